@@ -1,0 +1,221 @@
+//! `manifest.json`: everything about a trace that is not an event.
+
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+/// Version of the trace format this crate writes; it reads no other.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Where a trace stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// A collector is (or was, if it died) writing raw segments.
+    Recording,
+    /// All events are in Parquet.
+    Complete,
+}
+
+/// The whole manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Always [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Where the trace stands.
+    pub state: State,
+    /// Version of Undertick that wrote it.
+    pub undertick_version: String,
+    /// Unix time of the start, nanoseconds.
+    pub started_unix_ns: i64,
+    /// Length of the recording, nanoseconds.
+    pub duration_ns: Option<i64>,
+    /// The machine.
+    pub host: Host,
+    /// The recorded command and its arguments.
+    pub command: Vec<String>,
+    /// How it ended.
+    pub exit: Option<Exit>,
+    /// The time base of `ts`.
+    pub clock: Clock,
+    /// What the descheduled flag means here.
+    pub descheduled: Descheduled,
+    /// What recording costs, measured on this machine beside the recording.
+    pub calibration: Option<Calibration>,
+    /// How the recorder was set.
+    pub recorder: Recorder,
+    /// Names that travelled with the program.
+    pub names: Vec<Name>,
+    /// Thread names.
+    pub threads: Vec<Thread>,
+    /// One entry per ring, in the order of ring numbers.
+    pub rings: Vec<Ring>,
+    /// Events kept.
+    pub events: u64,
+    /// Events lost, all causes.
+    pub lost: u64,
+    /// Parquet files, in the order in which they are to be read.
+    pub parts: Vec<Part>,
+    /// Things the reader of the trace must know, in plain words.
+    pub warnings: Vec<String>,
+}
+
+/// The machine a trace was taken on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Node name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Architecture, as `uname -m`.
+    pub arch: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Model name of the CPU, where known.
+    pub cpu_model: String,
+}
+
+/// How the recorded program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Exit status, if it exited.
+    pub status: Option<i32>,
+    /// Signal, if one killed it.
+    pub signal: Option<i32>,
+    /// The recording was stopped from outside (Ctrl-C) before the program ended.
+    pub interrupted: bool,
+}
+
+/// The clock of the trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// `tsc`, `cntvct`, `monotonic_raw`, ...
+    pub name: String,
+    /// Exact rate as a fraction: ticks per second = numerator / denominator.
+    pub ticks_per_second_numerator: u64,
+    /// See `ticks_per_second_numerator`.
+    pub ticks_per_second_denominator: u64,
+    /// Where the rate came from.
+    pub rate_source: String,
+    /// Bound on the error of the rate, parts per billion.
+    pub rate_error_ppb: f64,
+    /// Smallest step the clock takes, ticks (not its resolution).
+    pub granularity_ticks: u64,
+    /// Median cost of one reading, nanoseconds.
+    pub read_cost_ns_median: f64,
+    /// Points that tie the clock to Unix time; linear in between.
+    pub anchors: Vec<Anchor>,
+}
+
+impl Clock {
+    /// Nanoseconds per tick.
+    #[must_use]
+    pub fn ns_per_tick(&self) -> f64 {
+        1e9 * self.ticks_per_second_denominator as f64 / self.ticks_per_second_numerator as f64
+    }
+}
+
+/// One bracketed reading of two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// Trace clock, ticks.
+    pub ticks: i64,
+    /// Unix time, nanoseconds.
+    pub unix_ns: i64,
+    /// Half the bracket: the pair is right within this, nanoseconds.
+    pub error_ns: i64,
+}
+
+/// When the kernel clears a thread's `rseq_cs`, found by a self-test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Descheduled {
+    /// On every deschedule, blocking included (kernels before 6.19).
+    AnyDeschedule,
+    /// Only when interrupted in user mode and switched out (6.19 and later).
+    PreemptionOnly,
+    /// Not available: flags are unknown.
+    Unavailable,
+}
+
+/// The cost of recording, nanoseconds, all with intervals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Span of plain readings (`ut_begin`/`ut_end`, `ut_next`).
+    pub plain: SpanCost,
+    /// Span of serialised readings (`ut_begin_ordered`/`ut_end_ordered`).
+    pub ordered: SpanCost,
+    /// What one plain record inside a span adds to it.
+    pub inner_event_ns: Estimate,
+    /// What one serialised record inside a span adds to it.
+    pub inner_ordered_ns: Estimate,
+}
+
+/// What a span shows beyond the work in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpanCost {
+    /// Mean of a span around nothing.
+    pub empty_ns: Estimate,
+    /// Mean of a span around known doses of work, less the work.
+    pub dosed_ns: Estimate,
+}
+
+/// Settings of the recorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// `grow`, `drop`, `overwrite` or `block`.
+    pub overflow: String,
+    /// First size of a ring, bytes.
+    pub ring_bytes: u64,
+    /// Most that all rings together may take, bytes.
+    pub budget_bytes: u64,
+}
+
+/// Name of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    /// Process that gave the name; absent for one that holds for all.
+    pub pid: Option<i32>,
+    /// Event number.
+    pub event: u16,
+    /// The name.
+    pub name: String,
+}
+
+/// Name of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Process.
+    pub pid: i32,
+    /// Thread.
+    pub tid: i32,
+    /// The name.
+    pub name: String,
+}
+
+/// One ring's account: written = received + lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ring {
+    /// Ring number, as in the events' `ring` column.
+    pub ring: i32,
+    /// Process.
+    pub pid: i32,
+    /// Thread.
+    pub tid: i32,
+    /// Events the program wrote or tried to write.
+    pub written: u64,
+    /// Events kept in the trace.
+    pub received: u64,
+    /// Events dropped because the ring was full.
+    pub dropped: u64,
+    /// Events overwritten before they were read (`overwrite`).
+    pub overwritten: u64,
+}
+
+/// One Parquet file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// File name inside the trace directory.
+    pub file: String,
+    /// Rows in it.
+    pub rows: u64,
+}
