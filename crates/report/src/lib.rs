@@ -1,1 +1,3 @@
-//! (under construction)
+//! Reports of Undertick: the document every output is drawn from.
+
+pub mod document;

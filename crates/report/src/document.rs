@@ -1,0 +1,473 @@
+//! The `report` document: what `undertick report --json` prints, and what the
+//! terminal table and the HTML page are drawn from.
+//!
+//! Version 1. Other programs read it, so fields are added, never renamed and
+//! never given another meaning. Every duration is in nanoseconds unless its
+//! name or its `unit` says otherwise. A figure that the data cannot give is
+//! `null`, never zero and never a guess.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+/// Version of the document this crate describes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Always [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// How the analysis was asked to work.
+    pub settings: Settings,
+    /// What was recorded, where, and how completely.
+    pub trace: TraceSummary,
+    /// One entry per interval, in the order of the table; without a table by
+    /// total time, largest first.
+    pub intervals: Vec<IntervalReport>,
+    /// One entry per event that was counted, most frequent first.
+    pub frequencies: Vec<FrequencyReport>,
+    /// What the reader must know, gravest first.
+    pub warnings: Vec<Warning>,
+}
+
+/// How the analysis was asked to work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Level of every interval, e.g. 0.95.
+    pub confidence: f64,
+    /// `auto`, `kernel`, `ratio:4` or `none`, as on the command line.
+    pub cull: String,
+    /// `auto` or `none`, as on the command line.
+    pub compensate: String,
+    /// Name of the table that defined the intervals; `null` without one.
+    pub table: Option<String>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceSummary {
+    /// Events analysed.
+    pub events: u64,
+    /// Events lost, all causes.
+    pub lost: u64,
+    /// Threads that wrote.
+    pub threads: u64,
+    /// The clock behind every figure.
+    pub clock: ClockSummary,
+    /// By how much the measuring points slowed the program; `null` if that
+    /// was not measured.
+    pub perturbation: Option<Estimate>,
+    /// Events the program wrote or tried to write.
+    pub written: u64,
+    /// Events that reached the trace.
+    pub received: u64,
+    /// Events lost per cause: `dropped`, `overwritten`.
+    pub lost_by: BTreeMap<String, u64>,
+    /// Processes that wrote.
+    pub processes: u64,
+    /// The recorded command and its arguments.
+    pub command: Vec<String>,
+    /// The machine.
+    pub host: HostSummary,
+    /// Unix time of the start, ns.
+    pub started_unix_ns: i64,
+    /// Length of the recording, ns, if it ended.
+    pub duration_ns: Option<i64>,
+    /// First to last event, ns; `null` without events.
+    pub events_span_ns: Option<f64>,
+    /// What the descheduled flag means: `any_deschedule` (blocking counts),
+    /// `preemption_only` or `unavailable`.
+    pub descheduled: String,
+}
+
+/// The machine a trace was taken on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSummary {
+    /// Node name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Architecture, as `uname -m`.
+    pub arch: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Model name of the CPU, where known.
+    pub cpu_model: String,
+}
+
+/// The clock of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockSummary {
+    /// `tsc`, `cntvct`, `monotonic_raw`, ...
+    pub name: String,
+    /// Nanoseconds per tick.
+    pub ns_per_tick: f64,
+    /// Smallest step the clock takes, ticks.
+    pub granularity_ticks: u64,
+    /// Smallest step the clock takes, ns.
+    pub granularity_ns: f64,
+    /// Median cost of one reading, ns.
+    pub read_cost_ns_median: f64,
+    /// Where the rate came from.
+    pub rate_source: String,
+    /// Bound on the error of the rate, parts per billion. It scales every
+    /// duration alike and is not part of the intervals.
+    pub rate_error_ppb: f64,
+}
+
+/// One interval: what it is, how long it took, and how sure that is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IntervalReport {
+    /// Its name, from the program, the table, or `event N`.
+    pub name: String,
+    /// Samples behind the figures: matched and not culled.
+    pub count: u64,
+    /// Starts without an end and ends without a start.
+    pub unmatched: u64,
+    /// What was dropped on evidence.
+    pub culled: Culled,
+    /// Mean, ns, compensated; `null` without samples.
+    pub mean: Option<Estimate>,
+    /// Median, ns, compensated; `null` without samples.
+    pub median: Option<Estimate>,
+    /// Quantiles, ns, compensated: keys `0.9`, `0.99`, `0.999`.
+    pub quantiles: BTreeMap<String, Estimate>,
+    /// Least sample, ns, compensated. Negative if cost or clock made it so.
+    pub min: Option<f64>,
+    /// Greatest sample, ns, compensated.
+    pub max: Option<f64>,
+    /// Standard deviation of the samples, ns; `null` below two.
+    pub sd: Option<f64>,
+    /// What was subtracted for the recording itself.
+    pub compensation: Compensation,
+    /// Distribution of the samples behind the figures, compensated.
+    pub histogram: Histogram,
+    /// Peaks of the distribution. Always empty in this version: no peak is
+    /// looked for yet.
+    pub modes: Vec<Mode>,
+    /// Where its samples come from.
+    pub kind: IntervalKind,
+    /// How the clock was read at its two ends.
+    pub reads: Reads,
+    /// Starts that were never closed.
+    pub unmatched_starts: u64,
+    /// Ends that closed nothing.
+    pub unmatched_ends: u64,
+    /// Those of `unmatched_starts` that were open when events were lost.
+    pub unmatched_by_loss: u64,
+    /// Samples whose end was read before their start.
+    pub negative: u64,
+    /// The figures as they would be with every matched sample.
+    pub before_culling: Alternative,
+    /// The figures as they would be with nothing subtracted.
+    pub uncompensated: Alternative,
+    /// Its share of the interval it lies in, where the table names one.
+    pub share_of: Option<ShareOf>,
+    /// Sum of the samples, ns, compensated.
+    pub total_ns: f64,
+    /// Step of the clock, ns.
+    pub granularity_ns: f64,
+    /// Uncompensated median in steps of the clock; below 20 it is known only
+    /// to a step and the mean is the figure to use.
+    pub median_steps: Option<f64>,
+    /// What the reader must know about this interval.
+    pub notes: Vec<String>,
+}
+
+/// Where the samples of an interval come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalKind {
+    /// A begin and the end that closes it, in one thread.
+    Nested,
+    /// A stage between two `ut_next` points.
+    Stage,
+    /// Two successive readings: the cost of a reading, not of the program.
+    Pair,
+    /// From one event to the next of the same number in one thread.
+    Period,
+    /// Start and end with the same payload, in one thread.
+    Key,
+    /// Start and end with the same payload, in any two threads.
+    Message,
+}
+
+/// How the clock was read at the two ends of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reads {
+    /// Plain readings: part of the read overlaps with the work.
+    Plain,
+    /// Serialised readings at both ends.
+    Ordered,
+    /// Some of each.
+    Mixed,
+}
+
+/// What was dropped on evidence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Culled {
+    /// Samples dropped.
+    pub count: u64,
+    /// Their share of the matched samples, 0..=1.
+    pub share: f64,
+    /// Samples dropped per cause: `descheduled`, `ratio`.
+    pub by: BTreeMap<String, u64>,
+}
+
+/// The same figures under another treatment of the same samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// Samples.
+    pub count: u64,
+    /// Mean, ns.
+    pub mean: Option<Estimate>,
+    /// Median, ns.
+    pub median: Option<Estimate>,
+}
+
+/// What was subtracted for the recording itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compensation {
+    /// `none` or `calibrated`.
+    pub method: String,
+    /// Mean cost subtracted per sample, ns, inner records included.
+    pub cost: Option<Estimate>,
+    /// Variance without compensation over variance with it; `null` for a
+    /// constant cost, which changes no variance.
+    pub k: Option<Estimate>,
+    /// Mean number of records strictly inside a sample.
+    pub inner_records: Option<f64>,
+}
+
+/// A distribution as bins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Unit of `edges`: `ns`.
+    pub unit: String,
+    /// Ascending, one more than `counts`; empty without samples. Bin `i`
+    /// holds `edges[i] <= x < edges[i + 1]`. Widths grow with the value, so
+    /// draw them on a logarithmic axis or divide by the width.
+    pub edges: Vec<f64>,
+    /// Samples per bin, empty bins inside the range included.
+    pub counts: Vec<u64>,
+}
+
+/// A peak of the distribution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mode {
+    /// Where it is, ns.
+    pub at: f64,
+    /// Where it begins, ns.
+    pub lo: f64,
+    /// Where it ends, ns.
+    pub hi: f64,
+    /// Share of the samples in it, 0..=1.
+    pub share: f64,
+}
+
+/// A share of an enclosing interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShareOf {
+    /// Name of the enclosing interval.
+    pub of: String,
+    /// Share, unit `1`; `null` if the enclosing interval has no time in it.
+    pub share: Option<Estimate>,
+}
+
+/// How often an event came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrequencyReport {
+    /// Its name.
+    pub name: String,
+    /// Events per second of the time from first to last event; `null` if
+    /// there is no such time.
+    pub per_second: Option<Estimate>,
+    /// Share of the events that lie in the enclosing interval, where the
+    /// table names one.
+    pub share_of: Option<ShareOf>,
+    /// Events.
+    pub count: u64,
+}
+
+/// Something the reader must know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Short and stable, for programs: `lost_events`, `unmatched`, ...
+    pub code: String,
+    /// In plain words, with what to try next.
+    pub text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use undertick_units::Interval;
+
+    fn estimate(value: f64) -> Estimate {
+        Estimate {
+            value,
+            interval: Interval {
+                lo: Some(value - 1.0),
+                hi: None,
+            },
+            level: 0.95,
+            unit: "ns".into(),
+            method: "batch means".into(),
+            n: 10,
+            n_effective: 7.5,
+            notes: vec![],
+        }
+    }
+
+    fn report() -> Report {
+        Report {
+            schema_version: SCHEMA_VERSION,
+            settings: Settings {
+                confidence: 0.95,
+                cull: "auto".into(),
+                compensate: "auto".into(),
+                table: None,
+            },
+            trace: TraceSummary {
+                events: 4,
+                lost: 1,
+                threads: 1,
+                clock: ClockSummary {
+                    name: "tsc".into(),
+                    ns_per_tick: 0.4,
+                    granularity_ticks: 26,
+                    granularity_ns: 10.4,
+                    read_cost_ns_median: 8.5,
+                    rate_source: "cpuid".into(),
+                    rate_error_ppb: 100.0,
+                },
+                perturbation: None,
+                written: 5,
+                received: 4,
+                lost_by: BTreeMap::from([("dropped".into(), 1)]),
+                processes: 1,
+                command: vec!["./a".into()],
+                host: HostSummary {
+                    name: "h".into(),
+                    kernel: "6.18".into(),
+                    arch: "x86_64".into(),
+                    cpus: 2,
+                    cpu_model: "m".into(),
+                },
+                started_unix_ns: 7,
+                duration_ns: Some(9),
+                events_span_ns: Some(8.5),
+                descheduled: "any_deschedule".into(),
+            },
+            intervals: vec![IntervalReport {
+                name: "step".into(),
+                count: 1,
+                unmatched: 2,
+                culled: Culled {
+                    count: 1,
+                    share: 0.5,
+                    by: BTreeMap::from([("descheduled".into(), 1)]),
+                },
+                mean: Some(estimate(5.0)),
+                median: None,
+                quantiles: BTreeMap::from([("0.9".into(), estimate(6.0))]),
+                min: Some(-1.0),
+                max: Some(6.0),
+                sd: None,
+                compensation: Compensation {
+                    method: "calibrated".into(),
+                    cost: Some(estimate(2.0)),
+                    k: None,
+                    inner_records: Some(0.0),
+                },
+                histogram: Histogram {
+                    unit: "ns".into(),
+                    edges: vec![0.0, 10.0],
+                    counts: vec![1],
+                },
+                modes: vec![],
+                kind: IntervalKind::Nested,
+                reads: Reads::Ordered,
+                unmatched_starts: 2,
+                unmatched_ends: 0,
+                unmatched_by_loss: 1,
+                negative: 0,
+                before_culling: Alternative::default(),
+                uncompensated: Alternative::default(),
+                share_of: Some(ShareOf {
+                    of: "loop".into(),
+                    share: None,
+                }),
+                total_ns: 5.0,
+                granularity_ns: 10.4,
+                median_steps: Some(1.0),
+                notes: vec![],
+            }],
+            frequencies: vec![FrequencyReport {
+                name: "step".into(),
+                per_second: Some(estimate(3.0)),
+                share_of: None,
+                count: 4,
+            }],
+            warnings: vec![Warning {
+                code: "lost_events".into(),
+                text: "1 event was lost".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn reads_back_what_it_wrote() {
+        let text = serde_json::to_string(&report()).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
+    }
+
+    /// Names that programs outside rely on (version 1).
+    #[test]
+    fn keeps_the_published_names() {
+        let json = serde_json::to_value(report()).unwrap();
+        for pointer in [
+            "/schema_version",
+            "/trace/events",
+            "/trace/lost",
+            "/trace/threads",
+            "/trace/clock/granularity_ns",
+            "/trace/perturbation",
+            "/intervals/0/name",
+            "/intervals/0/count",
+            "/intervals/0/unmatched",
+            "/intervals/0/culled/count",
+            "/intervals/0/culled/share",
+            "/intervals/0/culled/by/descheduled",
+            "/intervals/0/mean/value",
+            "/intervals/0/mean/interval/0",
+            "/intervals/0/median",
+            "/intervals/0/quantiles/0.9/n_effective",
+            "/intervals/0/min",
+            "/intervals/0/max",
+            "/intervals/0/sd",
+            "/intervals/0/compensation/method",
+            "/intervals/0/compensation/cost/value",
+            "/intervals/0/compensation/k",
+            "/intervals/0/histogram/unit",
+            "/intervals/0/histogram/edges",
+            "/intervals/0/histogram/counts",
+            "/intervals/0/modes",
+            "/frequencies/0/name",
+            "/frequencies/0/per_second/value",
+            "/frequencies/0/share_of",
+            "/warnings/0/code",
+            "/warnings/0/text",
+        ] {
+            assert!(json.pointer(pointer).is_some(), "{pointer} is missing");
+        }
+        assert_eq!(
+            json.pointer("/intervals/0/mean/interval/1").unwrap(),
+            &serde_json::Value::Null
+        );
+        assert_eq!(json.pointer("/intervals/0/kind").unwrap(), "nested");
+    }
+}
