@@ -1,0 +1,56 @@
+//! Marker types: which clock a reading belongs to.
+
+/// A clock, as a type. The markers have no values; they only keep readings of
+/// different clocks apart.
+pub trait Clock: Copy + Eq + Ord + core::fmt::Debug + 'static {
+    /// Stable name, as it stands in traces and on the command line.
+    const NAME: &'static str;
+}
+
+macro_rules! clock_marker {
+    ($(#[$doc:meta])* $marker:ident, $name:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $marker {}
+
+        impl Clock for $marker {
+            const NAME: &'static str = $name;
+        }
+    };
+}
+
+clock_marker!(
+    /// The x86 time-stamp counter.
+    Tsc,
+    "tsc"
+);
+clock_marker!(
+    /// The Arm virtual counter, `CNTVCT_EL0`.
+    Cntvct,
+    "cntvct"
+);
+clock_marker!(
+    /// `CLOCK_MONOTONIC`: its rate is steered by time synchronisation; stands still in suspend.
+    Monotonic,
+    "monotonic"
+);
+clock_marker!(
+    /// `CLOCK_MONOTONIC_RAW`: not steered; stands still in suspend.
+    MonotonicRaw,
+    "monotonic_raw"
+);
+clock_marker!(
+    /// `CLOCK_BOOTTIME`: as `CLOCK_MONOTONIC`, and counts through suspend.
+    Boottime,
+    "boottime"
+);
+clock_marker!(
+    /// `CLOCK_MONOTONIC_COARSE`: the kernel's last tick, a few milliseconds old.
+    MonotonicCoarse,
+    "monotonic_coarse"
+);
+clock_marker!(
+    /// `CLOCK_REALTIME`: Unix time; it can be set, so it can jump either way.
+    Realtime,
+    "realtime"
+);
