@@ -1,1 +1,53 @@
-//! (under construction)
+//! Estimators of Undertick: pure functions of numbers. No input or output, no
+//! clock, no threads, so they work alike on recorded, live and simulated
+//! readings.
+//!
+//! **Question.** Given clock differences in ticks, in the order in which they
+//! were taken, what are their mean and quantiles, and how wrong may these be?
+//!
+//! ```
+//! use undertick_estimate::Series;
+//!
+//! let mut series = Series::new();
+//! for i in 0..10_000_i64 {
+//!     series.push(100 + (i * 7919) % 41);
+//! }
+//! let sample = series.sample();
+//! let mean = sample.mean(0.95, 0).unwrap();
+//! assert!((mean.value - 120.0).abs() < 0.1);
+//! assert!(mean.interval.lo.unwrap() <= mean.value);
+//! ```
+//!
+//! **Method.** One pass, bounded memory ([`Series`]): exact integer sums
+//! ([`Moments`]), a histogram that keeps the sign ([`SignedHistogram`]), and
+//! sums of consecutive batches that double in size when their store is full
+//! ([`Batches`]). The mean's interval is Student's t over 16..=63 batch means,
+//! coarsened and widened while these are correlated. Quantiles get intervals
+//! from order statistics, their ranks widened by the autocorrelation of the
+//! indicator `x <= q`.
+//!
+//! **Caveats.** Values are differences of one clock, in ticks, and signed:
+//! negative ones are counted like any other. Intervals describe the scatter
+//! that the series itself shows; a drift slower than the whole series is not
+//! in it. The batches follow the order of arrival, so order matters and two
+//! [`Series`] do not merge; [`Moments`] and [`SignedHistogram`] do.
+
+mod batches;
+mod cost;
+mod histogram;
+mod long_run;
+mod moments;
+mod quantile;
+mod rate;
+mod sample;
+mod series;
+
+pub use batches::Batches;
+pub use cost::{Cost, scaled, shifted};
+pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
+pub use long_run::{SpreadOfMean, spread_of_mean};
+pub use moments::Moments;
+pub use quantile::{Ranks, binomial_ranks};
+pub use rate::{rate, ratio_of_sums};
+pub use sample::Sample;
+pub use series::{QUANTILES, Series};

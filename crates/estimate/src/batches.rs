@@ -1,0 +1,124 @@
+//! Sums over consecutive batches, in bounded memory.
+
+use std::ops::AddAssign;
+
+/// Most batches kept. 256..=512 fine batches see a lag-1 correlation of 0.1
+/// (two standard errors) and are merged further before they carry an interval.
+pub(crate) const MOST: usize = 512;
+
+/// Sums of non-overlapping batches of equal size. When the store is full,
+/// neighbours are added and the size doubles, so any number of values leaves
+/// 256..=511 batches, and an unfinished one.
+#[derive(Clone, Debug)]
+pub struct Batches<T> {
+    sums: Vec<T>,
+    size: u64,
+    partial: T,
+    filled: u64,
+}
+
+impl<T: Copy + Default + AddAssign> Default for Batches<T> {
+    fn default() -> Self {
+        Self {
+            sums: Vec::new(),
+            size: 1,
+            partial: T::default(),
+            filled: 0,
+        }
+    }
+}
+
+impl<T: Copy + Default + AddAssign> Batches<T> {
+    /// Without values.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds values in their order; `sum` adds up a stretch of them. Returns
+    /// whether the size doubled.
+    pub fn extend(&mut self, mut values: &[i64], sum: impl Fn(&[i64]) -> T) -> bool {
+        let before = self.size;
+        while !values.is_empty() {
+            let room = usize::try_from(self.size - self.filled).unwrap_or(usize::MAX);
+            let (now, later) = values.split_at(room.min(values.len()));
+            self.partial += sum(now);
+            self.filled += now.len() as u64;
+            if self.filled == self.size {
+                self.close();
+            }
+            values = later;
+        }
+        self.size != before
+    }
+
+    fn close(&mut self) {
+        self.sums.push(std::mem::take(&mut self.partial));
+        self.filled = 0;
+        if self.sums.len() == MOST {
+            for i in 0..MOST / 2 {
+                let mut pair = self.sums[2 * i];
+                pair += self.sums[2 * i + 1];
+                self.sums[i] = pair;
+            }
+            self.sums.truncate(MOST / 2);
+            self.size *= 2;
+        }
+    }
+
+    /// Sums of the full batches, oldest first.
+    #[must_use]
+    pub fn sums(&self) -> &[T] {
+        &self.sums
+    }
+
+    /// Values per full batch.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Applies `change` to every sum, the unfinished one included, with the
+    /// number of values behind it.
+    pub(crate) fn adjust(&mut self, change: impl Fn(&mut T, u64)) {
+        for sum in &mut self.sums {
+            change(sum, self.size);
+        }
+        change(&mut self.partial, self.filled);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(values: &[i64]) -> i128 {
+        values.iter().map(|&x| i128::from(x)).sum()
+    }
+
+    #[test]
+    fn few_values_are_batches_of_one() {
+        let mut b = Batches::new();
+        assert!(!b.extend(&[3, -1, 4], sum));
+        assert_eq!(b.sums(), [3, -1, 4]);
+        assert_eq!(b.size(), 1);
+    }
+
+    /// 0..1500: 512 ones become 256 pairs at 512; 512 pairs become 256 fours
+    /// at 1024; 1500 = 375 fours. Whatever the stretches.
+    #[test]
+    fn doubles_when_full() {
+        let values: Vec<i64> = (0..1500).collect();
+        for stretch in [1, 7, 512, 1500] {
+            let mut b = Batches::new();
+            for chunk in values.chunks(stretch) {
+                b.extend(chunk, sum);
+            }
+            assert_eq!(b.size(), 4);
+            assert_eq!(b.sums().len(), 375);
+            for (i, &s) in b.sums().iter().enumerate() {
+                assert_eq!(s, 16 * i as i128 + 6);
+            }
+        }
+    }
+}

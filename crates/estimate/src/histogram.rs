@@ -1,0 +1,359 @@
+//! Histograms of signed ticks: exact up to 2047, three significant digits above.
+
+use hdrhistogram::Histogram;
+
+/// Significant decimal digits; bins are then at most 1/1024 of their value
+/// wide, and single integers below 2048.
+const DIGITS: u8 = 3;
+
+/// A histogram over all of `i64`. Negative values are counted, never clamped.
+///
+/// Memory: 16 KiB for values below 2048, 8 KiB more per octave.
+#[derive(Clone, Debug)]
+pub struct SignedHistogram {
+    /// Values from 0.
+    positive: Histogram<u64>,
+    /// Magnitudes of values below 0, once there are any.
+    negative: Option<Box<Histogram<u64>>>,
+}
+
+/// Values `lo..=hi` and how many there were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// Least value of the bin.
+    pub lo: i64,
+    /// Greatest value of the bin.
+    pub hi: i64,
+    /// Values in it.
+    pub count: u64,
+}
+
+impl Bin {
+    /// The middle of the bin.
+    #[must_use]
+    pub fn middle(&self) -> f64 {
+        (self.lo as f64 + self.hi as f64) / 2.0
+    }
+}
+
+fn empty() -> Histogram<u64> {
+    let mut histogram = Histogram::new_with_bounds(1, 2047, DIGITS).expect("constant bounds");
+    histogram.auto(true);
+    histogram
+}
+
+impl Default for SignedHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SignedHistogram {
+    /// Of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            positive: empty(),
+            negative: None,
+        }
+    }
+
+    /// Counts a value.
+    pub fn record(&mut self, value: i64) {
+        self.record_n(value, 1);
+    }
+
+    /// Counts a value `n` times.
+    pub fn record_n(&mut self, value: i64, n: u64) {
+        let recorded = if value >= 0 {
+            self.positive.record_n(value.unsigned_abs(), n)
+        } else {
+            self.negative
+                .get_or_insert_with(|| Box::new(empty()))
+                .record_n(value.unsigned_abs(), n)
+        };
+        recorded.expect("the histogram grows to any 64-bit value");
+    }
+
+    /// Adds what another has counted.
+    pub fn merge(&mut self, other: &Self) {
+        for bin in other.bins() {
+            self.record_n(bin.lo, bin.count);
+        }
+    }
+
+    /// The same values plus `delta`; where bins are wider than one value, to
+    /// the width of a bin.
+    #[must_use]
+    pub fn shifted(&self, delta: i64) -> Self {
+        let mut moved = Self::new();
+        for bin in self.bins() {
+            let middle = bin.lo + (bin.hi.wrapping_sub(bin.lo)) / 2;
+            moved.record_n(middle.saturating_add(delta), bin.count);
+        }
+        moved
+    }
+
+    /// Values counted.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.positive.len() + self.negative.as_ref().map_or(0, |h| h.len())
+    }
+
+    /// The bins that hold anything, ascending.
+    #[must_use]
+    pub fn bins(&self) -> Vec<Bin> {
+        let mut bins: Vec<Bin> = Vec::new();
+        if let Some(negative) = &self.negative {
+            bins.extend(negative.iter_recorded().map(|step| {
+                let v = step.value_iterated_to();
+                Bin {
+                    lo: negated(negative.highest_equivalent(v)),
+                    hi: negated(negative.lowest_equivalent(v)),
+                    count: step.count_at_value(),
+                }
+            }));
+            bins.reverse();
+        }
+        bins.extend(self.positive.iter_recorded().map(|step| {
+            let v = step.value_iterated_to();
+            Bin {
+                lo: clamped(self.positive.lowest_equivalent(v)),
+                hi: clamped(self.positive.highest_equivalent(v)),
+                count: step.count_at_value(),
+            }
+        }));
+        bins
+    }
+
+    /// The histogram as a distribution that answers by rank.
+    #[must_use]
+    pub fn distribution(&self) -> Distribution {
+        Distribution::new(self.bins())
+    }
+}
+
+fn negated(magnitude: u64) -> i64 {
+    0_i64.checked_sub_unsigned(magnitude).unwrap_or(i64::MIN)
+}
+
+fn clamped(magnitude: u64) -> i64 {
+    i64::try_from(magnitude).unwrap_or(i64::MAX)
+}
+
+/// Bins with running counts.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    bins: Vec<Bin>,
+    /// Values up to and including each bin.
+    up_to: Vec<u64>,
+}
+
+impl Distribution {
+    /// Of ascending bins.
+    #[must_use]
+    pub fn new(bins: Vec<Bin>) -> Self {
+        let up_to = bins
+            .iter()
+            .scan(0_u64, |sum, bin| {
+                *sum += bin.count;
+                Some(*sum)
+            })
+            .collect();
+        Self { bins, up_to }
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.up_to.last().copied().unwrap_or(0)
+    }
+
+    /// The bins, ascending.
+    #[must_use]
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    /// The bin that holds the value of this rank; the least has rank 1. `None`
+    /// outside `1..=n`.
+    #[must_use]
+    pub fn at_rank(&self, rank: u64) -> Option<Bin> {
+        if rank == 0 {
+            return None;
+        }
+        let i = self.up_to.partition_point(|&sum| sum < rank);
+        self.bins.get(i).copied()
+    }
+
+    /// Skewness from the bins; `None` without spread.
+    #[must_use]
+    pub fn skewness(&self) -> Option<f64> {
+        let n = self.n() as f64;
+        let about = |origin: f64, power: i32| {
+            self.bins
+                .iter()
+                .map(|b| b.count as f64 * (b.middle() - origin).powi(power))
+                .sum::<f64>()
+                / n
+        };
+        if self.bins.len() < 2 {
+            return None;
+        }
+        let origin = self.bins[0].middle();
+        let mean = origin + about(origin, 1);
+        Some(about(mean, 3) / about(mean, 2).powf(1.5))
+    }
+
+    /// Bins for drawing, aligned to the steps of the clock so that no bin
+    /// holds more steps than its neighbours: eight per octave, single steps
+    /// below eight. `step` is the clock's (at least 1), `origin` a value that
+    /// lies on a step.
+    #[must_use]
+    pub fn drawn(&self, step: u64, origin: i64) -> Drawn {
+        let step = step.max(1) as f64;
+        let origin = origin as f64;
+        let mut counts: Vec<(i32, u64)> = Vec::new();
+        for bin in &self.bins {
+            let steps = ((bin.middle() - origin) / step).round();
+            let cell = cell_of(steps);
+            match counts.last_mut() {
+                Some((last, count)) if *last == cell => *count += bin.count,
+                _ => counts.push((cell, bin.count)),
+            }
+        }
+        let (Some(&(first, _)), Some(&(last, _))) = (counts.first(), counts.last()) else {
+            return Drawn::default();
+        };
+        let mut drawn = Drawn {
+            edges: (first..=last + 1)
+                .map(|cell| origin + (start_of(cell) - 0.5) * step)
+                .collect(),
+            counts: vec![0; (last - first + 1) as usize],
+        };
+        for (cell, count) in counts {
+            drawn.counts[(cell - first) as usize] += count;
+        }
+        drawn
+    }
+}
+
+/// Bins for drawing: `counts[i]` values in `edges[i]..edges[i + 1]`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawn {
+    /// Ascending, one more than `counts`, in ticks.
+    pub edges: Vec<f64>,
+    /// Values per bin, zeros included.
+    pub counts: Vec<u64>,
+}
+
+/// Bins per octave in drawings.
+const PER_OCTAVE: i32 = 8;
+
+/// The cell of a whole number of steps: itself up to 8, then eight an octave;
+/// odd in its argument.
+fn cell_of(steps: f64) -> i32 {
+    if steps < 0.0 {
+        return -cell_of(-steps);
+    }
+    if steps < f64::from(PER_OCTAVE) {
+        return steps as i32;
+    }
+    let octave = (steps / f64::from(PER_OCTAVE)).log2().floor();
+    let within = (steps / octave.exp2()) as i32 - PER_OCTAVE;
+    PER_OCTAVE * (octave as i32 + 1) + within
+}
+
+/// Least number of steps in a cell.
+fn start_of(cell: i32) -> f64 {
+    if cell < 0 {
+        // The cells below zero mirror those above.
+        return 1.0 - start_of(1 - cell);
+    }
+    if cell < PER_OCTAVE {
+        return f64::from(cell);
+    }
+    let octave = cell / PER_OCTAVE - 1;
+    f64::from(PER_OCTAVE + cell % PER_OCTAVE) * f64::from(octave).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[i64]) -> SignedHistogram {
+        let mut h = SignedHistogram::new();
+        values.iter().for_each(|&v| h.record(v));
+        h
+    }
+
+    #[test]
+    fn small_values_are_exact_and_negative_ones_kept() {
+        let d = of(&[2047, -2, 5, 0, -2, -2047]).distribution();
+        let at = |rank| d.at_rank(rank).map(|b| (b.lo, b.hi));
+        assert_eq!(at(0), None);
+        assert_eq!(at(1), Some((-2047, -2047)));
+        assert_eq!(at(2), Some((-2, -2)));
+        assert_eq!(at(3), Some((-2, -2)));
+        assert_eq!(at(4), Some((0, 0)));
+        assert_eq!(at(5), Some((5, 5)));
+        assert_eq!(at(6), Some((2047, 2047)));
+        assert_eq!(at(7), None);
+    }
+
+    #[test]
+    fn large_values_lie_in_their_bin_within_a_thousandth() {
+        for v in [2049_i64, 123_457, -1_000_003, 1 << 40, i64::MAX, i64::MIN] {
+            let b = of(&[v]).bins()[0];
+            assert!(b.lo <= v && v <= b.hi, "{v} not in {b:?}");
+            let width = b.hi as f64 - b.lo as f64;
+            assert!(width <= (v as f64).abs() / 1000.0, "{v}: {b:?}");
+        }
+    }
+
+    #[test]
+    fn merge_and_shift() {
+        let mut a = of(&[1, 2]);
+        a.merge(&of(&[-5, 2]));
+        assert_eq!(a.n(), 4);
+        let bins = a.shifted(-2).bins();
+        let expect = |lo, count| Bin { lo, hi: lo, count };
+        assert_eq!(bins, [expect(-7, 1), expect(-1, 1), expect(0, 2)]);
+    }
+
+    #[test]
+    fn cells_tile_the_line() {
+        for cell in -60..60 {
+            let (lo, next) = (start_of(cell), start_of(cell + 1));
+            assert!(lo < next, "{cell}");
+            for steps in [lo, next - 1.0] {
+                assert_eq!(cell_of(steps), cell, "{steps} steps");
+            }
+        }
+    }
+
+    /// Steps of 26 from 13: readings 13, 39, 65 (two) and -13.
+    #[test]
+    fn drawing_puts_every_step_in_the_middle_of_its_bin() {
+        let drawn = of(&[13, 39, 65, 65, -13]).distribution().drawn(26, 13);
+        assert_eq!(drawn.edges, [-26.0, 0.0, 26.0, 52.0, 78.0]);
+        assert_eq!(drawn.counts, [1, 1, 1, 2]);
+        assert_eq!(
+            SignedHistogram::new()
+                .distribution()
+                .drawn(1, 0)
+                .edges
+                .len(),
+            0
+        );
+    }
+
+    /// 0 and 1 with counts 3 and 1: mean 1/4, m2 3/16, m3 3/32.
+    #[test]
+    fn skewness_by_hand() {
+        let d = of(&[0, 0, 0, 1]).distribution();
+        let expected = (3.0 / 32.0) / (3.0_f64 / 16.0).powf(1.5);
+        assert!((d.skewness().unwrap() - expected).abs() < 1e-12);
+        assert_eq!(of(&[4, 4]).distribution().skewness(), None);
+    }
+}

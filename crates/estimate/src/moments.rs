@@ -1,0 +1,214 @@
+//! Count, sum, mean, variance and extremes.
+
+/// Count, exact sum, variance, least and greatest of integer values.
+///
+/// Sums are integers (128 bits), relative to the first value, so that the mean
+/// is exact and the variance does not suffer from large offsets. The variance
+/// is merged pairwise (Chan, Golub and LeVeque 1983, eq. 1.5).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moments {
+    n: u64,
+    origin: i64,
+    /// Sum of `x - origin`, exact.
+    sum: i128,
+    /// Sum of squared deviations from the mean.
+    m2: f64,
+    min: i64,
+    max: i64,
+}
+
+impl Moments {
+    /// Of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of these values.
+    #[must_use]
+    pub fn of(values: &[i64]) -> Self {
+        let Some(&origin) = values.first() else {
+            return Self::default();
+        };
+        let (min, max) = values
+            .iter()
+            .fold((origin, origin), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        let n = values.len() as u64;
+        // Deviations below 2^46 make the integer sum of 2^16 values exact in
+        // 64 bits, which is several times faster than in 128.
+        let near = max.checked_sub(min).is_some_and(|w| w < 1 << 46) && values.len() <= 1 << 16;
+        let sum = if near {
+            i128::from(values.iter().map(|&x| x - origin).sum::<i64>())
+        } else {
+            values
+                .iter()
+                .map(|&x| i128::from(x) - i128::from(origin))
+                .sum()
+        };
+        let mean = sum as f64 / n as f64;
+        let square = |d: f64| (d - mean) * (d - mean);
+        let m2 = if near {
+            values.iter().map(|&x| square((x - origin) as f64)).sum()
+        } else {
+            values
+                .iter()
+                .map(|&x| square((i128::from(x) - i128::from(origin)) as f64))
+                .sum()
+        };
+        Self {
+            n,
+            origin,
+            sum,
+            m2,
+            min,
+            max,
+        }
+    }
+
+    /// Adds one value.
+    pub fn push(&mut self, value: i64) {
+        self.merge(&Self::of(&[value]));
+    }
+
+    /// Adds these values.
+    pub fn extend(&mut self, values: &[i64]) {
+        self.merge(&Self::of(values));
+    }
+
+    /// Adds what another has seen.
+    pub fn merge(&mut self, other: &Self) {
+        if other.n == 0 {
+            return;
+        }
+        if self.n == 0 {
+            *self = other.clone();
+            return;
+        }
+        let (a, b) = (self.n as f64, other.n as f64);
+        let between = i128::from(other.origin) - i128::from(self.origin);
+        let delta = between as f64 + other.sum as f64 / b - self.sum as f64 / a;
+        self.m2 += other.m2 + delta * delta * (a * b / (a + b));
+        self.sum += other.sum + between * i128::from(other.n);
+        self.n += other.n;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// The same values, each plus `delta` (saturating at the ends of `i64`).
+    #[must_use]
+    pub fn shifted(&self, delta: i64) -> Self {
+        Self {
+            origin: self.origin.saturating_add(delta),
+            min: self.min.saturating_add(delta),
+            max: self.max.saturating_add(delta),
+            ..self.clone()
+        }
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Exact sum.
+    #[must_use]
+    pub fn sum(&self) -> i128 {
+        self.sum + i128::from(self.origin) * i128::from(self.n)
+    }
+
+    /// Mean; `None` of nothing.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        // Quotient and remainder, so that no large sum is rounded first.
+        let n = i128::from(self.n);
+        (self.n > 0).then(|| {
+            let sum = self.sum();
+            sum.div_euclid(n) as f64 + sum.rem_euclid(n) as f64 / n as f64
+        })
+    }
+
+    /// Unbiased variance; `None` below two values.
+    #[must_use]
+    pub fn variance(&self) -> Option<f64> {
+        (self.n > 1).then(|| self.m2 / (self.n - 1) as f64)
+    }
+
+    /// Standard deviation; `None` below two values.
+    #[must_use]
+    pub fn sd(&self) -> Option<f64> {
+        self.variance().map(f64::sqrt)
+    }
+
+    /// Least value; `None` of nothing.
+    #[must_use]
+    pub fn min(&self) -> Option<i64> {
+        (self.n > 0).then_some(self.min)
+    }
+
+    /// Greatest value; `None` of nothing.
+    #[must_use]
+    pub fn max(&self) -> Option<i64> {
+        (self.n > 0).then_some(self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_nothing_is_none() {
+        let m = Moments::new();
+        assert_eq!((m.mean(), m.variance(), m.min()), (None, None, None));
+        assert_eq!(Moments::of(&[5]).mean(), Some(5.0));
+        assert_eq!(Moments::of(&[5]).sd(), None);
+    }
+
+    /// 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squared deviations 32.
+    #[test]
+    fn by_hand_whole_and_merged() {
+        let values = [2, 4, 4, 4, 5, 5, 7, 9];
+        for cut in 0..=values.len() {
+            let mut m = Moments::of(&values[..cut]);
+            m.extend(&values[cut..]);
+            assert_eq!(m.sum(), 40);
+            assert_eq!(m.mean(), Some(5.0));
+            assert!((m.variance().unwrap() - 32.0 / 7.0).abs() < 1e-12);
+            assert_eq!((m.min(), m.max()), (Some(2), Some(9)));
+        }
+    }
+
+    /// An offset of 2^60 must not eat the variance of 0, 1, 2.
+    #[test]
+    fn large_offsets_keep_the_variance() {
+        let offset = 1 << 60;
+        let mut m = Moments::new();
+        for x in [0, 1, 2] {
+            m.push(offset + x);
+        }
+        assert_eq!(m.variance(), Some(1.0));
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let mut m = Moments::of(&[i64::MIN, i64::MAX]);
+        m.extend(&[i64::MAX, i64::MIN]);
+        assert_eq!(m.sum(), -2);
+        assert_eq!(m.mean(), Some(-0.5));
+        let expected = 4.0 * 2f64.powi(126) / 3.0;
+        assert!((m.variance().unwrap() / expected - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_shift_moves_the_mean_only() {
+        let m = Moments::of(&[-3, 0, 9]).shifted(-7);
+        assert_eq!(
+            m,
+            Moments {
+                origin: -10,
+                ..Moments::of(&[-10, -7, 2])
+            }
+        );
+    }
+}

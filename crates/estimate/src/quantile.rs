@@ -1,0 +1,131 @@
+//! Ranks of order statistics that enclose a quantile.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::function::gamma::ln_gamma;
+
+/// Ranks, the least value having rank 1, whose values enclose the quantile.
+/// `None` where the rank would lie outside the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// Rank of the lower bound.
+    pub lo: Option<u64>,
+    /// Rank of the upper bound.
+    pub hi: Option<u64>,
+}
+
+/// Above this variance n p (1 - p) the binomial is evaluated by its
+/// Cornish-Fisher expansion (error far below one rank), below it exactly.
+const EXPAND_ABOVE: f64 = 2500.0;
+
+/// Ranks whose values enclose the `p`-quantile of `n` independent values with
+/// probability at least `level`, at most `(1 - level) / 2` on each side (David
+/// and Nagaraja, *Order Statistics*, 3rd ed., section 7.1). `lo` is the
+/// greatest rank with P(B < lo) <= (1 - level) / 2, `hi` the least with
+/// P(B >= hi) <= (1 - level) / 2, B binomial(n, p).
+#[must_use]
+pub fn binomial_ranks(n: u64, p: f64, level: f64) -> Ranks {
+    let alpha = (1.0 - level) / 2.0;
+    let (lo, hi) = if n as f64 * p * (1.0 - p) > EXPAND_ABOVE {
+        expanded(n, p, alpha)
+    } else {
+        // The upper rank for p is the lower one for 1 - p, counted from above.
+        (
+            lower_rank(n, p, alpha),
+            n + 1 - lower_rank(n, 1.0 - p, alpha),
+        )
+    };
+    Ranks {
+        lo: (1..=n).contains(&lo).then_some(lo),
+        hi: (1..=n).contains(&hi).then_some(hi),
+    }
+}
+
+/// Greatest l with P(B <= l - 1) <= alpha; 0 if there is none.
+fn lower_rank(n: u64, p: f64, alpha: f64) -> u64 {
+    let (nf, q) = (n as f64, 1.0 - p);
+    // Twelve standard deviations below the mean the tail is below 1e-30.
+    let start = (nf * p - 12.0 * (nf * p * q).sqrt() - 12.0)
+        .floor()
+        .max(0.0);
+    let mut k = start;
+    let ln_pmf = ln_gamma(nf + 1.0) - ln_gamma(k + 1.0) - ln_gamma(nf - k + 1.0)
+        + k * p.ln()
+        + (nf - k) * (-p).ln_1p();
+    let mut pmf = ln_pmf.exp();
+    let mut cdf = pmf;
+    while cdf <= alpha && k < nf {
+        pmf *= (nf - k) / (k + 1.0) * (p / q);
+        k += 1.0;
+        cdf += pmf;
+    }
+    // Here P(B <= k) > alpha, so P(B <= k - 1) <= alpha: the rank is k.
+    k as u64
+}
+
+fn expanded(n: u64, p: f64, alpha: f64) -> (u64, u64) {
+    let (mean, sd) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
+    let z = Normal::standard().inverse_cdf(1.0 - alpha);
+    let skew = (z * z - 1.0) / 6.0 * (1.0 - 2.0 * p);
+    (
+        (mean - z * sd + skew + 0.5).floor().max(0.0) as u64,
+        (mean + z * sd + skew + 0.5).ceil() as u64,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Printed tables (Conover, *Practical Nonparametric Statistics*): n = 10,
+    /// median, 97.9 %: ranks 2 and 9; n = 20: 6 and 15; n = 5 has none.
+    #[test]
+    fn median_of_small_samples() {
+        let ranks = |n| {
+            let r = binomial_ranks(n, 0.5, 0.95);
+            (r.lo, r.hi)
+        };
+        assert_eq!(ranks(0), (None, None));
+        assert_eq!(ranks(1), (None, None));
+        assert_eq!(ranks(5), (None, None));
+        assert_eq!(ranks(6), (Some(1), Some(6)));
+        assert_eq!(ranks(10), (Some(2), Some(9)));
+        assert_eq!(ranks(20), (Some(6), Some(15)));
+    }
+
+    /// 0.9^n <= 0.025 first holds at n = 36: from there p90 has an upper bound.
+    #[test]
+    fn a_rank_outside_the_sample_is_none() {
+        assert_eq!(binomial_ranks(35, 0.9, 0.95).hi, None);
+        assert_eq!(binomial_ranks(36, 0.9, 0.95).hi, Some(36));
+        // 0.999^n <= 0.025 first holds at 3688.
+        assert_eq!(binomial_ranks(3687, 0.999, 0.95).hi, None);
+        assert_eq!(binomial_ranks(3688, 0.999, 0.95).hi, Some(3688));
+        assert_eq!(binomial_ranks(3687, 0.001, 0.95).lo, None);
+        assert_eq!(binomial_ranks(3688, 0.001, 0.95).lo, Some(1));
+    }
+
+    /// The exact sum and the expansion agree where one takes over.
+    #[test]
+    fn exact_and_expanded_meet() {
+        for (n, p) in [
+            (10_100_u64, 0.5),
+            (28_000, 0.9),
+            (252_600, 0.99),
+            (2_502_600, 0.999),
+        ] {
+            let exact = (
+                lower_rank(n, p, 0.025),
+                n + 1 - lower_rank(n, 1.0 - p, 0.025),
+            );
+            let series = expanded(n, p, 0.025);
+            assert!(
+                exact.0.abs_diff(series.0) <= 1,
+                "{n} {p}: {exact:?} {series:?}"
+            );
+            assert!(
+                exact.1.abs_diff(series.1) <= 1,
+                "{n} {p}: {exact:?} {series:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A finished series, and the estimates it supports.
+
+use undertick_units::{Estimate, Interval};
+
+use crate::histogram::{Bin, Distribution};
+use crate::long_run::{is_correlated, normal, spread_of_mean};
+use crate::moments::Moments;
+use crate::quantile::{Ranks, binomial_ranks};
+use crate::series::{Mark, Series};
+
+/// Below this many clock steps in the median the mean is the figure to use.
+const STEPS_FOR_MEDIAN: f64 = 20.0;
+/// Cochran's rule: the mean of n values is normal enough from n > 25 G^2, G
+/// their skewness (*Sampling Techniques*, 3rd ed., section 2.15).
+const COCHRAN: f64 = 25.0;
+/// Fewer values than this say nothing about their autocorrelation.
+const FEW: u64 = 16;
+
+/// A finished series. Estimates are in ticks.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    series: Series,
+    distribution: Distribution,
+}
+
+impl Sample {
+    pub(crate) fn new(series: Series) -> Self {
+        Self {
+            distribution: series.histogram.distribution(),
+            series,
+        }
+    }
+
+    /// Count, sum, variance and extremes.
+    #[must_use]
+    pub fn moments(&self) -> &Moments {
+        &self.series.moments
+    }
+
+    /// The histogram, ascending.
+    #[must_use]
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
+    /// The mean, by batch means. `None` of nothing; without an interval of one
+    /// value.
+    ///
+    /// With a clock that steps by `granularity` ticks (0: none), the mean of
+    /// the readings is Beilner's tick-count mean (eq. 6): unbiased while
+    /// program and clock are asynchronous, so it is not widened by the step.
+    /// If all readings agree, the interval says how far from a whole number of
+    /// steps the truth may be without one reading in n having shown it.
+    #[must_use]
+    pub fn mean(&self, level: f64, granularity: u64) -> Option<Estimate> {
+        let n = self.moments().n();
+        let value = self.moments().mean()?;
+        let mut notes = Vec::new();
+        let mut interval = Interval { lo: None, hi: None };
+        let mut effective = n as f64;
+        let size = self.series.sums.size();
+        let means: Vec<f64> = (self.series.sums.sums().iter())
+            .map(|&sum| sum as f64 / size as f64)
+            .collect();
+        if let Some(spread) = spread_of_mean(&means) {
+            let all_values = means.len() as f64 * size as f64 / n as f64;
+            let mut half = spread.half_width(level) * all_values.sqrt();
+            let variance = self.moments().variance().unwrap_or(0.0);
+            if variance > 0.0 {
+                effective = effective.min(variance / (spread.variance * all_values));
+            } else if granularity > 0 {
+                half = granularity as f64 * unseen_share(n, level);
+                notes.push(
+                    "all readings agree: right only if the program is not locked to the clock"
+                        .into(),
+                );
+            }
+            interval = Interval::new(value - half, value + half);
+            if spread.too_short {
+                notes.push(format!(
+                    "too few samples for their autocorrelation ({:.2} between {} batches): the interval is that of one batch",
+                    spread.correlation, spread.batches
+                ));
+            } else if spread.correlation > 0.0 {
+                notes.push(format!(
+                    "widened for a correlation of {:.2} left between batches",
+                    spread.correlation
+                ));
+            }
+            if n < FEW {
+                notes.push(format!(
+                    "fewer than {FEW} samples: autocorrelation not tested"
+                ));
+            }
+            let skew = self.distribution.skewness().unwrap_or(0.0);
+            if effective < COCHRAN * skew * skew {
+                notes.push(format!(
+                    "too few samples for their skewness {skew:.1}: the interval may be too narrow"
+                ));
+            }
+        } else {
+            notes.push("one sample: no interval".into());
+        }
+        Some(Estimate {
+            value,
+            interval,
+            level,
+            unit: "ticks".into(),
+            method: "mean, batch means".into(),
+            n,
+            n_effective: effective,
+            notes,
+        })
+    }
+
+    /// The `p`-quantile, by order statistics. `None` of nothing; a bound is
+    /// missing where its rank falls outside the sample.
+    ///
+    /// The value is the order statistic of rank ceil(n p), to the width of its
+    /// histogram bin. If the indicator `x <= q` is autocorrelated, n is
+    /// divided by the variance inflation f that its batch means show, and the
+    /// level is met with Student's t. A reading may be off by one step of the
+    /// clock either way, so the bounds are moved out by `granularity` ticks.
+    #[must_use]
+    pub fn quantile(&self, p: f64, level: f64, granularity: u64) -> Option<Estimate> {
+        let n = self.moments().n();
+        let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
+        let value = self.inside(self.distribution.at_rank(rank)?.middle());
+        let inflation = self.inflation(p, level);
+        let ranks = widened_ranks(n, p, level, inflation);
+        let step = granularity as f64;
+        let bound = |rank: Option<u64>, edge: fn(&Bin) -> i64, step: f64| {
+            let bin = self.distribution.at_rank(rank?)?;
+            Some(self.inside(edge(&bin) as f64) + step)
+        };
+        let mut notes = Vec::new();
+        if ranks.lo.is_none() || ranks.hi.is_none() {
+            notes.push(format!(
+                "too few samples for both bounds of the {p} quantile"
+            ));
+        }
+        if let Some(f) = inflation {
+            notes.push(format!(
+                "widened for autocorrelation: variance times {:.2}",
+                f.variance
+            ));
+        }
+        if granularity > 0 && value.abs() < STEPS_FOR_MEDIAN * step {
+            notes.push(format!(
+                "{:.1} steps of the clock: known to a step only, use the mean",
+                value / step
+            ));
+        }
+        Some(Estimate {
+            value,
+            interval: Interval {
+                lo: bound(ranks.lo, |b| b.lo, -step),
+                hi: bound(ranks.hi, |b| b.hi, step),
+            },
+            level,
+            unit: "ticks".into(),
+            method: "order statistics".into(),
+            n,
+            n_effective: n as f64 / inflation.map_or(1.0, |f| f.variance),
+            notes,
+        })
+    }
+
+    /// Bins are wider than the values in them; extremes are known exactly.
+    fn inside(&self, x: f64) -> f64 {
+        match (self.moments().min(), self.moments().max()) {
+            (Some(lo), Some(hi)) => x.clamp(lo as f64, hi as f64),
+            _ => x,
+        }
+    }
+
+    /// How much more the share of values below the quantile scatters than that
+    /// of independent values; `None` if no correlation shows.
+    fn inflation(&self, p: f64, level: f64) -> Option<Inflation> {
+        let logit = |p: f64| (p / (1.0 - p)).ln();
+        let nearest = |mark: &&Mark| (logit(mark.p) - logit(p)).abs();
+        let mark = (self.series.marks.iter()).min_by(|a, b| nearest(a).total_cmp(&nearest(b)))?;
+        let size = mark.below.size() as f64;
+        let shares: Vec<f64> = (mark.below.sums().iter())
+            .map(|&sum| sum as f64 / size)
+            .collect();
+        let b = shares.len() as f64;
+        let share = mark.share();
+        let independent = share * (1.0 - share) / size;
+        if shares.len() < FEW as usize || independent <= 0.0 {
+            return None;
+        }
+        let (variance, _) = crate::long_run::variance_and_lag1(&shares);
+        let excess = (variance / independent - 1.0) * (b / 2.0).sqrt();
+        if !(size > 1.0 && excess > 2.6 || is_correlated(&shares)) {
+            return None;
+        }
+        let spread = spread_of_mean(&shares)?;
+        let student = spread.half_width(level) / spread.variance.sqrt();
+        Some(Inflation {
+            variance: (spread.variance * b / independent).max(1.0),
+            quantile_ratio: student / normal(level),
+        })
+    }
+}
+
+/// Variance inflation of an indicator and the price of having estimated it.
+#[derive(Clone, Copy, Debug)]
+struct Inflation {
+    variance: f64,
+    /// Student's quantile over the normal one.
+    quantile_ratio: f64,
+}
+
+/// Ranks of a sample of n / f independent values, stretched to n.
+fn widened_ranks(n: u64, p: f64, level: f64, inflation: Option<Inflation>) -> Ranks {
+    let Some(f) = inflation else {
+        return binomial_ranks(n, p, level);
+    };
+    let stretch = f.variance * f.quantile_ratio * f.quantile_ratio;
+    let independent = (n as f64 / stretch).floor() as u64;
+    if independent == 0 {
+        return Ranks { lo: None, hi: None };
+    }
+    let stretch = n as f64 / independent as f64;
+    let ranks = binomial_ranks(independent, p, level);
+    Ranks {
+        lo: (ranks.lo).map(|r| ((r as f64 * stretch).floor() as u64).clamp(1, n)),
+        // Rank r counts the r - 1 values below it.
+        hi: (ranks.hi).map(|r| (((r - 1) as f64 * stretch).ceil() as u64 + 1).clamp(1, n)),
+    }
+}
+
+/// The greatest share that n readings can hide with probability 1 - level:
+/// (1 - x)^n = (1 - level) / 2.
+fn unseen_share(n: u64, level: f64) -> f64 {
+    1.0 - ((1.0 - level) / 2.0).powf(1.0 / n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(values: &[i64]) -> Sample {
+        values.iter().copied().collect::<Series>().sample()
+    }
+
+    #[test]
+    fn of_nothing_and_of_one() {
+        assert_eq!(sample(&[]).mean(0.95, 0), None);
+        assert_eq!(sample(&[]).quantile(0.5, 0.95, 0), None);
+        let one = sample(&[7]);
+        let mean = one.mean(0.95, 0).unwrap();
+        assert_eq!(
+            (mean.value, mean.interval.lo, mean.interval.hi),
+            (7.0, None, None)
+        );
+        let median = one.quantile(0.5, 0.95, 26).unwrap();
+        assert_eq!(
+            (median.value, median.interval.lo, median.interval.hi),
+            (7.0, None, None)
+        );
+    }
+
+    /// 10 and 12: mean 11, standard error 1, t(0.975; 1) = 12.7062.
+    #[test]
+    fn of_two() {
+        let mean = sample(&[10, 12]).mean(0.95, 0).unwrap();
+        assert_eq!(mean.value, 11.0);
+        assert!((mean.interval.half_width().unwrap() - 12.7062).abs() < 1e-4);
+        assert_eq!(
+            sample(&[10, 12]).quantile(0.5, 0.95, 0).unwrap().value,
+            10.0
+        );
+    }
+
+    /// 1..=20, median: ranks 6 and 15 (Conover), a step of 2 each way.
+    #[test]
+    fn median_by_hand() {
+        let values: Vec<i64> = (1..=20).map(|i| (i * 8) % 21).collect();
+        let e = sample(&values).quantile(0.5, 0.95, 2).unwrap();
+        assert_eq!((e.value, e.interval), (10.0, Interval::new(4.0, 17.0)));
+        assert!(
+            e.notes.iter().any(|n| n.contains("5.0 steps")),
+            "{:?}",
+            e.notes
+        );
+    }
+
+    /// 52 ticks, 100 times, steps of 26: 0.025^(1/100) = 0.96378.
+    #[test]
+    fn all_equal() {
+        let s = sample(&[52; 100]);
+        let exact = s.mean(0.95, 0).unwrap();
+        assert_eq!(exact.interval, Interval::new(52.0, 52.0));
+        let stepped = s.mean(0.95, 26).unwrap();
+        assert!((stepped.interval.half_width().unwrap() - 26.0 * (1.0 - 0.963_783)).abs() < 1e-3);
+        let median = s.quantile(0.5, 0.95, 26).unwrap();
+        assert_eq!(median.interval, Interval::new(26.0, 78.0));
+    }
+
+    #[test]
+    fn extremes_stay_finite() {
+        let s = sample(&[i64::MIN, i64::MAX, i64::MIN, i64::MAX, 0, -1, 1, 2]);
+        let mean = s.mean(0.95, 1).unwrap();
+        assert_eq!(mean.value, 0.0);
+        assert!(mean.interval.half_width().unwrap().is_finite());
+        let median = s.quantile(0.5, 0.95, 1).unwrap();
+        assert_eq!(median.value, 0.0);
+        let top = s.quantile(0.999, 0.95, 0).unwrap().value;
+        assert!(top > 0.999 * i64::MAX as f64, "{top}");
+    }
+}

@@ -1,0 +1,221 @@
+//! One pass over a series of clock differences, in bounded memory.
+
+use crate::batches::Batches;
+use crate::histogram::SignedHistogram;
+use crate::moments::Moments;
+use crate::sample::Sample;
+
+/// Quantiles whose autocorrelation is watched while the series passes.
+pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+/// Values handled at a time: enough for tight loops, 4 KiB.
+const CHUNK: usize = 512;
+
+/// Everything that is kept of a series of ticks: moments, histogram, batch
+/// sums, and for each of [`QUANTILES`] the number of values not above a
+/// threshold near it, per batch.
+///
+/// Memory: about 40 KiB and the histogram's, however long the series.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    pending: Vec<i64>,
+    pub(crate) moments: Moments,
+    pub(crate) histogram: SignedHistogram,
+    pub(crate) sums: Batches<i128>,
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// The indicator `x <= threshold` of a quantile, in batches.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub(crate) p: f64,
+    pub(crate) threshold: i64,
+    pub(crate) below: Batches<u64>,
+}
+
+impl Mark {
+    fn at(p: f64, histogram: &SignedHistogram) -> Self {
+        Self {
+            p,
+            threshold: threshold(p, histogram),
+            below: Batches::new(),
+        }
+    }
+
+    /// Share of the batched values not above the threshold.
+    pub(crate) fn share(&self) -> f64 {
+        let sums = self.below.sums();
+        let n = sums.len() as f64 * self.below.size() as f64;
+        sums.iter().sum::<u64>() as f64 / n
+    }
+
+    /// Whether the threshold has drifted so far from the quantile that its
+    /// correlation says little about the quantile's.
+    fn is_stale(&self) -> bool {
+        let above = (1.0 - self.share()) / (1.0 - self.p);
+        !(0.5..=1.5).contains(&above)
+    }
+}
+
+fn threshold(p: f64, histogram: &SignedHistogram) -> i64 {
+    let distribution = histogram.distribution();
+    let rank = (p * distribution.n() as f64).ceil() as u64;
+    distribution.at_rank(rank.max(1)).map_or(0, |bin| bin.hi)
+}
+
+impl Series {
+    /// Of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a value, ticks.
+    #[inline]
+    pub fn push(&mut self, value: i64) {
+        if self.pending.len() == self.pending.capacity() {
+            self.pending.reserve_exact(if self.pending.is_empty() {
+                16
+            } else {
+                CHUNK - self.pending.len()
+            });
+        }
+        self.pending.push(value);
+        if self.pending.len() == CHUNK {
+            self.settle();
+        }
+    }
+
+    /// Values so far.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.moments.n() + self.pending.len() as u64
+    }
+
+    /// Works off what is pending.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self) {
+        let chunk = std::mem::take(&mut self.pending);
+        if chunk.is_empty() {
+            return;
+        }
+        let part = Moments::of(&chunk);
+        let small = [part.min(), part.max()]
+            .iter()
+            .flatten()
+            .all(|x| x.unsigned_abs() < 1 << 50);
+        self.moments.merge(&part);
+        for &x in &chunk {
+            self.histogram.record(x);
+        }
+        if small {
+            self.sums
+                .extend(&chunk, |xs| i128::from(xs.iter().sum::<i64>()));
+        } else {
+            self.sums
+                .extend(&chunk, |xs| xs.iter().map(|&x| i128::from(x)).sum());
+        }
+        if self.marks.is_empty() {
+            self.marks = QUANTILES
+                .iter()
+                .map(|&p| Mark::at(p, &self.histogram))
+                .collect();
+        }
+        for mark in &mut self.marks {
+            let t = mark.threshold;
+            let doubled = mark
+                .below
+                .extend(&chunk, |xs| xs.iter().map(|&x| u64::from(x <= t)).sum());
+            if doubled && mark.is_stale() {
+                let fresh = Mark::at(mark.p, &self.histogram);
+                if fresh.threshold != mark.threshold {
+                    *mark = fresh;
+                }
+            }
+        }
+        self.pending = chunk;
+        self.pending.clear();
+    }
+
+    /// The same series, each value plus `delta`. Sums stay exact; histogram
+    /// bins wider than one value move by their middle.
+    #[must_use]
+    pub fn shifted(mut self, delta: i64) -> Self {
+        self.settle();
+        self.sums
+            .adjust(|sum, n| *sum += i128::from(delta) * i128::from(n));
+        for mark in &mut self.marks {
+            mark.threshold = mark.threshold.saturating_add(delta);
+        }
+        Self {
+            moments: self.moments.shifted(delta),
+            histogram: self.histogram.shifted(delta),
+            ..self
+        }
+    }
+
+    /// The series as a sample that estimates can be asked of.
+    #[must_use]
+    pub fn sample(mut self) -> Sample {
+        self.settle();
+        Sample::new(self)
+    }
+}
+
+impl FromIterator<i64> for Series {
+    fn from_iter<I: IntoIterator<Item = i64>>(values: I) -> Self {
+        let mut series = Self::new();
+        values.into_iter().for_each(|x| series.push(x));
+        series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shift_is_the_series_of_shifted_values() {
+        let values = |d: i64| (0..3000).map(move |i| (i * 37) % 501 + d);
+        let moved = values(0).collect::<Series>().shifted(-250).sample();
+        let direct = values(-250).collect::<Series>().sample();
+        assert_eq!(moved.mean(0.95, 0), direct.mean(0.95, 0));
+        for p in QUANTILES {
+            assert_eq!(moved.quantile(p, 0.95, 0), direct.quantile(p, 0.95, 0));
+        }
+    }
+
+    /// 600 slow values, then 100 000 fast ones: the first threshold of the
+    /// median is far outside and must be replaced.
+    #[test]
+    fn a_threshold_left_behind_is_replaced() {
+        let values = (0..100_600_i64).map(|i| {
+            if i < 600 {
+                10_000 + i % 7
+            } else {
+                100 + i % 11
+            }
+        });
+        let mut series: Series = values.collect();
+        series.settle();
+        let median = &series.marks[0];
+        assert!(
+            (100..111).contains(&median.threshold),
+            "{}",
+            median.threshold
+        );
+        assert!(!median.is_stale(), "{}", median.share());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut series = Series::new();
+        for i in 0..300_000_i64 {
+            series.push(i % 1000);
+        }
+        assert!(series.pending.capacity() <= CHUNK);
+        assert!(series.sums.sums().len() < crate::batches::MOST);
+        assert_eq!(series.n(), 300_000);
+    }
+}
