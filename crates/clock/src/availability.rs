@@ -1,0 +1,259 @@
+//! Which clocks may be used here, and why not.
+
+use core::fmt;
+
+use crate::{ClockId, kernel};
+
+/// Why the TSC must not be recorded with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TscUnavailable {
+    /// The CPU is not an x86.
+    NotX86,
+    /// The kernel was asked to refuse `rdtsc` to this process (`PR_SET_TSC`,
+    /// some sandboxes): reading it would kill the program.
+    Disabled,
+    /// The CPU (or its hypervisor) does not promise one rate in all power
+    /// states: CPUID 0x8000_0007 EDX bit 8 is clear.
+    NotInvariant,
+    /// The kernel does not offer `tsc` as a clock source: it found the counters
+    /// of the CPUs apart, or the rate wandering.
+    KernelSaysUnstable,
+}
+
+impl fmt::Display for TscUnavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotX86 => "this CPU is not an x86",
+            Self::Disabled => "rdtsc is switched off for this process (PR_SET_TSC)",
+            Self::NotInvariant => {
+                "the CPU does not promise an invariant TSC (CPUID 0x80000007 EDX bit 8 is clear)"
+            }
+            Self::KernelSaysUnstable => {
+                "the kernel found the TSC unstable (available_clocksource lacks tsc)"
+            }
+        })
+    }
+}
+
+/// Why a clock cannot be read here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// The TSC, and why.
+    Tsc(TscUnavailable),
+    /// The Arm counter on a CPU that is not a 64-bit Arm.
+    NotAarch64,
+    /// The kernel has no such clock.
+    KernelLacks(ClockId),
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tsc(why) => why.fmt(f),
+            Self::NotAarch64 => f.write_str("this CPU is not a 64-bit Arm"),
+            Self::KernelLacks(clock) => write!(f, "this kernel has no clock {clock}"),
+        }
+    }
+}
+
+impl core::error::Error for Unavailable {}
+
+/// What is known of the TSC before it is read for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TscFacts {
+    /// The CPU is an x86-64.
+    pub x86: bool,
+    /// `PR_GET_TSC` answered that reading raises SIGSEGV.
+    pub disabled_by_prctl: bool,
+    /// CPUID promises one rate in all power states.
+    pub invariant: bool,
+    /// The kernel offers `tsc` as a clock source; `None` where it does not say
+    /// (sysfs is not mounted, or hidden by a sandbox).
+    pub offered_by_kernel: Option<bool>,
+}
+
+impl TscFacts {
+    /// The facts of this machine and process.
+    #[must_use]
+    pub fn gather() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        return Self {
+            x86: true,
+            disabled_by_prctl: prctl_refuses_tsc(),
+            invariant: crate::tsc::is_invariant(),
+            offered_by_kernel: std::fs::read_to_string(AVAILABLE_CLOCKSOURCE)
+                .ok()
+                .map(|list| lists_tsc(&list)),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        Self {
+            x86: false,
+            disabled_by_prctl: false,
+            invariant: false,
+            offered_by_kernel: None,
+        }
+    }
+
+    /// Whether the TSC may be recorded with. A kernel that says nothing is
+    /// taken to have no objection.
+    ///
+    /// # Errors
+    /// The first reason against it.
+    pub fn verdict(self) -> Result<(), TscUnavailable> {
+        if !self.x86 {
+            return Err(TscUnavailable::NotX86);
+        }
+        if self.disabled_by_prctl {
+            return Err(TscUnavailable::Disabled);
+        }
+        if !self.invariant {
+            return Err(TscUnavailable::NotInvariant);
+        }
+        if self.offered_by_kernel == Some(false) {
+            return Err(TscUnavailable::KernelSaysUnstable);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a clock can be read here, and recorded with.
+///
+/// # Errors
+/// Why not.
+pub fn usable(clock: ClockId) -> Result<(), Unavailable> {
+    match clock {
+        ClockId::Tsc => TscFacts::gather().verdict().map_err(Unavailable::Tsc),
+        ClockId::Cntvct if cfg!(target_arch = "aarch64") => Ok(()),
+        ClockId::Cntvct => Err(Unavailable::NotAarch64),
+        other => other
+            .kernel_id()
+            .and_then(kernel::read_ns)
+            .map(|_| ())
+            .ok_or(Unavailable::KernelLacks(other)),
+    }
+}
+
+/// Where the kernel lists the clock sources that it would use. A TSC that it
+/// once marked unstable is taken off the list.
+#[cfg(target_arch = "x86_64")]
+const AVAILABLE_CLOCKSOURCE: &str =
+    "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// Whether the kernel's list names `tsc` itself, not `tsc-early`.
+#[cfg(any(target_arch = "x86_64", test))]
+fn lists_tsc(available_clocksource: &str) -> bool {
+    available_clocksource
+        .split_whitespace()
+        .any(|source| source == "tsc")
+}
+
+/// Whether `rdtsc` would raise SIGSEGV. A kernel that does not know the
+/// question does not refuse.
+#[cfg(target_arch = "x86_64")]
+fn prctl_refuses_tsc() -> bool {
+    let mut setting: libc::c_int = 0;
+    // SAFETY: PR_GET_TSC writes one int to the address given, which is a live local.
+    let answered = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut setting) } == 0;
+    answered && setting == libc::PR_TSC_SIGSEGV
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: TscFacts = TscFacts {
+        x86: true,
+        disabled_by_prctl: false,
+        invariant: true,
+        offered_by_kernel: Some(true),
+    };
+
+    #[test]
+    fn each_fact_against_the_tsc_is_a_reason() {
+        assert_eq!(GOOD.verdict(), Ok(()));
+        let silent_kernel = TscFacts {
+            offered_by_kernel: None,
+            ..GOOD
+        };
+        assert_eq!(silent_kernel.verdict(), Ok(()));
+        for (facts, why) in [
+            (TscFacts { x86: false, ..GOOD }, TscUnavailable::NotX86),
+            (
+                TscFacts {
+                    disabled_by_prctl: true,
+                    ..GOOD
+                },
+                TscUnavailable::Disabled,
+            ),
+            (
+                TscFacts {
+                    invariant: false,
+                    ..GOOD
+                },
+                TscUnavailable::NotInvariant,
+            ),
+            (
+                TscFacts {
+                    offered_by_kernel: Some(false),
+                    ..GOOD
+                },
+                TscUnavailable::KernelSaysUnstable,
+            ),
+        ] {
+            assert_eq!(facts.verdict(), Err(why));
+        }
+    }
+
+    #[test]
+    fn a_refused_tsc_comes_before_its_other_faults() {
+        // It must not be read at all then, whatever else is wrong.
+        let facts = TscFacts {
+            disabled_by_prctl: true,
+            invariant: false,
+            ..GOOD
+        };
+        assert_eq!(facts.verdict(), Err(TscUnavailable::Disabled));
+    }
+
+    #[test]
+    fn the_kernels_list_is_read_by_whole_words() {
+        assert!(lists_tsc("kvm-clock tsc hpet acpi_pm \n"));
+        assert!(lists_tsc("tsc"));
+        assert!(!lists_tsc("tsc-early hpet acpi_pm\n"));
+        assert!(!lists_tsc(""));
+    }
+
+    #[test]
+    fn every_clock_is_usable_or_says_why() {
+        assert_eq!(usable(ClockId::Monotonic), Ok(()));
+        if cfg!(not(target_arch = "aarch64")) {
+            assert_eq!(usable(ClockId::Cntvct), Err(Unavailable::NotAarch64));
+        }
+        for clock in ClockId::ALL {
+            if let Err(why) = usable(clock) {
+                assert!(!why.to_string().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_thread_that_refuses_rdtsc_is_found_out() {
+        // PR_SET_TSC holds for one thread; this one ends with the test.
+        let (before, refused) = std::thread::spawn(|| {
+            let before = TscFacts::gather().disabled_by_prctl;
+            // SAFETY: sets a flag of this thread; the thread reads no TSC hereafter.
+            let set = unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) } == 0;
+            let refused = set.then(|| usable(ClockId::Tsc));
+            // SAFETY: as above; set back so that the thread may end in any way it likes.
+            unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_ENABLE) };
+            (before, refused)
+        })
+        .join()
+        .unwrap();
+        match refused {
+            Some(verdict) => assert_eq!(verdict, Err(Unavailable::Tsc(TscUnavailable::Disabled))),
+            None => println!("skipped: this kernel has no PR_SET_TSC (before: {before})"),
+        }
+    }
+}

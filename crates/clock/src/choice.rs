@@ -1,0 +1,197 @@
+//! Which clock to record with.
+
+use core::fmt;
+
+use crate::availability::{TscUnavailable, Unavailable, usable};
+use crate::{ClockId, UnknownClock};
+
+/// The environment variable that names the clock to record with, e.g.
+/// `UNDERTICK_CLOCK=monotonic_raw`.
+pub const CLOCK_VARIABLE: &str = "UNDERTICK_CLOCK";
+
+/// The chosen clock, and why it was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The clock to record with.
+    pub clock: ClockId,
+    /// Why this one.
+    pub why: Why,
+}
+
+/// Why a clock was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It was asked for by name.
+    Asked,
+    /// The CPU's own counter is usable: the cheapest reading there is.
+    Counter,
+    /// The CPU's own counter is not usable.
+    Fallback(Unavailable),
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why {
+            Why::Asked => write!(f, "{}: asked for by name", self.clock),
+            Why::Counter => write!(f, "{}: the CPU's own counter, usable here", self.clock),
+            Why::Fallback(reason) => write!(f, "{}, because {reason}", self.clock),
+        }
+    }
+}
+
+/// Why no clock could be chosen as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// The name belongs to no clock.
+    Unknown(UnknownClock),
+    /// The clock exists, but not here.
+    Unavailable(ClockId, Unavailable),
+    /// `CLOCK_REALTIME` can be set while one records.
+    CanBeSet,
+}
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(unknown) => unknown.fmt(f),
+            Self::Unavailable(clock, why) => write!(f, "clock {clock} cannot be used: {why}"),
+            Self::CanBeSet => f.write_str(
+                "clock realtime can be set while one records; monotonic runs at the same rate",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ChoiceError {}
+
+/// The recording clock of this machine: the CPU's counter where it is usable,
+/// else `CLOCK_MONOTONIC_RAW`, which Linux has everywhere.
+#[must_use]
+pub fn best() -> Choice {
+    best_given(counter(), usable)
+}
+
+/// The clock with this name if one is given, else [`best`].
+///
+/// # Errors
+/// The name is unknown, or the clock cannot be used here.
+pub fn choose(name: Option<&str>) -> Result<Choice, ChoiceError> {
+    let Some(name) = name else {
+        return Ok(best());
+    };
+    let clock = name.parse().map_err(ChoiceError::Unknown)?;
+    if clock == ClockId::Realtime {
+        return Err(ChoiceError::CanBeSet);
+    }
+    usable(clock).map_err(|why| ChoiceError::Unavailable(clock, why))?;
+    Ok(Choice {
+        clock,
+        why: Why::Asked,
+    })
+}
+
+/// [`choose`] with the name in [`CLOCK_VARIABLE`]; an empty one counts as none.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_from_environment() -> Result<Choice, ChoiceError> {
+    let name = std::env::var_os(CLOCK_VARIABLE).filter(|name| !name.is_empty());
+    choose(
+        name.map(|name| name.to_string_lossy().into_owned())
+            .as_deref(),
+    )
+}
+
+/// The counter that an instruction reads on this architecture.
+const fn counter() -> ClockId {
+    if cfg!(target_arch = "aarch64") {
+        ClockId::Cntvct
+    } else {
+        ClockId::Tsc
+    }
+}
+
+fn best_given(counter: ClockId, usable: impl Fn(ClockId) -> Result<(), Unavailable>) -> Choice {
+    match usable(counter) {
+        Ok(()) => Choice {
+            clock: counter,
+            why: Why::Counter,
+        },
+        Err(why) => Choice {
+            clock: ClockId::MonotonicRaw,
+            why: Why::Fallback(why),
+        },
+    }
+}
+
+/// The reason in [`Why::Fallback`], if it is about the TSC.
+impl Why {
+    /// Why the TSC was not taken, where that is what decided.
+    #[must_use]
+    pub const fn tsc_unavailable(self) -> Option<TscUnavailable> {
+        match self {
+            Self::Fallback(Unavailable::Tsc(why)) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unusable_counter_falls_back_and_says_why() {
+        let unstable = Unavailable::Tsc(TscUnavailable::KernelSaysUnstable);
+        let choice = best_given(ClockId::Tsc, |_| Err(unstable));
+        assert_eq!(choice.clock, ClockId::MonotonicRaw);
+        assert_eq!(
+            choice.why.tsc_unavailable(),
+            Some(TscUnavailable::KernelSaysUnstable)
+        );
+        assert!(
+            choice
+                .to_string()
+                .starts_with("monotonic_raw, because the kernel found"),
+            "{choice}"
+        );
+    }
+
+    #[test]
+    fn a_usable_counter_is_taken() {
+        for counter in [ClockId::Tsc, ClockId::Cntvct] {
+            let choice = best_given(counter, |_| Ok(()));
+            assert_eq!((choice.clock, choice.why), (counter, Why::Counter));
+        }
+    }
+
+    #[test]
+    fn the_best_clock_here_can_be_opened() {
+        assert!(crate::Source::open(best().clock).is_ok());
+    }
+
+    #[test]
+    fn a_clock_asked_for_by_name_is_taken() {
+        let choice = choose(Some("monotonic_raw")).unwrap();
+        assert_eq!(
+            (choice.clock, choice.why),
+            (ClockId::MonotonicRaw, Why::Asked)
+        );
+        assert_eq!(choose(None), Ok(best()));
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_served_is_an_error_not_a_fallback() {
+        assert!(matches!(choose(Some("hpet")), Err(ChoiceError::Unknown(_))));
+        assert_eq!(choose(Some("realtime")), Err(ChoiceError::CanBeSet));
+        let elsewhere = if cfg!(target_arch = "aarch64") {
+            "tsc"
+        } else {
+            "cntvct"
+        };
+        assert!(matches!(
+            choose(Some(elsewhere)),
+            Err(ChoiceError::Unavailable(_, _))
+        ));
+    }
+}

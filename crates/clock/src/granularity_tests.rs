@@ -1,0 +1,255 @@
+//! Simulated clocks whose step is chosen here; the code under test must find it.
+
+use super::*;
+
+/// SplitMix64, seeded: the same clocks in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn chance(&mut self, per_million: u64) -> bool {
+        self.below(1_000_000) < per_million
+    }
+}
+
+/// A clock that shows every `step`-th tick of a true count.
+struct Simulated {
+    step: u64,
+    /// Reads are this far apart, plus up to `jitter`, ticks.
+    read_cost: u64,
+    jitter: u64,
+    /// One read in so many per million is off the grid.
+    odd_per_million: u64,
+    /// One read in so many per million waits for an interrupt of up to 100 000 ticks.
+    interrupted_per_million: u64,
+}
+
+impl Simulated {
+    fn differences(&self, seed: u64, reads: usize) -> Vec<i64> {
+        let random = &mut Random(seed);
+        let mut truth = random.below(1 << 40);
+        let mut shown = |random: &mut Random| {
+            truth += self.read_cost + random.below(self.jitter + 1);
+            if random.chance(self.interrupted_per_million) {
+                truth += random.below(100_000);
+            }
+            // As in the guest: congruent to 13 modulo the step.
+            let on_grid = truth / self.step * self.step + 13;
+            let off = if random.chance(self.odd_per_million) {
+                random.below(self.step)
+            } else {
+                0
+            };
+            (on_grid + off).cast_signed()
+        };
+        let mut last = shown(random);
+        (0..reads)
+            .map(|_| {
+                let now = shown(random);
+                let difference = now - last;
+                last = now;
+                difference
+            })
+            .collect()
+    }
+}
+
+fn step(differences: &[i64], grid: Grid) -> u64 {
+    step_of(differences, grid).unwrap().step_ticks
+}
+
+#[test]
+fn a_step_of_26_is_found_with_jitter_odd_readings_and_interrupts() {
+    // Each odd reading spoils two differences: 0.2 % make 0.4 % odd ones.
+    for (odd_per_million, interrupted_per_million) in [(0, 0), (50, 1_000), (2_000, 10_000)] {
+        for seed in 0..50 {
+            let clock = Simulated {
+                step: 26,
+                read_cost: 22,
+                jitter: 150,
+                odd_per_million,
+                interrupted_per_million,
+            };
+            let found = step_of(&clock.differences(seed, 20_000), Grid::Exact).unwrap();
+            assert_eq!(
+                found.step_ticks, 26,
+                "seed {seed}, {odd_per_million} odd per million"
+            );
+            assert!(found.share >= 0.99);
+            match odd_per_million {
+                0 => assert!(found.share == 1.0),
+                2_000 => assert!(found.share < 1.0, "the simulated clock is never odd"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn many_steps_are_found() {
+    for (step_ticks, read_cost) in [(1, 22), (2, 22), (3, 40), (10, 22), (25, 60), (1_000, 30)] {
+        for seed in 0..20 {
+            let clock = Simulated {
+                step: step_ticks,
+                read_cost,
+                jitter: 150,
+                // At a step of 1000 one difference in ten is not zero, so the
+                // odd ones weigh ten times as much.
+                odd_per_million: match step_ticks {
+                    1 => 0,
+                    1_000 => 50,
+                    _ => 500,
+                },
+                interrupted_per_million: 100,
+            };
+            assert_eq!(
+                step(&clock.differences(seed, 20_000), Grid::Exact),
+                step_ticks,
+                "seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn too_many_odd_differences_are_not_explained_away() {
+    // 1 % odd readings make 2 % odd differences: 26 is no longer the whole
+    // story. Half of the odd values are even, so 2 still is; at 5 %, nothing is.
+    for (odd_per_million, step_ticks) in [(10_000, 2), (50_000, 1)] {
+        let clock = Simulated {
+            step: 26,
+            read_cost: 22,
+            jitter: 150,
+            odd_per_million,
+            interrupted_per_million: 0,
+        };
+        assert_eq!(step(&clock.differences(7, 20_000), Grid::Exact), step_ticks);
+    }
+}
+
+#[test]
+fn one_odd_difference_in_a_handful_is_enough_to_doubt() {
+    let differences = [26, 26, 52, 26, 27, 26, 26, 78, 26, 26];
+    assert_eq!(step(&differences, Grid::Exact), 1);
+}
+
+#[test]
+fn rounded_nanoseconds_show_the_step_beneath() {
+    // 26 ticks at 2596.13 MHz are 10.0149 ns; the kernel shows whole nanoseconds.
+    let random = &mut Random(5);
+    let mut truth_ns = 0.0;
+    let mut last = 0;
+    let differences: Vec<i64> = (0..20_000)
+        .map(|_| {
+            truth_ns += 20.0 + random.below(40) as f64;
+            let now = ((truth_ns / 10.0149).floor() * 10.0149) as i64;
+            let difference = now - last;
+            last = now;
+            difference
+        })
+        .collect();
+    assert!(
+        differences.iter().any(|d| d % 10 == 1),
+        "the test shows no rounding"
+    );
+    assert_eq!(step(&differences, Grid::Rounded), 10);
+    // Taken for an exact counter, it has no step.
+    assert_eq!(step(&differences, Grid::Exact), 1);
+}
+
+#[test]
+fn a_steered_coarse_clock_shows_its_tick() {
+    // 250 Hz, steered by up to 100 ppm; now and then two ticks are seen as one.
+    let random = &mut Random(11);
+    let differences: Vec<i64> = (0..12)
+        .map(|n| {
+            let ticks = if n % 5 == 4 { 2 } else { 1 };
+            ticks * (4_000_000 + random.below(401).cast_signed() - 200)
+        })
+        .collect();
+    let found = step(&differences, Grid::Rounded);
+    assert!((3_999_700..=4_000_300).contains(&found), "{found} ns");
+}
+
+#[test]
+fn a_clock_with_a_step_of_one_unit_is_not_given_a_grid() {
+    for (read_cost, jitter) in [(20, 60), (350, 100), (5_000, 900)] {
+        let clock = Simulated {
+            step: 1,
+            read_cost,
+            jitter,
+            odd_per_million: 0,
+            interrupted_per_million: 1_000,
+        };
+        for seed in 0..20 {
+            let differences = clock.differences(seed, 5_000);
+            assert_eq!(step(&differences, Grid::Rounded), 1, "cost {read_cost}");
+            assert_eq!(step(&differences, Grid::Exact), 1, "cost {read_cost}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_hardly_moves_has_no_step() {
+    assert_eq!(step_of(&[], Grid::Exact), None);
+    assert_eq!(step_of(&[0; 1_000], Grid::Exact), None);
+    assert_eq!(step_of(&[26; 7], Grid::Exact), None);
+    assert!(step_of(&[26; 8], Grid::Exact).is_some());
+}
+
+#[test]
+fn steps_back_are_counted_and_not_hidden() {
+    let mut differences = vec![26; 100];
+    differences[40] = -26;
+    differences[41] = -1;
+    let found = step_of(&differences, Grid::Exact).unwrap();
+    assert_eq!(
+        (found.step_ticks, found.differences, found.backward),
+        (26, 98, 2)
+    );
+}
+
+#[test]
+fn extreme_differences_end_in_an_answer() {
+    let differences = [
+        i64::MAX,
+        i64::MIN,
+        1,
+        i64::MAX,
+        3,
+        i64::MAX - 1,
+        5,
+        7,
+        11,
+        13,
+    ];
+    assert_eq!(step(&differences, Grid::Exact), 1);
+    assert_eq!(step(&differences, Grid::Rounded), 1);
+    assert!(step_of(&[i64::MAX; 8], Grid::Exact).is_some());
+}
+
+#[test]
+fn every_clock_here_gets_a_step_or_none_and_no_step_is_zero() {
+    for clock in ClockId::ALL {
+        let Ok(source) = Source::open(clock) else {
+            continue;
+        };
+        let Some(found) = measure(source) else {
+            assert_eq!(clock, ClockId::MonotonicCoarse, "{clock} hardly moves");
+            continue;
+        };
+        assert!(found.step_ticks >= 1 && found.differences >= FEWEST_DIFFERENCES);
+        assert!(found.share >= SHARE_ON_GRID);
+    }
+}

@@ -1,0 +1,70 @@
+//! Clocks that the kernel keeps, read through `clock_gettime` (the vDSO where
+//! the kernel offers it, a system call elsewhere).
+
+use crate::ClockId;
+
+/// A kernel clock in nanoseconds since its own epoch; `None` where this kernel
+/// lacks the clock or the reading is before the epoch.
+#[inline]
+pub(crate) fn read_ns(id: libc::clockid_t) -> Option<u64> {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a live local of the right type.
+    if unsafe { libc::clock_gettime(id, &raw mut now) } != 0 {
+        return None;
+    }
+    ns_from_parts(now.tv_sec, now.tv_nsec)
+}
+
+/// Seconds and nanoseconds to one count; exact up to the year 2554.
+#[allow(clippy::unnecessary_cast, reason = "the field types differ by target")]
+fn ns_from_parts(seconds: libc::time_t, ns: libc::c_long) -> Option<u64> {
+    u64::try_from(seconds as i64)
+        .ok()?
+        .checked_mul(1_000_000_000)?
+        .checked_add(u64::try_from(ns as i64).ok()?)
+}
+
+/// What the kernel states as the clock's resolution, nanoseconds. This is what
+/// it claims, not what it does: 1 ns here for a clock that moves in steps of 10.
+#[must_use]
+pub fn resolution_ns(clock: ClockId) -> Option<u64> {
+    let mut resolution = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a live local of the right type.
+    if unsafe { libc::clock_getres(clock.kernel_id()?, &raw mut resolution) } != 0 {
+        return None;
+    }
+    ns_from_parts(resolution.tv_sec, resolution.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_become_one_count() {
+        assert_eq!(ns_from_parts(0, 0), Some(0));
+        assert_eq!(ns_from_parts(1, 999_999_999), Some(1_999_999_999));
+        assert_eq!(ns_from_parts(-1, 0), None);
+        // 2^64 ns is 18 446 744 073.709551616 s.
+        assert_eq!(ns_from_parts(18_446_744_073, 709_551_615), Some(u64::MAX));
+        assert_eq!(ns_from_parts(18_446_744_073, 709_551_616), None);
+        assert_eq!(ns_from_parts(18_446_744_074, 0), None);
+    }
+
+    #[test]
+    fn a_clock_that_does_not_exist_has_no_reading() {
+        assert_eq!(read_ns(9_999), None);
+    }
+
+    #[test]
+    fn the_counters_have_no_kernel_resolution() {
+        assert_eq!(resolution_ns(ClockId::Tsc), None);
+        assert!(resolution_ns(ClockId::MonotonicCoarse) >= resolution_ns(ClockId::Monotonic));
+    }
+}

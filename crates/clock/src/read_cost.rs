@@ -1,0 +1,160 @@
+//! What one reading of a clock costs.
+//!
+//! **Method.** One read is shorter than the step of most clocks, so reads are
+//! timed 64 at a time, back to back, many such batches; a batch's time divided
+//! by 64 is one observation. The batches are timed with the CPU's counter
+//! (ordered reads), or `CLOCK_MONOTONIC_RAW` where that is not usable.
+//!
+//! **Caveats.** This is the cost of reading in a row. Between other work, part
+//! of an unordered read hides under its neighbours, and a serialised one costs
+//! them more than itself; what a recorded span contains of it is calibrated in
+//! place, elsewhere. The p99 is of batch means: a single read that an interrupt
+//! hits shows as a batch a little longer.
+
+use std::hint::black_box;
+
+use undertick_units::TickRate;
+
+use crate::{ClockId, Source};
+
+/// Reads in a batch: the step of a 10 ns clock spread over them is 0.16 ns.
+pub const READS_PER_BATCH: u32 = 64;
+
+/// Batches: enough for ten above the 99th percentile.
+pub const BATCHES: usize = 1_000;
+
+/// The cost of one read, from batches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadCost {
+    /// The cheapest batch, ns per read.
+    pub cost_ns_min: f64,
+    /// The median batch, ns per read.
+    pub cost_ns_median: f64,
+    /// The 99th percentile of the batches, ns per read.
+    pub cost_ns_p99: f64,
+    /// Batches timed.
+    pub batches: usize,
+    /// Reads in each.
+    pub reads_per_batch: u32,
+}
+
+/// A way to read a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadKind {
+    /// As [`Source::read_ticks`].
+    Plain,
+    /// As [`Source::read_ticks_ordered`]; the fenced one on x86.
+    Ordered,
+    /// `rdtscp; lfence` (x86 with RDTSCP only).
+    Rdtscp,
+}
+
+/// Measures what one read costs on the calling thread; about 2 ms for a cheap
+/// clock. `None` where this kind of read does not exist.
+///
+/// `timer_rate` is the rate of the clock that times the batches, which is
+/// [`timer`].
+#[must_use]
+pub fn measure(source: Source, kind: ReadKind, timer_rate: TickRate) -> Option<ReadCost> {
+    match kind {
+        ReadKind::Plain => batches(|| source.read_ticks(), timer_rate),
+        ReadKind::Ordered => batches(|| source.read_ticks_ordered(), timer_rate),
+        #[cfg(target_arch = "x86_64")]
+        ReadKind::Rdtscp if source.clock() == ClockId::Tsc && crate::tsc::has_rdtscp() => {
+            batches(|| crate::tsc::read_rdtscp().raw(), timer_rate)
+        }
+        ReadKind::Rdtscp => None,
+    }
+}
+
+/// The clock that times the batches.
+#[must_use]
+pub fn timer() -> Option<Source> {
+    Source::open(crate::best().clock)
+        .or_else(|_| Source::open(ClockId::MonotonicRaw))
+        .ok()
+}
+
+#[inline(always)]
+fn batches(read: impl Fn() -> u64, timer_rate: TickRate) -> Option<ReadCost> {
+    let timer = timer()?;
+    let mut batch_ticks = Vec::with_capacity(BATCHES);
+    for _ in 0..BATCHES {
+        let begin = timer.read_ticks_ordered();
+        for _ in 0..READS_PER_BATCH {
+            black_box(read());
+        }
+        let end = timer.read_ticks_ordered();
+        batch_ticks.push(end.wrapping_sub(begin).cast_signed());
+    }
+    summarise(batch_ticks, READS_PER_BATCH, timer_rate)
+}
+
+/// Batch times to cost per read; the quantiles are order statistics (the least
+/// value that so many of the batches do not exceed).
+fn summarise(mut batch_ticks: Vec<i64>, reads_per_batch: u32, rate: TickRate) -> Option<ReadCost> {
+    if batch_ticks.is_empty() || reads_per_batch == 0 {
+        return None;
+    }
+    batch_ticks.sort_unstable();
+    let at = |per_cent: usize| {
+        let rank = (batch_ticks.len() * per_cent).div_ceil(100).max(1);
+        batch_ticks[rank - 1] as f64 * rate.ns_per_tick() / f64::from(reads_per_batch)
+    };
+    Some(ReadCost {
+        cost_ns_min: at(0),
+        cost_ns_median: at(50),
+        cost_ns_p99: at(99),
+        batches: batch_ticks.len(),
+        reads_per_batch,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_order_statistics_of_the_batches() {
+        // 200 batches of 1..=200 us in ticks of 1 ns, 100 reads each: 10 ns per us.
+        let batches = (1..=200).rev().map(|us| us * 1_000).collect();
+        let cost = summarise(batches, 100, TickRate::NANOSECONDS).unwrap();
+        assert!((cost.cost_ns_min - 10.0).abs() < 1e-9);
+        assert!((cost.cost_ns_median - 1_000.0).abs() < 1e-9);
+        assert!((cost.cost_ns_p99 - 1_980.0).abs() < 1e-9);
+        assert_eq!((cost.batches, cost.reads_per_batch), (200, 100));
+    }
+
+    #[test]
+    fn ticks_are_converted_with_the_timers_rate() {
+        let rate = TickRate::new(2_600_000_000, 1).unwrap();
+        let cost = summarise(vec![1_664], 64, rate).unwrap();
+        // 26 ticks of 5/13 ns.
+        assert!((cost.cost_ns_median - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_measured_is_no_cost() {
+        assert_eq!(summarise(vec![], 64, TickRate::NANOSECONDS), None);
+        assert_eq!(summarise(vec![1], 0, TickRate::NANOSECONDS), None);
+    }
+
+    #[test]
+    fn every_clock_here_has_a_cost() {
+        for clock in ClockId::ALL {
+            let Ok(source) = Source::open(clock) else {
+                continue;
+            };
+            let cost = measure(source, ReadKind::Plain, TickRate::NANOSECONDS).unwrap();
+            assert!(cost.cost_ns_min <= cost.cost_ns_median);
+            assert!(cost.cost_ns_median <= cost.cost_ns_p99);
+            assert_eq!(cost.batches, BATCHES);
+            if clock != ClockId::Tsc {
+                assert_eq!(
+                    measure(source, ReadKind::Rdtscp, TickRate::NANOSECONDS),
+                    None
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Reading a clock that was found usable.
+
+#[cfg(target_arch = "aarch64")]
+use undertick_units::Cntvct;
+#[cfg(target_arch = "x86_64")]
+use undertick_units::Tsc;
+use undertick_units::{
+    Boottime, Clock, Monotonic, MonotonicCoarse, MonotonicRaw, Reading, Realtime,
+};
+
+use crate::availability::{Unavailable, usable};
+use crate::{ClockId, kernel};
+
+/// A clock of this machine that can be read.
+///
+/// ```
+/// use undertick_clock::{ClockId, Source};
+///
+/// let clock = Source::open(ClockId::MonotonicRaw)?;
+/// let before = clock.read_ticks();
+/// let after = clock.read_ticks();
+/// assert!(after >= before);
+/// # Ok::<(), undertick_clock::Unavailable>(())
+/// ```
+///
+/// The choice of the clock is a branch at each read, about a nanosecond. Where
+/// the clock is known when the program is built, [`ReadClock`] reads it without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    clock: ClockId,
+}
+
+impl Source {
+    /// The clock, if this machine has it and it may be read.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn open(clock: ClockId) -> Result<Self, Unavailable> {
+        usable(clock)?;
+        Ok(Self { clock })
+    }
+
+    /// Which clock this is.
+    #[must_use]
+    pub const fn clock(self) -> ClockId {
+        self.clock
+    }
+
+    /// A reading; the CPU may take it earlier or later than written.
+    #[inline]
+    #[must_use]
+    pub fn read_ticks(self) -> u64 {
+        match self.clock {
+            #[cfg(target_arch = "x86_64")]
+            ClockId::Tsc => crate::tsc::read().raw(),
+            #[cfg(target_arch = "aarch64")]
+            ClockId::Cntvct => crate::cntvct::read().raw(),
+            other => kernel_ticks(other),
+        }
+    }
+
+    /// A reading between everything before it and everything after it: the
+    /// fenced TSC, `isb` on Arm. Kernel clocks are read as they are: the
+    /// kernel's own code waits for what comes before, and nothing holds back
+    /// what comes after.
+    #[inline]
+    #[must_use]
+    pub fn read_ticks_ordered(self) -> u64 {
+        match self.clock {
+            #[cfg(target_arch = "x86_64")]
+            ClockId::Tsc => crate::tsc::read_fenced().raw(),
+            #[cfg(target_arch = "aarch64")]
+            ClockId::Cntvct => crate::cntvct::read_ordered().raw(),
+            other => kernel_ticks(other),
+        }
+    }
+}
+
+/// A kernel clock, in its ticks of 1 ns. `open` has read it once with success,
+/// and a clock does not go away; 0 would say that it did.
+#[inline]
+fn kernel_ticks(clock: ClockId) -> u64 {
+    clock.kernel_id().and_then(kernel::read_ns).unwrap_or(0)
+}
+
+/// A clock known at build time: reading it is no more than its instructions.
+///
+/// ```
+/// use undertick_clock::ReadClock;
+/// use undertick_units::{MonotonicRaw, TickRate};
+///
+/// let begin = MonotonicRaw::read();
+/// let span = MonotonicRaw::read() - begin;
+/// assert!(TickRate::NANOSECONDS.nanos_from_ticks(span).unwrap().0 >= 0);
+/// ```
+pub trait ReadClock: Clock {
+    /// Which clock this is.
+    const ID: ClockId;
+
+    /// A reading; the CPU may take it earlier or later than written.
+    fn read() -> Reading<Self>;
+
+    /// A reading between everything before it and everything after it.
+    #[inline(always)]
+    fn read_ordered() -> Reading<Self> {
+        Self::read()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl ReadClock for Tsc {
+    const ID: ClockId = ClockId::Tsc;
+
+    #[inline(always)]
+    fn read() -> Reading<Self> {
+        crate::tsc::read()
+    }
+
+    #[inline(always)]
+    fn read_ordered() -> Reading<Self> {
+        crate::tsc::read_fenced()
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+impl ReadClock for Cntvct {
+    const ID: ClockId = ClockId::Cntvct;
+
+    #[inline(always)]
+    fn read() -> Reading<Self> {
+        crate::cntvct::read()
+    }
+
+    #[inline(always)]
+    fn read_ordered() -> Reading<Self> {
+        crate::cntvct::read_ordered()
+    }
+}
+
+macro_rules! read_kernel_clock {
+    ($($marker:ident),*) => {$(
+        impl ReadClock for $marker {
+            const ID: ClockId = ClockId::$marker;
+
+            #[inline(always)]
+            fn read() -> Reading<Self> {
+                Reading::from_raw(kernel_ticks(Self::ID))
+            }
+        }
+    )*};
+}
+
+read_kernel_clock!(Monotonic, MonotonicRaw, Boottime, MonotonicCoarse, Realtime);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Readings by one thread; more than any loop that the CPU could finish
+    /// within one step of a 10 ns clock.
+    const READINGS: usize = 100_000;
+
+    #[test]
+    fn no_clock_steps_back_within_a_thread() {
+        let mut tried = 0;
+        for clock in ClockId::ALL {
+            // Unix time may be set while the test runs.
+            if clock == ClockId::Realtime {
+                continue;
+            }
+            let source = match Source::open(clock) {
+                Ok(source) => source,
+                Err(why) => {
+                    println!("skipped {clock}: {why}");
+                    continue;
+                }
+            };
+            tried += 1;
+            let first = source.read_ticks_ordered();
+            let mut last = first;
+            for _ in 0..READINGS {
+                let now = source.read_ticks_ordered();
+                assert!(now >= last, "{clock} went from {last} to {now}");
+                last = now;
+            }
+            if clock != ClockId::MonotonicCoarse {
+                assert!(last > first, "{clock} stands still");
+            }
+        }
+        assert!(tried >= 3, "this system lacks even the kernel's clocks");
+    }
+
+    #[test]
+    fn typed_and_opened_readings_are_of_the_same_clock() {
+        let source = Source::open(ClockId::MonotonicRaw).unwrap();
+        let before = MonotonicRaw::read().raw();
+        let between = source.read_ticks();
+        let after = MonotonicRaw::read_ordered().raw();
+        assert!(before <= between && between <= after);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_three_reads_of_the_tsc_are_of_one_counter() {
+        if let Err(why) = usable(ClockId::Tsc) {
+            println!("skipped: {why}");
+            return;
+        }
+        let plain = crate::tsc::read_fenced();
+        let fenced = crate::tsc::read_fenced();
+        assert!((fenced - plain).raw() >= 0);
+        if crate::tsc::has_rdtscp() {
+            let rdtscp = crate::tsc::read_rdtscp();
+            assert!((rdtscp - fenced).raw() >= 0);
+            assert!((crate::tsc::read_fenced() - rdtscp).raw() >= 0);
+        }
+    }
+}
