@@ -1,0 +1,117 @@
+//! Offsets and constants of the files that program and collector share.
+//! Little-endian throughout. `docs/format.md` is the prose of this module.
+
+/// Version of control page, ring and names log. Readers refuse any other.
+pub const VERSION: u32 = 1;
+
+/// Environment variable that carries the session directory to the program.
+pub const SESSION_ENV: &str = "UNDERTICK_SESSION";
+/// Name of the control file in the session directory.
+pub const CONTROL_FILE: &str = "control";
+/// Name of the log of event and thread names.
+pub const NAMES_FILE: &str = "names";
+/// Ring files are `ring-` and eight hexadecimal digits.
+pub const RING_PREFIX: &str = "ring-";
+
+/// Bytes of a segment. A power of two; mappings are aligned to it, so that one
+/// test of the cursor tells both "segment full" and "no ring yet". 128 KiB are
+/// 8192 records: about 100 us at full speed, so that the slow path (20..50 ns)
+/// is far below 1 % of the cost.
+pub const SEGMENT_BYTES: u64 = 128 * 1024;
+/// Bytes of a record.
+pub const RECORD_BYTES: u64 = 16;
+/// Most segments of one ring: 8192 x 128 KiB = 1 GiB.
+pub const MAX_SEGMENTS: u32 = 8192;
+
+/// Offsets in the control file.
+pub mod control {
+    /// `b"UTCTRL01"`.
+    pub const MAGIC: u64 = u64::from_le_bytes(*b"UTCTRL01");
+    /// Bytes of the control file.
+    pub const BYTES: u64 = 4096;
+    /// u64, [`MAGIC`].
+    pub const OFF_MAGIC: usize = 0;
+    /// u32, [`super::VERSION`].
+    pub const OFF_VERSION: usize = 8;
+    /// u32, [`super::SEGMENT_BYTES`].
+    pub const OFF_SEGMENT_BYTES: usize = 12;
+    /// u32: 1 hardware counter, 2 `CLOCK_MONOTONIC_RAW`, 3 `CLOCK_MONOTONIC`.
+    pub const OFF_CLOCK: usize = 16;
+    /// u32: see [`crate::Overflow`].
+    pub const OFF_OVERFLOW: usize = 20;
+    /// u32: segments of a ring before it may grow.
+    pub const OFF_RING_SEGMENTS: usize = 24;
+    /// u32: segments of all rings together.
+    pub const OFF_BUDGET_SEGMENTS: usize = 28;
+    /// u32: 1 while events are to be recorded. Written by the collector.
+    pub const OFF_ON: usize = 32;
+    /// u32: 1 while a collector drains. Written by the collector.
+    pub const OFF_COLLECTOR_ALIVE: usize = 36;
+    /// u32: number of the next ring. Incremented by writers.
+    pub const OFF_NEXT_RING: usize = 64;
+    /// u32: segments in use by all rings. Changed by both sides.
+    pub const OFF_SEGMENTS_USED: usize = 68;
+    /// u64: events lost because their thread could get no ring.
+    pub const OFF_LOST_NO_RING: usize = 72;
+}
+
+/// Offsets in a ring file. Segment `i` starts at `(i + 1) * SEGMENT_BYTES`.
+pub mod ring {
+    /// `b"UTRING01"`.
+    pub const MAGIC: u64 = u64::from_le_bytes(*b"UTRING01");
+    /// u64, [`MAGIC`]; stored last, with release, when the rest is in place.
+    pub const OFF_MAGIC: usize = 0;
+    /// u32, [`super::VERSION`].
+    pub const OFF_VERSION: usize = 8;
+    /// u32, [`super::SEGMENT_BYTES`].
+    pub const OFF_SEGMENT_BYTES: usize = 12;
+    /// u32: ring number.
+    pub const OFF_RING: usize = 16;
+    /// u32: segments that the file has room for, at most `MAX_SEGMENTS`.
+    pub const OFF_MAX_SEGMENTS: usize = 20;
+    /// i32.
+    pub const OFF_PID: usize = 24;
+    /// i32.
+    pub const OFF_TID: usize = 28;
+    /// u32: 0 C/C++, 1 Rust, 2 Python.
+    pub const OFF_WRITER: usize = 32;
+    /// u32: 0 the thread's ring, 1 the ring of signal handlers that
+    /// interrupted a write of the thread.
+    pub const OFF_NESTED: usize = 36;
+    /// u32: 1 open, 2 closed by its thread. Written by the writer.
+    pub const OFF_STATE: usize = 40;
+    /// u64: bytes published. Written by the writer, released.
+    pub const OFF_HEAD: usize = 64;
+    /// u64: events dropped. Written by the writer.
+    pub const OFF_DROPPED: usize = 72;
+    /// u64: first segment use that is still whole. Written by the writer.
+    pub const OFF_OLDEST: usize = 80;
+    /// u32: segments taken so far. Written by the writer.
+    pub const OFF_ALLOCATED: usize = 88;
+    /// u64: bytes drained. Written by the collector, released.
+    pub const OFF_TAIL: usize = 128;
+    /// u32: segments whose pages the collector prepared.
+    pub const OFF_READY: usize = 136;
+    /// `max_segments` u64: entry `k % max_segments` says which segment holds
+    /// bytes `k * SEGMENT_BYTES ..` (low 32 bits) and how many continuation
+    /// records were written before it, modulo 2^32 (high 32 bits).
+    pub const OFF_USES: usize = 4096;
+    /// State: the thread may still write.
+    pub const STATE_OPEN: u32 = 1;
+    /// State: the thread is done.
+    pub const STATE_CLOSED: u32 = 2;
+}
+
+/// The names log: records of 16 bytes and a text, each appended by one write.
+pub mod names {
+    /// u16 `MAGIC`, u16 what, u16 event, u16 bytes of text, i32 pid, i32 tid.
+    pub const HEADER_BYTES: usize = 16;
+    /// `b"UN"`.
+    pub const MAGIC: u16 = u16::from_le_bytes(*b"UN");
+    /// The text names an event of the process.
+    pub const EVENT: u16 = 1;
+    /// The text names the thread.
+    pub const THREAD: u16 = 2;
+    /// Longest text kept, bytes; longer ones are cut by the writer.
+    pub const MAX_TEXT_BYTES: usize = 255;
+}

@@ -1,0 +1,159 @@
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::layout;
+
+/// The memory of one ring, as both sides see it. The orderings are part of
+/// the protocol and are given here as constants, so that the model can weaken
+/// one at a time and show that it was needed.
+pub trait Memory {
+    /// Bytes of a segment, a power of two.
+    const SEGMENT_BYTES: u64;
+    /// Writer, after a record: pairs with [`Self::OBSERVE_HEAD`].
+    const PUBLISH_HEAD: Ordering = Ordering::Release;
+    /// Reader, before it looks at records and uses below the head.
+    const OBSERVE_HEAD: Ordering = Ordering::Acquire;
+    /// Reader, after it copied records: pairs with [`Self::OBSERVE_TAIL`].
+    const PUBLISH_TAIL: Ordering = Ordering::Release;
+    /// Writer, before it writes into a drained segment.
+    const OBSERVE_TAIL: Ordering = Ordering::Acquire;
+    /// Writer, between giving up an undrained segment and writing into it
+    /// (overwrite): a release fence, the first half of a sequence lock.
+    const FENCE_OVERWRITE: Ordering = Ordering::Release;
+    /// Reader, between copying and checking that the copy is whole
+    /// (overwrite): an acquire fence, the other half.
+    const FENCE_VALIDATE: Ordering = Ordering::Acquire;
+
+    /// Segments that the ring has room for.
+    fn max_segments(&self) -> u32;
+    /// Stores the record at byte `at` of the segment area.
+    fn store_record(&self, at: u64, words: [u64; 2]);
+    /// Loads the record at byte `at` of the segment area.
+    fn load_record(&self, at: u64) -> [u64; 2];
+    /// Head, by `order`.
+    fn load_head(&self, order: Ordering) -> u64;
+    /// See [`Self::load_head`].
+    fn store_head(&self, bytes: u64, order: Ordering);
+    /// Tail, by `order`.
+    fn load_tail(&self, order: Ordering) -> u64;
+    /// See [`Self::load_tail`].
+    fn store_tail(&self, bytes: u64, order: Ordering);
+    /// First whole use; relaxed, the fences order it.
+    fn load_oldest(&self) -> u64;
+    /// See [`Self::load_oldest`].
+    fn store_oldest(&self, segment_use: u64);
+    /// Entry of a segment use; relaxed, the head orders it.
+    fn load_use(&self, index: u32) -> u64;
+    /// See [`Self::load_use`].
+    fn store_use(&self, index: u32, entry: u64);
+    /// A fence.
+    fn fence(&self, order: Ordering);
+}
+
+/// A ring file mapped into this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapped {
+    base: *mut u8,
+    max_segments: u32,
+}
+
+// SAFETY: every access below is atomic; who may write what is the protocol's
+// matter, not the compiler's.
+unsafe impl Send for Mapped {}
+
+impl Mapped {
+    /// # Safety
+    /// `base` must point at a mapping of `(max_segments + 1) * SEGMENT_BYTES`
+    /// bytes, readable and writable, aligned to 8, that lives as long as the
+    /// value and is accessed by others only through atomics or another
+    /// process. `max_segments` must not exceed [`layout::MAX_SEGMENTS`].
+    #[must_use]
+    pub const unsafe fn new(base: *mut u8, max_segments: u32) -> Self {
+        Self { base, max_segments }
+    }
+
+    /// Where the mapping starts.
+    #[must_use]
+    pub const fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// A 64-bit field of the header.
+    #[must_use]
+    #[inline(always)]
+    pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && (offset as u64) < layout::SEGMENT_BYTES);
+        // SAFETY: within the header by the check, aligned because the base is.
+        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
+    }
+
+    /// A 32-bit field of the header.
+    #[must_use]
+    #[inline(always)]
+    pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && (offset as u64) < layout::SEGMENT_BYTES);
+        // SAFETY: within the header by the check, aligned because the base is.
+        unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
+    }
+
+    #[inline(always)]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        debug_assert!(at + 8 <= u64::from(self.max_segments) * layout::SEGMENT_BYTES);
+        // SAFETY: `at` is below the segment area's end: the writer takes it
+        // from its own cursor, the reader from checked uses.
+        unsafe { AtomicU64::from_ptr(self.base.add((layout::SEGMENT_BYTES + at) as usize).cast()) }
+    }
+}
+
+impl Memory for Mapped {
+    const SEGMENT_BYTES: u64 = layout::SEGMENT_BYTES;
+
+    #[inline(always)]
+    fn max_segments(&self) -> u32 {
+        self.max_segments
+    }
+    #[inline(always)]
+    fn store_record(&self, at: u64, words: [u64; 2]) {
+        self.word(at).store(words[0], Ordering::Relaxed);
+        self.word(at + 8).store(words[1], Ordering::Relaxed);
+    }
+    #[inline(always)]
+    fn load_record(&self, at: u64) -> [u64; 2] {
+        [
+            self.word(at).load(Ordering::Relaxed),
+            self.word(at + 8).load(Ordering::Relaxed),
+        ]
+    }
+    #[inline(always)]
+    fn load_head(&self, order: Ordering) -> u64 {
+        self.field_u64(layout::ring::OFF_HEAD).load(order)
+    }
+    #[inline(always)]
+    fn store_head(&self, bytes: u64, order: Ordering) {
+        self.field_u64(layout::ring::OFF_HEAD).store(bytes, order);
+    }
+    fn load_tail(&self, order: Ordering) -> u64 {
+        self.field_u64(layout::ring::OFF_TAIL).load(order)
+    }
+    fn store_tail(&self, bytes: u64, order: Ordering) {
+        self.field_u64(layout::ring::OFF_TAIL).store(bytes, order);
+    }
+    fn load_oldest(&self) -> u64 {
+        self.field_u64(layout::ring::OFF_OLDEST)
+            .load(Ordering::Relaxed)
+    }
+    fn store_oldest(&self, segment_use: u64) {
+        self.field_u64(layout::ring::OFF_OLDEST)
+            .store(segment_use, Ordering::Relaxed);
+    }
+    fn load_use(&self, index: u32) -> u64 {
+        self.field_u64(layout::ring::OFF_USES + 8 * index as usize)
+            .load(Ordering::Relaxed)
+    }
+    fn store_use(&self, index: u32, entry: u64) {
+        self.field_u64(layout::ring::OFF_USES + 8 * index as usize)
+            .store(entry, Ordering::Relaxed);
+    }
+    fn fence(&self, order: Ordering) {
+        fence(order);
+    }
+}

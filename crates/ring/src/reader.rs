@@ -1,0 +1,164 @@
+use crate::layout::RECORD_BYTES;
+use crate::memory::Memory;
+
+/// The ring says something that no writer says. It is to be abandoned; what
+/// was read before stays good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Corrupt {
+    /// The head went back, is not a whole record, or is farther ahead than
+    /// the ring is long.
+    Head {
+        /// What it says, bytes.
+        head: u64,
+        /// Where the reader is, bytes.
+        position: u64,
+    },
+    /// A use names a segment that the ring does not have.
+    Use {
+        /// The segment named.
+        segment: u32,
+        /// Segments the ring has.
+        max_segments: u32,
+    },
+}
+
+impl core::fmt::Display for Corrupt {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Head { head, position } => {
+                write!(f, "published position {head} does not follow {position}")
+            }
+            Self::Use {
+                segment,
+                max_segments,
+            } => write!(f, "segment {segment} named, the ring has {max_segments}"),
+        }
+    }
+}
+
+impl core::error::Error for Corrupt {}
+
+/// Published records that lie together in one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Position in the stream, bytes.
+    pub position: u64,
+    /// Byte of the segment area where the records are.
+    pub at: u64,
+    /// How many bytes, a multiple of 16, at least 16.
+    pub bytes: u64,
+}
+
+/// The reading side of a ring. It trusts nothing that it reads there.
+#[derive(Debug)]
+pub struct Reader<M> {
+    memory: M,
+    position: u64,
+    overwritten: u64,
+    /// Continuation records below `position`, modulo 2^32.
+    continuations: u32,
+}
+
+impl<M: Memory> Reader<M> {
+    /// A reader at the start of a ring.
+    pub const fn new(memory: M) -> Self {
+        Self {
+            memory,
+            position: 0,
+            overwritten: 0,
+            continuations: 0,
+        }
+    }
+
+    /// The ring's memory.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Bytes of the stream that were taken or skipped.
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Events that were overwritten before they could be read.
+    pub const fn overwritten(&self) -> u64 {
+        self.overwritten
+    }
+
+    /// The next chunk, without taking it; `None` if all that is published was
+    /// taken.
+    ///
+    /// # Errors
+    /// [`Corrupt`]: the ring is to be abandoned.
+    pub fn chunk(&mut self) -> Result<Option<Chunk>, Corrupt> {
+        // Partner: Writer::put.
+        let head = self.memory.load_head(M::OBSERVE_HEAD);
+        self.skip_overwritten(head);
+        let room = u64::from(self.memory.max_segments()) * M::SEGMENT_BYTES;
+        let corrupt = Corrupt::Head {
+            head,
+            position: self.position,
+        };
+        let ahead = head.checked_sub(self.position).ok_or(corrupt)?;
+        if !head.is_multiple_of(RECORD_BYTES) || ahead > room {
+            return Err(corrupt);
+        }
+        if ahead == 0 {
+            return Ok(None);
+        }
+        let within = self.position & (M::SEGMENT_BYTES - 1);
+        let segment = self.entry(self.position) as u32;
+        if segment >= self.memory.max_segments() {
+            return Err(Corrupt::Use {
+                segment,
+                max_segments: self.memory.max_segments(),
+            });
+        }
+        Ok(Some(Chunk {
+            position: self.position,
+            at: u64::from(segment) * M::SEGMENT_BYTES + within,
+            bytes: ahead.min(M::SEGMENT_BYTES - within),
+        }))
+    }
+
+    /// Whether what was copied from the chunk is what was written there: false
+    /// if the writer has since taken the segment for something else.
+    pub fn is_whole(&self, chunk: &Chunk) -> bool {
+        // Partner: the fence in Writer::find_segment.
+        self.memory.fence(M::FENCE_VALIDATE);
+        self.memory.load_oldest() <= chunk.position / M::SEGMENT_BYTES
+    }
+
+    /// Gives the chunk back to the writer. `continuations`: how many of its
+    /// records are no events.
+    pub fn release(&mut self, chunk: &Chunk, continuations: u32) {
+        self.position = chunk.position + chunk.bytes;
+        self.continuations = self.continuations.wrapping_add(continuations);
+        // Partner: Writer::find_segment. Our copy is done before it writes.
+        self.memory.store_tail(self.position, M::PUBLISH_TAIL);
+    }
+
+    /// Under the overwrite policy the oldest segments may be gone: counts what
+    /// was in them.
+    fn skip_overwritten(&mut self, head: u64) {
+        let oldest = self.memory.load_oldest();
+        let start = oldest
+            .saturating_mul(M::SEGMENT_BYTES)
+            .min(head & !(M::SEGMENT_BYTES - 1));
+        if start <= self.position {
+            return;
+        }
+        let records = (start - self.position) / RECORD_BYTES;
+        let continuations_at_start = (self.entry(start) >> 32) as u32;
+        let continuations = continuations_at_start.wrapping_sub(self.continuations);
+        self.overwritten += records.saturating_sub(u64::from(continuations));
+        self.continuations = continuations_at_start;
+        self.position = start;
+    }
+
+    fn entry(&self, position: u64) -> u64 {
+        let segment_use = position / M::SEGMENT_BYTES;
+        self.memory
+            .load_use((segment_use % u64::from(self.memory.max_segments())) as u32)
+    }
+}

@@ -1,0 +1,219 @@
+use crate::layout::RECORD_BYTES;
+use crate::memory::Memory;
+use crate::record::{DeschedFlag, Kind, Record};
+
+/// What a writer does when its ring is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Overflow {
+    /// Takes more segments, up to the session's budget; then drops.
+    Grow = 0,
+    /// Drops the new event and counts it.
+    Drop = 1,
+    /// Gives up the oldest segment.
+    Overwrite = 2,
+    /// Waits until the collector has drained a segment.
+    Block = 3,
+}
+
+impl Overflow {
+    /// From its code in the control page.
+    #[must_use]
+    pub const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            0 => Self::Grow,
+            1 => Self::Drop,
+            2 => Self::Overwrite,
+            3 => Self::Block,
+            _ => return None,
+        })
+    }
+}
+
+/// Where a writer gets what lies outside its ring.
+pub trait Source {
+    /// May segment number `segment` be used, and are its pages there? Called
+    /// once for each, in ascending order.
+    fn take_segment(&mut self, segment: u32) -> bool;
+    /// Waits a moment for the reader; false if there is no hope.
+    fn wait(&mut self) -> bool;
+}
+
+/// The ring is full and the policy says that the event is to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// The writing side of a ring.
+#[derive(Debug)]
+pub struct Writer<M> {
+    memory: M,
+    policy: Overflow,
+    /// Byte of the segment area where the next record goes. A multiple of the
+    /// segment size means: no room, ask [`Self::next_segment`].
+    cursor: u64,
+    /// What to add to a cursor to get the position in the stream.
+    to_position: u64,
+    /// The next segment use.
+    next_use: u64,
+    /// First use that has not been taken back.
+    oldest: u64,
+    allocated: u32,
+    continuations: u32,
+    /// Events dropped since the last gap record.
+    gap: u64,
+    /// Events dropped in all.
+    dropped: u64,
+}
+
+impl<M: Memory> Writer<M> {
+    /// A writer at the start of an empty ring. It takes no segment yet.
+    pub const fn new(memory: M, policy: Overflow) -> Self {
+        Self {
+            memory,
+            policy,
+            cursor: 0,
+            to_position: 0,
+            next_use: 0,
+            oldest: 0,
+            allocated: 0,
+            continuations: 0,
+            gap: 0,
+            dropped: 0,
+        }
+    }
+
+    /// The ring's memory.
+    pub const fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Events dropped so far.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Segments taken so far.
+    pub const fn allocated(&self) -> u32 {
+        self.allocated
+    }
+
+    /// Whether the next record needs [`Self::next_segment`] first.
+    #[inline(always)]
+    pub const fn needs_segment(&self) -> bool {
+        self.cursor & (M::SEGMENT_BYTES - 1) == 0
+    }
+
+    /// Stores and publishes one record. There must be room
+    /// (not [`Self::needs_segment`]).
+    #[inline(always)]
+    pub fn put(&mut self, words: [u64; 2]) {
+        self.memory.store_record(self.cursor, words);
+        self.cursor += RECORD_BYTES;
+        // Partner: Reader::chunk. The record must be there before the position.
+        self.memory
+            .store_head(self.cursor.wrapping_add(self.to_position), M::PUBLISH_HEAD);
+    }
+
+    /// Stores an event and its 64-bit payload and publishes both at once.
+    ///
+    /// # Errors
+    /// [`Full`]: dropped and counted.
+    pub fn put_wide(
+        &mut self,
+        record: Record,
+        value: u64,
+        source: &mut impl Source,
+    ) -> Result<(), Full> {
+        // The two halves share a segment, so that a reader that starts at a
+        // segment (overwrite) never meets a half.
+        loop {
+            if self.needs_segment() {
+                self.next_segment(source)?;
+                if self.needs_segment() {
+                    break; // at the very start of a segment: all of it is room
+                }
+            } else if (self.cursor + RECORD_BYTES) & (M::SEGMENT_BYTES - 1) == 0 {
+                self.put_continuation(Record::PAD, record.event, 0);
+            } else {
+                break;
+            }
+        }
+        self.memory.store_record(self.cursor, record.to_words());
+        self.cursor += RECORD_BYTES;
+        self.put_continuation(Record::WIDE, record.event, value);
+        Ok(())
+    }
+
+    fn put_continuation(&mut self, what: u32, event: u16, value: u64) {
+        self.continuations = self.continuations.wrapping_add(1);
+        let record = Record {
+            ts: value,
+            payload: what,
+            event,
+            cpu: Record::CPU_UNKNOWN,
+            kind: Kind::Continuation,
+            descheduled: DeschedFlag::No,
+        };
+        self.put(record.to_words());
+    }
+
+    /// Finds room for at least one record, or counts an event as dropped.
+    ///
+    /// # Errors
+    /// [`Full`]: the event of the caller is dropped and already counted.
+    #[cold]
+    #[inline(never)]
+    pub fn next_segment(&mut self, source: &mut impl Source) -> Result<(), Full> {
+        let Some(segment) = self.find_segment(source) else {
+            self.dropped += 1;
+            self.gap += 1;
+            return Err(Full);
+        };
+        let index = (self.next_use % u64::from(self.memory.max_segments())) as u32;
+        self.memory.store_use(
+            index,
+            u64::from(segment) | (u64::from(self.continuations) << 32),
+        );
+        let start = u64::from(segment) * M::SEGMENT_BYTES;
+        self.cursor = start;
+        self.to_position = (self.next_use * M::SEGMENT_BYTES).wrapping_sub(start);
+        self.next_use += 1;
+        if self.gap > 0 {
+            let gap = core::mem::take(&mut self.gap);
+            self.put_continuation(Record::GAP, 0, gap);
+        }
+        Ok(())
+    }
+
+    fn find_segment(&mut self, source: &mut impl Source) -> Option<u32> {
+        loop {
+            // Partner: Reader::release. Its copies are done before we write.
+            let tail = self.memory.load_tail(M::OBSERVE_TAIL);
+            if self.oldest < self.next_use && tail >= (self.oldest + 1) * M::SEGMENT_BYTES {
+                return Some(self.take_back());
+            }
+            if self.allocated < self.memory.max_segments() && source.take_segment(self.allocated) {
+                self.allocated += 1;
+                return Some(self.allocated - 1);
+            }
+            match self.policy {
+                Overflow::Overwrite if self.oldest < self.next_use => {
+                    let segment = self.take_back();
+                    self.memory.store_oldest(self.oldest);
+                    self.memory.fence(M::FENCE_OVERWRITE);
+                    return Some(segment);
+                }
+                Overflow::Block if source.wait() => {}
+                _ => return None,
+            }
+        }
+    }
+
+    fn take_back(&mut self) -> u32 {
+        let index = (self.oldest % u64::from(self.memory.max_segments())) as u32;
+        self.oldest += 1;
+        // Our own entry, but the page is shared: a value that we did not
+        // write must not lead us out of the mapping.
+        (self.memory.load_use(index) as u32).min(self.allocated - 1)
+    }
+}

@@ -1,0 +1,689 @@
+/* undertick.h - records what a program does at about the price of reading the
+ * clock. C11 and C++17, one header, nothing to link.
+ *
+ *     #include "undertick.h"
+ *     enum { PARSE = 1, COMMIT = 2 };
+ *     ...
+ *     ut_name(PARSE, "parse");
+ *     ut_begin(PARSE);  parse();  ut_end(PARSE);
+ *
+ *     $ undertick record -o my.ut -- ./program
+ *     $ undertick report my.ut
+ *
+ * Without a session (the program started by hand) every call costs one
+ * predictable branch. Built with UNDERTICK_DISABLE it leaves no code.
+ *
+ * Each thread owns a ring in shared memory; an event is one 16-byte record: no
+ * lock, no system call, no allocation. Calls are safe in signal handlers,
+ * after fork, in threads that end, and in several dlopen()ed libraries at once.
+ * The layout is docs/format.md; the Rust recorder is held to the same bytes.
+ *
+ * Linux on x86-64 and aarch64, GCC or Clang. Elsewhere the calls do nothing
+ * and say so at compile time (define UNDERTICK_DISABLE to silence that).
+ *
+ * Licence: MIT or Apache-2.0, as you prefer. */
+#ifndef UNDERTICK_H
+#define UNDERTICK_H
+
+#include <stdint.h>
+
+#if !defined(UNDERTICK_DISABLE) && !(defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__GNUC__))
+#warning "undertick.h: no recorder for this platform; events are not recorded"
+#define UNDERTICK_DISABLE 1
+#endif
+
+#ifdef UNDERTICK_DISABLE
+
+/* The arguments are not evaluated, so that nothing is left. */
+#define ut_event(event, payload) ((void)0)
+#define ut_event64(event, payload) ((void)0)
+#define ut_begin(event) ((void)0)
+#define ut_end(event) ((void)0)
+#define ut_next(from, to) ((void)0)
+#define ut_pair(event) ((void)0)
+#define ut_begin_ordered(event) ((void)0)
+#define ut_end_ordered(event) ((void)0)
+#define ut_name(event, name) ((void)0)
+#define ut_thread_name(name) ((void)0)
+#define ut_enabled() 0
+
+#else
+
+#include <pthread.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UT_ATOMIC_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+#define UT_LIKELY_(x) __builtin_expect(!!(x), 1)
+#define UT_UNLIKELY_(x) __builtin_expect(!!(x), 0)
+#define UT_COMPILER_BARRIER_() __asm__ volatile("" ::: "memory")
+/* One instance per executable or library: merged by the linker, never shared
+ * with another one that may have been built with another version. */
+#define UT_SHARED_ __attribute__((weak, visibility("hidden")))
+#define UT_COLD_ __attribute__((weak, visibility("hidden"), noinline, cold))
+
+/* ---- layout: docs/format.md ------------------------------------------- */
+
+#define UT_VERSION_ 1u
+#define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
+#define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
+#define UT_MAX_SEGMENTS_ 8192u
+#define UT_CONTROL_MAGIC_ 0x31304c5254435455ull /* "UTCTRL01" */
+#define UT_RING_MAGIC_ 0x3130474e49525455ull    /* "UTRING01" */
+#define UT_CPU_UNKNOWN_ 0x7ffu
+
+enum {
+    UT_KIND_INSTANT_ = 0, UT_KIND_BEGIN_ = 1, UT_KIND_END_ = 2, UT_KIND_NEXT_ = 3,
+    UT_KIND_PAIR_ = 4, UT_KIND_BEGIN_ORDERED_ = 5, UT_KIND_END_ORDERED_ = 6, UT_KIND_CONTINUATION_ = 7
+};
+enum { UT_WIDE_ = 1, UT_PAD_ = 2, UT_GAP_ = 3 };
+enum { UT_DESCHEDULED_ = 1, UT_DESCHEDULED_UNKNOWN_ = 2 };
+enum { UT_CLOCK_COUNTER_ = 1, UT_CLOCK_MONOTONIC_RAW_ = 2, UT_CLOCK_MONOTONIC_ = 3 };
+enum { UT_GROW_ = 0, UT_DROP_ = 1, UT_OVERWRITE_ = 2, UT_BLOCK_ = 3 };
+
+struct ut_control_ {
+    uint64_t magic;
+    uint32_t version, segment_bytes, clock, overflow, ring_segments, budget_segments;
+    volatile uint32_t on, collector_alive;
+    uint32_t reserved0[6];
+    uint32_t next_ring, segments_used; /* offset 64: written by writers */
+    uint64_t lost_no_ring;
+};
+
+struct ut_ring_ {
+    uint64_t magic;
+    uint32_t version, segment_bytes, ring, max_segments;
+    int32_t pid, tid;
+    uint32_t writer, nested, state, reserved0;
+    uint64_t reserved1[2];
+    uint64_t head, dropped, oldest; /* offset 64: written by the writer */
+    uint32_t allocated, reserved2;
+    uint64_t reserved3[4];
+    uint64_t tail; /* offset 128: written by the collector */
+    uint32_t ready, reserved4;
+    uint64_t reserved5[494];
+    uint64_t uses[UT_MAX_SEGMENTS_]; /* offset 4096 */
+};
+
+struct ut_rseq_ { /* the kernel's struct rseq, as far as it is needed here */
+    uint32_t cpu_id_start, cpu_id;
+    volatile uint64_t rseq_cs;
+};
+
+struct ut_name_ {
+    uint16_t magic, what, event, bytes;
+    int32_t pid, tid;
+    char text[256];
+};
+
+#ifdef __cplusplus
+static_assert(offsetof(ut_control_, next_ring) == 64 && offsetof(ut_control_, on) == 32, "layout");
+static_assert(offsetof(ut_ring_, head) == 64 && offsetof(ut_ring_, tail) == 128 && offsetof(ut_ring_, uses) == 4096, "layout");
+static_assert(offsetof(ut_rseq_, rseq_cs) == 8 && offsetof(ut_name_, text) == 16, "layout");
+#else
+_Static_assert(offsetof(struct ut_control_, next_ring) == 64 && offsetof(struct ut_control_, on) == 32, "layout");
+_Static_assert(offsetof(struct ut_ring_, head) == 64 && offsetof(struct ut_ring_, tail) == 128 && offsetof(struct ut_ring_, uses) == 4096, "layout");
+_Static_assert(offsetof(struct ut_rseq_, rseq_cs) == 8 && offsetof(struct ut_name_, text) == 16, "layout");
+#endif
+
+/* ---- state ------------------------------------------------------------ */
+
+/* The writing side of one ring. `cursor` is where the next record goes; 0
+ * while a write is under way or before the first one; a multiple of the
+ * segment size when the segment is full: one test for all three. */
+struct ut_writer_ {
+    volatile uintptr_t cursor;
+    uint64_t to_position; /* cursor + to_position = position in the stream */
+    struct ut_ring_ *ring;
+    uint64_t next_use, oldest, gap;
+    uint32_t allocated, continuations, max_segments, state;
+};
+enum { UT_NO_RING_ = 0, UT_MAKING_RING_ = 1, UT_HAS_RING_ = 2 };
+
+struct ut_thread_ {
+    struct ut_rseq_ *rseq;
+    struct ut_writer_ own;     /* the thread's ring */
+    struct ut_writer_ nested;  /* of a handler that interrupted a write */
+    uint32_t retry_in;         /* events until a failed ring is tried again */
+};
+
+struct ut_process_ {
+    /* Points at the collector's switch in a session, else at `zero`. */
+    volatile uint32_t *on;
+    /* 1, on a page that fork() fills with zeros in the child. */
+    volatile uint32_t *same_process;
+    uint32_t clock;
+    uint32_t zero;
+    struct ut_control_ *control;
+    /* What a thread's rseq_cs points at while it was not descheduled. */
+    uint64_t armed;
+    pthread_key_t key;
+    int has_key;
+    char dir[200];
+};
+
+UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
+UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, {0}};
+UT_SHARED_ __thread struct ut_thread_ ut_thread = {
+    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0};
+
+/* ---- system calls ------------------------------------------------------ */
+
+/* Raw, so that errno is untouched and no feature macro of the program decides
+ * what is declared. Results below 0 are negated error numbers. */
+static inline long ut_syscall_(long number, long a, long b, long c, long d, long e, long f) {
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+    return result;
+#else
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#endif
+}
+
+#if defined(__x86_64__)
+enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28,
+       UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
+       UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_O_NOFOLLOW_ = 0400000 };
+#define UT_RSEQ_SIGNATURE_ 0x53053053u
+#else
+enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233,
+       UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
+       UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_O_NOFOLLOW_ = 0100000 };
+#define UT_RSEQ_SIGNATURE_ 0xd428bc00u
+#endif
+enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
+       UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
+       UT_MAP_NORESERVE_ = 0x4000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17 };
+
+/* By its assembler name, because <time.h> declares it only under some macros. */
+extern int ut_clock_gettime_(int clock, int64_t *seconds_nanoseconds) __asm__("clock_gettime");
+extern char *ut_secure_getenv_(const char *name) __asm__("secure_getenv");
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* ---- clock -------------------------------------------------------------- */
+
+UT_COLD_ uint64_t ut_slow_clock_(void) {
+    int64_t t[2] = {0, 0};
+    ut_clock_gettime_(ut_process.clock == UT_CLOCK_MONOTONIC_ ? 1 : 4, t);
+    return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
+}
+
+static inline uint64_t ut_read_plain_(void) {
+    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) return ut_slow_clock_();
+#if defined(__x86_64__)
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
+    return ((uint64_t)high << 32) | low;
+#else
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value)::"memory");
+    return value;
+#endif
+}
+
+/* After all that comes before it, before all that comes after it. */
+static inline uint64_t ut_read_ordered_(void) {
+    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) return ut_slow_clock_();
+#if defined(__x86_64__)
+    uint32_t low, high, aux;
+    __asm__ volatile("rdtscp\n\tlfence" : "=a"(low), "=d"(high), "=c"(aux)::"memory");
+    return ((uint64_t)high << 32) | low;
+#else
+    uint64_t value;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(value)::"memory");
+    return value;
+#endif
+}
+
+/* ---- slow paths ----------------------------------------------------------- */
+
+static inline void ut_path_(char *out, const char *name, uint32_t number, int numbered) {
+    static const char digits[] = "0123456789abcdef";
+    const char *from = ut_process.dir;
+    int shift;
+    while (*from) *out++ = *from++;
+    *out++ = '/';
+    while (*name) *out++ = *name++;
+    if (numbered)
+        for (shift = 28; shift >= 0; shift -= 4) *out++ = digits[(number >> shift) & 15];
+    *out = 0;
+}
+
+/* Makes the ring file and maps it, aligned to the segment size. */
+UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
+    char path[240];
+    struct ut_control_ *control = ut_process.control;
+    uint32_t number = __atomic_fetch_add(&control->next_ring, 1, __ATOMIC_RELAXED);
+    uint32_t segments = control->overflow == UT_GROW_ ? control->budget_segments : control->ring_segments;
+    uintptr_t bytes, start;
+    struct ut_ring_ *ring;
+    long fd, area;
+    if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
+    ut_path_(path, "ring-", number, 1);
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CREAT_ | UT_O_EXCL_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0600, 0, 0);
+    if (fd < 0) return 0;
+    bytes = (segments + 1u) * UT_SEGMENT_BYTES_;
+    /* The pages of the header now, so that a full /dev/shm is an error here
+     * and no SIGBUS later; those of segments when each is taken. */
+    if (ut_syscall_(UT_SYS_FTRUNCATE_, fd, (long)bytes, 0, 0, 0, 0) < 0 ||
+        ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, 0, 4096 + 8 * (long)segments, 0, 0) < 0) {
+        ut_syscall_(UT_SYS_UNLINKAT_, UT_AT_FDCWD_, (long)path, 0, 0, 0, 0);
+        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+        return 0;
+    }
+    /* Reserve, unlock (a program under mlockall must not lock it all), map. */
+    area = ut_syscall_(UT_SYS_MMAP_, 0, (long)(bytes + UT_SEGMENT_BYTES_), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
+    if (area < 0 && area > -4096) {
+        ut_syscall_(UT_SYS_UNLINKAT_, UT_AT_FDCWD_, (long)path, 0, 0, 0, 0);
+        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+        return 0;
+    }
+    start = ((uintptr_t)area + UT_SEGMENT_MASK_) & ~UT_SEGMENT_MASK_;
+    ut_syscall_(UT_SYS_MMAP_, (long)start, (long)bytes, 0, UT_MAP_SHARED_ | UT_MAP_FIXED_ | UT_MAP_NORESERVE_, fd, 0);
+    ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+    ut_syscall_(UT_SYS_MUNLOCK_, (long)start, (long)bytes, 0, 0, 0, 0);
+    ut_syscall_(UT_SYS_MPROTECT_, (long)start, (long)bytes, UT_PROT_RW_, 0, 0, 0);
+    ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)bytes, UT_MADV_DONTFORK_, 0, 0, 0);
+    if (start > (uintptr_t)area) ut_syscall_(UT_SYS_MUNMAP_, area, (long)(start - (uintptr_t)area), 0, 0, 0, 0);
+    if ((uintptr_t)area + UT_SEGMENT_BYTES_ > start)
+        ut_syscall_(UT_SYS_MUNMAP_, (long)(start + bytes), (long)((uintptr_t)area + UT_SEGMENT_BYTES_ - start), 0, 0, 0, 0);
+    ring = (struct ut_ring_ *)start;
+    ring->version = UT_VERSION_;
+    ring->segment_bytes = (uint32_t)UT_SEGMENT_BYTES_;
+    ring->ring = number;
+    ring->max_segments = segments;
+    ring->pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    ring->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
+    ring->writer = 0;
+    ring->nested = (uint32_t)nested;
+    ring->state = 1;
+    UT_ATOMIC_STORE_(&ring->magic, UT_RING_MAGIC_);
+    w->ring = ring;
+    w->next_use = w->oldest = w->gap = 0;
+    w->allocated = w->continuations = 0;
+    w->max_segments = segments;
+    w->cursor = 0;
+    return 1;
+}
+
+/* The thread ends: its rings are complete. */
+UT_COLD_ void ut_thread_end_(void *thread) {
+    struct ut_thread_ *t = (struct ut_thread_ *)thread;
+    struct ut_writer_ *both[2];
+    int i;
+    both[0] = &t->own;
+    both[1] = &t->nested;
+    if (!*ut_process.same_process) return;
+    for (i = 0; i < 2; i++) {
+        struct ut_writer_ *w = both[i];
+        if (w->state != UT_HAS_RING_) continue;
+        w->state = UT_NO_RING_;
+        w->cursor = 0;
+        UT_ATOMIC_STORE_(&w->ring->state, 2u);
+        ut_syscall_(UT_SYS_MUNMAP_, (long)w->ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_), 0, 0, 0, 0);
+        w->ring = NULL;
+    }
+}
+
+UT_COLD_ void ut_count_lost_(void) { __atomic_fetch_add(&ut_process.control->lost_no_ring, 1, __ATOMIC_RELAXED); }
+
+/* Segment for the next records; its cursor, or 0: drop and count. */
+UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
+    struct ut_control_ *control = ut_process.control;
+    struct ut_ring_ *ring = w->ring;
+    uint32_t segment;
+    uintptr_t start;
+    for (;;) {
+        /* Partner: Reader::release in the collector. */
+        uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+        if (w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_) {
+            segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+            break;
+        }
+        if (w->allocated < w->max_segments) {
+            long populated = 0;
+            uint32_t used = __atomic_fetch_add(&control->segments_used, 1, __ATOMIC_RELAXED);
+            segment = w->allocated;
+            start = (uintptr_t)ring + (segment + 1u) * UT_SEGMENT_BYTES_;
+            /* Pages first: an error instead of a SIGBUS, and no page fault
+             * in the measured program. Kernels before 5.14 cannot; there the
+             * collector's prepared segments are the only ones. */
+            if (used < control->budget_segments)
+                populated = ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)UT_SEGMENT_BYTES_, UT_MADV_POPULATE_WRITE_, 0, 0, 0);
+            if (used < control->budget_segments && (populated == 0 || segment < ring->ready)) {
+                w->allocated++;
+                __atomic_store_n(&ring->allocated, w->allocated, __ATOMIC_RELAXED);
+                break;
+            }
+            __atomic_fetch_sub(&control->segments_used, 1, __ATOMIC_RELAXED);
+        }
+        if (control->overflow == UT_OVERWRITE_ && w->oldest < w->next_use) {
+            segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+            __atomic_store_n(&ring->oldest, w->oldest, __ATOMIC_RELAXED);
+            __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: Reader::is_whole */
+            break;
+        }
+        if (control->overflow == UT_BLOCK_ && control->collector_alive && w->allocated > 0) {
+            int64_t pause[2] = {0, 50000};
+            ut_syscall_(UT_SYS_NANOSLEEP_, (long)pause, 0, 0, 0, 0, 0);
+            continue;
+        }
+        w->gap++;
+        __atomic_store_n(&ring->dropped, ring->dropped + 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
+    ring->uses[w->next_use % w->max_segments] = (uint64_t)segment | ((uint64_t)w->continuations << 32);
+    start = (uintptr_t)ring + (segment + 1u) * UT_SEGMENT_BYTES_;
+    w->to_position = w->next_use * UT_SEGMENT_BYTES_ - start;
+    w->next_use++;
+    if (w->gap) {
+        uint64_t *record = (uint64_t *)start;
+        record[0] = w->gap;
+        record[1] = UT_GAP_ | ((uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48);
+        w->gap = 0;
+        w->continuations++;
+        start += 16;
+        UT_ATOMIC_STORE_(&ring->head, start + w->to_position);
+    }
+    return start;
+}
+
+/* Everything that is not "room in the own ring": the first event of a thread
+ * or of a forked child, a full segment, a handler that interrupted a write.
+ * Returns the writer to use with `*cursor` set, or NULL: lost and counted. */
+UT_COLD_ struct ut_writer_ *ut_find_room_(uintptr_t *cursor) {
+    struct ut_thread_ *t = &ut_thread;
+    struct ut_writer_ *w = &t->own;
+    int nested;
+    if (!*ut_process.same_process) { /* first event after fork: rings of our own */
+        t->own.state = t->nested.state = UT_NO_RING_;
+        t->own.ring = t->nested.ring = NULL;
+        t->own.cursor = 0;
+        t->nested.cursor = 0;
+        t->retry_in = 0;
+        *ut_process.same_process = 1;
+    }
+    nested = w->state == UT_HAS_RING_ && *cursor == 0;
+    if (nested) {
+        w = &t->nested;
+        *cursor = w->cursor;
+        w->cursor = 0;
+        if (w->state == UT_HAS_RING_ && *cursor == 0) w = NULL; /* twice interrupted */
+    }
+    if (w == NULL || w->state == UT_MAKING_RING_) {
+        ut_count_lost_();
+        return NULL;
+    }
+    if (w->state == UT_NO_RING_) {
+        if (t->retry_in > 0) {
+            t->retry_in--;
+            ut_count_lost_();
+            return NULL;
+        }
+        w->state = UT_MAKING_RING_;
+        if (!nested && __builtin_expect(&__rseq_offset != NULL && &__rseq_size != NULL, 1) && __rseq_size > 0 && ut_process.armed) {
+            uintptr_t self;
+#if defined(__x86_64__)
+            __asm__("mov %%fs:0, %0" : "=r"(self));
+#else
+            __asm__("mrs %0, tpidr_el0" : "=r"(self));
+#endif
+            t->rseq = (struct ut_rseq_ *)(self + (uintptr_t)__rseq_offset);
+            if ((int32_t)t->rseq->cpu_id < 0) t->rseq = &ut_no_rseq_;
+            else t->rseq->rseq_cs = ut_process.armed;
+        }
+        if (!ut_make_ring_(w, nested)) {
+            w->state = UT_NO_RING_;
+            t->retry_in = 4096;
+            ut_count_lost_();
+            return NULL;
+        }
+        if (ut_process.has_key) pthread_setspecific(ut_process.key, t);
+    }
+    *cursor = ut_next_segment_(w);
+    w->state = UT_HAS_RING_; /* until here a handler that comes between is counted as lost */
+    if (*cursor == 0) {
+        /* Not 0, which would look like a write under way. */
+        w->cursor = (uintptr_t)w->ring;
+        return NULL;
+    }
+    return w;
+}
+
+/* The mark is not ours any more: the kernel cleared it, or someone else uses
+ * rseq_cs. Arms it again and reads the clock anew, so that the reading lies
+ * after what the flag tells of. Returns the flags. */
+UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t *ts, uint64_t *second, int how) {
+    uint32_t flags = 0;
+    int tries;
+    if (rseq == &ut_no_rseq_) return UT_DESCHEDULED_UNKNOWN_;
+    for (tries = 0; tries < 16; tries++) {
+        uint64_t seen = rseq->rseq_cs;
+        if (seen == ut_process.armed) break;
+        if (seen == 0) flags = UT_DESCHEDULED_;
+        else if (flags == 0) flags = UT_DESCHEDULED_UNKNOWN_;
+        rseq->rseq_cs = ut_process.armed;
+        UT_COMPILER_BARRIER_();
+        *ts = how == 1 ? ut_read_ordered_() : ut_read_plain_();
+        if (how == 2) *second = ut_read_plain_();
+        UT_COMPILER_BARRIER_();
+    }
+    return flags;
+}
+
+/* Runs before the program's own constructors of ordinary priority. */
+__attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(void) {
+    const char *dir = ut_secure_getenv_("UNDERTICK_SESSION");
+    char path[240];
+    struct ut_control_ *control;
+    long fd, at, page;
+    int length = 0;
+    if (ut_process.control != NULL || dir == NULL || dir[0] != '/') return;
+    while (dir[length]) length++;
+    if (length >= (int)sizeof ut_process.dir) return;
+    while (length >= 0) {
+        ut_process.dir[length] = dir[length];
+        length--;
+    }
+    ut_path_(path, "control", 0, 0);
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
+    if (fd < 0) return;
+    at = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_SHARED_, fd, 0);
+    ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+    if (at < 0 && at > -4096) return;
+    control = (struct ut_control_ *)at;
+    page = ut_syscall_(UT_SYS_MMAP_, 0, 8192, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
+    if (control->magic != UT_CONTROL_MAGIC_ || control->version != UT_VERSION_ || control->segment_bytes != UT_SEGMENT_BYTES_ ||
+        (page < 0 && page > -4096) || ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
+        ut_syscall_(UT_SYS_MUNMAP_, at, 4096, 0, 0, 0, 0);
+        return;
+    }
+    {
+        /* On a page that no dlclose() takes away and that fork() copies: a
+         * critical section that is never executed. The kernel checks the
+         * signature before `abort`, clears rseq_cs and goes on. */
+        uint64_t *section = (uint64_t *)(page + 4096);
+        section[0] = 0;                            /* version, flags */
+        section[1] = (uint64_t)(page + 4096 + 256); /* start */
+        section[2] = 8;                            /* length */
+        section[3] = (uint64_t)(page + 4096 + 512); /* abort */
+        *(uint32_t *)(page + 4096 + 512 - 4) = UT_RSEQ_SIGNATURE_;
+        ut_process.armed = (uint64_t)(uintptr_t)section;
+    }
+    ut_process.has_key = pthread_key_create(&ut_process.key, ut_thread_end_) == 0;
+    ut_process.clock = control->clock;
+    ut_process.control = control;
+    ut_process.same_process = (volatile uint32_t *)page;
+    *ut_process.same_process = 1;
+    UT_COMPILER_BARRIER_();
+    ut_process.on = &control->on;
+}
+
+/* ---- the fast path ---------------------------------------------------------- */
+
+/* `how`: 0 plain reading, 1 serialised reading, 2 two plain readings whose
+ * difference is the payload. The order matters: the clock is read between two
+ * looks at the mark (the one here and the one of the record before), so that a
+ * record's flag is about exactly the time since the record before. */
+static inline __attribute__((always_inline)) void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
+    struct ut_thread_ *t;
+    struct ut_writer_ *w;
+    struct ut_rseq_ *rseq;
+    uintptr_t slot;
+    uint64_t ts, second = 0, tail;
+    if (UT_LIKELY_(*ut_process.on == 0)) return;
+    t = &ut_thread;
+    w = &t->own;
+    slot = w->cursor;
+    w->cursor = 0; /* a handler that interrupts us from here on uses `nested` */
+    UT_COMPILER_BARRIER_();
+    if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0 || *ut_process.same_process == 0)) {
+        w = ut_find_room_(&slot);
+        if (w == NULL) return;
+    }
+    rseq = t->rseq;
+    ts = how == 1 ? ut_read_ordered_() : ut_read_plain_();
+    if (how == 2) second = ut_read_plain_();
+    tail = 0;
+    if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) tail = (uint64_t)ut_rearm_(rseq, &ts, &second, how) << 14;
+    {
+        uint32_t cpu = rseq->cpu_id;
+        if (how == 2) payload = (uint32_t)(second - ts);
+        tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
+    }
+    ((volatile uint64_t *)slot)[0] = ts;
+    ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
+    slot += 16;
+    UT_ATOMIC_STORE_(&w->ring->head, slot + w->to_position);
+    w->cursor = slot;
+}
+
+/** Records a point in time with a number of the program's own. */
+static inline void ut_event(uint16_t event, uint32_t payload) { ut_record_(UT_KIND_INSTANT_, event, payload, 0); }
+/** A section starts here. Sections of one event may nest. */
+static inline void ut_begin(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, 0, 0); }
+/** The innermost open section of this event ends here. */
+static inline void ut_end(uint16_t event) { ut_record_(UT_KIND_END_, event, 0, 0); }
+/** Section `from` ends and section `to` starts here: one clock reading. */
+static inline void ut_next(uint16_t from, uint16_t to) { ut_record_(UT_KIND_NEXT_, from, to, 0); }
+/** Two clock readings with nothing between: what measuring costs, in place. */
+static inline void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0, 2); }
+/** As ut_begin, with a serialised reading: for sections below about 200 ns. */
+static inline void ut_begin_ordered(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, 1); }
+/** As ut_end, with a serialised reading. */
+static inline void ut_end_ordered(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, 1); }
+
+/** As ut_event with 64 bits: takes two records. */
+UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
+    struct ut_thread_ *t = &ut_thread;
+    struct ut_writer_ *w = &t->own;
+    uintptr_t slot = w->cursor;
+    uint64_t ts, second = 0, tail = 0, *record;
+    w->cursor = 0;
+    UT_COMPILER_BARRIER_();
+    if ((slot & UT_SEGMENT_MASK_) == 0 || *ut_process.same_process == 0) {
+        w = ut_find_room_(&slot);
+        if (w == NULL) return;
+    }
+    if (((slot + 16) & UT_SEGMENT_MASK_) == 0) { /* both halves share a segment */
+        record = (uint64_t *)slot;
+        record[0] = 0;
+        record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
+        w->continuations++;
+        UT_ATOMIC_STORE_(&w->ring->head, slot + 16 + w->to_position);
+        slot = ut_next_segment_(w);
+        if (slot == 0) {
+            w->cursor = (uintptr_t)w->ring;
+            return;
+        }
+    }
+    ts = ut_read_plain_();
+    if (t->rseq->rseq_cs != ut_process.armed) tail = (uint64_t)ut_rearm_(t->rseq, &ts, &second, 0) << 14;
+    tail |= t->rseq->cpu_id < UT_CPU_UNKNOWN_ ? t->rseq->cpu_id : UT_CPU_UNKNOWN_;
+    record = (uint64_t *)slot;
+    record[0] = ts;
+    record[1] = (payload & 0xffffffffu) | (uint64_t)event << 32 | tail << 48;
+    record[2] = payload;
+    record[3] = UT_WIDE_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
+    w->continuations++;
+    UT_ATOMIC_STORE_(&w->ring->head, slot + 32 + w->to_position);
+    w->cursor = slot + 32;
+}
+static inline void ut_event64(uint16_t event, uint64_t payload) {
+    if (UT_LIKELY_(*ut_process.on == 0)) return;
+    ut_event64_slow_(event, payload);
+}
+
+/** Whether events are being recorded. */
+static inline int ut_enabled(void) { return *ut_process.on != 0; }
+
+UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
+    struct ut_name_ record;
+    char path[240];
+    long fd;
+    int length = 0;
+    while (text[length] && length < 255) {
+        record.text[length] = text[length];
+        length++;
+    }
+    record.magic = 0x4e55; /* "UN" */
+    record.what = what;
+    record.event = event;
+    record.bytes = (uint16_t)length;
+    record.pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    record.tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
+    ut_path_(path, "names", 0, 0);
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_WRONLY_ | UT_O_APPEND_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
+    if (fd < 0) return;
+    ut_syscall_(UT_SYS_WRITE_, fd, (long)&record, 16 + length, 0, 0, 0);
+    ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+}
+
+/** Names an event in the trace; once per process is enough, at any time. */
+static inline void ut_name(uint16_t event, const char *name) {
+    if (ut_process.control) ut_append_name_(1, event, name);
+}
+/** Names the calling thread in the trace. */
+static inline void ut_thread_name(const char *name) {
+    if (ut_process.control) ut_append_name_(2, 0, name);
+}
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif /* UNDERTICK_DISABLE */
+
+#ifdef __cplusplus
+namespace undertick {
+/** A section as long as the object lives. */
+class span {
+  public:
+    explicit span(uint16_t event) noexcept : event_(event) { ut_begin(event); }
+    ~span() { ut_end(event_); }
+    span(const span &) = delete;
+    span &operator=(const span &) = delete;
+
+  private:
+    [[maybe_unused]] uint16_t event_;
+};
+} // namespace undertick
+#endif
+#endif /* UNDERTICK_H */
