@@ -1,0 +1,310 @@
+//! What a process shares: the control page, the mark of the scheduler, the
+//! page that tells a forked child from its parent.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr::{null_mut, without_provenance_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
+
+use undertick_ring::layout::{self, control, names};
+
+/// Nobody looked for a session yet: the first event goes the slow way.
+static UNKNOWN: AtomicU32 = AtomicU32::new(1);
+static NO_SESSION: AtomicU32 = AtomicU32::new(0);
+static ON: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
+
+/// The session this process records for.
+pub struct Session {
+    control: *mut u8,
+    /// 1, on a page that `fork` fills with zeros in the child.
+    same_process: *const AtomicU32,
+    /// What a thread's `rseq_cs` holds while it was not descheduled.
+    pub armed: u64,
+    /// Clock code of the control page.
+    pub clock: u32,
+    /// Overflow code of the control page.
+    pub overflow: u32,
+    dir: CString,
+    pub key: Option<libc::pthread_key_t>,
+}
+
+// SAFETY: the pointers are to memory that stays mapped for the life of the
+// process and is accessed through atomics only.
+unsafe impl Send for Session {}
+// SAFETY: as above.
+unsafe impl Sync for Session {}
+
+static SESSION: OnceLock<Option<Session>> = OnceLock::new();
+static CURRENT: AtomicPtr<Session> = AtomicPtr::new(null_mut());
+/// 0 nobody, 1 being looked for, 2 done.
+static ATTACHING: AtomicU8 = AtomicU8::new(0);
+
+#[inline(always)]
+pub fn switched_on() -> bool {
+    // SAFETY: ON points at a static or at the control page, both for ever.
+    unsafe { (*ON.load(Ordering::Relaxed)).load(Ordering::Relaxed) != 0 }
+}
+
+pub fn enabled() -> bool {
+    switched_on() && session().is_some()
+}
+
+/// The session if one was found already: no call, for the fast path.
+#[inline(always)]
+pub fn current() -> Option<&'static Session> {
+    // SAFETY: null or the session in the static.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// The session, looked for at the first call. A signal handler that comes in
+/// while another call looks gets none.
+#[cold]
+pub fn session() -> Option<&'static Session> {
+    if ATTACHING.load(Ordering::Acquire) != 2 {
+        if ATTACHING
+            .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            return None;
+        }
+        let found = SESSION.get_or_init(attach);
+        match found {
+            Some(session) => {
+                CURRENT.store(core::ptr::from_ref(session).cast_mut(), Ordering::Release);
+                ON.store(
+                    session.field_u32(control::OFF_ON).as_ptr().cast(),
+                    Ordering::Release,
+                );
+            }
+            None => ON.store((&raw const NO_SESSION).cast_mut(), Ordering::Release),
+        }
+        ATTACHING.store(2, Ordering::Release);
+    }
+    current()
+}
+
+impl Session {
+    pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
+        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
+        // SAFETY: within the mapped page, aligned.
+        unsafe { AtomicU32::from_ptr(self.control.add(offset).cast()) }
+    }
+
+    pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
+        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
+        // SAFETY: within the mapped page, aligned.
+        unsafe { AtomicU64::from_ptr(self.control.add(offset).cast()) }
+    }
+
+    /// False in a forked child until it was taken note of.
+    #[inline(always)]
+    pub fn same_process(&self) -> &AtomicU32 {
+        // SAFETY: mapped for the life of the process.
+        unsafe { &*self.same_process }
+    }
+
+    pub fn count_lost(&self) {
+        self.field_u64(control::OFF_LOST_NO_RING)
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Calls `f` with the path of a file in the session directory, without
+    /// allocating (a signal handler may be the caller).
+    pub fn with_path<R>(
+        &self,
+        name: &str,
+        number: Option<u32>,
+        f: impl FnOnce(&CStr) -> R,
+    ) -> Option<R> {
+        let mut buffer = [0u8; 320];
+        let mut used = 0;
+        let mut put = |bytes: &[u8]| -> Option<()> {
+            buffer
+                .get_mut(used..used + bytes.len())?
+                .copy_from_slice(bytes);
+            used += bytes.len();
+            Some(())
+        };
+        put(self.dir.as_bytes())?;
+        put(b"/")?;
+        put(name.as_bytes())?;
+        if let Some(number) = number {
+            for shift in (0..8).rev() {
+                put(&[b"0123456789abcdef"[(number >> (4 * shift)) as usize & 15]])?;
+            }
+        }
+        put(&[0])?;
+        CStr::from_bytes_until_nul(&buffer).ok().map(f)
+    }
+}
+
+fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u8> {
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let at = unsafe { libc::mmap(null_mut(), length, protection, flags, fd, 0) };
+    (at != libc::MAP_FAILED).then_some(at.cast())
+}
+
+fn attach() -> Option<Session> {
+    // SAFETY: AT_SECURE is a number the kernel gave this process.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    let dir = std::env::var_os(layout::SESSION_ENV)?;
+    if !dir.as_bytes().starts_with(b"/") || dir.len() > 200 {
+        return None;
+    }
+    let dir = CString::new(dir.as_bytes()).ok()?;
+    let mut path = dir.clone().into_bytes();
+    path.extend_from_slice(b"/control\0");
+    // SAFETY: the path ends with a zero byte.
+    let fd = unsafe {
+        libc::open(
+            path.as_ptr().cast::<c_char>(),
+            libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+        )
+    };
+    if fd < 0 {
+        return None;
+    }
+    let page = control::BYTES as usize;
+    let control_page = map(
+        page,
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_SHARED,
+        fd,
+    );
+    // SAFETY: ours, opened above.
+    unsafe { libc::close(fd) };
+    let private = map(
+        2 * page,
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        -1,
+    )?;
+    // SAFETY: the first of the two pages just mapped.
+    let wiped =
+        unsafe { libc::madvise(private.cast::<c_void>(), page, libc::MADV_WIPEONFORK) } == 0;
+    let session = Session {
+        control: control_page?,
+        same_process: private.cast(),
+        // SAFETY: the second page, ours alone.
+        armed: unsafe { never_executed_section(private.add(page)) },
+        clock: 0,
+        overflow: 0,
+        dir,
+        key: crate::thread::make_key(),
+    };
+    let sound = session
+        .field_u64(control::OFF_MAGIC)
+        .load(Ordering::Acquire)
+        == control::MAGIC
+        && session
+            .field_u32(control::OFF_VERSION)
+            .load(Ordering::Relaxed)
+            == layout::VERSION
+        && u64::from(
+            session
+                .field_u32(control::OFF_SEGMENT_BYTES)
+                .load(Ordering::Relaxed),
+        ) == layout::SEGMENT_BYTES;
+    if !sound || !wiped {
+        return None;
+    }
+    session.same_process().store(1, Ordering::Relaxed);
+    let clock = session
+        .field_u32(control::OFF_CLOCK)
+        .load(Ordering::Relaxed);
+    let overflow = session
+        .field_u32(control::OFF_OVERFLOW)
+        .load(Ordering::Relaxed);
+    Some(Session {
+        clock,
+        overflow,
+        ..session
+    })
+}
+
+/// Writes a critical section (`struct rseq_cs`) whose code is never executed:
+/// the kernel, finding the thread outside of it, clears the thread's pointer
+/// to it whenever it takes the thread off the CPU, and does nothing else.
+///
+/// # Safety
+/// `page` must be a writable page that stays for the life of the process.
+unsafe fn never_executed_section(page: *mut u8) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    const SIGNATURE: u32 = 0x5305_3053;
+    #[cfg(target_arch = "aarch64")]
+    const SIGNATURE: u32 = 0xd428_bc00;
+    let at = page.expose_provenance() as u64;
+    let section = page.cast::<u64>();
+    // SAFETY: all within the page: version and flags, start, length, abort;
+    // before the abort address the signature that the kernel checks.
+    unsafe {
+        section.write(0);
+        section.add(1).write(at + 256);
+        section.add(2).write(8);
+        section.add(3).write(at + 512);
+        page.add(512 - 4).cast::<u32>().write(SIGNATURE);
+    }
+    at
+}
+
+/// Appends to the names log: one write, whole or not at all.
+pub fn append_name(what: u16, event: u16, text: &str) {
+    let Some(session) = session() else { return };
+    let mut cut = text.len().min(names::MAX_TEXT_BYTES);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let mut record = [0u8; names::HEADER_BYTES + names::MAX_TEXT_BYTES];
+    // SAFETY: these calls only return numbers.
+    let (pid, tid) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid) as i32) };
+    record[0..2].copy_from_slice(&names::MAGIC.to_le_bytes());
+    record[2..4].copy_from_slice(&what.to_le_bytes());
+    record[4..6].copy_from_slice(&event.to_le_bytes());
+    record[6..8].copy_from_slice(&(cut as u16).to_le_bytes());
+    record[8..12].copy_from_slice(&pid.to_le_bytes());
+    record[12..16].copy_from_slice(&tid.to_le_bytes());
+    record[16..16 + cut].copy_from_slice(&text.as_bytes()[..cut]);
+    session.with_path(layout::NAMES_FILE, None, |path| {
+        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the path ends with zero, the record is as long as said, the
+        // descriptor is ours.
+        unsafe {
+            let fd = libc::open(path.as_ptr(), flags);
+            if fd >= 0 {
+                libc::write(fd, record.as_ptr().cast(), names::HEADER_BYTES + cut);
+                libc::close(fd);
+            }
+        }
+    });
+}
+
+/// Where the C library keeps this thread's `struct rseq`, if it registered one.
+pub fn rseq_area() -> Option<*mut u8> {
+    let find = |name: &CStr| {
+        // SAFETY: a look-up by name.
+        let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!at.is_null()).then_some(at)
+    };
+    let offset = find(c"__rseq_offset")?.cast::<isize>();
+    let size = find(c"__rseq_size")?.cast::<u32>();
+    // SAFETY: the C library's documented variables of these types.
+    let (offset, size) = unsafe { (*offset, *size) };
+    if size == 0 {
+        return None;
+    }
+    let this: usize;
+    // SAFETY: the thread pointer; reading it has no effect.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!("mov {}, fs:0", out(reg) this, options(nostack, readonly));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) this, options(nostack));
+    }
+    Some(without_provenance_mut::<u8>(
+        this.wrapping_add_signed(offset),
+    ))
+}

@@ -1,0 +1,548 @@
+//! A thread's rings and the fast path.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
+use undertick_ring::{DeschedFlag, Kind, Mapped, Overflow, Record, Source, Writer};
+
+use crate::clock;
+use crate::process::{self, Session};
+
+/// How the clock is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    Plain,
+    Ordered,
+    /// Two plain readings; the difference is the payload.
+    Pair,
+}
+
+/// The kernel's `struct rseq`, as far as it is needed here.
+#[repr(C)]
+struct Rseq {
+    cpu_id_start: AtomicU32,
+    cpu_id: AtomicU32,
+    rseq_cs: AtomicU64,
+}
+
+/// Stands in where there is none: CPU unknown, never armed.
+static NO_RSEQ: Rseq = Rseq {
+    cpu_id_start: AtomicU32::new(u32::MAX),
+    cpu_id: AtomicU32::new(u32::MAX),
+    rseq_cs: AtomicU64::new(0),
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum State {
+    NoRing,
+    Making,
+    /// Between two events.
+    Ready,
+    /// In the middle of one: a signal handler must use the other ring.
+    Writing,
+}
+
+struct OneRing {
+    state: State,
+    retry_in: u32,
+    writer: Writer<Mapped>,
+}
+
+impl OneRing {
+    const fn new() -> Self {
+        // SAFETY: no segment is ever taken from it: the state is NoRing.
+        let nowhere = unsafe { Mapped::new(null_mut(), 0) };
+        Self {
+            state: State::NoRing,
+            retry_in: 0,
+            writer: Writer::new(nowhere, Overflow::Drop),
+        }
+    }
+}
+
+struct Thread {
+    rseq: *const Rseq,
+    own: OneRing,
+    /// For handlers that interrupt a write to `own`.
+    nested: OneRing,
+}
+
+thread_local! {
+    static THREAD: UnsafeCell<Thread> =
+        const { UnsafeCell::new(Thread { rseq: &raw const NO_RSEQ, own: OneRing::new(), nested: OneRing::new() }) };
+}
+
+/// Records one event.
+#[inline(always)]
+pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
+    if !process::switched_on() {
+        return;
+    }
+    let Some(session) = process::current() else {
+        return record_first(kind, event, payload, reading);
+    };
+    THREAD.with(|thread| {
+        let thread = thread.get();
+        // SAFETY: this thread's own. A signal handler may come in anywhere:
+        // it sees the state and touches `own` only when that is Ready.
+        unsafe {
+            let own = &raw mut (*thread).own;
+            if (*own).state == State::Ready
+                && session.same_process().load(Ordering::Relaxed) != 0
+                && !(*own).writer.needs_segment()
+            {
+                (&raw mut (*own).state).write_volatile(State::Writing);
+                compiler_fence(Ordering::SeqCst);
+                let words = sample(session, &*(*thread).rseq, kind, event, payload, reading);
+                (*own).writer.put(words);
+                compiler_fence(Ordering::SeqCst);
+                (&raw mut (*own).state).write_volatile(State::Ready);
+            } else {
+                record_slow(
+                    session,
+                    thread,
+                    Job::One {
+                        kind,
+                        event,
+                        payload,
+                        reading,
+                    },
+                );
+            }
+        }
+    });
+}
+
+/// Records an event with a 64-bit payload.
+pub fn record_wide(event: u16, value: u64) {
+    if !process::switched_on() {
+        return;
+    }
+    if let Some(session) = process::session() {
+        // SAFETY: as `record`; the slow path looks at every state.
+        THREAD.with(|thread| unsafe {
+            record_slow(session, thread.get(), Job::Wide { event, value })
+        });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
+    if let Some(session) = process::session()
+        && session.field_u32(control::OFF_ON).load(Ordering::Relaxed) != 0
+    {
+        // SAFETY: as `record`.
+        THREAD.with(|thread| unsafe {
+            record_slow(
+                session,
+                thread.get(),
+                Job::One {
+                    kind,
+                    event,
+                    payload,
+                    reading,
+                },
+            );
+        });
+    }
+}
+
+/// The record's two words. The clock is read between two looks at the mark
+/// (this one and that of the record before), so that the flag is about exactly
+/// the time since the record before.
+#[inline(always)]
+fn sample(
+    session: &Session,
+    rseq: &Rseq,
+    kind: Kind,
+    event: u16,
+    payload: u32,
+    reading: Reading,
+) -> [u64; 2] {
+    let mut readings = read(session, reading);
+    compiler_fence(Ordering::SeqCst);
+    let mut descheduled = DeschedFlag::No;
+    if rseq.rseq_cs.load(Ordering::Relaxed) != session.armed {
+        (descheduled, readings) = rearm(session, rseq, reading, readings);
+    }
+    let cpu = rseq
+        .cpu_id
+        .load(Ordering::Relaxed)
+        .min(u32::from(Record::CPU_UNKNOWN)) as u16;
+    let payload = if reading == Reading::Pair {
+        readings.1.wrapping_sub(readings.0) as u32
+    } else {
+        payload
+    };
+    Record {
+        ts: readings.0,
+        payload,
+        event,
+        cpu,
+        kind,
+        descheduled,
+    }
+    .to_words()
+}
+
+#[inline(always)]
+fn read(session: &Session, reading: Reading) -> (u64, u64) {
+    if session.clock != clock::COUNTER {
+        return read_system(session, reading);
+    }
+    match reading {
+        Reading::Plain => (clock::counter(), 0),
+        Reading::Ordered => (clock::counter_ordered(), 0),
+        Reading::Pair => (clock::counter(), clock::counter()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn read_system(session: &Session, reading: Reading) -> (u64, u64) {
+    let first = clock::system(session.clock);
+    (
+        first,
+        if reading == Reading::Pair {
+            clock::system(session.clock)
+        } else {
+            0
+        },
+    )
+}
+
+/// The mark is not ours any more: the kernel cleared it, or someone else uses
+/// `rseq_cs`. Sets it again and reads the clock anew, so that the reading lies
+/// after what the flag tells of.
+#[cold]
+#[inline(never)]
+fn rearm(
+    session: &Session,
+    rseq: &Rseq,
+    reading: Reading,
+    first: (u64, u64),
+) -> (DeschedFlag, (u64, u64)) {
+    if core::ptr::eq(rseq, &raw const NO_RSEQ) {
+        return (DeschedFlag::Unknown, first);
+    }
+    let (mut flag, mut readings) = (DeschedFlag::No, first);
+    for _ in 0..16 {
+        match rseq.rseq_cs.load(Ordering::Relaxed) {
+            seen if seen == session.armed => break,
+            0 => flag = DeschedFlag::Yes,
+            _ if flag == DeschedFlag::No => flag = DeschedFlag::Unknown,
+            _ => {}
+        }
+        rseq.rseq_cs.store(session.armed, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        readings = read(session, reading);
+        compiler_fence(Ordering::SeqCst);
+    }
+    (flag, readings)
+}
+
+enum Job {
+    One {
+        kind: Kind,
+        event: u16,
+        payload: u32,
+        reading: Reading,
+    },
+    Wide {
+        event: u16,
+        value: u64,
+    },
+}
+
+/// The first event of a thread or of a forked child, a full segment, a wide
+/// event, a handler that interrupted a write.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[cold]
+#[inline(never)]
+unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) {
+    // SAFETY: the calling thread's; which ring is free to use is told by the
+    // states, which a handler that comes in between leaves as it found them.
+    unsafe {
+        if session.same_process().load(Ordering::Relaxed) == 0 {
+            // First event after fork: rings of our own.
+            (*thread).own = OneRing::new();
+            (*thread).nested = OneRing::new();
+            session.same_process().store(1, Ordering::Relaxed);
+        }
+        let is_nested = matches!((*thread).own.state, State::Writing);
+        let one = if is_nested {
+            &raw mut (*thread).nested
+        } else {
+            &raw mut (*thread).own
+        };
+        match (*one).state {
+            State::Making | State::Writing => return session.count_lost(),
+            State::NoRing if (*one).retry_in > 0 => {
+                (*one).retry_in -= 1;
+                return session.count_lost();
+            }
+            State::NoRing => {
+                (&raw mut (*one).state).write_volatile(State::Making);
+                if !is_nested {
+                    arm(session, thread);
+                }
+                let Some((memory, policy)) = make_ring(session, is_nested) else {
+                    (*one).retry_in = 4096;
+                    (*one).state = State::NoRing;
+                    return session.count_lost();
+                };
+                (*one).writer = Writer::new(memory, policy);
+                if let Some(key) = session.key {
+                    libc::pthread_setspecific(key, thread.cast::<c_void>());
+                }
+            }
+            State::Ready => {}
+        }
+        (&raw mut (*one).state).write_volatile(State::Writing);
+        compiler_fence(Ordering::SeqCst);
+        let writer = &mut (*one).writer;
+        let rseq = &*(*thread).rseq;
+        let mut source = Supply {
+            session,
+            memory: *writer.memory(),
+        };
+        let result = match job {
+            Job::Wide { event, value } => {
+                let words = sample(
+                    session,
+                    rseq,
+                    Kind::Instant,
+                    event,
+                    value as u32,
+                    Reading::Plain,
+                );
+                writer.put_wide(Record::from_words(words), value, &mut source)
+            }
+            Job::One {
+                kind,
+                event,
+                payload,
+                reading,
+            } => {
+                let room = if writer.needs_segment() {
+                    writer.next_segment(&mut source)
+                } else {
+                    Ok(())
+                };
+                room.map(|()| writer.put(sample(session, rseq, kind, event, payload, reading)))
+            }
+        };
+        if result.is_err() {
+            writer
+                .memory()
+                .field_u64(ring::OFF_DROPPED)
+                .store(writer.dropped(), Ordering::Relaxed);
+        }
+        compiler_fence(Ordering::SeqCst);
+        (&raw mut (*one).state).write_volatile(State::Ready);
+    }
+}
+
+unsafe fn arm(session: &Session, thread: *mut Thread) {
+    if let Some(area) = process::rseq_area() {
+        let rseq = area.cast::<Rseq>();
+        // SAFETY: the C library's registered area of this thread.
+        unsafe {
+            if ((*rseq).cpu_id.load(Ordering::Relaxed) as i32) >= 0 {
+                (*rseq).rseq_cs.store(session.armed, Ordering::Relaxed);
+                (*thread).rseq = rseq;
+            }
+        }
+    }
+}
+
+struct Supply {
+    session: &'static Session,
+    memory: Mapped,
+}
+
+impl Source for Supply {
+    fn take_segment(&mut self, segment: u32) -> bool {
+        let used = self.session.field_u32(control::OFF_SEGMENTS_USED);
+        let budget = self
+            .session
+            .field_u32(control::OFF_BUDGET_SEGMENTS)
+            .load(Ordering::Relaxed);
+        let within = used.fetch_add(1, Ordering::Relaxed) < budget;
+        let start = self
+            .memory
+            .base()
+            .wrapping_add((u64::from(segment) + 1) as usize * SEGMENT_BYTES as usize);
+        // Pages first: an error instead of a SIGBUS, and no page fault in the
+        // measured program. Kernels before 5.14 cannot; there the collector's
+        // prepared segments are the only ones.
+        let ready = within
+            // SAFETY: a segment of our own ring's mapping.
+            && (unsafe { libc::madvise(start.cast(), SEGMENT_BYTES as usize, libc::MADV_POPULATE_WRITE) } == 0
+                || segment < self.memory.field_u32(ring::OFF_READY).load(Ordering::Acquire));
+        if ready {
+            self.memory
+                .field_u32(ring::OFF_ALLOCATED)
+                .store(segment + 1, Ordering::Relaxed);
+        } else {
+            used.fetch_sub(1, Ordering::Relaxed);
+        }
+        ready
+    }
+
+    fn wait(&mut self) -> bool {
+        if self
+            .session
+            .field_u32(control::OFF_COLLECTOR_ALIVE)
+            .load(Ordering::Relaxed)
+            == 0
+        {
+            return false;
+        }
+        let pause = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 50_000,
+        };
+        // SAFETY: a valid time; nanosleep is safe in signal handlers.
+        unsafe { libc::nanosleep(&raw const pause, null_mut()) };
+        true
+    }
+}
+
+/// Makes the ring file and maps it.
+fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
+    let policy = Overflow::from_code(session.overflow)?;
+    let limit = match policy {
+        Overflow::Grow => control::OFF_BUDGET_SEGMENTS,
+        _ => control::OFF_RING_SEGMENTS,
+    };
+    let segments = session
+        .field_u32(limit)
+        .load(Ordering::Relaxed)
+        .min(layout::MAX_SEGMENTS);
+    let number = session
+        .field_u32(control::OFF_NEXT_RING)
+        .fetch_add(1, Ordering::Relaxed);
+    session
+        .with_path(layout::RING_PREFIX, Some(number), |path| {
+            let flags =
+                libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+            // SAFETY: the path ends with zero; the descriptor is ours.
+            unsafe {
+                let fd = libc::open(path.as_ptr(), flags, 0o600);
+                if fd < 0 {
+                    return None;
+                }
+                let base = map_ring(fd, segments);
+                libc::close(fd);
+                if base.is_none() {
+                    libc::unlink(path.as_ptr());
+                }
+                base.map(|base| Mapped::new(base, segments))
+            }
+        })
+        .flatten()
+        .map(|memory| {
+            let put = |offset, value: u32| memory.field_u32(offset).store(value, Ordering::Relaxed);
+            put(ring::OFF_VERSION, layout::VERSION);
+            put(ring::OFF_SEGMENT_BYTES, SEGMENT_BYTES as u32);
+            put(ring::OFF_RING, number);
+            put(ring::OFF_MAX_SEGMENTS, segments);
+            // SAFETY: these calls only return numbers.
+            unsafe {
+                put(ring::OFF_PID, libc::getpid() as u32);
+                put(ring::OFF_TID, libc::syscall(libc::SYS_gettid) as u32);
+            }
+            put(ring::OFF_WRITER, 1);
+            put(ring::OFF_NESTED, u32::from(nested));
+            put(ring::OFF_STATE, ring::STATE_OPEN);
+            memory
+                .field_u64(ring::OFF_MAGIC)
+                .store(ring::MAGIC, Ordering::Release);
+            (memory, policy)
+        })
+}
+
+/// Reserve, unlock (a program under mlockall must not lock it all), map,
+/// aligned to the segment size.
+unsafe fn map_ring(fd: i32, segments: u32) -> Option<*mut u8> {
+    let align = SEGMENT_BYTES as usize;
+    let bytes = (segments as usize + 1) * align;
+    // SAFETY: a new reservation, of which the aligned part is replaced by the
+    // file and the rest given back.
+    unsafe {
+        // The pages of the header now, so that a full /dev/shm is an error
+        // here and no SIGBUS later; those of segments when each is taken.
+        let header = ring::OFF_USES + 8 * segments as usize;
+        if libc::ftruncate(fd, bytes as libc::off_t) != 0
+            || libc::fallocate(fd, 0, 0, header as libc::off_t) != 0
+        {
+            return None;
+        }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let area = libc::mmap(null_mut(), bytes + align, libc::PROT_NONE, flags, -1, 0);
+        if area == libc::MAP_FAILED {
+            return None;
+        }
+        let before = area.cast::<u8>().align_offset(align);
+        let start = area.cast::<u8>().add(before);
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        libc::mmap(start.cast(), bytes, libc::PROT_NONE, flags, fd, 0);
+        libc::munlock(start.cast(), bytes);
+        libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE);
+        libc::madvise(start.cast(), bytes, libc::MADV_DONTFORK);
+        if before > 0 {
+            libc::munmap(area, before);
+        }
+        if before < align {
+            libc::munmap(start.add(bytes).cast(), align - before);
+        }
+        Some(start)
+    }
+}
+
+/// A key whose destructor closes the rings of a thread that ends.
+pub fn make_key() -> Option<libc::pthread_key_t> {
+    let mut key = 0;
+    // SAFETY: `key` is valid for writing.
+    (unsafe { libc::pthread_key_create(&raw mut key, Some(end_of_thread)) } == 0).then_some(key)
+}
+
+unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
+    let thread = thread.cast::<Thread>();
+    let Some(session) = process::current() else {
+        return;
+    };
+    if session.same_process().load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    // SAFETY: called by the thread itself, with what it gave to the key; its
+    // static memory is there until after the destructors.
+    unsafe {
+        for one in [&raw mut (*thread).own, &raw mut (*thread).nested] {
+            if (*one).state != State::Ready {
+                continue;
+            }
+            let memory = *(*one).writer.memory();
+            let bytes = memory
+                .field_u32(ring::OFF_MAX_SEGMENTS)
+                .load(Ordering::Relaxed)
+                .min(layout::MAX_SEGMENTS);
+            (*one) = OneRing::new();
+            memory
+                .field_u32(ring::OFF_STATE)
+                .store(ring::STATE_CLOSED, Ordering::Release);
+            libc::munmap(
+                memory.base().cast(),
+                (bytes as usize + 1) * SEGMENT_BYTES as usize,
+            );
+        }
+    }
+}
