@@ -93,7 +93,9 @@ impl<M: Memory> Reader<M> {
     pub fn chunk(&mut self) -> Result<Option<Chunk>, Corrupt> {
         // Partner: Writer::put.
         let head = self.memory.load_head(M::OBSERVE_HEAD);
-        self.skip_overwritten(head);
+        if !self.skip_overwritten(head) {
+            return Ok(None);
+        }
         let room = u64::from(self.memory.max_segments()) * M::SEGMENT_BYTES;
         let corrupt = Corrupt::Head {
             head,
@@ -138,22 +140,31 @@ impl<M: Memory> Reader<M> {
         self.memory.store_tail(self.position, M::PUBLISH_TAIL);
     }
 
-    /// Under the overwrite policy the oldest segments may be gone: counts what
-    /// was in them.
-    fn skip_overwritten(&mut self, head: u64) {
+    /// Under the overwrite policy the oldest segments may be gone: goes to the
+    /// first whole one below `head` and counts what was lost. False if there
+    /// is none at this moment.
+    fn skip_overwritten(&mut self, head: u64) -> bool {
         let oldest = self.memory.load_oldest();
-        let start = oldest
-            .saturating_mul(M::SEGMENT_BYTES)
-            .min(head & !(M::SEGMENT_BYTES - 1));
+        let start = oldest.saturating_mul(M::SEGMENT_BYTES);
         if start <= self.position {
-            return;
+            return true;
+        }
+        if start >= head {
+            return false;
+        }
+        // The entry is there because the head, which we acquired, is beyond
+        // it, and it is this use's as long as the use is not given up.
+        let continuations_at_start = (self.entry(start) >> 32) as u32;
+        self.memory.fence(M::FENCE_VALIDATE);
+        if self.memory.load_oldest() != oldest {
+            return false;
         }
         let records = (start - self.position) / RECORD_BYTES;
-        let continuations_at_start = (self.entry(start) >> 32) as u32;
         let continuations = continuations_at_start.wrapping_sub(self.continuations);
         self.overwritten += records.saturating_sub(u64::from(continuations));
         self.continuations = continuations_at_start;
         self.position = start;
+        true
     }
 
     fn entry(&self, position: u64) -> u64 {

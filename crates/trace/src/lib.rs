@@ -1,4 +1,25 @@
-//! Traces of Undertick: what is kept of a recording, and how it is read again.
+//! How does what a program wrote into its rings become a trace that is still
+//! there tomorrow, with every loss counted?
+//!
+//! [`record::record`] starts the program in a [`session`], drains its rings
+//! ([`collector`]) into raw blocks ([`block`]), and turns these into Parquet
+//! ([`keep`]) when the program has ended. [`read::Trace`] opens the result;
+//! [`export`] writes it in other tools' formats.
+//!
+//! Caveats: Linux only. A trace holds readings of one clock of one machine.
 
+pub mod block;
+pub mod collector;
+mod descheduled;
+mod error;
+pub mod keep;
 pub mod manifest;
+pub mod names;
+pub mod read;
+pub mod record;
+pub mod rows;
 pub mod schema;
+pub mod session;
+
+pub use descheduled::self_test as descheduled_self_test;
+pub use error::TraceError;

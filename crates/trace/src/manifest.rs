@@ -55,6 +55,9 @@ pub struct Manifest {
     pub lost: u64,
     /// Parquet files, in the order in which they are to be read.
     pub parts: Vec<Part>,
+    /// Session directory, while there is one.
+    #[serde(default)]
+    pub session: Option<String>,
     /// Things the reader of the trace must know, in plain words.
     pub warnings: Vec<String>,
 }

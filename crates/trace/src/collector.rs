@@ -1,0 +1,299 @@
+//! Drains all rings of a session into a raw file.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use undertick_ring::{Mapped, Memory, Overflow, Reader};
+
+use crate::block::{self, BlockHeader};
+use crate::manifest;
+use crate::session::{RingMap, Session};
+use crate::TraceError;
+
+/// Blocks are handed to the writing thread in buffers of this size.
+const BUFFER_BYTES: usize = 1 << 20;
+/// Buffers that may wait for the disk. Beyond, the rings grow instead.
+const BUFFERS: usize = 32;
+/// Chunks (of at most one segment) taken from a ring before the next has its turn.
+const CHUNKS_PER_TURN: usize = 64;
+
+struct Ring {
+    map: RingMap,
+    reader: Reader<Mapped>,
+    received: u64,
+    /// Events that could not be written to the disk.
+    unwritten: u64,
+    abandoned: bool,
+}
+
+/// How far a collection has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Events kept.
+    pub events: u64,
+    /// Events lost, all causes.
+    pub lost: u64,
+    /// Bytes of raw data.
+    pub bytes: u64,
+    /// Rings open.
+    pub rings: usize,
+}
+
+/// The collector of one session.
+pub struct Collector {
+    dir: PathBuf,
+    overflow: Overflow,
+    rings: Vec<Ring>,
+    /// Ring numbers that were asked for and whose files were not there yet.
+    awaited: Vec<u32>,
+    next_ring: u32,
+    finished: Vec<manifest::Ring>,
+    records: Vec<[u64; 2]>,
+    buffer: Vec<u8>,
+    disk: Option<Disk>,
+    bytes: u64,
+    finished_events: u64,
+    finished_lost: u64,
+    /// What the user must know.
+    pub warnings: Vec<String>,
+}
+
+impl Collector {
+    /// A collector that writes raw blocks to `raw`.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn new(session: &Session, raw: &Path) -> Result<Self, TraceError> {
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .open(raw)
+            .map_err(TraceError::io(raw, "cannot create"))?;
+        Ok(Self {
+            dir: session.dir().to_owned(),
+            overflow: session.settings().overflow,
+            rings: Vec::new(),
+            awaited: Vec::new(),
+            next_ring: 0,
+            finished: Vec::new(),
+            records: Vec::with_capacity(block::MAX_RECORDS),
+            buffer: Vec::with_capacity(BUFFER_BYTES + (1 << 18)),
+            disk: Some(Disk::start(file)),
+            bytes: 0,
+            finished_events: 0,
+            finished_lost: 0,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// One round over all rings; returns the bytes taken from them. With
+    /// `last`, also rings that only a dead writer can close are finished.
+    pub fn round(&mut self, session: &Session, last: bool) -> u64 {
+        self.find_rings(session);
+        let mut moved = 0;
+        let limit = if self.overflow == Overflow::Grow { session.segments().1 } else { u32::MAX };
+        let mut i = 0;
+        while i < self.rings.len() {
+            let closed = last || self.rings[i].map.closed();
+            // A flight recorder is read once it has stopped.
+            if self.overflow != Overflow::Overwrite || closed {
+                moved += self.drain(i, closed);
+            }
+            if closed {
+                let ring = self.rings.swap_remove(i);
+                self.finish(session, ring);
+            } else {
+                if self.overflow == Overflow::Grow {
+                    let (used, _) = session.segments();
+                    let ring = &mut self.rings[i].map;
+                    ring.prepare(ring.allocated().saturating_add(limit.saturating_sub(used)));
+                }
+                i += 1;
+            }
+        }
+        self.flush(moved == 0 || last);
+        moved
+    }
+
+    fn find_rings(&mut self, session: &Session) {
+        // The number is the programs' to write: bounded by what is there.
+        let asked = session.rings_asked_for().min(self.next_ring.saturating_add(65_536));
+        self.awaited.extend(self.next_ring..asked);
+        self.next_ring = self.next_ring.max(asked);
+        let dir = &self.dir;
+        let (rings, warnings) = (&mut self.rings, &mut self.warnings);
+        self.awaited.retain(|&number| match RingMap::open(dir, number) {
+            Ok(Some(map)) => {
+                let reader = Reader::new(map.memory());
+                rings.push(Ring { map, reader, received: 0, unwritten: 0, abandoned: false });
+                false
+            }
+            Ok(None) => true,
+            Err(error) => {
+                warnings.push(error.to_string());
+                false
+            }
+        });
+    }
+
+    fn drain(&mut self, i: usize, to_the_end: bool) -> u64 {
+        let mut moved = 0;
+        let mut turns = 0;
+        while !self.rings[i].abandoned && (to_the_end || turns < CHUNKS_PER_TURN) {
+            turns += 1;
+            let ring = &mut self.rings[i];
+            let chunk = match ring.reader.chunk() {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(corrupt) => {
+                    ring.abandoned = true;
+                    self.warnings.push(format!(
+                        "ring {} of process {} thread {}: {corrupt}; the program overwrote its ring, what came before is kept",
+                        ring.map.number, ring.map.pid, ring.map.tid
+                    ));
+                    break;
+                }
+            };
+            // Copied first: what is counted and checked must not change under
+            // our hands.
+            self.records.clear();
+            let memory = ring.map.memory();
+            self.records.extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
+            if !ring.reader.is_whole(&chunk) {
+                continue;
+            }
+            let header = BlockHeader {
+                ring: ring.map.number,
+                pid: ring.map.pid,
+                tid: ring.map.tid,
+                position: chunk.position,
+                records: self.records.len() as u32,
+            };
+            let before = self.buffer.len();
+            let continuations = block::encode(header, &self.records, &mut self.buffer);
+            ring.reader.release(&chunk, continuations);
+            let events = self.records.len() as u64 - u64::from(continuations);
+            if self.disk.as_ref().is_some_and(Disk::works) {
+                ring.received += events;
+            } else {
+                ring.unwritten += events;
+                self.buffer.truncate(before);
+            }
+            moved += chunk.bytes;
+            self.flush(false);
+        }
+        moved
+    }
+
+    fn finish(&mut self, session: &Session, ring: Ring) {
+        let dropped = ring.map.dropped() + ring.unwritten;
+        let overwritten = ring.reader.overwritten();
+        self.finished_events += ring.received;
+        self.finished_lost = self.finished_lost.saturating_add(dropped).saturating_add(overwritten);
+        self.finished.push(manifest::Ring {
+            ring: ring.map.number as i32,
+            pid: ring.map.pid,
+            tid: ring.map.tid,
+            written: ring.received.saturating_add(dropped).saturating_add(overwritten),
+            received: ring.received,
+            dropped,
+            overwritten,
+        });
+        session.give_back(ring.map.allocated());
+        let _ = std::fs::remove_file(&ring.map.path);
+    }
+
+    fn flush(&mut self, all: bool) {
+        if self.buffer.is_empty() || (!all && self.buffer.len() < BUFFER_BYTES) {
+            return;
+        }
+        let Some(disk) = &self.disk else { return self.buffer.clear() };
+        self.bytes += self.buffer.len() as u64;
+        let full = std::mem::replace(&mut self.buffer, disk.empty_buffer());
+        disk.write(full);
+    }
+
+    /// How far it has come.
+    #[must_use]
+    pub fn progress(&self, session: &Session) -> Progress {
+        let open = self.rings.iter();
+        Progress {
+            events: self.finished_events + open.clone().map(|r| r.received).sum::<u64>(),
+            lost: open
+                .map(|r| r.map.dropped().saturating_add(r.reader.overwritten()).saturating_add(r.unwritten))
+                .fold(self.finished_lost.saturating_add(session.lost_no_ring()), u64::saturating_add),
+            bytes: self.bytes,
+            rings: self.rings.len(),
+        }
+    }
+
+    /// Ends the collection: the last round must have been made.
+    ///
+    /// # Errors
+    /// The disk refused something: what was written before is whole.
+    pub fn close(mut self) -> (Vec<manifest::Ring>, Vec<String>, Result<(), std::io::Error>) {
+        self.flush(true);
+        let written = self.disk.take().map_or(Ok(()), Disk::finish);
+        self.finished.sort_by_key(|ring| ring.ring);
+        (self.finished, self.warnings, written)
+    }
+}
+
+/// Writes buffers on a thread of its own, so that a slow disk fills the rings
+/// and does not stop the draining.
+struct Disk {
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    failed: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    thread: JoinHandle<Result<(), std::io::Error>>,
+}
+
+impl Disk {
+    fn start(mut file: File) -> Self {
+        let (full, to_write) = sync_channel::<Vec<u8>>(BUFFERS);
+        let (give_back, empty) = sync_channel(BUFFERS + 2);
+        let failed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let tell = std::sync::Arc::clone(&failed);
+        let thread = std::thread::spawn(move || {
+            let mut result = Ok(());
+            let mut whole = 0;
+            for mut buffer in to_write {
+                if result.is_ok() {
+                    match file.write_all(&buffer) {
+                        Ok(()) => whole += buffer.len() as u64,
+                        Err(error) => {
+                            tell.store(true, std::sync::atomic::Ordering::Relaxed);
+                            // Give the torn part back, so that what is there is whole.
+                            let _ = file.set_len(whole);
+                            result = Err(error);
+                        }
+                    }
+                }
+                buffer.clear();
+                let _ = give_back.try_send(buffer);
+            }
+            result
+        });
+        Self { full, empty, failed, thread }
+    }
+
+    fn works(&self) -> bool {
+        !self.failed.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn empty_buffer(&self) -> Vec<u8> {
+        self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES + (1 << 18)))
+    }
+
+    fn write(&self, buffer: Vec<u8>) {
+        let _ = self.full.send(buffer);
+    }
+
+    fn finish(self) -> Result<(), std::io::Error> {
+        drop(self.full);
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}

@@ -1,0 +1,188 @@
+//! Opening a trace.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use rustix::fs::FlockOperation;
+
+use crate::TraceError;
+use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
+use crate::manifest::{Manifest, SCHEMA_VERSION, State};
+use crate::schema::event_schema;
+
+/// Rows to a batch.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// A trace that is complete.
+#[derive(Debug)]
+pub struct Trace {
+    dir: PathBuf,
+    /// Everything that is not an event.
+    pub manifest: Manifest,
+}
+
+impl Trace {
+    /// Opens a trace. One whose recording was cut short is finished first;
+    /// `told` receives the share done, 0 to 1.
+    ///
+    /// # Errors
+    /// It is not there, not a trace, of another version, damaged, or still
+    /// being recorded.
+    pub fn open(dir: &Path, told: impl FnMut(f64)) -> Result<Self, TraceError> {
+        let mut manifest = read_manifest(dir)?;
+        if manifest.state == State::Recording {
+            finish_interrupted(dir, &mut manifest, told)?;
+        }
+        let trace = Self { dir: dir.to_owned(), manifest };
+        for part in &trace.manifest.parts {
+            let path = trace.part_path(&part.file)?;
+            let rows = reader(&path)?.metadata().file_metadata().num_rows();
+            if u64::try_from(rows) != Ok(part.rows) {
+                return Err(TraceError::damaged(
+                    &path,
+                    format!("{rows} rows, the manifest says {}; restore it from a copy", part.rows),
+                ));
+            }
+        }
+        Ok(trace)
+    }
+
+    /// The trace's directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// All event batches, in the order of recording: ascending within a ring.
+    pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, TraceError>> + '_ {
+        self.manifest.parts.iter().flat_map(|part| {
+            let opened = self.part_path(&part.file).and_then(|path| Batches::open(&path));
+            match opened {
+                Ok(batches) => Either::Batches(Box::new(batches)),
+                Err(error) => Either::Error(Some(error)),
+            }
+        })
+    }
+
+    fn part_path(&self, file: &str) -> Result<PathBuf, TraceError> {
+        // A manifest is input: it must not lead out of the trace.
+        if file.is_empty() || file.contains('/') || file == ".." {
+            return Err(TraceError::damaged(
+                &self.dir.join(MANIFEST_FILE),
+                format!("part {file:?} is not a file name"),
+            ));
+        }
+        Ok(self.dir.join(file))
+    }
+}
+
+enum Either {
+    Batches(Box<Batches>),
+    Error(Option<TraceError>),
+}
+
+impl Iterator for Either {
+    type Item = Result<RecordBatch, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Batches(batches) => batches.next(),
+            Self::Error(error) => error.take().map(Err),
+        }
+    }
+}
+
+struct Batches {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+    failed: bool,
+}
+
+impl Batches {
+    fn open(path: &Path) -> Result<Self, TraceError> {
+        let reader = reader(path)?
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(|e| keep::parquet_error(path, "cannot read", e))?;
+        Ok(Self { path: path.to_owned(), reader, failed: false })
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let batch = self.reader.next()?;
+        Some(batch.map_err(|error| {
+            self.failed = true;
+            TraceError::damaged(&self.path, format!("cannot read: {error}; restore it from a copy"))
+        }))
+    }
+}
+
+fn reader(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, TraceError> {
+    let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
+        .map_err(|e| TraceError::damaged(path, format!("not readable as Parquet: {e}; restore it from a copy")))?;
+    if builder.schema().fields() != event_schema().fields() {
+        return Err(TraceError::damaged(path, "its columns are not those of an event file (docs/format.md)"));
+    }
+    Ok(builder)
+}
+
+/// Reads and checks `manifest.json`.
+///
+/// # Errors
+/// As [`Trace::open`].
+pub fn read_manifest(dir: &Path) -> Result<Manifest, TraceError> {
+    let path = dir.join(MANIFEST_FILE);
+    if !dir.is_dir() {
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        return Err(if dir.exists() {
+            TraceError::damaged(dir, "not a trace: a trace is a directory NAME.ut, as made by `undertick record`")
+        } else {
+            TraceError::io(dir, "no such trace")(error)
+        });
+    }
+    let text = std::fs::read_to_string(&path).map_err(TraceError::io(&path, "not a trace, cannot read its manifest"))?;
+    let value: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| TraceError::damaged(&path, format!("not JSON: {e}")))?;
+    match value.get("schema_version").and_then(serde_json::Value::as_u64) {
+        Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+        Some(found) => return Err(TraceError::Version { path, found, expected: SCHEMA_VERSION }),
+        None => return Err(TraceError::damaged(&path, "no schema_version: not an Undertick manifest")),
+    }
+    let manifest: Manifest = serde_json::from_value(value).map_err(|e| TraceError::damaged(&path, e))?;
+    let clock = &manifest.clock;
+    if clock.ticks_per_second_numerator == 0 || clock.ticks_per_second_denominator == 0 {
+        return Err(TraceError::damaged(&path, "the clock's rate is zero"));
+    }
+    Ok(manifest)
+}
+
+fn finish_interrupted(dir: &Path, manifest: &mut Manifest, told: impl FnMut(f64)) -> Result<(), TraceError> {
+    let raw = dir.join(RAW_FILE);
+    let file = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(TraceError::Recording(format!(
+            "{}: still being recorded; wait for its end, or stop the recorder with Ctrl-C",
+            dir.display()
+        )));
+    }
+    if let Some(session) = &manifest.session {
+        let (names, threads) = crate::names::read(Path::new(session));
+        manifest.names = if names.is_empty() { std::mem::take(&mut manifest.names) } else { names };
+        manifest.threads = if threads.is_empty() { std::mem::take(&mut manifest.threads) } else { threads };
+    }
+    if manifest.exit.is_none() {
+        manifest.warnings.push(
+            "the recorder ended before the program did: what its rings still held is missing, and not counted".to_owned(),
+        );
+    }
+    keep::finish(dir, manifest, told)
+}

@@ -1,0 +1,145 @@
+//! Records of a ring to rows of a trace.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
+use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
+
+use crate::block::BlockHeader;
+use crate::schema::{Kind, event_schema};
+
+/// Columns of rows under construction.
+#[derive(Default)]
+pub struct Rows {
+    ts: Vec<i64>,
+    ring: Vec<i32>,
+    pid: Vec<i32>,
+    tid: Vec<i32>,
+    cpu: Vec<i16>,
+    kind: Vec<i8>,
+    descheduled: Vec<i8>,
+    event: Vec<i32>,
+    payload: Vec<i64>,
+    /// Timestamp of the last row, for a gap record, which has none.
+    last_ts: i64,
+}
+
+impl Rows {
+    /// Rows so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ts.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ts.is_empty()
+    }
+
+    /// Adds a block's records; returns how many events (not gaps) these are.
+    /// A wide event and its continuation make one row; a gap makes a row of its
+    /// own; a continuation that belongs to nothing is dropped.
+    pub fn push(&mut self, header: BlockHeader, records: &[Record]) -> u64 {
+        let mut events = 0;
+        let mut may_widen = false;
+        for record in records {
+            if record.kind == RecordKind::Continuation {
+                match record.payload {
+                    Record::WIDE if may_widen => {
+                        *self.payload.last_mut().expect("the record before") = record.ts as i64;
+                    }
+                    Record::GAP => self.row(header, record, Kind::Gap, record.ts as i64),
+                    _ => {}
+                }
+                may_widen = false;
+                continue;
+            }
+            let kind = Kind::from_code(record.kind as i8).expect("a row kind for every event kind");
+            self.last_ts = record.ts as i64;
+            self.row(header, record, kind, i64::from(record.payload));
+            events += 1;
+            may_widen = record.kind == RecordKind::Instant;
+        }
+        events
+    }
+
+    fn row(&mut self, header: BlockHeader, record: &Record, kind: Kind, payload: i64) {
+        self.ts.push(self.last_ts);
+        self.ring.push(header.ring as i32);
+        self.pid.push(header.pid);
+        self.tid.push(header.tid);
+        self.cpu.push(if record.cpu == Record::CPU_UNKNOWN { -1 } else { record.cpu as i16 });
+        self.kind.push(kind as i8);
+        self.descheduled.push(match record.descheduled {
+            DeschedFlag::No => 0,
+            DeschedFlag::Yes => 1,
+            DeschedFlag::Unknown => -1,
+        });
+        self.event.push(i32::from(record.event));
+        self.payload.push(payload);
+    }
+
+    /// The rows as a batch; empties them.
+    ///
+    /// # Panics
+    /// Never: the columns have the schema's types and one length.
+    pub fn take(&mut self) -> RecordBatch {
+        let rows = self.len();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(std::mem::take(&mut self.ts))),
+            Arc::new(Int32Array::from(std::mem::take(&mut self.ring))),
+            Arc::new(Int32Array::from(std::mem::take(&mut self.pid))),
+            Arc::new(Int32Array::from(std::mem::take(&mut self.tid))),
+            Arc::new(Int16Array::from(std::mem::take(&mut self.cpu))),
+            Arc::new(Int8Array::from(vec![0; rows])),
+            Arc::new(Int8Array::from(std::mem::take(&mut self.kind))),
+            Arc::new(Int8Array::from(std::mem::take(&mut self.descheduled))),
+            Arc::new(Int32Array::from(std::mem::take(&mut self.event))),
+            Arc::new(Int64Array::from(std::mem::take(&mut self.payload))),
+            Arc::new(Int16Array::from(vec![0; rows])),
+        ];
+        RecordBatch::try_new(event_schema(), columns).expect("columns as the schema says")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int8Type, Int16Type, Int64Type};
+
+    #[test]
+    fn wide_events_gaps_and_strays() {
+        let record = |ts, payload, kind| Record { ts, payload, event: 5, cpu: 1, kind, descheduled: DeschedFlag::Yes };
+        let continuation = |value, what| Record {
+            cpu: Record::CPU_UNKNOWN,
+            descheduled: DeschedFlag::No,
+            ..record(value, what, RecordKind::Continuation)
+        };
+        let header = BlockHeader { ring: 2, pid: 3, tid: 4, position: 0, records: 0 };
+        let mut rows = Rows::default();
+        let events = rows.push(
+            header,
+            &[
+                continuation(9, Record::WIDE), // belongs to nothing
+                record(100, 7, RecordKind::Instant),
+                continuation(1 << 40, Record::WIDE),
+                continuation(0, Record::PAD),
+                continuation(12, Record::GAP),
+                record(200, 8, RecordKind::Begin),
+                continuation(9, Record::WIDE), // a begin has no wide payload
+            ],
+        );
+        assert_eq!(events, 2);
+        let batch = rows.take();
+        let column = |c: usize| batch.column(c).as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(column(schema::TS), [100, 100, 200]);
+        assert_eq!(column(schema::PAYLOAD), [1 << 40, 12, 8]);
+        assert_eq!(batch.column(schema::KIND).as_primitive::<Int8Type>().values().to_vec(), [0, 7, 1]);
+        assert_eq!(batch.column(schema::CPU).as_primitive::<Int16Type>().values().to_vec(), [1, -1, 1]);
+        assert_eq!(batch.column(schema::DESCHEDULED).as_primitive::<Int8Type>().values().to_vec(), [1, 0, 1]);
+        assert!(rows.is_empty());
+    }
+}
