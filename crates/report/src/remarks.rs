@@ -1,0 +1,262 @@
+//! Sentences that the terminal and the page share: what was recorded, how it
+//! was treated, what there is to beware of.
+
+use std::collections::BTreeSet;
+
+use crate::document::{IntervalReport, Report, TraceSummary};
+use crate::figures::{self, figure};
+use crate::text::clean;
+
+/// `1 thread`, `2 threads`; `processes` knows its own plural.
+pub(crate) fn number_of(n: u64, what: &str) -> String {
+    let plural = match (n, what.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {what}{plural}", figures::count(n))
+}
+
+/// Parts per billion in the unit that suits.
+pub(crate) fn parts(ppb: f64) -> String {
+    if ppb.is_finite() && ppb < 1e3 {
+        format!("{ppb:.0} ppb")
+    } else {
+        format!("{:.1} ppm", ppb / 1e3)
+    }
+}
+
+/// Where a clock's rate came from, after the word "rate".
+pub(crate) fn rate_source(source: &str) -> String {
+    match source {
+        "measured" => "measured against CLOCK_MONOTONIC_RAW".to_owned(),
+        "definition" => "by definition".to_owned(),
+        other => format!("from {}", clean(other)),
+    }
+}
+
+/// Command, start, length, machine.
+pub(crate) fn recorded(trace: &TraceSummary) -> String {
+    let command = match trace.command.is_empty() {
+        true => "Trace".to_owned(),
+        false => format!("Trace of {}", clean(&trace.command.join(" "))),
+    };
+    let length = trace
+        .duration_ns
+        .map_or("not ended".to_owned(), |ns| figures::duration(ns as f64));
+    let host = &trace.host;
+    format!(
+        "{command}, {}, {length}, on {} ({}, {}, {}, Linux {})",
+        unix_date(trace.started_unix_ns),
+        clean(&host.name),
+        number_of(u64::from(host.cpus), "CPU"),
+        clean(&host.cpu_model),
+        clean(&host.arch),
+        clean(&host.kernel),
+    )
+}
+
+/// Level, table, culling, compensation.
+pub(crate) fn treatment(report: &Report) -> String {
+    let settings = &report.settings;
+    let table = settings
+        .table
+        .as_deref()
+        .map_or("no table".to_owned(), |t| format!("table {}", clean(t)));
+    format!(
+        "Figures: {} intervals, {table}, cull {} ({}), compensate {}",
+        figures::per_cent(settings.confidence),
+        clean(&settings.cull),
+        descheduled_means(&report.trace.descheduled),
+        clean(&settings.compensate),
+    )
+}
+
+/// What the flag on a record says here.
+fn descheduled_means(meaning: &str) -> String {
+    match meaning {
+        "any_deschedule" => "flag: thread left the CPU, also to block".to_owned(),
+        "preemption_only" => "flag: thread was pushed off the CPU".to_owned(),
+        "unavailable" => "no descheduled flag on this machine".to_owned(),
+        other => clean(other),
+    }
+}
+
+/// By how much measuring slowed the program.
+pub(crate) fn perturbation(trace: &TraceSummary) -> String {
+    trace.perturbation.as_ref().map_or(
+        "Perturbation: not measured in this recording".to_owned(),
+        |estimate| {
+            let figure = figure(estimate);
+            format!(
+                "Perturbation: the measuring points slowed the program by {} {}, {}, n = {}",
+                figure.value_and_unit(),
+                figure.interval(),
+                clean(&estimate.method),
+                figures::count(estimate.n)
+            )
+        },
+    )
+}
+
+/// The methods behind the figures of a report, each once: mean, then quantiles.
+pub(crate) fn methods(report: &Report) -> (String, String) {
+    let named = |methods: BTreeSet<&str>| {
+        let names: Vec<String> = methods.into_iter().map(clean).collect();
+        match names.is_empty() {
+            true => "no samples".to_owned(),
+            false => names.join("; "),
+        }
+    };
+    let intervals = &report.intervals;
+    let means = intervals.iter().filter_map(|i| i.mean.as_ref());
+    let quantiles = intervals
+        .iter()
+        .flat_map(|i| i.median.iter().chain(i.quantiles.values()));
+    (
+        named(means.map(|e| e.method.as_str()).collect()),
+        named(quantiles.map(|e| e.method.as_str()).collect()),
+    )
+}
+
+/// Why samples of an interval were dropped; with how many for each cause where
+/// there is more than one.
+pub(crate) fn causes(interval: &IntervalReport) -> Vec<String> {
+    let by = interval.culled.by.iter().filter(|(_, n)| **n > 0);
+    let is_single = by.clone().count() == 1;
+    by.map(|(cause, n)| match is_single {
+        true => clean(cause),
+        false => format!("{} {}", clean(cause), figures::short_count(*n)),
+    })
+    .collect()
+}
+
+/// A remark and the intervals that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    /// Names of the intervals, harmless, in the document's order.
+    pub names: Vec<String>,
+    /// What is said of them.
+    pub text: String,
+}
+
+impl Note {
+    /// The first names, and how many more.
+    pub(crate) fn about(&self, most: usize) -> String {
+        let shown = self.names[..self.names.len().min(most)].join(", ");
+        match self.names.len().saturating_sub(most) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
+}
+
+/// The notes of all intervals and their figures, those that say the same joined.
+pub(crate) fn notes(report: &Report) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    for interval in &report.intervals {
+        let quantiles = interval
+            .quantiles
+            .iter()
+            .map(|(q, e)| (quantile_name(q), Some(e)));
+        let figures = [
+            ("mean".to_owned(), interval.mean.as_ref()),
+            ("median".to_owned(), interval.median.as_ref()),
+        ];
+        let of_figures = figures
+            .into_iter()
+            .chain(quantiles)
+            .flat_map(|(what, estimate)| {
+                let notes = estimate.map_or(&[][..], |e| &e.notes[..]);
+                notes
+                    .iter()
+                    .map(move |text| format!("{what}: {}", clean(text)))
+            });
+        let name = clean(&interval.name);
+        for text in interval.notes.iter().map(|n| clean(n)).chain(of_figures) {
+            match notes.iter_mut().find(|note| note.text == text) {
+                Some(note) if note.names.last() != Some(&name) => note.names.push(name.clone()),
+                Some(_) => {}
+                None => notes.push(Note {
+                    names: vec![name.clone()],
+                    text,
+                }),
+            }
+        }
+    }
+    notes
+}
+
+/// `p99` for `0.99`, `p99.9` for `0.999`; the key itself if it is no number.
+pub(crate) fn quantile_name(key: &str) -> String {
+    match key.parse::<f64>() {
+        Ok(q) if q.is_finite() => format!("p{}", (q * 1e6).round() / 1e4),
+        _ => clean(key),
+    }
+}
+
+/// `2026-05-01 12:00:03 UTC` from Unix nanoseconds.
+pub(crate) fn unix_date(unix_ns: i64) -> String {
+    let seconds = unix_ns.div_euclid(1_000_000_000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_from_days(days);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// Gregorian date of a day counted from 1970-01-01. Years are counted from March,
+/// so that the leap day is the last of its year; 400 of them have 146 097 days.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let from_march_0 = days + 719_468;
+    let era = from_march_0.div_euclid(146_097);
+    let day_of_era = from_march_0.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_by_the_calendar() {
+        // Checked against `date -u -d @...`.
+        for (unix_s, date) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59:59 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_772_323_200, "2026-03-01 00:00:00 UTC"),
+            (4_107_542_399, "2100-02-28 23:59:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+            (-1, "1969-12-31 23:59:59 UTC"),
+        ] {
+            assert_eq!(unix_date(unix_s * 1_000_000_000), date);
+        }
+        assert_eq!(unix_date(-1), "1969-12-31 23:59:59 UTC");
+    }
+
+    #[test]
+    fn plurals_and_parts() {
+        assert_eq!(number_of(1, "thread"), "1 thread");
+        assert_eq!(number_of(0, "thread"), "0 threads");
+        assert_eq!(number_of(2, "process"), "2 processes");
+        assert_eq!(parts(42.4), "42 ppb");
+        assert_eq!(parts(1_715.0), "1.7 ppm");
+    }
+
+    #[test]
+    fn quantiles_are_named_in_per_cent() {
+        let named = ["0.5", "0.9", "0.99", "0.999", "rest"].map(quantile_name);
+        assert_eq!(named, ["p50", "p90", "p99", "p99.9", "rest"]);
+    }
+}

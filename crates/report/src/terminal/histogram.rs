@@ -1,0 +1,196 @@
+//! A histogram in characters: one row per range of values, ranges that grow
+//! with the value, bars as long as their counts.
+
+use crate::document::{Histogram, IntervalReport};
+use crate::figures;
+use crate::text::{clean, columns, shorten};
+
+/// Most rows between the rows for the tails.
+const MOST_ROWS: usize = 16;
+
+/// Share of the samples on either side that may be gathered into a tail row.
+const TAIL_SHARE: f64 = 0.001;
+
+/// One row: from, to, samples. `None` is an open end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    from: Option<f64>,
+    to: Option<f64>,
+    count: u64,
+}
+
+pub(super) fn render(interval: &IntervalReport, room: usize) -> Option<String> {
+    let rows = rows(&interval.histogram)?;
+    let total: u64 = interval.histogram.counts.iter().sum();
+    let most = rows.iter().map(|row| row.count).max()?;
+    let name = shorten(&clean(&interval.name), room - 30);
+    let mut lines = vec![format!("{name}, n = {}", figures::count(total))];
+    let labels: Vec<String> = rows.iter().map(label).collect();
+    let counts: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            format!(
+                "{:>9} {:>7}",
+                figures::short_count(row.count),
+                figures::per_cent(row.count as f64 / total as f64)
+            )
+        })
+        .collect();
+    let label_columns = labels.iter().map(|l| columns(l)).max()?;
+    let bar_room = room.saturating_sub(label_columns + 3 + 18 + 1).max(10);
+    for ((row, label), count) in rows.iter().zip(&labels).zip(&counts) {
+        let bar = bar(row.count, most, bar_room);
+        let gap = " ".repeat(label_columns - columns(label));
+        lines.push(
+            format!("  {gap}{label} {count} {bar}")
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    Some(lines.join("\n"))
+}
+
+/// Joins neighbouring bins until there are few enough; the tails become one row
+/// each. `None` without samples.
+fn rows(histogram: &Histogram) -> Option<Vec<Row>> {
+    let Histogram { edges, counts, .. } = histogram;
+    let total: u64 = counts.iter().sum();
+    if total == 0 || edges.len() != counts.len() + 1 {
+        return None;
+    }
+    let tail = (total as f64 * TAIL_SHARE) as u64;
+    let (first, below) = leading_tail(counts.iter(), tail);
+    let (last, above) = leading_tail(counts.iter().rev(), tail);
+    let last = counts.len() - last;
+    let per_row = (last - first).div_ceil(MOST_ROWS).max(1);
+    let mut rows = Vec::new();
+    if below > 0 {
+        rows.push(Row {
+            from: None,
+            to: Some(edges[first]),
+            count: below,
+        });
+    }
+    for start in (first..last).step_by(per_row) {
+        let end = (start + per_row).min(last);
+        rows.push(Row {
+            from: Some(edges[start]),
+            to: Some(edges[end]),
+            count: counts[start..end].iter().sum(),
+        });
+    }
+    if above > 0 {
+        rows.push(Row {
+            from: Some(edges[last]),
+            to: None,
+            count: above,
+        });
+    }
+    Some(rows)
+}
+
+/// How many bins from this end hold no more than `tail` samples, and how many
+/// samples that is.
+fn leading_tail<'a>(counts: impl Iterator<Item = &'a u64>, tail: u64) -> (usize, u64) {
+    let mut sum = 0;
+    for (bins, count) in counts.enumerate() {
+        if sum + count > tail {
+            return (bins, sum);
+        }
+        sum += count;
+    }
+    (0, 0)
+}
+
+fn label(row: &Row) -> String {
+    match (row.from, row.to) {
+        (Some(from), Some(to)) => {
+            format!("{} .. {}", figures::duration(from), figures::duration(to))
+        }
+        (None, Some(to)) => format!("below {}", figures::duration(to)),
+        (Some(from), None) => format!("from {}", figures::duration(from)),
+        (None, None) => String::new(),
+    }
+}
+
+/// A bar of whole and eighth blocks; something is never shown as nothing.
+fn bar(count: u64, most: u64, room: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if count == 0 {
+        return String::new();
+    }
+    let eighths = (count as f64 / most as f64 * room as f64 * 8.0).round() as usize;
+    let eighths = eighths.clamp(1, room * 8);
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(edges: &[f64], counts: &[u64]) -> Histogram {
+        Histogram {
+            unit: "ns".to_owned(),
+            edges: edges.to_vec(),
+            counts: counts.to_vec(),
+        }
+    }
+
+    #[test]
+    fn rows_hold_every_sample() {
+        for bins in [1_usize, 5, 16, 17, 100, 999] {
+            let edges: Vec<f64> = (0..=bins).map(|i| 10.0 * 1.09_f64.powi(i as i32)).collect();
+            let counts: Vec<u64> = (0..bins as u64).map(|i| (i * 7_919) % 503).collect();
+            let Some(rows) = rows(&histogram(&edges, &counts)) else {
+                assert_eq!(counts.iter().sum::<u64>(), 0);
+                continue;
+            };
+            let sum: u64 = rows.iter().map(|r| r.count).sum();
+            assert_eq!(sum, counts.iter().sum::<u64>(), "{bins} bins");
+            assert!(rows.len() <= MOST_ROWS + 2);
+            for pair in rows.windows(2) {
+                assert_eq!(pair[0].to, pair[1].from);
+            }
+        }
+    }
+
+    #[test]
+    fn rare_values_go_into_a_tail_row_and_are_still_counted() {
+        let h = histogram(&[1.0, 2.0, 3.0, 4.0, 9e9], &[1, 5_000, 4_998, 1]);
+        let rows = rows(&h).unwrap();
+        assert_eq!(
+            rows[0],
+            Row {
+                from: None,
+                to: Some(2.0),
+                count: 1
+            }
+        );
+        assert_eq!(
+            rows[3],
+            Row {
+                from: Some(4.0),
+                to: None,
+                count: 1
+            }
+        );
+        assert_eq!(rows.len(), 4);
+    }
+
+    #[test]
+    fn no_samples_no_histogram() {
+        assert_eq!(rows(&Histogram::default()), None);
+        assert_eq!(rows(&histogram(&[0.0, 1.0], &[0])), None);
+        // Edges that do not match are not guessed at.
+        assert_eq!(rows(&histogram(&[0.0], &[5])), None);
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_counts() {
+        assert_eq!(bar(0, 100, 10), "");
+        assert_eq!(bar(100, 100, 10), "█".repeat(10));
+        assert_eq!(bar(50, 100, 10), "█".repeat(5));
+        assert_eq!(bar(1, 1_000_000, 10), "▏");
+        assert_eq!(bar(13, 100, 10), "█▎");
+    }
+}

@@ -1,0 +1,187 @@
+//! The tables of the terminal report.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use crate::document::{IntervalReport, Report};
+use crate::figures::{self, figure};
+use crate::remarks;
+use crate::text::{clean, columns, shorten};
+use undertick_units::Estimate;
+
+/// Columns for a name; what does not fit goes to a second line, then away.
+const NAME_COLUMNS: usize = 26;
+
+/// Median, mean and p99 with their intervals below; count, greatest, culled share.
+pub(super) fn estimates(report: &Report, columns: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header(["interval", "n", "median", "mean", "p99", "max", "culled"]);
+    for interval in &report.intervals {
+        table.add_row([
+            name(&interval.name),
+            figures::short_count(interval.count),
+            estimate(interval.median.as_ref()),
+            estimate(interval.mean.as_ref()),
+            estimate(interval.quantiles.get("0.99")),
+            interval.max.map_or(none(), figures::duration),
+            match interval.count + interval.culled.count {
+                0 => none(),
+                _ => figures::per_cent(interval.culled.share),
+            },
+        ]);
+    }
+    let (mean, quantiles) = remarks::methods(report);
+    let legend = format!(
+        "[lo, hi]: {} interval of the figure above it, in its unit; ?: cannot be given. n: samples \
+         behind the figures. Mean by {mean}; median and p99 by {quantiles}.",
+        figures::per_cent(report.settings.confidence),
+    );
+    format!(
+        "{}\n{}",
+        text_of(table, 1),
+        crate::text::wrap(&legend, columns, 0)
+    )
+}
+
+/// What was dropped and subtracted, and what the figures would be without that.
+pub(super) fn taken_out(report: &Report, columns: usize) -> String {
+    let touched: Vec<&IntervalReport> = report
+        .intervals
+        .iter()
+        .filter(|i| i.culled.count > 0 || i.compensation.cost.is_some() || i.unmatched > 0)
+        .collect();
+    if touched.is_empty() {
+        return "Nothing was taken out: no sample culled, no cost subtracted.".to_owned();
+    }
+    let mut table = new_table(columns);
+    table.set_header([
+        "taken out of",
+        "because",
+        "culled",
+        "median before\n-> after",
+        "mean before\n-> after",
+        "cost\nsubtracted",
+        "starts, ends\nunmatched",
+    ]);
+    for interval in touched {
+        let before = &interval.before_culling;
+        table.add_row([
+            name(&interval.name),
+            remarks::causes(interval).join("\n"),
+            culled(interval),
+            before_and_after(interval, before.median.as_ref(), interval.median.as_ref()),
+            before_and_after(interval, before.mean.as_ref(), interval.mean.as_ref()),
+            estimate(interval.compensation.cost.as_ref()),
+            figures::short_count(interval.unmatched),
+        ]);
+    }
+    text_of(table, 2)
+}
+
+/// Samples dropped over their share.
+fn culled(interval: &IntervalReport) -> String {
+    match interval.culled.count {
+        0 => "0".to_owned(),
+        n => format!(
+            "{}\n{}",
+            figures::short_count(n),
+            figures::per_cent(interval.culled.share)
+        ),
+    }
+}
+
+/// A figure with every sample over the figure without the culled ones.
+fn before_and_after(
+    interval: &IntervalReport,
+    before: Option<&Estimate>,
+    after: Option<&Estimate>,
+) -> String {
+    let value = |e: Option<&Estimate>| e.map_or(none(), |e| figure(e).value_and_unit());
+    match interval.culled.count {
+        0 => format!("{}\nas before", value(after)),
+        _ => format!("{}\n-> {}", value(before), value(after)),
+    }
+}
+
+/// How often events came; the rarest beyond `most` are counted only.
+pub(super) fn frequencies(report: &Report, columns: usize, most: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header(["event", "count", "per second", "interval", "share"]);
+    for frequency in report.frequencies.iter().take(most) {
+        let rate = frequency.per_second.as_ref().map(figure);
+        let share = frequency.share_of.as_ref().map(|share| {
+            let text = share
+                .share
+                .as_ref()
+                .map_or(none(), |e| figure(e).value_and_unit());
+            format!("{text} of {}", shorten(&clean(&share.of), NAME_COLUMNS))
+        });
+        table.add_row([
+            name(&frequency.name),
+            figures::short_count(frequency.count),
+            rate.as_ref()
+                .map_or(none(), figures::Figure::value_and_unit),
+            rate.as_ref().map_or(none(), figures::Figure::interval),
+            share.unwrap_or_default(),
+        ]);
+    }
+    let text = text_of(table, 1);
+    match report.frequencies.len().saturating_sub(most) {
+        0 => text,
+        more => format!("{text}\n({more} rarer events: --json or --html FILE)"),
+    }
+}
+
+/// A value over its interval.
+fn estimate(estimate: Option<&Estimate>) -> String {
+    estimate.map_or(none(), |estimate| {
+        let figure = figure(estimate);
+        format!("{}\n{}", figure.value_and_unit(), figure.interval())
+    })
+}
+
+/// What stands where the document has no figure.
+fn none() -> String {
+    "-".to_owned()
+}
+
+/// A name on one line if it fits, else on two, else with its middle cut out.
+fn name(name: &str) -> String {
+    let name = shorten(&clean(name), 2 * NAME_COLUMNS - 1);
+    if columns(&name) <= NAME_COLUMNS {
+        return name;
+    }
+    let mut at = 0;
+    for (next, c) in name.char_indices() {
+        if columns(&name[..next + c.len_utf8()]) > NAME_COLUMNS {
+            break;
+        }
+        at = next + c.len_utf8();
+    }
+    format!("{}\n{}", &name[..at], &name[at..])
+}
+
+fn new_table(columns: usize) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(columns).unwrap_or(u16::MAX));
+    table
+}
+
+/// The table as text: text columns to the left, figures to the right, no
+/// spaces at line ends.
+fn text_of(mut table: Table, text_columns: usize) -> String {
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if i >= text_columns {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+        .to_string()
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+}

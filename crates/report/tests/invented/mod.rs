@@ -1,0 +1,364 @@
+//! Reports with invented figures: every shape a real one may have.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::collections::BTreeMap;
+
+use undertick_report::document::{
+    Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
+    IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, TraceSummary,
+    Warning,
+};
+use undertick_units::{Estimate, Interval};
+
+/// Names that a hostile or careless program may give.
+pub const NASTY_NAMES: [&str; 12] = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "\" onmouseover=\"alert(3)",
+    "' onfocus='alert(4)' autofocus='",
+    "<!-- <script>",
+    "]]>&lt;b&gt;&amp;",
+    "\x1b[31mred\x1b[0m\x07\r\n\tbell",
+    "测定测定测定测定测定测定测定测定测定测定测定测定测定测定测定测定测定测定测定测定",
+    "a\u{202e}gnitnirp\u{202c}\u{200b}",
+    "a_name_that_goes_on_and_on::through::many::modules::until::nobody::reads::it::any::more::<impl core::ops::Fn()>",
+    "",
+    "{{style}} {{data}} $& \\u003c \u{2028}",
+];
+
+pub fn estimate(value: f64, lo: Option<f64>, hi: Option<f64>, method: &str, n: u64) -> Estimate {
+    Estimate {
+        value,
+        interval: Interval { lo, hi },
+        level: 0.95,
+        unit: "ns".to_owned(),
+        method: method.to_owned(),
+        n,
+        n_effective: n as f64 * 0.7,
+        notes: vec![],
+    }
+}
+
+fn within(value: f64, relative: f64, method: &str, n: u64) -> Estimate {
+    let half = value.abs() * relative;
+    estimate(
+        value,
+        Some(value - half),
+        Some(value + 1.3 * half),
+        method,
+        n,
+    )
+}
+
+/// A distribution with one or two humps and a tail, as bins of eight per octave
+/// of steps of 10 ns, as the analysis makes them.
+fn histogram(at_ns: f64, n: u64, tail_to_ns: f64) -> Histogram {
+    let mut edges = vec![at_ns * 0.55];
+    while edges[edges.len() - 1] < tail_to_ns {
+        let last = edges[edges.len() - 1];
+        edges.push(last + (last / 8.0).max(10.0));
+    }
+    let weight = |x: f64| {
+        let hump = |centre: f64, width: f64| (-((x / centre).ln() / width).powi(2) / 2.0).exp();
+        hump(at_ns, 0.08) + 0.25 * hump(at_ns * 2.1, 0.12) + 2e-4 * (at_ns / x)
+    };
+    let weights: Vec<f64> = edges
+        .windows(2)
+        .map(|e| weight((e[0] * e[1]).abs().sqrt()) * (e[1] / e[0]).ln())
+        .collect();
+    let sum: f64 = weights.iter().sum();
+    Histogram {
+        unit: "ns".to_owned(),
+        counts: weights
+            .iter()
+            .map(|w| (w / sum * n as f64).round() as u64)
+            .collect(),
+        edges,
+    }
+}
+
+pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
+    let culled = n / 240;
+    let max = median_ns * 900.0;
+    let quantile = |q: f64, factor: f64| {
+        (
+            q.to_string(),
+            within(median_ns * factor, 0.02, "order statistics", n),
+        )
+    };
+    IntervalReport {
+        name: name.to_owned(),
+        count: n,
+        unmatched: 0,
+        culled: Culled {
+            count: culled,
+            share: culled as f64 / (n + culled) as f64,
+            by: BTreeMap::from([("descheduled".to_owned(), culled)]),
+        },
+        mean: Some(within(median_ns * 1.13, 0.006, "batch means", n)),
+        median: Some(within(median_ns, 0.003, "order statistics", n)),
+        quantiles: BTreeMap::from([
+            quantile(0.9, 1.9),
+            quantile(0.99, 2.6),
+            quantile(0.999, 31.0),
+        ]),
+        min: Some(median_ns * 0.8),
+        max: Some(max),
+        sd: Some(median_ns * 0.44),
+        compensation: Compensation {
+            method: "calibrated".to_owned(),
+            cost: Some(estimate(
+                20.6,
+                Some(20.1),
+                Some(21.4),
+                "dosed and empty spans",
+                2_000,
+            )),
+            k: None,
+            inner_records: Some(0.0),
+        },
+        histogram: histogram(median_ns, n, max),
+        modes: vec![],
+        kind: IntervalKind::Nested,
+        reads: Reads::Plain,
+        unmatched_starts: 0,
+        unmatched_ends: 0,
+        unmatched_by_loss: 0,
+        negative: 0,
+        before_culling: Alternative {
+            count: n + culled,
+            mean: Some(within(median_ns * 1.94, 0.3, "batch means", n + culled)),
+            median: Some(within(
+                median_ns * 1.004,
+                0.003,
+                "order statistics",
+                n + culled,
+            )),
+        },
+        uncompensated: Alternative {
+            count: n,
+            mean: Some(within(median_ns * 1.13 + 20.6, 0.006, "batch means", n)),
+            median: Some(within(median_ns + 20.6, 0.003, "order statistics", n)),
+        },
+        share_of: None,
+        total_ns: median_ns * 1.13 * n as f64,
+        granularity_ns: 10.015,
+        median_steps: Some((median_ns + 20.6) / 10.015),
+        notes: vec![],
+    }
+}
+
+/// An interval that was opened and never closed.
+pub fn empty_interval(name: &str) -> IntervalReport {
+    IntervalReport {
+        count: 0,
+        unmatched: 3,
+        unmatched_starts: 3,
+        culled: Culled::default(),
+        mean: None,
+        median: None,
+        quantiles: BTreeMap::new(),
+        min: None,
+        max: None,
+        sd: None,
+        compensation: Compensation {
+            method: "none".to_owned(),
+            cost: None,
+            k: None,
+            inner_records: None,
+        },
+        histogram: Histogram::default(),
+        before_culling: Alternative::default(),
+        uncompensated: Alternative::default(),
+        total_ns: 0.0,
+        median_steps: None,
+        ..interval(name, 100.0, 1)
+    }
+}
+
+fn frequency(interval: &IntervalReport) -> FrequencyReport {
+    let per_second = interval.count as f64 / 2.31;
+    FrequencyReport {
+        name: interval.name.clone(),
+        count: interval.count,
+        per_second: (interval.count > 0).then(|| Estimate {
+            unit: "1/s".to_owned(),
+            ..within(per_second, 0.01, "batch counts", interval.count)
+        }),
+        share_of: interval.share_of.clone(),
+    }
+}
+
+pub fn report(intervals: Vec<IntervalReport>) -> Report {
+    let events: u64 = intervals.iter().map(|i| 2 * i.count).sum();
+    Report {
+        schema_version: SCHEMA_VERSION,
+        settings: Settings {
+            confidence: 0.95,
+            cull: "auto".to_owned(),
+            compensate: "auto".to_owned(),
+            table: None,
+        },
+        trace: TraceSummary {
+            events,
+            lost: 0,
+            threads: 3,
+            clock: ClockSummary {
+                name: "tsc".to_owned(),
+                ns_per_tick: 1.0 / 2.596_13,
+                granularity_ticks: 26,
+                granularity_ns: 10.015,
+                read_cost_ns_median: 12.7,
+                rate_source: "measured".to_owned(),
+                rate_error_ppb: 1_715.0,
+            },
+            perturbation: None,
+            written: events,
+            received: events,
+            lost_by: BTreeMap::new(),
+            processes: 2,
+            command: vec![
+                "./inserts".to_owned(),
+                "--rows".to_owned(),
+                "200000".to_owned(),
+            ],
+            host: HostSummary {
+                name: "bench-3".to_owned(),
+                kernel: "6.18.44".to_owned(),
+                arch: "x86_64".to_owned(),
+                cpus: 2,
+                cpu_model: "AMD EPYC".to_owned(),
+            },
+            started_unix_ns: 1_772_323_203_000_000_000,
+            duration_ns: Some(2_410_000_000),
+            events_span_ns: Some(2.31e9),
+            descheduled: "any_deschedule".to_owned(),
+        },
+        frequencies: intervals.iter().map(frequency).collect(),
+        intervals,
+        warnings: vec![],
+    }
+}
+
+pub fn one() -> Report {
+    report(vec![interval("work", 1_820.0, 48_211)])
+}
+
+/// A database's stages, with everything that can be remarked.
+pub fn six() -> Report {
+    let mut prepare = interval("prepare", 8_420.0, 200_000);
+    prepare.share_of = Some(ShareOf {
+        of: "transaction".to_owned(),
+        share: Some(Estimate {
+            unit: "1".to_owned(),
+            ..within(0.124, 0.02, "ratio of batch sums", 200_000)
+        }),
+    });
+    let mut bind = interval("bind", 61.0, 1_200_000);
+    bind.notes
+        .push("the median is 8 steps of the clock: use the mean".to_owned());
+    let mut step = interval("step", 3_310.0, 200_000);
+    step.mean.as_mut().unwrap().notes.push(
+        "successive samples are correlated (lag 1: 0.41); the interval allows for it".to_owned(),
+    );
+    step.unmatched = 3;
+    step.unmatched_starts = 2;
+    step.unmatched_ends = 1;
+    step.unmatched_by_loss = 2;
+    let commit = interval("commit", 1_240_000.0, 2_000);
+    let compress = interval("compress", 46_000_000.0, 24);
+    let mut gone = empty_interval("rollback");
+    gone.notes.push("opened 3 times, never closed".to_owned());
+    let mut report = report(vec![commit, compress, prepare, step, bind, gone]);
+    report.trace.lost = 1_244;
+    report.trace.written += 1_244;
+    report.trace.lost_by =
+        BTreeMap::from([("dropped".to_owned(), 1_244), ("overwritten".to_owned(), 0)]);
+    report.trace.perturbation = Some(Estimate {
+        unit: "1".to_owned(),
+        ..within(0.021, 0.3, "points switched at random", 120)
+    });
+    report.warnings = vec![
+        Warning {
+            code: "lost_events".to_owned(),
+            text: "1 244 events were lost because a ring was full: record with a larger --budget, \
+                   or with fewer events"
+                .to_owned(),
+        },
+        Warning {
+            code: "coarse_clock".to_owned(),
+            text: "the clock moves in steps of 10 ns; medians below 200 ns are known to a step \
+                   only, use their means"
+                .to_owned(),
+        },
+    ];
+    report
+}
+
+/// Nasty names, missing bounds, huge ranges, zero counts, negative values.
+pub fn nasty() -> Report {
+    let sizes = [0.4, 7.0, 310.0, 5.2e4, 7.7e6, 3.1e9, 8.6e13];
+    let mut intervals: Vec<IntervalReport> = NASTY_NAMES
+        .iter()
+        .enumerate()
+        .map(|(i, name)| interval(name, sizes[i % sizes.len()], 10_u64.pow(i as u32 + 2)))
+        .collect();
+    intervals[0].mean.as_mut().unwrap().interval.hi = None;
+    intervals[1].median.as_mut().unwrap().interval = Interval { lo: None, hi: None };
+    intervals[2].mean = Some(estimate(-4.2, Some(-31.0), Some(22.0), "batch means", 12));
+    intervals[2].min = Some(-57.0);
+    intervals[2].histogram = Histogram {
+        unit: "ns".to_owned(),
+        edges: vec![-65.0, -55.0, -45.0, -35.0, -25.0, -15.0, -5.0, 5.0, 15.0],
+        counts: vec![1, 0, 4, 900, 12_000, 8_000, 3_000, 5],
+    };
+    intervals[3].mean = Some(estimate(1e3, Some(-9e12), Some(9e14), "batch means", 2));
+    intervals[4].count = u64::MAX;
+    intervals[5] = empty_interval(NASTY_NAMES[5]);
+    let mut report = report(intervals);
+    report.trace.command = NASTY_NAMES.iter().map(|n| (*n).to_owned()).collect();
+    report.trace.host.name = NASTY_NAMES[0].to_owned();
+    report.trace.host.cpu_model = NASTY_NAMES[7].to_owned();
+    report.trace.clock.name = NASTY_NAMES[1].to_owned();
+    report.trace.duration_ns = None;
+    report.settings.table = Some(NASTY_NAMES[2].to_owned());
+    for name in NASTY_NAMES {
+        report.warnings.push(Warning {
+            code: name.to_owned(),
+            text: format!("{name} {name}"),
+        });
+        report.intervals[0].notes.push(name.to_owned());
+        report.trace.lost_by.insert(name.to_owned(), 5);
+        report.intervals[0].culled.by.insert(name.to_owned(), 7);
+        report.intervals[0].mean.as_mut().unwrap().method = name.to_owned();
+    }
+    report
+}
+
+/// As many intervals as a large program has; sizes over eight decades.
+pub fn many(n: usize) -> Report {
+    let modules = [
+        "storage",
+        "network::http",
+        "parser",
+        "scheduler",
+        "cache",
+        "compress",
+    ];
+    let intervals = (0..n)
+        .map(|i| {
+            let size = 10_f64.powf(1.2 + (i * 37 % 101) as f64 / 13.0);
+            let name = format!(
+                "{}::{}_{i}",
+                modules[i % modules.len()],
+                ["read", "write", "flush"][i % 3]
+            );
+            match i % 29 {
+                28 => empty_interval(&name),
+                _ => interval(&name, size, 30 + (i as u64 * 7_919) % 900_000),
+            }
+        })
+        .collect();
+    report(intervals)
+}

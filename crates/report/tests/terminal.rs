@@ -1,0 +1,105 @@
+//! The terminal report: it fits, it says what it must, it is harmless.
+
+mod invented;
+
+use undertick_report::terminal::{Options, histogram, render};
+use unicode_width::UnicodeWidthStr;
+
+fn assert_fits(text: &str, columns: usize) {
+    for line in text.lines() {
+        assert!(line.width() <= columns, "{} columns: {line}", line.width());
+    }
+}
+
+#[test]
+fn every_report_fits_its_columns() {
+    for columns in [60, 80, 100, 137] {
+        let options = Options {
+            columns,
+            histograms: 400,
+            frequencies: 400,
+        };
+        for report in [
+            invented::one(),
+            invented::six(),
+            invented::nasty(),
+            invented::many(300),
+        ] {
+            assert_fits(&render(&report, options), columns);
+        }
+    }
+    assert_eq!(Options::default().columns, 100);
+}
+
+#[test]
+fn no_control_character_reaches_the_terminal() {
+    let text = render(&invented::nasty(), Options::default());
+    for c in text.chars().filter(|c| *c != '\n') {
+        assert!(!c.is_control(), "{c:?}");
+        assert!(
+            !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'),
+            "{c:?}"
+        );
+    }
+    assert!(text.contains("\\u{1b}[31mred"));
+}
+
+#[test]
+fn every_interval_is_in_the_table() {
+    let report = invented::many(300);
+    let text = render(&report, Options::default());
+    for interval in &report.intervals {
+        assert!(text.contains(&interval.name), "{}", interval.name);
+    }
+    assert!(text.contains("Histograms of 294 more intervals"));
+}
+
+#[test]
+fn culling_is_shown_with_its_cause_and_effect() {
+    let text = render(&invented::six(), Options::default());
+    let mut rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with("taken out of"))
+        .skip_while(|line| !line.starts_with("commit"));
+    let (before, after) = (rows.next().unwrap(), rows.next().unwrap());
+    assert!(
+        before.contains("descheduled") && before.contains(" 8 "),
+        "{before}"
+    );
+    assert!(before.contains("1.245 ms"), "{before}");
+    assert!(
+        after.contains("0.40 %") && after.contains("-> 1.240 ms"),
+        "{after}"
+    );
+}
+
+#[test]
+fn losses_and_warnings_are_shown() {
+    let text = render(&invented::six(), Options::default());
+    println!("{text}");
+    assert!(text.contains("1 244 lost (1 244 dropped)"), "{text}");
+    assert!(text.contains("! 1 244 events were lost"));
+    assert!(text.contains("* bind: the median is 8 steps"));
+    assert!(text.contains("* step: mean: successive samples are correlated"));
+    assert!(text.contains("slowed the program by 2.1 %"));
+    let quiet = render(&invented::one(), Options::default());
+    assert!(quiet.contains("none lost") && !quiet.contains("Warnings"));
+}
+
+#[test]
+fn a_histogram_of_nothing_is_not_drawn() {
+    assert_eq!(histogram(&invented::empty_interval("gone"), 100), None);
+    assert!(histogram(&invented::interval("work", 400.0, 1_000), 100).is_some());
+}
+
+/// Small enough to be read: what a newcomer sees of one interval.
+#[test]
+fn the_whole_of_a_small_report() {
+    let options = Options {
+        histograms: 0,
+        ..Options::default()
+    };
+    let text = render(&invented::one(), options);
+    println!("{text}");
+    assert_eq!(text, include_str!("one.txt"));
+}
