@@ -1,1 +1,55 @@
-//! (under construction)
+//! The analysis kernel of Undertick: event batches in, report out.
+//!
+//! **Question.** Given the events of a trace, how long did each section take,
+//! how often did each event come, and how sure is that?
+//!
+//! ```no_run
+//! use undertick_analyze::{Analysis, Options};
+//! # fn batches() -> Vec<arrow_array::RecordBatch> { vec![] }
+//! # fn read(manifest: &undertick_trace::manifest::Manifest) -> Result<(), undertick_analyze::Error> {
+//! let mut analysis = Analysis::new(manifest, Options::default())?;
+//! for _ in 0..analysis.passes() {
+//!     for batch in batches() {
+//!         analysis.push(&batch)?;
+//!     }
+//!     analysis.finish_pass();
+//! }
+//! let report = analysis.finish()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Method.** As TRAMS did: match interval boundaries, cull what was hit,
+//! take the cost of the recording off, estimate. Without a [`Table`] every
+//! begin/end pair, every stage between two `next` points, every pair and every
+//! period of an instant is an interval. One pass; two if samples are culled by
+//! their ratio to the least ([`Cull::Ratio`]).
+//!
+//! **Bounds.** Memory does not grow with the trace: per interval about 100 KiB
+//! (at most 4096 intervals), per ring its open starts (at most 1024), 2^20
+//! waiting messages. What finds no room is counted and warned of.
+//!
+//! **Caveats.** Events of one ring must come in order. Differences are signed:
+//! a clock that steps back gives negative samples, which are counted and kept.
+
+mod analysis;
+mod columns;
+mod cost;
+mod engine;
+mod error;
+mod matching;
+mod messages;
+mod names;
+mod options;
+mod ring;
+mod rules;
+mod slices;
+mod summary;
+mod table;
+mod tally;
+mod warnings;
+
+pub use analysis::Analysis;
+pub use error::Error;
+pub use options::{Compensate, Cull, Options};
+pub use table::{Table, TableError};

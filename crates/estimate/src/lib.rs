@@ -48,6 +48,6 @@ pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
 pub use long_run::{SpreadOfMean, spread_of_mean};
 pub use moments::Moments;
 pub use quantile::{Ranks, binomial_ranks};
-pub use rate::{rate, ratio_of_sums};
+pub use rate::{proportion, rate, ratio_of_sums};
 pub use sample::Sample;
 pub use series::{QUANTILES, Series};

@@ -1,0 +1,213 @@
+//! What the recording itself adds to a span, from the manifest's calibration.
+
+use undertick_estimate::Cost;
+use undertick_trace::manifest::{Calibration, SpanCost};
+
+/// Fixed point of costs: 2^-16 tick, far below any clock's step.
+const POINT: u32 = 16;
+
+/// How the two ends of a sample were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Plain = 0,
+    Mixed = 1,
+    Ordered = 2,
+}
+
+impl Ends {
+    pub(crate) fn of(start_ordered: bool, end_ordered: bool) -> Self {
+        match (start_ordered, end_ordered) {
+            (false, false) => Self::Plain,
+            (true, true) => Self::Ordered,
+            _ => Self::Mixed,
+        }
+    }
+}
+
+/// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for
+/// single samples.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CostTable {
+    /// By [`Ends`], ns.
+    spans: [Cost; 3],
+    inner_plain: Cost,
+    inner_ordered: Cost,
+    fixed: [i64; 3],
+    fixed_plain: i64,
+    fixed_ordered: i64,
+    ns_per_tick: f64,
+    /// By [`Ends`]: the two calibrations contradict each other.
+    pub(crate) disagree: [bool; 3],
+}
+
+impl CostTable {
+    pub(crate) fn new(calibration: &Calibration, ns_per_tick: f64) -> Self {
+        let (plain, plain_disagrees) = span_cost(&calibration.plain);
+        let (ordered, ordered_disagrees) = span_cost(&calibration.ordered);
+        // One end of each: half of both.
+        let mixed = plain.times(0.5).and(ordered.times(0.5));
+        let spans = [plain, mixed, ordered];
+        let inner_plain = Cost::of(&calibration.inner_event_ns);
+        let inner_ordered = Cost::of(&calibration.inner_ordered_ns);
+        let fixed = |c: Cost| (c.value / ns_per_tick * f64::from(1 << POINT)).round() as i64;
+        Self {
+            fixed: spans.map(fixed),
+            fixed_plain: fixed(inner_plain),
+            fixed_ordered: fixed(inner_ordered),
+            spans,
+            inner_plain,
+            inner_ordered,
+            ns_per_tick,
+            disagree: [
+                plain_disagrees,
+                plain_disagrees || ordered_disagrees,
+                ordered_disagrees,
+            ],
+        }
+    }
+
+    /// Cost of one sample to the nearest tick.
+    #[inline]
+    pub(crate) fn ticks(&self, ends: Ends, inner_plain: u32, inner_ordered: u32) -> i64 {
+        let cost = self.fixed[ends as usize]
+            .saturating_add(self.fixed_plain.saturating_mul(i64::from(inner_plain)))
+            .saturating_add(self.fixed_ordered.saturating_mul(i64::from(inner_ordered)));
+        cost.saturating_add(1 << (POINT - 1)) >> POINT
+    }
+}
+
+/// The cost stays that of known doses of work; where the empty span
+/// contradicts it beyond both intervals, the bounds are the hull of both, as
+/// part of a plain reading overlaps with work but not with nothing.
+fn span_cost(span: &SpanCost) -> (Cost, bool) {
+    let (dosed, empty) = (Cost::of(&span.dosed_ns), Cost::of(&span.empty_ns));
+    let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
+    let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);
+    if dosed_lo <= empty_hi && empty_lo <= dosed_hi {
+        return (dosed, false);
+    }
+    let hull = Cost {
+        below: dosed.value - dosed_lo.min(empty_lo),
+        above: dosed_hi.max(empty_hi) - dosed.value,
+        systematic: true,
+        ..dosed
+    };
+    (hull, true)
+}
+
+/// What was subtracted from a set of samples.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Costs {
+    /// Samples by [`Ends`].
+    pub(crate) samples: [u64; 3],
+    pub(crate) inner_plain: u64,
+    pub(crate) inner_ordered: u64,
+    /// Sum of the whole ticks subtracted sample by sample.
+    pub(crate) rounded: i128,
+}
+
+impl Costs {
+    #[inline]
+    pub(crate) fn add(&mut self, ends: Ends, inner_plain: u32, inner_ordered: u32, ticks: i64) {
+        self.samples[ends as usize] += 1;
+        self.inner_plain += u64::from(inner_plain);
+        self.inner_ordered += u64::from(inner_ordered);
+        self.rounded += i128::from(ticks);
+    }
+
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            samples: std::array::from_fn(|i| self.samples[i] + other.samples[i]),
+            inner_plain: self.inner_plain + other.inner_plain,
+            inner_ordered: self.inner_ordered + other.inner_ordered,
+            rounded: self.rounded + other.rounded,
+        }
+    }
+
+    pub(crate) fn n(&self) -> u64 {
+        self.samples.iter().sum()
+    }
+
+    /// Mean cost per sample, ns, inner records included.
+    pub(crate) fn mean(&self, table: &CostTable) -> Cost {
+        let n = self.n().max(1) as f64;
+        let spans = (table.spans.iter().zip(self.samples))
+            .filter(|&(_, count)| count > 0)
+            .map(|(cost, count)| cost.times(count as f64 / n));
+        spans
+            .chain([
+                table.inner_plain.times(self.inner_plain as f64 / n),
+                table.inner_ordered.times(self.inner_ordered as f64 / n),
+            ])
+            .fold(Cost::default(), Cost::and)
+    }
+
+    /// What rounding single samples to ticks took too little (positive) or too
+    /// much, ticks per sample: added to what was subtracted.
+    pub(crate) fn residue(&self, table: &CostTable) -> f64 {
+        if self.n() == 0 || table.ns_per_tick == 0.0 {
+            return 0.0;
+        }
+        self.mean(table).value / table.ns_per_tick - self.rounded as f64 / self.n() as f64
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use undertick_units::{Estimate, Interval};
+
+    pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
+        Estimate {
+            value,
+            interval: Interval::new(lo, hi),
+            level: 0.95,
+            unit: "ns".into(),
+            method: "test".into(),
+            n: 100,
+            n_effective: 100.0,
+            notes: vec![],
+        }
+    }
+
+    fn calibration() -> Calibration {
+        Calibration {
+            plain: SpanCost {
+                empty_ns: estimate(20.0, 19.0, 21.0),
+                dosed_ns: estimate(10.0, 9.0, 12.0),
+            },
+            ordered: SpanCost {
+                empty_ns: estimate(30.0, 29.0, 31.0),
+                dosed_ns: estimate(30.5, 30.0, 31.0),
+            },
+            inner_event_ns: estimate(8.0, 7.0, 9.0),
+            inner_ordered_ns: estimate(16.0, 15.0, 17.0),
+        }
+    }
+
+    /// Plain: 9..12 against 19..21 disagree: 10 with 9..21. Ordered: agree.
+    #[test]
+    fn contradiction_takes_the_hull() {
+        let t = CostTable::new(&calibration(), 0.4);
+        assert_eq!(t.disagree, [true, true, false]);
+        assert_eq!((t.spans[0].below, t.spans[0].above), (1.0, 11.0));
+        assert!(t.spans[0].systematic && !t.spans[2].systematic);
+        assert_eq!((t.spans[2].below, t.spans[2].above), (0.5, 0.5));
+    }
+
+    /// 10 ns = 25 ticks; 30.5 ns = 76.25; mixed 50.625; 8 ns = 20; 16 ns = 40.
+    #[test]
+    fn ticks_by_hand() {
+        let t = CostTable::new(&calibration(), 0.4);
+        assert_eq!(t.ticks(Ends::Plain, 0, 0), 25);
+        assert_eq!(t.ticks(Ends::Plain, 3, 1), 25 + 60 + 40);
+        assert_eq!(t.ticks(Ends::Ordered, 0, 0), 76);
+        assert_eq!(t.ticks(Ends::Mixed, 0, 0), 51);
+        let mut costs = Costs::default();
+        costs.add(Ends::Ordered, 0, 0, 76);
+        costs.add(Ends::Ordered, 2, 0, 116);
+        // Mean 30.5 + 8 ns = 96.25 ticks; 96 were subtracted.
+        assert_eq!(costs.mean(&t).value, 38.5);
+        assert!((costs.residue(&t) - 0.25).abs() < 1e-12);
+    }
+}

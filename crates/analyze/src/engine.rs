@@ -1,0 +1,324 @@
+//! What all rings share while the events pass: interval tallies, slices of
+//! time, and which event feeds which.
+
+use std::collections::HashMap;
+
+use undertick_report::document::IntervalKind;
+
+use crate::cost::CostTable;
+use crate::messages::Messages;
+use crate::names::Names;
+use crate::rules::{Action, Rule, actions};
+use crate::slices::Slices;
+use crate::table::Table;
+use crate::tally::{Dropping, Parent, Sample, Tally};
+
+/// Intervals kept, and frequencies. About 100 KiB each when long; names beyond
+/// are counted, not analysed.
+pub(crate) const MOST_NAMES: usize = 4096;
+/// Last instants kept over all rings, 40 bytes each.
+pub(crate) const MOST_LASTS: usize = 1 << 22;
+
+/// No place: not seen yet.
+pub(crate) const UNSEEN: u32 = u32::MAX;
+/// No place: beyond [`MOST_NAMES`].
+pub(crate) const TOO_MANY: u32 = u32::MAX - 1;
+
+/// Where the rows of one event go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub(crate) span: u32,
+    pub(crate) pair: u32,
+    pub(crate) period: u32,
+    /// Place in [`crate::ring::Ring::last`].
+    pub(crate) instant: u32,
+    /// Row of counts.
+    pub(crate) counted: u32,
+    /// Actions of the table.
+    pub(crate) actions: u32,
+}
+
+const NEW_CELL: Cell = Cell {
+    span: UNSEEN,
+    pair: UNSEEN,
+    period: UNSEEN,
+    instant: UNSEEN,
+    counted: UNSEEN,
+    actions: UNSEEN,
+};
+
+/// Which of an event's intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Family {
+    Span,
+    Pair,
+    Period,
+}
+
+impl Family {
+    fn kind(self) -> IntervalKind {
+        match self {
+            Self::Span => IntervalKind::Nested,
+            Self::Pair => IntervalKind::Pair,
+            Self::Period => IntervalKind::Period,
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Span => "",
+            Self::Pair => " (pair)",
+            Self::Period => " (period)",
+        }
+    }
+}
+
+/// A counted event.
+#[derive(Debug)]
+pub(crate) struct Frequency {
+    pub(crate) name: String,
+    pub(crate) row: u32,
+    /// Rows of the event, inside the enclosing interval or not.
+    pub(crate) seen: u64,
+    pub(crate) within: Option<u32>,
+}
+
+/// What all rings share.
+#[derive(Debug, Default)]
+pub(crate) struct Engine {
+    pub(crate) names: Names,
+    /// Intervals of the table; empty without one. Same places as `tallies`.
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) frequencies: Vec<Frequency>,
+    pub(crate) slices: Slices,
+    pub(crate) costs: CostTable,
+    pub(crate) messages: Messages,
+    pub(crate) dropping: Option<Dropping>,
+    /// First pass of two: only least samples are wanted.
+    pub(crate) scanning: bool,
+    pub(crate) actions: Vec<Box<[Action]>>,
+    cells: Vec<Vec<Cell>>,
+    instants: Vec<u32>,
+    intervals: HashMap<(String, Family), u32>,
+    counted: HashMap<String, u32>,
+    pub(crate) lasts: usize,
+    /// Starts pushed out of full stores.
+    pub(crate) pushed_out: u64,
+    /// Events that found no room for their name or state.
+    pub(crate) crowded: u64,
+}
+
+impl Engine {
+    pub(crate) fn set_names(&mut self, names: Names) {
+        self.cells = vec![Vec::new(); names.sets()];
+        self.instants = vec![0; names.sets()];
+        self.names = names;
+    }
+
+    /// Where an event's rows go; made on first sight.
+    #[inline]
+    pub(crate) fn cell(&mut self, set: usize, event: u16) -> &mut Cell {
+        let cells = &mut self.cells[set];
+        if cells.len() <= usize::from(event) {
+            cells.resize(usize::from(event) + 1, NEW_CELL);
+        }
+        &mut cells[usize::from(event)]
+    }
+
+    /// The interval of spans and stages of an event.
+    #[inline]
+    pub(crate) fn span(&mut self, set: usize, event: u16) -> Option<u32> {
+        let place = self.cell(set, event).span;
+        if place < TOO_MANY {
+            return Some(place);
+        }
+        self.find(set, event, Family::Span, |cell| &mut cell.span)
+    }
+
+    /// The interval of pairs of an event.
+    #[inline]
+    pub(crate) fn pair(&mut self, set: usize, event: u16) -> Option<u32> {
+        let place = self.cell(set, event).pair;
+        if place < TOO_MANY {
+            return Some(place);
+        }
+        self.find(set, event, Family::Pair, |cell| &mut cell.pair)
+    }
+
+    /// The interval from one instant of an event to the next.
+    pub(crate) fn period(&mut self, set: usize, event: u16) -> Option<u32> {
+        let place = self.cell(set, event).period;
+        if place < TOO_MANY {
+            return Some(place);
+        }
+        self.find(set, event, Family::Period, |cell| &mut cell.period)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(
+        &mut self,
+        set: usize,
+        event: u16,
+        family: Family,
+        slot: fn(&mut Cell) -> &mut u32,
+    ) -> Option<u32> {
+        if *slot(self.cell(set, event)) == TOO_MANY {
+            self.crowded += 1;
+            return None;
+        }
+        let name = format!("{}{}", self.names.shown(set, event), family.suffix());
+        let place = match self.intervals.get(&(name.clone(), family)) {
+            Some(&place) => place,
+            None if self.tallies.len() >= MOST_NAMES => TOO_MANY,
+            None => {
+                let row = self.slices.duration_row();
+                let place = self.tallies.len() as u32;
+                self.tallies
+                    .push(Tally::new(name.clone(), family.kind(), row));
+                self.intervals.insert((name, family), place);
+                place
+            }
+        };
+        *slot(self.cell(set, event)) = place;
+        if place == TOO_MANY {
+            self.crowded += 1;
+            return None;
+        }
+        Some(place)
+    }
+
+    /// The place of an event among the instants of its name set.
+    pub(crate) fn instant(&mut self, set: usize, event: u16) -> usize {
+        let place = self.cell(set, event).instant;
+        if place != UNSEEN {
+            return place as usize;
+        }
+        let place = self.instants[set];
+        self.instants[set] += 1;
+        self.cell(set, event).instant = place;
+        place as usize
+    }
+
+    /// Counts an occurrence of an event.
+    #[inline]
+    pub(crate) fn count(&mut self, set: usize, event: u16, ts: i64) {
+        let place = self.cell(set, event).counted;
+        let place = if place < TOO_MANY {
+            place
+        } else {
+            match self.count_place(set, event) {
+                Some(place) => place,
+                None => return,
+            }
+        };
+        self.slices.count(place, ts);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_place(&mut self, set: usize, event: u16) -> Option<u32> {
+        if self.cell(set, event).counted == TOO_MANY {
+            self.crowded += 1;
+            return None;
+        }
+        let name = self.names.shown(set, event);
+        let place = match self.counted.get(&name) {
+            Some(&place) => place,
+            None if self.frequencies.len() >= MOST_NAMES => TOO_MANY,
+            None => {
+                let row = self.add_frequency(name.clone(), None);
+                self.counted.insert(name, row);
+                row
+            }
+        };
+        self.cell(set, event).counted = place;
+        (place < TOO_MANY).then_some(place)
+    }
+
+    /// A new frequency; returns its row, which is its place too.
+    pub(crate) fn add_frequency(&mut self, name: String, within: Option<u32>) -> u32 {
+        let row = self.slices.count_row();
+        self.frequencies.push(Frequency {
+            name,
+            row,
+            seen: 0,
+            within,
+        });
+        row
+    }
+
+    /// A matched sample that ended at `ts`.
+    #[inline]
+    pub(crate) fn take(&mut self, interval: u32, sample: &Sample, ts: i64, parent: Parent) {
+        let tally = &mut self.tallies[interval as usize];
+        if self.scanning {
+            tally.scan(sample);
+            return;
+        }
+        let dropping = self.dropping.unwrap_or(Dropping::Nothing);
+        let value = tally.add(sample, &self.costs, dropping);
+        if tally.parent != parent {
+            tally.parent = match tally.parent {
+                Parent::Unseen => parent,
+                _ => Parent::Various,
+            };
+        }
+        self.slices.add(tally.row, ts, value);
+    }
+
+    /// The interval of an event is a stage.
+    #[inline]
+    pub(crate) fn mark_stage(&mut self, interval: u32) {
+        self.tallies[interval as usize].kind = IntervalKind::Stage;
+    }
+
+    /// Counts a boundary that found no other side.
+    pub(crate) fn unmatched(&mut self, interval: u32, is_start: bool) {
+        let tally = &mut self.tallies[interval as usize];
+        if is_start {
+            tally.unmatched_starts += 1;
+        } else {
+            tally.unmatched_ends += 1;
+        }
+    }
+
+    /// What a table has an event do: place in `actions`, made on first sight.
+    pub(crate) fn actions_of(&mut self, table: &Table, set: usize, event: u16) -> usize {
+        let place = self.cell(set, event).actions;
+        if place != UNSEEN {
+            return place as usize;
+        }
+        let list = actions(&self.rules, table, &self.names, set, event);
+        // Most events have none: those share one list.
+        let place = if list.is_empty() && !self.actions.is_empty() {
+            0
+        } else {
+            if self.actions.is_empty() {
+                self.actions.push(Box::default());
+            }
+            self.actions.push(list);
+            self.actions.len() - 1
+        };
+        self.cell(set, event).actions = place as u32;
+        place
+    }
+
+    /// Prepares the second pass: everything but names and limits starts anew.
+    pub(crate) fn restart(&mut self, limit: impl Fn(&Tally) -> i64) {
+        for tally in &mut self.tallies {
+            let limit = limit(tally);
+            tally.restart(limit);
+        }
+        for frequency in &mut self.frequencies {
+            frequency.seen = 0;
+        }
+        self.slices.clear();
+        self.messages = Messages::default();
+        self.scanning = false;
+        self.lasts = 0;
+        self.pushed_out = 0;
+        self.crowded = 0;
+    }
+}

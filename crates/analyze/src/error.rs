@@ -1,0 +1,55 @@
+//! What can be wrong with what was asked or given.
+
+use thiserror::Error;
+
+use crate::table::TableError;
+
+/// Why an analysis cannot be made.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The table does not fit the trace.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// An option is not what it must be.
+    #[error("{option} {given:?}: {mend}")]
+    Option {
+        /// Its name on the command line.
+        option: &'static str,
+        /// What was given.
+        given: String,
+        /// What to do.
+        mend: String,
+    },
+    /// A method needs something this trace lacks.
+    #[error("{method} is not available for this trace: {why}")]
+    NotAvailable {
+        /// The option and its value.
+        method: String,
+        /// What is missing.
+        why: &'static str,
+    },
+    /// The manifest contradicts itself.
+    #[error("manifest: {0}")]
+    Manifest(&'static str),
+    /// A batch has not the columns of a trace.
+    #[error("event batch: column {column} ({name}) {what}")]
+    Batch {
+        /// Index of the column.
+        column: usize,
+        /// Its name in the schema.
+        name: &'static str,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// More rings than a trace can sensibly have.
+    #[error("more than {0} rings: the trace is damaged")]
+    Rings(usize),
+    /// The caller did not feed every pass to its end.
+    #[error("the trace must be read {needed} times to its end, it was read {done} times")]
+    Passes {
+        /// Passes needed.
+        needed: usize,
+        /// Passes finished.
+        done: usize,
+    },
+}

@@ -1,0 +1,331 @@
+//! Rows to samples: by the pairs that events form themselves, or by a table.
+
+use undertick_trace::schema::Kind;
+
+use crate::columns::Columns;
+use crate::cost::Ends;
+use crate::engine::{Engine, MOST_LASTS, UNSEEN};
+use crate::messages::{Boundary, Outcome};
+use crate::ring::{Closing, Counts, Last, Open, Ring};
+use crate::rules::Action;
+use crate::table::{Matching, Table};
+use crate::tally::{Parent, Sample};
+
+const INSTANT: i8 = Kind::Instant as i8;
+const BEGIN: i8 = Kind::Begin as i8;
+const END: i8 = Kind::End as i8;
+const NEXT: i8 = Kind::Next as i8;
+const PAIR: i8 = Kind::Pair as i8;
+const BEGIN_ORDERED: i8 = Kind::BeginOrdered as i8;
+const END_ORDERED: i8 = Kind::EndOrdered as i8;
+const GAP: i8 = Kind::Gap as i8;
+
+/// What is counted of the rows themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RowCounts {
+    /// Rows that are events.
+    pub(crate) events: u64,
+    /// Rows whose codes mean nothing.
+    pub(crate) bad: u64,
+    /// Rows of the kernel, which this version does not match.
+    pub(crate) kernel: u64,
+    /// Gaps, and the events lost in them.
+    pub(crate) gaps: u64,
+    pub(crate) lost_in_gaps: u64,
+}
+
+/// Takes rows of one ring, in order. Without a table, `table` is `None`.
+pub(crate) fn rows(
+    ring: &mut Ring,
+    engine: &mut Engine,
+    columns: &Columns<'_>,
+    table: Option<&Table>,
+) -> RowCounts {
+    let mut seen = RowCounts::default();
+    for i in 0..columns.len() {
+        let (kind, event) = (columns.kind[i], columns.event[i]);
+        let (ts, payload) = (columns.ts[i], columns.payload[i]);
+        if columns.mode[i] != 0 {
+            seen.kernel += 1;
+            continue;
+        }
+        let flag = columns.descheduled[i];
+        ring.counts.hits = ring.counts.hits.wrapping_add(u32::from(flag == 1));
+        ring.counts.unknown = ring
+            .counts
+            .unknown
+            .wrapping_add(u32::from(flag != 0 && flag != 1));
+        if kind == GAP {
+            seen.gaps += 1;
+            seen.lost_in_gaps = seen
+                .lost_in_gaps
+                .saturating_add(payload.max(0).unsigned_abs());
+            ring.abandon(engine, true);
+            continue;
+        }
+        let Ok(event) = u16::try_from(event) else {
+            seen.bad += 1;
+            continue;
+        };
+        let row = Row {
+            kind,
+            flag,
+            ts,
+            payload,
+        };
+        let taken = match table {
+            None => by_themselves(ring, engine, &row, event),
+            Some(table) => by_table(ring, engine, table, &row, event),
+        };
+        seen.events += u64::from(taken);
+        seen.bad += u64::from(!taken);
+    }
+    seen
+}
+
+/// The pairs that events form themselves. Returns whether the row means
+/// anything.
+#[inline]
+fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) -> bool {
+    let set = ring.set;
+    let &Row {
+        kind, ts, payload, ..
+    } = row;
+    match kind {
+        BEGIN | BEGIN_ORDERED => {
+            let ordered = kind == BEGIN_ORDERED;
+            note_reading(&mut ring.counts, ordered);
+            engine.count(set, event, ts);
+            if let Some(interval) = engine.span(set, event) {
+                ring.open(engine, ts, interval, ordered);
+            }
+        }
+        END | END_ORDERED => {
+            let ordered = kind == END_ORDERED;
+            if let Some(interval) = engine.span(set, event) {
+                ring.close(engine, ts, interval, ordered);
+            }
+            note_reading(&mut ring.counts, ordered);
+        }
+        NEXT => {
+            let Ok(entered) = u16::try_from(payload) else {
+                return false;
+            };
+            if let Some(interval) = engine.span(set, event) {
+                engine.mark_stage(interval);
+                ring.close(engine, ts, interval, false);
+            }
+            note_reading(&mut ring.counts, false);
+            engine.count(set, entered, ts);
+            if let Some(interval) = engine.span(set, entered) {
+                engine.mark_stage(interval);
+                ring.open(engine, ts, interval, false);
+            }
+        }
+        INSTANT => {
+            engine.count(set, event, ts);
+            period(ring, engine, event, ts);
+        }
+        PAIR => {
+            engine.count(set, event, ts);
+            if let Some(interval) = engine.pair(set, event) {
+                take_pair(engine, interval, row.flag, ts, payload);
+            }
+            // Two readings inside whatever encloses them.
+            note_reading(&mut ring.counts, false);
+            note_reading(&mut ring.counts, false);
+        }
+        _ => return false,
+    }
+    true
+}
+
+#[inline]
+fn note_reading(counts: &mut Counts, ordered: bool) {
+    if ordered {
+        counts.ordered = counts.ordered.wrapping_add(1);
+    } else {
+        counts.plain = counts.plain.wrapping_add(1);
+    }
+}
+
+/// From the last instant of the same event in this ring to this one.
+#[inline]
+fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
+    let place = engine.instant(ring.set, event);
+    let before = ring.counts;
+    note_reading(&mut ring.counts, false);
+    if ring.last.len() <= place {
+        let more = place + 1 - ring.last.len();
+        if engine.lasts + more > MOST_LASTS {
+            engine.crowded += 1;
+            return;
+        }
+        engine.lasts += more;
+        ring.last.resize(place + 1, None);
+    }
+    let known = ring.last[place].filter(|last| last.gaps == ring.gaps);
+    let interval = match known {
+        Some(last) => last.open.interval,
+        None => UNSEEN,
+    };
+    if let Some(last) = known
+        && interval != UNSEEN
+    {
+        let sample = last.open.sample(ts, before, false);
+        engine.take(interval, &sample, ts, Parent::Various);
+    }
+    let interval = if interval == UNSEEN {
+        engine.period(ring.set, event).unwrap_or(UNSEEN)
+    } else {
+        interval
+    };
+    ring.last[place] = Some(Last {
+        open: Open {
+            ts,
+            counts: ring.counts,
+            interval,
+            ordered: false,
+        },
+        gaps: ring.gaps,
+    });
+}
+
+/// Two successive readings; their record carries the difference. Whether the
+/// thread was descheduled between them only the record's own flag can tell.
+fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) {
+    let sample = Sample {
+        ticks,
+        ends: Ends::Plain,
+        inner_plain: 0,
+        inner_ordered: 0,
+        hit: flag == 1,
+        unknown: flag != 0 && flag != 1,
+    };
+    engine.take(interval, &sample, ts, Parent::Various);
+}
+
+/// The intervals of a table.
+fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, event: u16) -> bool {
+    let ordered = row.is_ordered();
+    let (ends, starts) = match row.kind {
+        INSTANT | PAIR => (Some(event), Some(event)),
+        BEGIN | BEGIN_ORDERED => (None, Some(event)),
+        END | END_ORDERED => (Some(event), None),
+        NEXT => match u16::try_from(row.payload) {
+            Ok(entered) => (Some(event), Some(entered)),
+            Err(_) => return false,
+        },
+        _ => return false,
+    };
+    if let Some(event) = ends {
+        let list = engine.actions_of(table, ring.set, event);
+        for k in 0..engine.actions[list].len() {
+            if let Action::End(rule) = engine.actions[list][k] {
+                end(ring, engine, rule, row);
+            }
+        }
+    }
+    for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
+        note_reading(&mut ring.counts, ordered);
+    }
+    if let Some(event) = starts {
+        let list = engine.actions_of(table, ring.set, event);
+        for k in 0..engine.actions[list].len() {
+            match engine.actions[list][k] {
+                Action::End(_) => {}
+                Action::Start(rule) => start(ring, engine, rule, row),
+                Action::Count(frequency) => count(ring, engine, frequency, row.ts),
+            }
+        }
+    }
+    true
+}
+
+/// A row, as far as matching looks at it.
+struct Row {
+    kind: i8,
+    flag: i8,
+    ts: i64,
+    payload: i64,
+}
+
+impl Row {
+    fn is_ordered(&self) -> bool {
+        matches!(self.kind, BEGIN_ORDERED | END_ORDERED)
+    }
+
+    /// The key it carries; a `next` carries a stage instead.
+    fn key(&self, matching: Matching) -> Option<i64> {
+        (matching != Matching::Nested && self.kind != NEXT).then_some(self.payload)
+    }
+}
+
+fn end(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
+    let rule = &engine.rules[place as usize];
+    let (matching, within, period) = (rule.matching, rule.within, rule.period);
+    if matching == Matching::Message {
+        message(engine, place, row, false);
+        return;
+    }
+    let how = Closing {
+        ordered: row.is_ordered(),
+        period: period && row.kind == INSTANT,
+    };
+    ring.close_ruled(engine, row.ts, place, within, row.key(matching), how);
+}
+
+fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
+    let rule = &engine.rules[place as usize];
+    let (matching, within) = (rule.matching, rule.within);
+    if matching == Matching::Message {
+        message(engine, place, row, true);
+        return;
+    }
+    let key = row.key(matching);
+    ring.open_ruled(engine, row.ts, place, within, key, row.is_ordered());
+}
+
+/// A boundary of an interval between threads.
+fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
+    let Some(key) = row.key(Matching::Message) else {
+        return;
+    };
+    let boundary = Boundary {
+        ts: row.ts,
+        is_start,
+        ordered: row.is_ordered(),
+    };
+    match engine.messages.offer(place, key, boundary) {
+        Outcome::Kept => {}
+        Outcome::Dropped => {
+            engine.pushed_out += 1;
+            engine.unmatched(place, is_start);
+        }
+        Outcome::Matched(other) => {
+            let (start, end) = if is_start {
+                (boundary, other)
+            } else {
+                (other, boundary)
+            };
+            let sample = Sample {
+                ticks: end.ts.saturating_sub(start.ts),
+                ends: Ends::of(start.ordered, end.ordered),
+                inner_plain: 0,
+                inner_ordered: 0,
+                hit: false,
+                unknown: false,
+            };
+            engine.take(place, &sample, end.ts, Parent::Various);
+        }
+    }
+}
+
+fn count(ring: &Ring, engine: &mut Engine, frequency: u32, ts: i64) {
+    let entry = &mut engine.frequencies[frequency as usize];
+    entry.seen += 1;
+    let (row, within) = (entry.row, entry.within);
+    if within.is_none_or(|outer| ring.is_open(outer)) {
+        engine.slices.count(row, ts);
+    }
+}

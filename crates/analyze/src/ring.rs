@@ -1,0 +1,259 @@
+//! Match state of one ring, i.e. of one thread.
+
+use std::collections::HashMap;
+
+use crate::cost::Ends;
+use crate::engine::Engine;
+use crate::tally::{Parent, Sample};
+
+/// Open starts kept per ring (and per interval of a table). Deeper recursion,
+/// or starts that never end, push out the oldest half, which count as
+/// unmatched. Searching this many takes about a microsecond.
+pub(crate) const MOST_OPEN: usize = 1024;
+/// Open keys kept per ring.
+const MOST_KEYS: usize = 1 << 16;
+
+/// Running counts of a ring; differences tell what lies between two rows.
+/// They wrap; a span of 2^32 rows is beyond any ring.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) plain: u32,
+    pub(crate) ordered: u32,
+    /// Rows whose flag says descheduled.
+    pub(crate) hits: u32,
+    /// Rows whose flag does not know.
+    pub(crate) unknown: u32,
+}
+
+/// A start that waits for its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Open {
+    pub(crate) ts: i64,
+    /// Including the start's own row.
+    pub(crate) counts: Counts,
+    pub(crate) interval: u32,
+    pub(crate) ordered: bool,
+}
+
+impl Open {
+    /// The sample from here to a reading at `ts`: `before` are the counts with
+    /// the flags of the ending row but without its reading.
+    #[inline]
+    pub(crate) fn sample(&self, ts: i64, before: Counts, end_ordered: bool) -> Sample {
+        Sample {
+            ticks: ts.saturating_sub(self.ts),
+            ends: Ends::of(self.ordered, end_ordered),
+            inner_plain: before.plain.wrapping_sub(self.counts.plain),
+            inner_ordered: before.ordered.wrapping_sub(self.counts.ordered),
+            hit: before.hits != self.counts.hits,
+            unknown: before.unknown != self.counts.unknown,
+        }
+    }
+}
+
+/// An open start of a table's interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuledOpen {
+    pub(crate) open: Open,
+    /// Unique in the ring.
+    pub(crate) serial: u64,
+    /// Serial of the enclosing interval's start, if one was open.
+    pub(crate) outer: Option<u64>,
+}
+
+/// The last instant of one event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last {
+    pub(crate) open: Open,
+    /// Gaps of the ring before it.
+    pub(crate) gaps: u32,
+}
+
+/// Match state of one ring.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    /// Which set of names its process uses.
+    pub(crate) set: usize,
+    pub(crate) counts: Counts,
+    pub(crate) gaps: u32,
+    pub(crate) stack: Vec<Open>,
+    /// By the event's place among the instants of its name set.
+    pub(crate) last: Vec<Option<Last>>,
+    /// By interval of the table.
+    pub(crate) stacks: Vec<Vec<RuledOpen>>,
+    pub(crate) keyed: HashMap<(u32, i64), RuledOpen>,
+    pub(crate) serials: u64,
+}
+
+impl Ring {
+    /// Opens a start; without a table one stack serves all.
+    #[inline]
+    pub(crate) fn open(&mut self, engine: &mut Engine, ts: i64, interval: u32, ordered: bool) {
+        if self.stack.len() == MOST_OPEN {
+            self.make_room(engine);
+        }
+        self.stack.push(Open {
+            ts,
+            counts: self.counts,
+            interval,
+            ordered,
+        });
+    }
+
+    #[cold]
+    fn make_room(&mut self, engine: &mut Engine) {
+        for open in self.stack.drain(..MOST_OPEN / 2) {
+            engine.tallies[open.interval as usize].unmatched_starts += 1;
+            engine.pushed_out += 1;
+        }
+    }
+
+    /// Closes the innermost open start of that interval; what was opened above
+    /// it and not closed stays unmatched.
+    #[inline]
+    pub(crate) fn close(&mut self, engine: &mut Engine, ts: i64, interval: u32, ordered: bool) {
+        let top = self.stack.len().wrapping_sub(1);
+        let at = match self.stack.last() {
+            Some(open) if open.interval == interval => Some(top),
+            _ => self.stack.iter().rposition(|o| o.interval == interval),
+        };
+        let Some(at) = at else {
+            engine.tallies[interval as usize].unmatched_ends += 1;
+            return;
+        };
+        for open in &self.stack[at + 1..] {
+            engine.tallies[open.interval as usize].unmatched_starts += 1;
+        }
+        let sample = self.stack[at].sample(ts, self.counts, ordered);
+        self.stack.truncate(at);
+        let parent = self
+            .stack
+            .last()
+            .map_or(Parent::Various, |o| Parent::One(o.interval));
+        engine.take(interval, &sample, ts, parent);
+    }
+
+    /// Opens a start of a table's interval; `within` is the enclosing one.
+    pub(crate) fn open_ruled(
+        &mut self,
+        engine: &mut Engine,
+        ts: i64,
+        rule: u32,
+        within: Option<u32>,
+        key: Option<i64>,
+        ordered: bool,
+    ) {
+        let outer = within.and_then(|w| self.stacks.get(w as usize)?.last().map(|o| o.serial));
+        self.serials += 1;
+        let start = RuledOpen {
+            open: Open {
+                ts,
+                counts: self.counts,
+                interval: rule,
+                ordered,
+            },
+            serial: self.serials,
+            outer,
+        };
+        let Some(key) = key else {
+            let stack = self.stack_of(rule);
+            if stack.len() == MOST_OPEN {
+                stack.drain(..MOST_OPEN / 2);
+                engine.tallies[rule as usize].unmatched_starts += MOST_OPEN as u64 / 2;
+                engine.pushed_out += MOST_OPEN as u64 / 2;
+            }
+            self.stack_of(rule).push(start);
+            return;
+        };
+        if self.keyed.len() >= MOST_KEYS && !self.keyed.contains_key(&(rule, key)) {
+            engine.tallies[rule as usize].unmatched_starts += 1;
+            engine.pushed_out += 1;
+        } else if self.keyed.insert((rule, key), start).is_some() {
+            // The earlier start of the same key was never ended.
+            engine.tallies[rule as usize].unmatched_starts += 1;
+        }
+    }
+
+    fn stack_of(&mut self, rule: u32) -> &mut Vec<RuledOpen> {
+        let rule = rule as usize;
+        if self.stacks.len() <= rule {
+            self.stacks.resize_with(rule + 1, Vec::new);
+        }
+        &mut self.stacks[rule]
+    }
+
+    /// Closes a start of a table's interval. `period`: start and end are the
+    /// same instant, so the first has nothing to close.
+    pub(crate) fn close_ruled(
+        &mut self,
+        engine: &mut Engine,
+        ts: i64,
+        rule: u32,
+        within: Option<u32>,
+        key: Option<i64>,
+        how: Closing,
+    ) {
+        let start = match key {
+            Some(key) => self.keyed.remove(&(rule, key)),
+            None => self.stack_of(rule).pop(),
+        };
+        let Some(start) = start else {
+            engine.tallies[rule as usize].unmatched_ends += u64::from(!how.period);
+            return;
+        };
+        let parent = match within {
+            None => Parent::Various,
+            Some(outer) => {
+                let still_open = start.outer.is_some_and(|serial| {
+                    (self.stacks.get(outer as usize))
+                        .is_some_and(|stack| stack.iter().rev().any(|o| o.serial == serial))
+                });
+                if !still_open {
+                    engine.tallies[rule as usize].outside += 1;
+                    return;
+                }
+                Parent::One(outer)
+            }
+        };
+        let sample = start.open.sample(ts, self.counts, how.ordered);
+        engine.take(rule, &sample, ts, parent);
+    }
+
+    /// Whether a start of that interval is open.
+    pub(crate) fn is_open(&self, rule: u32) -> bool {
+        self.stacks
+            .get(rule as usize)
+            .is_some_and(|s| !s.is_empty())
+    }
+
+    /// Events were lost here (`by_loss`) or the ring ended: what is open stays
+    /// unmatched, for what happened to it is unknown.
+    pub(crate) fn abandon(&mut self, engine: &mut Engine, by_loss: bool) {
+        self.gaps = self.gaps.wrapping_add(1);
+        let keyed = self.keyed.drain().map(|(_, o)| o.open.interval);
+        let stacked = self
+            .stacks
+            .iter_mut()
+            .flat_map(|s| s.drain(..))
+            .map(|o| o.open.interval);
+        let nested = self.stack.drain(..).map(|o| o.interval);
+        for interval in nested.chain(stacked).chain(keyed) {
+            let rule = engine.rules.get(interval as usize);
+            if !by_loss && rule.is_some_and(|r| r.period) {
+                continue;
+            }
+            let tally = &mut engine.tallies[interval as usize];
+            tally.unmatched_starts += 1;
+            tally.unmatched_by_loss += u64::from(by_loss);
+        }
+    }
+}
+
+/// How a table's interval ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing {
+    pub(crate) ordered: bool,
+    pub(crate) period: bool,
+}

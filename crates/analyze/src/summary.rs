@@ -1,0 +1,399 @@
+//! From tallies to the report document.
+
+use std::collections::BTreeMap;
+
+use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, shifted};
+use undertick_report::document::{
+    Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
+    IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, TraceSummary,
+};
+use undertick_trace::manifest::{Descheduled, Manifest};
+use undertick_units::{Estimate, Interval};
+
+use crate::cost::Costs;
+use crate::engine::Engine;
+use crate::matching::RowCounts;
+use crate::options::{Compensate, Options};
+use crate::ring::Ring;
+use crate::tally::{Parent, Tally};
+use crate::warnings::{Facts, warnings};
+
+/// Quantiles of the report beside the median: key and value.
+const SHOWN: [(&str, f64); 3] = [("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)];
+
+/// What the report is made of, beside the engine.
+pub(crate) struct Summary {
+    pub(crate) manifest: Manifest,
+    pub(crate) options: Options,
+    pub(crate) has_table: bool,
+    pub(crate) rings: Vec<Ring>,
+    pub(crate) rows: RowCounts,
+    pub(crate) span: Option<(i64, i64)>,
+}
+
+/// Estimates of one treatment of the samples of an interval.
+struct Figures {
+    sample: Sample,
+    /// Added to every figure: what rounding costs to ticks left over.
+    residue: f64,
+    cost: Cost,
+}
+
+impl Summary {
+    pub(crate) fn report(&self, mut engine: Engine) -> Report {
+        let shares: Vec<Option<ShareOf>> = (0..engine.tallies.len())
+            .map(|i| self.share(&engine, i))
+            .collect();
+        let mut tallies = std::mem::take(&mut engine.tallies);
+        let mut intervals: Vec<IntervalReport> = (tallies.iter_mut().zip(shares))
+            .map(|(tally, share)| self.interval(&engine, tally, share))
+            .collect();
+        if !self.has_table {
+            intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
+            intervals.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns).then(a.name.cmp(&b.name)));
+        }
+        let mut frequencies = self.frequencies(&engine, &tallies);
+        if !self.has_table {
+            frequencies.sort_by(|a, b| b.count.cmp(&a.count).then(a.name.cmp(&b.name)));
+        }
+        let facts = Facts {
+            manifest: &self.manifest,
+            options: &self.options,
+            rows: self.rows,
+            pushed_out: engine.pushed_out,
+            crowded: engine.crowded,
+            unknown: tallies.iter().map(|t| t.unknown).sum(),
+            disagree: tallies.iter().any(|t| {
+                t.is_compensated()
+                    && (0..3).any(|e| engine.costs.disagree[e] && t.kept_costs.samples[e] > 0)
+            }),
+            least_below_step: (tallies.iter())
+                .filter(|t| t.least.is_some_and(|l| l <= 0))
+                .map(|t| t.name.clone())
+                .collect(),
+        };
+        let warnings = warnings(&facts, &intervals);
+        Report {
+            schema_version: SCHEMA_VERSION,
+            settings: Settings {
+                confidence: self.options.confidence,
+                cull: self.options.cull.to_string(),
+                compensate: self.options.compensate.to_string(),
+                table: self.options.table.as_ref().map(|t| t.file.clone()),
+            },
+            trace: self.trace(),
+            intervals,
+            frequencies,
+            warnings,
+        }
+    }
+
+    fn ns(&self) -> f64 {
+        self.manifest.clock.ns_per_tick()
+    }
+
+    fn granularity(&self) -> u64 {
+        self.manifest.clock.granularity_ticks
+    }
+
+    fn compensates(&self) -> bool {
+        self.options.compensate == Compensate::Auto && self.manifest.calibration.is_some()
+    }
+
+    fn trace(&self) -> TraceSummary {
+        let m = &self.manifest;
+        let distinct = |ids: &mut dyn Iterator<Item = (i32, i32)>| {
+            ids.collect::<std::collections::BTreeSet<_>>().len() as u64
+        };
+        let sum = |of: fn(&undertick_trace::manifest::Ring) -> u64| m.rings.iter().map(of).sum();
+        let (dropped, overwritten): (u64, u64) = (sum(|r| r.dropped), sum(|r| r.overwritten));
+        let lost_by = [("dropped", dropped), ("overwritten", overwritten)];
+        TraceSummary {
+            events: self.rows.events,
+            lost: m.lost,
+            threads: distinct(&mut self.rings.iter().map(|r| (r.pid, r.tid))),
+            clock: ClockSummary {
+                name: m.clock.name.clone(),
+                ns_per_tick: self.ns(),
+                granularity_ticks: m.clock.granularity_ticks,
+                granularity_ns: m.clock.granularity_ticks as f64 * self.ns(),
+                read_cost_ns_median: m.clock.read_cost_ns_median,
+                rate_source: m.clock.rate_source.clone(),
+                rate_error_ppb: m.clock.rate_error_ppb,
+            },
+            perturbation: None,
+            written: sum(|r| r.written),
+            received: sum(|r| r.received),
+            lost_by: lost_by
+                .iter()
+                .filter(|(_, n)| *n > 0)
+                .map(|&(cause, n)| (cause.to_owned(), n))
+                .collect(),
+            processes: distinct(&mut self.rings.iter().map(|r| (r.pid, 0))),
+            command: m.command.clone(),
+            host: HostSummary {
+                name: m.host.name.clone(),
+                kernel: m.host.kernel.clone(),
+                arch: m.host.arch.clone(),
+                cpus: m.host.cpus,
+                cpu_model: m.host.cpu_model.clone(),
+            },
+            started_unix_ns: m.started_unix_ns,
+            duration_ns: m.duration_ns,
+            events_span_ns: self.span.map(|s| span_ticks(s) * self.ns()),
+            descheduled: match m.descheduled {
+                Descheduled::AnyDeschedule => "any_deschedule",
+                Descheduled::PreemptionOnly => "preemption_only",
+                Descheduled::Unavailable => "unavailable",
+            }
+            .into(),
+        }
+    }
+
+    fn interval(
+        &self,
+        engine: &Engine,
+        tally: &mut Tally,
+        share_of: Option<ShareOf>,
+    ) -> IntervalReport {
+        let compensated = tally.is_compensated() && self.compensates();
+        let figures = |series: Series, costs: &Costs, compensated: bool| Figures {
+            sample: series.sample(),
+            residue: if compensated {
+                -costs.residue(&engine.costs)
+            } else {
+                0.0
+            },
+            cost: if compensated {
+                costs.mean(&engine.costs)
+            } else {
+                Cost::default()
+            },
+        };
+        let uncompensated = figures(tally.take_uncompensated(), &tally.kept_costs, false);
+        let before = tally.take_all().map(|all| {
+            let costs = tally.kept_costs.and(&tally.culled_costs);
+            figures(all, &costs, compensated)
+        });
+        let kept = figures(
+            std::mem::take(&mut tally.kept),
+            &tally.kept_costs,
+            compensated,
+        );
+        let before = before.as_ref().unwrap_or(&kept);
+        let moments = kept.sample.moments();
+        let (n, culled) = (moments.n(), tally.culled());
+        let in_ns = |ticks: Option<i64>| ticks.map(|t| (t as f64 + kept.residue) * self.ns());
+        let by = [
+            ("descheduled", tally.culled_descheduled),
+            ("ratio", tally.culled_ratio),
+        ];
+        let median_steps = (uncompensated
+            .sample
+            .quantile(0.5, self.options.confidence, 0))
+        .filter(|_| self.granularity() > 0)
+        .map(|m| m.value / self.granularity() as f64);
+        IntervalReport {
+            name: tally.name.clone(),
+            count: n,
+            unmatched: tally.unmatched_starts + tally.unmatched_ends,
+            culled: Culled {
+                count: culled,
+                share: culled as f64 / (n + culled).max(1) as f64,
+                by: (by.iter().filter(|(_, n)| *n > 0))
+                    .map(|&(cause, n)| (cause.to_owned(), n))
+                    .collect(),
+            },
+            mean: self.mean(&kept),
+            median: self.quantile(&kept, 0.5),
+            quantiles: SHOWN
+                .iter()
+                .filter_map(|&(key, p)| Some((key.to_owned(), self.quantile(&kept, p)?)))
+                .collect::<BTreeMap<_, _>>(),
+            min: in_ns(moments.min()),
+            max: in_ns(moments.max()),
+            sd: moments.sd().map(|sd| sd * self.ns()),
+            compensation: self.compensation(engine, tally, &kept, compensated),
+            histogram: self.histogram(&kept),
+            modes: Vec::new(),
+            kind: tally.kind,
+            reads: match tally.kept_costs.and(&tally.culled_costs).samples {
+                [0, 0, o] if o > 0 => Reads::Ordered,
+                [_, 0, 0] => Reads::Plain,
+                _ => Reads::Mixed,
+            },
+            unmatched_starts: tally.unmatched_starts,
+            unmatched_ends: tally.unmatched_ends,
+            unmatched_by_loss: tally.unmatched_by_loss,
+            negative: tally.negative,
+            before_culling: self.alternative(before),
+            uncompensated: self.alternative(&uncompensated),
+            share_of,
+            total_ns: (moments.sum() as f64 + kept.residue * n as f64) * self.ns(),
+            granularity_ns: self.granularity() as f64 * self.ns(),
+            median_steps,
+            notes: self.notes(engine, tally, compensated),
+        }
+    }
+
+    fn alternative(&self, figures: &Figures) -> Alternative {
+        Alternative {
+            count: figures.sample.moments().n(),
+            mean: self.mean(figures),
+            median: self.quantile(figures, 0.5),
+        }
+    }
+
+    fn mean(&self, figures: &Figures) -> Option<Estimate> {
+        let mean = figures
+            .sample
+            .mean(self.options.confidence, self.granularity())?;
+        Some(self.finished(mean, figures))
+    }
+
+    fn quantile(&self, figures: &Figures, p: f64) -> Option<Estimate> {
+        let level = self.options.confidence;
+        let quantile = figures.sample.quantile(p, level, self.granularity())?;
+        Some(self.finished(quantile, figures))
+    }
+
+    /// In nanoseconds, with the rest of the cost off and its uncertainty in.
+    fn finished(&self, ticks: Estimate, figures: &Figures) -> Estimate {
+        let mut estimate = scaled(shifted(ticks, figures.residue), self.ns(), "ns");
+        figures.cost.widen(&mut estimate);
+        estimate
+    }
+
+    fn compensation(
+        &self,
+        engine: &Engine,
+        tally: &Tally,
+        kept: &Figures,
+        compensated: bool,
+    ) -> Compensation {
+        let n = kept.sample.moments().n();
+        if !compensated || n == 0 {
+            return Compensation {
+                method: "none".into(),
+                cost: None,
+                k: None,
+                inner_records: None,
+            };
+        }
+        let costs = &tally.kept_costs;
+        let disagree = (0..3).any(|e| engine.costs.disagree[e] && costs.samples[e] > 0);
+        let notes = disagree.then(|| {
+            "empty spans and known doses of work disagree: the interval holds both".to_owned()
+        });
+        Compensation {
+            method: "calibrated".into(),
+            cost: Some(Estimate {
+                value: kept.cost.value,
+                interval: Interval::new(
+                    kept.cost.value - kept.cost.below,
+                    kept.cost.value + kept.cost.above,
+                ),
+                level: self.options.confidence,
+                unit: "ns".into(),
+                method: "calibration by known doses of work".into(),
+                n,
+                n_effective: n as f64,
+                notes: notes.into_iter().collect(),
+            }),
+            k: None,
+            inner_records: Some((costs.inner_plain + costs.inner_ordered) as f64 / n as f64),
+        }
+    }
+
+    fn histogram(&self, kept: &Figures) -> Histogram {
+        let distribution = kept.sample.distribution();
+        let origin = kept.sample.moments().min().unwrap_or(0);
+        let drawn = distribution.drawn(
+            self.granularity(),
+            origin % self.granularity().max(1) as i64,
+        );
+        Histogram {
+            unit: "ns".into(),
+            edges: (drawn.edges.iter())
+                .map(|edge| (edge + kept.residue) * self.ns())
+                .collect(),
+            counts: drawn.counts,
+        }
+    }
+
+    fn notes(&self, engine: &Engine, tally: &Tally, compensated: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.compensates() && !compensated {
+            notes.push(match tally.kind {
+                IntervalKind::Pair => "two readings are the cost itself: nothing subtracted".into(),
+                _ => "start and end lie in different threads: no cost subtracted, not culled by the descheduled flag; its reading assumes that all CPUs' clocks agree".into(),
+            });
+        }
+        if compensated
+            && (0..3).any(|e| engine.costs.disagree[e] && tally.kept_costs.samples[e] > 0)
+        {
+            notes.push("the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both".into());
+        }
+        if tally.outside > 0 {
+            notes.push(format!(
+                "{} more lay outside the enclosing interval",
+                tally.outside
+            ));
+        }
+        if tally.negative > 0 {
+            notes.push(format!("{} ended before they began", tally.negative));
+        }
+        notes
+    }
+
+    /// Share of the one interval that all samples lay in. Culled samples count
+    /// on both sides: time that passed, passed in both.
+    fn share(&self, engine: &Engine, i: usize) -> Option<ShareOf> {
+        let tally = &engine.tallies[i];
+        let Parent::One(outer) = tally.parent else {
+            return None;
+        };
+        let whole = engine
+            .tallies
+            .get(outer as usize)
+            .filter(|_| outer as usize != i)?;
+        let (part, all) = (
+            engine.slices.durations(tally.row),
+            engine.slices.durations(whole.row),
+        );
+        Some(ShareOf {
+            of: whole.name.clone(),
+            share: ratio_of_sums(&part, &all, self.options.confidence),
+        })
+    }
+
+    fn frequencies(&self, engine: &Engine, tallies: &[Tally]) -> Vec<FrequencyReport> {
+        let time = self.span.map_or(0.0, span_ticks);
+        (engine.frequencies.iter())
+            .map(|f| {
+                let count = engine.slices.total(f.row);
+                let slices = engine.slices.whole_counts(f.row);
+                let per_tick = rate(&slices, count, time, self.options.confidence);
+                FrequencyReport {
+                    name: f.name.clone(),
+                    per_second: per_tick.map(|e| scaled(e, 1e9 / self.ns(), "1/s")),
+                    share_of: f.within.map(|outer| ShareOf {
+                        of: tallies[outer as usize].name.clone(),
+                        share: self.share_of_events(count, f.seen),
+                    }),
+                    count,
+                }
+            })
+            .collect()
+    }
+
+    /// Share of events that lay inside; exact of this trace, so the interval
+    /// is that of independent events (Wilson 1927), and says so.
+    fn share_of_events(&self, inside: u64, seen: u64) -> Option<Estimate> {
+        undertick_estimate::proportion(inside, seen, self.options.confidence)
+    }
+}
+
+fn span_ticks((lo, hi): (i64, i64)) -> f64 {
+    (i128::from(hi) - i128::from(lo)) as f64
+}

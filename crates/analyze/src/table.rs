@@ -1,0 +1,425 @@
+//! The table: which boundaries make which interval.
+//!
+//! ```toml
+//! [[interval]]
+//! name = "commit"            # what the report calls it
+//! start = "commit begin"     # event name or number
+//! end = "commit end"
+//! match = "nested"           # or "key", or "message"
+//! within = "transaction"     # only inside this other interval of the table
+//!
+//! [[frequency]]
+//! name = "cache misses"
+//! event = 17
+//!
+//! [[name]]                   # overrides the name that came with the program
+//! event = 17
+//! name = "miss"
+//! ```
+//!
+//! A start matches an instant, a begin, a pair, or the `next` that enters the
+//! stage; an end matches an instant, an end, a pair, or the `next` that leaves
+//! it. `nested` pairs the innermost open start of one thread; `key` pairs equal
+//! payloads in one thread; `message` pairs equal payloads in any threads, the
+//! k-th start with the k-th end. A table without intervals and frequencies
+//! only renames.
+
+use serde::Deserialize;
+use thiserror::Error;
+use toml::Spanned;
+
+/// An error in a table, with its place.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{file}:{line}: {text}")]
+pub struct TableError {
+    /// Name of the file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong and what would be right.
+    pub text: String,
+}
+
+/// A parsed table, not yet checked against a trace.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub(crate) file: String,
+    pub(crate) intervals: Vec<IntervalRule>,
+    pub(crate) frequencies: Vec<FrequencyRule>,
+    pub(crate) names: Vec<(u16, String)>,
+}
+
+/// A reference to an event, and its line.
+#[derive(Clone, Debug)]
+pub(crate) struct EventRef {
+    pub(crate) event: NameOrNumber,
+    pub(crate) line: usize,
+}
+
+/// An event by name, or by number where it has none.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum NameOrNumber {
+    Number(u16),
+    Name(String),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct IntervalRule {
+    pub(crate) name: String,
+    pub(crate) start: EventRef,
+    pub(crate) end: EventRef,
+    pub(crate) matching: Matching,
+    /// Index of the enclosing interval.
+    pub(crate) within: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FrequencyRule {
+    pub(crate) name: String,
+    pub(crate) event: EventRef,
+    pub(crate) within: Option<usize>,
+}
+
+/// How starts and ends find each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matching {
+    Nested,
+    Key,
+    Message,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTable {
+    #[serde(default)]
+    interval: Vec<RawInterval>,
+    #[serde(default)]
+    frequency: Vec<RawFrequency>,
+    #[serde(default)]
+    name: Vec<RawName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawInterval {
+    name: Spanned<String>,
+    start: Spanned<NameOrNumber>,
+    end: Spanned<NameOrNumber>,
+    r#match: Option<Spanned<String>>,
+    within: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFrequency {
+    name: String,
+    event: Spanned<NameOrNumber>,
+    within: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawName {
+    event: u16,
+    name: String,
+}
+
+/// Every key a table may have, for suggestions.
+const KEYS: [&str; 8] = [
+    "interval",
+    "frequency",
+    "name",
+    "start",
+    "end",
+    "match",
+    "within",
+    "event",
+];
+
+impl Table {
+    /// Parses a table; `file` is only its name in errors.
+    ///
+    /// # Errors
+    /// Names the file, the line and the nearest right word.
+    pub fn parse(text: &str, file: &str) -> Result<Self, TableError> {
+        let place = Place { text, file };
+        let raw: RawTable = toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |s| s.start);
+            let mut message = e.message().trim().to_owned();
+            if message.contains("untagged") {
+                message = "an event is its name in quotes or its number, 0 to 65535".into();
+            }
+            let unknown = message
+                .strip_prefix("unknown field `")
+                .and_then(|m| m.split('`').next())
+                .and_then(|word| nearest(word, KEYS));
+            if let Some(right) = unknown {
+                message = format!("{message}; did you mean `{right}`?");
+            }
+            place.error(at, message)
+        })?;
+        let names: Vec<&str> = raw
+            .interval
+            .iter()
+            .map(|i| i.name.get_ref().as_str())
+            .collect();
+        for (i, interval) in raw.interval.iter().enumerate() {
+            if names[..i].contains(&names[i]) {
+                let text = format!("a second interval named {:?}", names[i]);
+                return Err(place.error(interval.name.span().start, text));
+            }
+        }
+        let intervals = (raw.interval.iter())
+            .map(|i| place.interval(i, &names))
+            .collect::<Result<Vec<_>, _>>()?;
+        check_enclosing(&raw.interval, &intervals, &place)?;
+        let frequencies = (raw.frequency.into_iter())
+            .map(|f| {
+                let within = place.within(f.within.as_ref(), &names)?;
+                if within.is_some_and(|w| intervals[w].matching != Matching::Nested) {
+                    let at = f.within.as_ref().map_or(0, |w| w.span().start);
+                    return Err(place.error(at, ONLY_NESTED.into()));
+                }
+                Ok(FrequencyRule {
+                    name: f.name,
+                    event: place.event(&f.event),
+                    within,
+                })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            file: file.into(),
+            intervals,
+            frequencies,
+            names: raw.name.into_iter().map(|n| (n.event, n.name)).collect(),
+        })
+    }
+
+    /// Whether it only renames events.
+    pub(crate) fn only_renames(&self) -> bool {
+        self.intervals.is_empty() && self.frequencies.is_empty()
+    }
+}
+
+const ONLY_NESTED: &str = "only an interval with match = \"nested\" can enclose others";
+
+/// An enclosing interval must be nested, and no interval may enclose itself.
+fn check_enclosing(
+    raw: &[RawInterval],
+    intervals: &[IntervalRule],
+    place: &Place<'_>,
+) -> Result<(), TableError> {
+    for (i, rule) in intervals.iter().enumerate() {
+        let at = raw[i].within.as_ref().map_or(0, |w| w.span().start);
+        let mut outer = rule.within;
+        if let Some(outer) = outer
+            && (intervals[outer].matching != Matching::Nested || rule.matching == Matching::Message)
+        {
+            let text = if rule.matching == Matching::Message {
+                "an interval between threads lies within none".into()
+            } else {
+                ONLY_NESTED.into()
+            };
+            return Err(place.error(at, text));
+        }
+        for _ in 0..intervals.len() {
+            outer = outer.and_then(|o| intervals[o].within);
+        }
+        if outer.is_some() {
+            return Err(place.error(at, format!("{:?} ends up within itself", rule.name)));
+        }
+    }
+    Ok(())
+}
+
+/// The text, for lines.
+struct Place<'a> {
+    text: &'a str,
+    file: &'a str,
+}
+
+impl Place<'_> {
+    fn line(&self, at: usize) -> usize {
+        let upto = self.text.as_bytes().get(..at).unwrap_or_default();
+        1 + upto.iter().filter(|&&b| b == b'\n').count()
+    }
+
+    fn error(&self, at: usize, text: String) -> TableError {
+        TableError {
+            file: self.file.into(),
+            line: self.line(at),
+            text,
+        }
+    }
+
+    fn event(&self, event: &Spanned<NameOrNumber>) -> EventRef {
+        EventRef {
+            event: event.get_ref().clone(),
+            line: self.line(event.span().start),
+        }
+    }
+
+    fn interval(&self, raw: &RawInterval, names: &[&str]) -> Result<IntervalRule, TableError> {
+        const WORDS: [&str; 3] = ["nested", "key", "message"];
+        let word = raw
+            .r#match
+            .as_ref()
+            .map_or("nested", |m| m.get_ref().as_str());
+        let matching = match word {
+            "nested" => Matching::Nested,
+            "key" => Matching::Key,
+            "message" => Matching::Message,
+            _ => {
+                let at = raw.r#match.as_ref().map_or(0, |m| m.span().start);
+                let hint = suggestion(word, WORDS);
+                let text = format!("match = {word:?}: use nested, key or message{hint}");
+                return Err(self.error(at, text));
+            }
+        };
+        Ok(IntervalRule {
+            name: raw.name.get_ref().clone(),
+            start: self.event(&raw.start),
+            end: self.event(&raw.end),
+            matching,
+            within: self.within(raw.within.as_ref(), names)?,
+        })
+    }
+
+    fn within(
+        &self,
+        within: Option<&Spanned<String>>,
+        names: &[&str],
+    ) -> Result<Option<usize>, TableError> {
+        let Some(word) = within else { return Ok(None) };
+        let found = names.iter().position(|n| n == word.get_ref());
+        found.map(Some).ok_or_else(|| {
+            let hint = suggestion(word.get_ref(), names.iter().copied());
+            let text = format!("no interval named {:?} in this table{hint}", word.get_ref());
+            self.error(word.span().start, text)
+        })
+    }
+}
+
+/// `; did you mean ...?`, or nothing.
+pub(crate) fn suggestion<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, among).map_or_else(String::new, |right| format!("; did you mean {right:?}?"))
+}
+
+/// The nearest of these words, if it is near: a third of its letters wrong.
+fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    among
+        .into_iter()
+        .map(|candidate| (edits(word, candidate), candidate))
+        .filter(|&(d, candidate)| d <= 1.max(candidate.chars().count() / 3))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Letters to insert, delete, change, or swap with a neighbour (Damerau's
+/// distance, no letter touched twice); letter case ignored.
+fn edits(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            d[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let least = change.min(d[i - 1][j] + 1).min(d[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    least.min(d[i - 2][j - 2] + 1)
+                } else {
+                    least
+                }
+            };
+        }
+    }
+    d[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        Table::parse(text, "t.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn distances_by_hand() {
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("Commit", "commit"), 0);
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("strat", "start"), 1);
+        assert_eq!(nearest("strat", KEYS), Some("start"));
+        assert_eq!(nearest("xyzzy", KEYS), None);
+    }
+
+    #[test]
+    fn reads_a_whole_table() {
+        let table = Table::parse(
+            "[[interval]]\nname='t'\nstart=1\nend='x'\n[[interval]]\nname='i'\nstart=2\nend=2\nmatch='key'\nwithin='t'\n[[frequency]]\nname='f'\nevent='y'\n[[name]]\nevent=3\nname='three'\n",
+            "t.toml",
+        )
+        .unwrap();
+        assert_eq!(table.intervals[0].end.event, NameOrNumber::Name("x".into()));
+        assert_eq!(table.intervals[0].end.line, 4);
+        assert_eq!(table.intervals[1].matching, Matching::Key);
+        assert_eq!(table.intervals[1].within, Some(0));
+        assert_eq!(table.frequencies[0].event.line, 13);
+        assert_eq!(table.names, [(3, "three".to_owned())]);
+        assert!(!table.only_renames());
+        assert!(Table::parse("", "t.toml").unwrap().only_renames());
+    }
+
+    #[test]
+    fn errors_name_file_line_and_mend() {
+        let e = refused("[[interval]]\nname='a'\nstrat=1\nend=2\n");
+        assert!(
+            e.starts_with("t.toml:3: ") && e.contains("did you mean `start`?"),
+            "{e}"
+        );
+        let e = refused("[[interval]]\nname='a'\nstart=1\nend=2\nmatch='nestled'\n");
+        assert!(
+            e.starts_with("t.toml:5: ") && e.contains("did you mean \"nested\"?"),
+            "{e}"
+        );
+        let e = refused("[[interval]]\nname='lop'\nstart=1\nend=2\nwithin='loop'\n");
+        assert!(
+            e.starts_with("t.toml:5: ") && e.contains("did you mean \"lop\"?"),
+            "{e}"
+        );
+        let e = refused("[[interval]]\nname='a'\nstart=70000\nend=2\n");
+        assert!(
+            e.starts_with("t.toml:3: ") && e.contains("0 to 65535"),
+            "{e}"
+        );
+        let e = refused("[[interval]]\nname='a'\nstart=1\n");
+        assert!(
+            e.starts_with("t.toml:1: ") && e.contains("missing field `end`"),
+            "{e}"
+        );
+        let e = refused("\n\n[[interval\n");
+        assert!(e.starts_with("t.toml:3: "), "{e}");
+        let two =
+            "[[interval]]\nname='a'\nstart=1\nend=2\n[[interval]]\nname='a'\nstart=3\nend=4\n";
+        assert!(refused(two).starts_with("t.toml:6: a second interval"));
+    }
+
+    #[test]
+    fn enclosing_must_make_sense() {
+        let of = |m: &str, w: &str| {
+            format!(
+                "[[interval]]\nname='a'\nstart=1\nend=2\nmatch='{m}'\nwithin='{w}'\n[[interval]]\nname='b'\nstart=3\nend=4\nwithin='a'\n"
+            )
+        };
+        assert!(refused(&of("nested", "b")).contains("within itself"));
+        assert!(refused(&of("nested", "a")).contains("within itself"));
+        let key = "[[interval]]\nname='a'\nstart=1\nend=2\nmatch='key'\n[[frequency]]\nname='f'\nevent=1\nwithin='a'\n";
+        assert!(refused(key).starts_with("t.toml:9: only an interval"));
+        assert!(refused(&of("message", "b")).contains("between threads"));
+    }
+}

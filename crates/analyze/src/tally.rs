@@ -1,0 +1,196 @@
+//! What is kept of one interval while the events pass.
+
+use undertick_estimate::Series;
+use undertick_report::document::IntervalKind;
+
+use crate::cost::{CostTable, Costs, Ends};
+
+/// A matched sample, as the clock showed it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// End minus start, ticks.
+    pub(crate) ticks: i64,
+    pub(crate) ends: Ends,
+    /// Readings of the same ring strictly inside.
+    pub(crate) inner_plain: u32,
+    pub(crate) inner_ordered: u32,
+    /// A record after the start, up to the end, says descheduled.
+    pub(crate) hit: bool,
+    /// One of them does not know.
+    pub(crate) unknown: bool,
+}
+
+/// By what samples are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dropping {
+    Nothing,
+    Descheduled,
+    /// Over the limit that the first pass set.
+    OverLimit,
+}
+
+/// In which interval the samples lay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parent {
+    Unseen,
+    One(u32),
+    /// None, or different ones.
+    Various,
+}
+
+/// Everything kept of one interval.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) name: String,
+    pub(crate) kind: IntervalKind,
+    pub(crate) unmatched_starts: u64,
+    pub(crate) unmatched_ends: u64,
+    pub(crate) unmatched_by_loss: u64,
+    /// Matched, but not inside the interval that the table names.
+    pub(crate) outside: u64,
+    pub(crate) negative: u64,
+    pub(crate) unknown: u64,
+    pub(crate) culled_descheduled: u64,
+    pub(crate) culled_ratio: u64,
+    /// Least sample of the first pass.
+    pub(crate) least: Option<i64>,
+    /// Samples above are dropped in the second.
+    pub(crate) limit: i64,
+    pub(crate) kept: Series,
+    pub(crate) kept_costs: Costs,
+    pub(crate) culled_costs: Costs,
+    /// Every matched sample; absent while none was dropped.
+    all: Option<Box<Series>>,
+    /// Kept samples with nothing subtracted; absent while the cost was constant.
+    uncompensated: Option<Box<Series>>,
+    /// The constant cost so far, ticks.
+    cost: Option<i64>,
+    pub(crate) parent: Parent,
+    /// Row of durations per slice.
+    pub(crate) row: u32,
+}
+
+impl Tally {
+    pub(crate) fn new(name: String, kind: IntervalKind, row: u32) -> Self {
+        Self {
+            name,
+            kind,
+            unmatched_starts: 0,
+            unmatched_ends: 0,
+            unmatched_by_loss: 0,
+            outside: 0,
+            negative: 0,
+            unknown: 0,
+            culled_descheduled: 0,
+            culled_ratio: 0,
+            least: None,
+            limit: i64::MAX,
+            kept: Series::new(),
+            kept_costs: Costs::default(),
+            culled_costs: Costs::default(),
+            all: None,
+            uncompensated: None,
+            cost: None,
+            parent: Parent::Unseen,
+            row,
+        }
+    }
+
+    /// Forgets everything but the name and the limit: for the second pass.
+    pub(crate) fn restart(&mut self, limit: i64) {
+        *self = Self {
+            limit,
+            least: self.least,
+            ..Self::new(std::mem::take(&mut self.name), self.kind, self.row)
+        };
+    }
+
+    /// Readings of two threads, and pairs, which are the cost themselves, are
+    /// not compensated.
+    pub(crate) fn is_compensated(&self) -> bool {
+        !matches!(self.kind, IntervalKind::Pair | IntervalKind::Message)
+    }
+
+    /// The first pass of two: only the least sample.
+    pub(crate) fn scan(&mut self, sample: &Sample) {
+        self.least = Some(self.least.map_or(sample.ticks, |l| l.min(sample.ticks)));
+    }
+
+    /// Takes a sample in; returns it compensated.
+    #[inline]
+    pub(crate) fn add(&mut self, sample: &Sample, costs: &CostTable, dropping: Dropping) -> i64 {
+        let cost = if self.is_compensated() {
+            costs.ticks(sample.ends, sample.inner_plain, sample.inner_ordered)
+        } else {
+            0
+        };
+        let value = sample.ticks.saturating_sub(cost);
+        self.negative += u64::from(sample.ticks < 0);
+        self.unknown += u64::from(sample.unknown);
+        let dropped = match dropping {
+            Dropping::Nothing => false,
+            Dropping::Descheduled => sample.hit && self.kind != IntervalKind::Message,
+            Dropping::OverLimit => sample.ticks > self.limit,
+        };
+        if dropped {
+            self.drop_sample(sample, value, cost, dropping);
+            return value;
+        }
+        if self.cost != Some(cost) && self.uncompensated.is_none() {
+            self.change_cost(cost);
+        }
+        self.kept_costs
+            .add(sample.ends, sample.inner_plain, sample.inner_ordered, cost);
+        self.kept.push(value);
+        if let Some(all) = &mut self.all {
+            all.push(value);
+        }
+        if let Some(raw) = &mut self.uncompensated {
+            raw.push(sample.ticks);
+        }
+        value
+    }
+
+    #[inline(never)]
+    fn drop_sample(&mut self, sample: &Sample, value: i64, cost: i64, dropping: Dropping) {
+        match dropping {
+            Dropping::OverLimit => self.culled_ratio += 1,
+            _ => self.culled_descheduled += 1,
+        }
+        let kept = &self.kept;
+        let all = self.all.get_or_insert_with(|| Box::new(kept.clone()));
+        all.push(value);
+        self.culled_costs
+            .add(sample.ends, sample.inner_plain, sample.inner_ordered, cost);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_cost(&mut self, cost: i64) {
+        if let Some(constant) = self.cost {
+            // Until now a shift of what was kept told what was read.
+            let kept = &self.kept;
+            self.uncompensated
+                .get_or_insert_with(|| Box::new(kept.clone().shifted(constant)));
+        } else {
+            self.cost = Some(cost);
+        }
+    }
+
+    pub(crate) fn culled(&self) -> u64 {
+        self.culled_descheduled + self.culled_ratio
+    }
+
+    /// Every matched sample, compensated; `None` if that is `kept`.
+    pub(crate) fn take_all(&mut self) -> Option<Series> {
+        self.all.take().map(|s| *s)
+    }
+
+    /// Kept samples as they were read.
+    pub(crate) fn take_uncompensated(&mut self) -> Series {
+        match self.uncompensated.take() {
+            Some(series) => *series,
+            None => self.kept.clone().shifted(self.cost.unwrap_or(0)),
+        }
+    }
+}

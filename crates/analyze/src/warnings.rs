@@ -1,0 +1,209 @@
+//! What the reader must know, in plain words, gravest first.
+
+use undertick_report::document::{IntervalReport, Warning};
+use undertick_trace::manifest::{Descheduled, Manifest};
+
+use crate::matching::RowCounts;
+use crate::options::{Compensate, Cull, Options};
+
+/// Share dropped from which culling may hide what is measured.
+const MUCH_CULLED: f64 = 0.05;
+/// Clock steps in a median below which it is not the figure to use.
+const FEW_STEPS: f64 = 20.0;
+/// Samples below which an interval is hardly worth a figure.
+const FEW_SAMPLES: u64 = 30;
+/// Names listed in one warning.
+const LISTED: usize = 4;
+
+/// Facts that are not in the intervals themselves.
+pub(crate) struct Facts<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) options: &'a Options,
+    pub(crate) rows: RowCounts,
+    pub(crate) pushed_out: u64,
+    pub(crate) crowded: u64,
+    /// Samples with unknown flags.
+    pub(crate) unknown: u64,
+    /// The calibrations that were used contradict each other.
+    pub(crate) disagree: bool,
+    /// Intervals whose least sample is no step at all.
+    pub(crate) least_below_step: Vec<String>,
+}
+
+/// Every warning that applies.
+pub(crate) fn warnings(facts: &Facts<'_>, intervals: &[IntervalReport]) -> Vec<Warning> {
+    let mut list = List(Vec::new());
+    completeness(&mut list, facts, intervals);
+    culling(&mut list, facts, intervals);
+    precision(&mut list, facts, intervals);
+    for text in &facts.manifest.warnings {
+        list.add("trace", text.clone());
+    }
+    list.0
+}
+
+struct List(Vec<Warning>);
+
+impl List {
+    fn add(&mut self, code: &str, text: String) {
+        let code = code.to_owned();
+        self.0.push(Warning { code, text });
+    }
+}
+
+fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
+    let m = facts.manifest;
+    let lost = m.lost.max(facts.rows.lost_in_gaps);
+    if lost > 0 || facts.rows.gaps > 0 {
+        list.add("lost_events", format!(
+            "{lost} events were lost in {} places; intervals open there are counted as unmatched. Raise --budget, or record fewer events.",
+            facts.rows.gaps
+        ));
+    }
+    if facts.rows.bad > 0 {
+        list.add("bad_rows", format!(
+            "{} rows have a kind, event or stage that does not exist and were left out; the trace may be damaged",
+            facts.rows.bad
+        ));
+    }
+    if facts.rows.kernel > 0 {
+        list.add(
+            "kernel_rows",
+            format!(
+                "{} rows come from the kernel and were left out: this version does not match them",
+                facts.rows.kernel
+            ),
+        );
+    }
+    if facts.crowded > 0 {
+        list.add(
+            "too_many_names",
+            format!(
+                "{} events found no room for their name or thread and are in no figure",
+                facts.crowded
+            ),
+        );
+    }
+    if facts.pushed_out > 0 {
+        list.add("too_many_open", format!(
+            "{} starts or ends were given up because too many were open at once: is an end missing in the program?",
+            facts.pushed_out
+        ));
+    }
+    if intervals.is_empty() {
+        list.add(
+            "no_intervals",
+            "no two events form an interval: mark sections with begin and end".into(),
+        );
+    }
+    let unmatched: u64 = intervals.iter().map(|i| i.unmatched).sum();
+    if unmatched > 0 {
+        let by_loss: u64 = intervals.iter().map(|i| i.unmatched_by_loss).sum();
+        let starts: u64 = intervals.iter().map(|i| i.unmatched_starts).sum();
+        list.add("unmatched", format!(
+            "{starts} starts without an end ({by_loss} of them open when events were lost) and {} ends without a start, in {}",
+            unmatched - starts,
+            named(intervals, |i| i.unmatched > 0)
+        ));
+    }
+    let negative: u64 = intervals.iter().map(|i| i.negative).sum();
+    if negative > 0 {
+        list.add("clock_stepped_back", format!(
+            "{negative} intervals ended before they began, in {}: the clock stepped back, or CPUs' clocks differ; they are in the figures as they are",
+            named(intervals, |i| i.negative > 0)
+        ));
+    }
+}
+
+fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
+    let any_culled = intervals.iter().any(|i| i.culled.count > 0);
+    match facts.options.cull {
+        Cull::Auto if facts.unknown > 0 => list.add("unknown_descheduled", format!(
+            "whether the thread was descheduled is unknown for {} samples; they were kept",
+            facts.unknown
+        )),
+        Cull::Ratio(ratio) => list.add("culled_by_ratio", format!(
+            "samples over {ratio} times the least were dropped without evidence of what hit them: slow samples of the program itself may be among them"
+        )),
+        _ => {}
+    }
+    if !facts.least_below_step.is_empty() {
+        list.add("least_not_positive", format!(
+            "the least sample of {} is not above zero, so the ratio was taken of one step of the clock",
+            shortened(facts.least_below_step.iter().map(String::as_str))
+        ));
+    }
+    let much = |i: &IntervalReport| i.culled.share > MUCH_CULLED;
+    if intervals.iter().any(much) {
+        list.add("culled_share", format!(
+            "more than 5 % of the samples were dropped in {}: look at the figures before culling, too",
+            named(intervals, much)
+        ));
+    }
+    if any_culled
+        && facts.options.cull == Cull::Auto
+        && facts.manifest.descheduled == Descheduled::AnyDeschedule
+    {
+        list.add("blocking_is_culled", "on this kernel the descheduled flag is also set when a thread blocks, so samples that waited were dropped: if waiting is what you measure, use --cull none".into());
+    }
+}
+
+fn precision(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
+    let samples = intervals.iter().any(|i| i.count > 0);
+    if samples
+        && facts.options.compensate == Compensate::Auto
+        && facts.manifest.calibration.is_none()
+    {
+        list.add(
+            "no_calibration",
+            "the trace holds no calibration: the cost of recording is still in every figure".into(),
+        );
+    }
+    if facts.disagree {
+        list.add("calibration_disagrees", "an empty span and known doses of work give different costs of recording, so the intervals are wide; serialised readings (begin_ordered, end_ordered) agree better".into());
+    }
+    let below_zero =
+        |i: &IntervalReport| i.mean.as_ref().is_some_and(|m| m.value < 0.0) && i.negative == 0;
+    if intervals.iter().any(below_zero) {
+        list.add("below_the_cost", format!(
+            "the mean of {} is below zero once the cost of recording is off: the section is shorter than the cost is known",
+            named(intervals, below_zero)
+        ));
+    }
+    let few = |i: &IntervalReport| i.count > 0 && i.count < FEW_SAMPLES;
+    if intervals.iter().any(few) {
+        list.add(
+            "too_few_samples",
+            format!(
+                "fewer than {FEW_SAMPLES} samples in {}: record for longer",
+                named(intervals, few)
+            ),
+        );
+    }
+    let coarse = |i: &IntervalReport| i.median_steps.is_some_and(|s| s.abs() < FEW_STEPS);
+    if intervals.iter().any(coarse) {
+        list.add("granularity", format!(
+            "the median is below {FEW_STEPS} steps of the clock in {}: quantiles there are known to a step, use the mean",
+            named(intervals, coarse)
+        ));
+    }
+}
+
+fn named(intervals: &[IntervalReport], which: impl Fn(&IntervalReport) -> bool) -> String {
+    shortened(
+        intervals
+            .iter()
+            .filter(|i| which(i))
+            .map(|i| i.name.as_str()),
+    )
+}
+
+/// The first few names, and how many more.
+fn shortened<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let shown = names[..names.len().min(LISTED)].join(", ");
+    match names.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
