@@ -1,1 +1,46 @@
-fn main() {}
+//! `undertick`: parses, calls, prints.
+
+mod args;
+mod progress;
+mod recording;
+mod sizes;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Record(record) => recording::run(record),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            eprintln!("undertick: {}", failure.text);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+/// Why a command could not do what it was asked.
+pub struct Failure {
+    /// 1: the measurement could not be made as asked; 2: wrong usage or input.
+    status: u8,
+    text: String,
+}
+
+impl Failure {
+    /// Wrong usage or bad input.
+    fn usage(text: impl ToString) -> Self {
+        Self { status: 2, text: text.to_string() }
+    }
+}
+
+impl From<undertick_trace::TraceError> for Failure {
+    fn from(error: undertick_trace::TraceError) -> Self {
+        Self { status: error.exit_status() as u8, text: error.to_string() }
+    }
+}

@@ -12,6 +12,7 @@ pub mod block;
 pub mod collector;
 mod descheduled;
 mod error;
+pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod manifest;
 pub mod names;

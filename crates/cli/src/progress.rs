@@ -1,0 +1,59 @@
+//! Progress on standard error: a line where that is a terminal, else nothing.
+
+
+use indicatif::{ProgressBar, ProgressStyle};
+use undertick_trace::record::Tell;
+
+/// Draws the state of a recording.
+pub struct Progress {
+    bar: ProgressBar,
+    keeping: bool,
+}
+
+impl Progress {
+    pub fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(style("{spinner} {msg}"));
+        Self { bar, keeping: false }
+    }
+
+    pub fn tell(&mut self, tell: Tell) {
+        match tell {
+            Tell::Recording(progress, elapsed) => {
+                let seconds = elapsed.as_secs_f64().max(1e-3);
+                let lost = if progress.lost > 0 { format!(", {} LOST", progress.lost) } else { String::new() };
+                self.bar.set_message(format!(
+                    "recording {:.0} s: {} events ({:.2} M/s), {:.1} MB, {} rings{lost}",
+                    seconds,
+                    progress.events,
+                    progress.events as f64 / seconds / 1e6,
+                    progress.bytes as f64 / 1e6,
+                    progress.rings
+                ));
+                self.bar.tick();
+            }
+            Tell::Keeping(share) => self.share("keeping", share),
+        }
+    }
+
+    /// A bar for work whose end is known.
+    pub fn share(&mut self, what: &'static str, share: f64) {
+        if !self.keeping {
+            self.keeping = true;
+            self.bar.set_length(1000);
+            self.bar.set_style(style("{msg} [{bar:40}] {percent} %"));
+        }
+        self.bar.set_message(what);
+        self.bar.set_position((share * 1000.0) as u64);
+    }
+
+    /// Takes the line away.
+    pub fn done(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+

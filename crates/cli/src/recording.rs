@@ -1,0 +1,103 @@
+//! `undertick record`.
+
+use std::path::{Path, PathBuf};
+
+use undertick_clock::{Choice, Source, facts};
+use undertick_trace::manifest::{Exit, Manifest, Name};
+use undertick_trace::record::{Request, record};
+use undertick_trace::session::Settings;
+
+use crate::Failure;
+use crate::args::Record;
+use crate::progress::Progress;
+
+pub fn run(arguments: Record) -> Result<u8, Failure> {
+    let names = arguments.events.as_deref().map(read_names).transpose()?.unwrap_or_default();
+    let trace = match arguments.output {
+        Some(given) => given,
+        None => free_name(&arguments.command[0]),
+    };
+    let (choice, facts) = clock()?;
+    let request = Request {
+        trace: trace.clone(),
+        command: arguments.command,
+        settings: Settings {
+            overflow: arguments.overflow.into(),
+            ring_bytes: arguments.ring,
+            budget_bytes: arguments.budget,
+            clock: choice.clock,
+            parent: None,
+        },
+        choice,
+        facts,
+        calibration: None,
+        names,
+    };
+    let mut progress = Progress::new();
+    let result = record(request, |tell| progress.tell(tell));
+    progress.done();
+    let manifest = result?;
+    summary(&trace, &manifest);
+    Ok(status(manifest.exit))
+}
+
+/// The recording clock and what it is like.
+pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
+    let choice = undertick_clock::choose_from_environment().map_err(Failure::usage)?;
+    let source = Source::open(choice.clock).map_err(Failure::usage)?;
+    let facts = facts::gather(source, undertick_clock::rate::SHORTEST_SPAN)
+        .map_err(|e| Failure { status: 1, text: format!("the rate of {} could not be found: {e:?}", choice.clock.name()) })?;
+    Ok((choice, facts))
+}
+
+fn summary(trace: &Path, manifest: &Manifest) {
+    let rings = manifest.rings.len();
+    eprintln!(
+        "undertick: {} events of {rings} threads in {}, {} lost",
+        manifest.events,
+        trace.display(),
+        manifest.lost
+    );
+    for warning in &manifest.warnings {
+        eprintln!("undertick: note: {warning}");
+    }
+}
+
+/// The program's own status, as a shell gives it.
+fn status(exit: Option<Exit>) -> u8 {
+    match exit {
+        Some(Exit { status: Some(status), .. }) => status as u8,
+        Some(Exit { signal: Some(signal), .. }) => 128u8.wrapping_add(signal as u8),
+        _ => 1,
+    }
+}
+
+fn free_name(program: &std::ffi::OsStr) -> PathBuf {
+    let stem = Path::new(program).file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
+    let first = PathBuf::from(format!("{stem}.ut"));
+    if !first.exists() {
+        return first;
+    }
+    (2u32..).map(|n| PathBuf::from(format!("{stem}-{n}.ut"))).find(|path| !path.exists()).unwrap_or(first)
+}
+
+/// `[names]` of an events file.
+fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let table: toml::Table = text.parse().map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let names = table.get("names").and_then(toml::Value::as_table).ok_or_else(|| {
+        Failure::usage(format!("{}: no [names] table; write for example\n[names]\n1 = \"parse\"", path.display()))
+    })?;
+    names
+        .iter()
+        .map(|(number, name)| {
+            let event: u16 = number
+                .parse()
+                .map_err(|_| Failure::usage(format!("{}: [names]: {number:?} is not an event number 0..65535", path.display())))?;
+            let name = name
+                .as_str()
+                .ok_or_else(|| Failure::usage(format!("{}: [names] {number}: the name must be a text", path.display())))?;
+            Ok(Name { pid: None, event, name: name.to_owned() })
+        })
+        .collect()
+}
