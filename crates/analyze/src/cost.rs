@@ -32,6 +32,8 @@ pub(crate) struct CostTable {
     spans: [Cost; 3],
     inner_plain: Cost,
     inner_ordered: Cost,
+    /// By [`Ends`], without inner readings, whole ticks.
+    bare: [i64; 3],
     fixed: [i64; 3],
     fixed_plain: i64,
     fixed_ordered: i64,
@@ -49,11 +51,18 @@ impl CostTable {
         let spans = [plain, mixed, ordered];
         let inner_plain = Cost::of(&calibration.inner_event_ns);
         let inner_ordered = Cost::of(&calibration.inner_ordered_ns);
-        let fixed = |c: Cost| (c.value / ns_per_tick * f64::from(1 << POINT)).round() as i64;
+        // Bounds that keep 2^32 inner readings inside 64 bits: a cost of 2^13
+        // ticks per inner reading is beyond any clock.
+        let fixed = |c: Cost, most: i64| {
+            let fixed = (c.value / ns_per_tick * f64::from(1 << POINT)).round() as i64;
+            fixed.clamp(-most, most)
+        };
+        let fixed_spans = spans.map(|c| fixed(c, 1 << 40));
         Self {
-            fixed: spans.map(fixed),
-            fixed_plain: fixed(inner_plain),
-            fixed_ordered: fixed(inner_ordered),
+            bare: fixed_spans.map(|f| (f + (1 << (POINT - 1))) >> POINT),
+            fixed: fixed_spans,
+            fixed_plain: fixed(inner_plain, 1 << 29),
+            fixed_ordered: fixed(inner_ordered, 1 << 29),
             spans,
             inner_plain,
             inner_ordered,
@@ -69,10 +78,13 @@ impl CostTable {
     /// Cost of one sample to the nearest tick.
     #[inline]
     pub(crate) fn ticks(&self, ends: Ends, inner_plain: u32, inner_ordered: u32) -> i64 {
+        if inner_plain | inner_ordered == 0 {
+            return self.bare[ends as usize];
+        }
         let cost = self.fixed[ends as usize]
-            .saturating_add(self.fixed_plain.saturating_mul(i64::from(inner_plain)))
-            .saturating_add(self.fixed_ordered.saturating_mul(i64::from(inner_ordered)));
-        cost.saturating_add(1 << (POINT - 1)) >> POINT
+            + self.fixed_plain * i64::from(inner_plain)
+            + self.fixed_ordered * i64::from(inner_ordered);
+        (cost + (1 << (POINT - 1))) >> POINT
     }
 }
 
@@ -102,17 +114,22 @@ pub(crate) struct Costs {
     pub(crate) samples: [u64; 3],
     pub(crate) inner_plain: u64,
     pub(crate) inner_ordered: u64,
-    /// Sum of the whole ticks subtracted sample by sample.
-    pub(crate) rounded: i128,
+    /// Those of `samples` that hold inner readings, and what was subtracted
+    /// from them, whole ticks.
+    filled: [u64; 3],
+    rounded: i128,
 }
 
 impl Costs {
     #[inline]
     pub(crate) fn add(&mut self, ends: Ends, inner_plain: u32, inner_ordered: u32, ticks: i64) {
         self.samples[ends as usize] += 1;
-        self.inner_plain += u64::from(inner_plain);
-        self.inner_ordered += u64::from(inner_ordered);
-        self.rounded += i128::from(ticks);
+        if inner_plain | inner_ordered != 0 {
+            self.filled[ends as usize] += 1;
+            self.inner_plain += u64::from(inner_plain);
+            self.inner_ordered += u64::from(inner_ordered);
+            self.rounded += i128::from(ticks);
+        }
     }
 
     pub(crate) fn and(&self, other: &Self) -> Self {
@@ -120,6 +137,7 @@ impl Costs {
             samples: std::array::from_fn(|i| self.samples[i] + other.samples[i]),
             inner_plain: self.inner_plain + other.inner_plain,
             inner_ordered: self.inner_ordered + other.inner_ordered,
+            filled: std::array::from_fn(|i| self.filled[i] + other.filled[i]),
             rounded: self.rounded + other.rounded,
         }
     }
@@ -148,7 +166,11 @@ impl Costs {
         if self.n() == 0 || table.ns_per_tick == 0.0 {
             return 0.0;
         }
-        self.mean(table).value / table.ns_per_tick - self.rounded as f64 / self.n() as f64
+        let bare: i128 = (0..3)
+            .map(|e| i128::from(self.samples[e] - self.filled[e]) * i128::from(table.bare[e]))
+            .sum();
+        let subtracted = (self.rounded + bare) as f64 / self.n() as f64;
+        self.mean(table).value / table.ns_per_tick - subtracted
     }
 }
 

@@ -119,11 +119,30 @@ impl Engine {
     /// Where an event's rows go; made on first sight.
     #[inline]
     pub(crate) fn cell(&mut self, set: usize, event: u16) -> &mut Cell {
-        let cells = &mut self.cells[set];
-        if cells.len() <= usize::from(event) {
-            cells.resize(usize::from(event) + 1, NEW_CELL);
+        let event = usize::from(event);
+        if self.cells[set].len() <= event {
+            self.more_cells(set, event);
         }
-        &mut cells[usize::from(event)]
+        &mut self.cells[set][event]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn more_cells(&mut self, set: usize, event: usize) {
+        self.cells[set].resize(event + 1, NEW_CELL);
+    }
+
+    /// Counts an occurrence of an event, and finds the interval of its spans
+    /// and stages: the common path of every start.
+    #[inline]
+    pub(crate) fn count_and_span(&mut self, set: usize, event: u16, ts: i64) -> Option<u32> {
+        let Cell { span, counted, .. } = *self.cell(set, event);
+        if counted < TOO_MANY && span < TOO_MANY {
+            self.slices.count(counted, ts);
+            return Some(span);
+        }
+        self.count(set, event, ts);
+        self.span(set, event)
     }
 
     /// The interval of spans and stages of an event.

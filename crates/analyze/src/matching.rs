@@ -95,8 +95,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
         BEGIN | BEGIN_ORDERED => {
             let ordered = kind == BEGIN_ORDERED;
             note_reading(&mut ring.counts, ordered);
-            engine.count(set, event, ts);
-            if let Some(interval) = engine.span(set, event) {
+            if let Some(interval) = engine.count_and_span(set, event, ts) {
                 ring.open(engine, ts, interval, ordered);
             }
         }
@@ -116,8 +115,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
                 ring.close(engine, ts, interval, false);
             }
             note_reading(&mut ring.counts, false);
-            engine.count(set, entered, ts);
-            if let Some(interval) = engine.span(set, entered) {
+            if let Some(interval) = engine.count_and_span(set, entered, ts) {
                 engine.mark_stage(interval);
                 ring.open(engine, ts, interval, false);
             }

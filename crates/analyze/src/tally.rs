@@ -125,8 +125,10 @@ impl Tally {
             0
         };
         let value = sample.ticks.saturating_sub(cost);
-        self.negative += u64::from(sample.ticks < 0);
-        self.unknown += u64::from(sample.unknown);
+        if sample.ticks < 0 || sample.unknown {
+            self.negative += u64::from(sample.ticks < 0);
+            self.unknown += u64::from(sample.unknown);
+        }
         let dropped = match dropping {
             Dropping::Nothing => false,
             Dropping::Descheduled => sample.hit && self.kind != IntervalKind::Message,

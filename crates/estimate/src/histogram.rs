@@ -1,20 +1,45 @@
 //! Histograms of signed ticks: exact up to 2047, three significant digits above.
 
-use hdrhistogram::Histogram;
-
-/// Significant decimal digits; bins are then at most 1/1024 of their value
+/// Bins per octave, as a power of two: bins are at most 1/1024 of their value
 /// wide, and single integers below 2048.
-const DIGITS: u8 = 3;
+const BITS: u32 = 10;
 
 /// A histogram over all of `i64`. Negative values are counted, never clamped.
 ///
-/// Memory: 16 KiB for values below 2048, 8 KiB more per octave.
-#[derive(Clone, Debug)]
+/// The layout is that of HdrHistogram with three significant digits (bins of
+/// 2^k from 2^(k + 10) on), written anew because recording into the library
+/// takes 9 ns and is the greater part of the analysis; a test holds the two
+/// equal.
+///
+/// Memory: 8 KiB per octave that values reached, 16 KiB below 2048.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignedHistogram {
     /// Values from 0.
-    positive: Histogram<u64>,
-    /// Magnitudes of values below 0, once there are any.
-    negative: Option<Box<Histogram<u64>>>,
+    positive: Vec<u64>,
+    /// Magnitudes of values below 0.
+    negative: Vec<u64>,
+}
+
+/// The bin of a magnitude.
+#[inline]
+fn index_of(magnitude: u64) -> usize {
+    let above = (magnitude | ((2 << BITS) - 1)).ilog2() - BITS;
+    ((above as usize) << BITS) + (magnitude >> above) as usize
+}
+
+/// Least and greatest magnitude of a bin.
+fn bounds_of(index: usize) -> (u64, u64) {
+    let above = ((index >> BITS) as u32).saturating_sub(1);
+    let lo = (index as u64 - (u64::from(above) << BITS)) << above;
+    (lo, lo + ((1 << above) - 1))
+}
+
+fn add(counts: &mut Vec<u64>, index: usize, n: u64) {
+    if counts.len() <= index {
+        // Whole octaves, so that a slowly growing maximum seldom moves it.
+        counts.resize(((index >> BITS) + 1) << BITS, 0);
+    }
+    counts[index] += n;
 }
 
 /// Values `lo..=hi` and how many there were.
@@ -36,49 +61,42 @@ impl Bin {
     }
 }
 
-fn empty() -> Histogram<u64> {
-    let mut histogram = Histogram::new_with_bounds(1, 2047, DIGITS).expect("constant bounds");
-    histogram.auto(true);
-    histogram
-}
-
-impl Default for SignedHistogram {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl SignedHistogram {
     /// Of nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            positive: empty(),
-            negative: None,
-        }
+        Self::default()
     }
 
     /// Counts a value.
+    #[inline]
     pub fn record(&mut self, value: i64) {
-        self.record_n(value, 1);
+        let index = index_of(value.unsigned_abs());
+        match self.positive.get_mut(index) {
+            Some(count) if value >= 0 => *count += 1,
+            _ => self.record_n(value, 1),
+        }
     }
 
     /// Counts a value `n` times.
+    #[cold]
     pub fn record_n(&mut self, value: i64, n: u64) {
-        let recorded = if value >= 0 {
-            self.positive.record_n(value.unsigned_abs(), n)
+        let counts = if value >= 0 {
+            &mut self.positive
         } else {
-            self.negative
-                .get_or_insert_with(|| Box::new(empty()))
-                .record_n(value.unsigned_abs(), n)
+            &mut self.negative
         };
-        recorded.expect("the histogram grows to any 64-bit value");
+        add(counts, index_of(value.unsigned_abs()), n);
     }
 
     /// Adds what another has counted.
     pub fn merge(&mut self, other: &Self) {
-        for bin in other.bins() {
-            self.record_n(bin.lo, bin.count);
+        for (ours, theirs) in [
+            (&mut self.positive, &other.positive),
+            (&mut self.negative, &other.negative),
+        ] {
+            ours.resize(ours.len().max(theirs.len()), 0);
+            ours.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         }
     }
 
@@ -97,33 +115,29 @@ impl SignedHistogram {
     /// Values counted.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.positive.len() + self.negative.as_ref().map_or(0, |h| h.len())
+        self.positive.iter().chain(&self.negative).sum()
     }
 
     /// The bins that hold anything, ascending.
     #[must_use]
     pub fn bins(&self) -> Vec<Bin> {
-        let mut bins: Vec<Bin> = Vec::new();
-        if let Some(negative) = &self.negative {
-            bins.extend(negative.iter_recorded().map(|step| {
-                let v = step.value_iterated_to();
-                Bin {
-                    lo: negated(negative.highest_equivalent(v)),
-                    hi: negated(negative.lowest_equivalent(v)),
-                    count: step.count_at_value(),
-                }
-            }));
-            bins.reverse();
-        }
-        bins.extend(self.positive.iter_recorded().map(|step| {
-            let v = step.value_iterated_to();
+        let below = self.negative.iter().enumerate().rev().map(|(i, &count)| {
+            let (lo, hi) = bounds_of(i);
             Bin {
-                lo: clamped(self.positive.lowest_equivalent(v)),
-                hi: clamped(self.positive.highest_equivalent(v)),
-                count: step.count_at_value(),
+                lo: negated(hi),
+                hi: negated(lo),
+                count,
             }
-        }));
-        bins
+        });
+        let above = self.positive.iter().enumerate().map(|(i, &count)| {
+            let (lo, hi) = bounds_of(i);
+            Bin {
+                lo: clamped(lo),
+                hi: clamped(hi),
+                count,
+            }
+        });
+        below.chain(above).filter(|bin| bin.count > 0).collect()
     }
 
     /// The histogram as a distribution that answers by rank.
@@ -355,5 +369,33 @@ mod tests {
         let expected = (3.0 / 32.0) / (3.0_f64 / 16.0).powf(1.5);
         assert!((d.skewness().unwrap() - expected).abs() < 1e-12);
         assert_eq!(of(&[4, 4]).distribution().skewness(), None);
+    }
+
+    /// Another implementation, same layout: every bin of 60 000 magnitudes
+    /// spread over all octaves.
+    #[test]
+    fn bins_are_those_of_hdrhistogram() {
+        let mut theirs = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+        theirs.auto(true);
+        let mut ours = SignedHistogram::new();
+        for i in 0..60_000_u64 {
+            let v = (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (i % 63)) >> 1;
+            theirs.record(v).unwrap();
+            ours.record(v as i64);
+        }
+        let theirs: Vec<(u64, u64, u64)> = (theirs.iter_recorded())
+            .map(|step| {
+                let v = step.value_iterated_to();
+                (
+                    theirs.lowest_equivalent(v),
+                    theirs.highest_equivalent(v),
+                    step.count_at_value(),
+                )
+            })
+            .collect();
+        let ours: Vec<(u64, u64, u64)> = (ours.bins().iter())
+            .map(|b| (b.lo as u64, b.hi as u64, b.count))
+            .collect();
+        assert_eq!(ours, theirs);
     }
 }
