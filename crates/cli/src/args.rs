@@ -17,7 +17,96 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 pub enum Command {
+    Demo(Demo),
     Record(Record),
+    Report(Report),
+    Export(Export),
+    Header(Header),
+    /// The workload of the demo, recorded by `undertick demo`
+    #[command(hide = true, name = "__demo-workload")]
+    DemoWorkload,
+    /// The workload of the calibration, recorded by `undertick record`
+    #[command(hide = true, name = "__calibration-workload")]
+    CalibrationWorkload,
+}
+
+/// Record a real workload shipped with Undertick: table here, page beside it
+#[derive(Args)]
+#[command(after_help = "Example:\n  undertick demo && xdg-open undertick-report.html")]
+pub struct Demo {
+    /// Trace directory to make [default: undertick-demo.ut, with a number if that exists]
+    #[arg(short, long, value_name = "NAME.ut")]
+    pub output: Option<PathBuf>,
+    /// Page to write
+    #[arg(long, value_name = "FILE", default_value = "undertick-report.html")]
+    pub html: PathBuf,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Intervals, frequencies, estimates and histograms of a trace
+#[derive(Args)]
+#[command(after_help = "Examples:\n  undertick report run.ut\n  undertick report run.ut --html page.html --confidence 0.99\n  \
+    undertick report run.ut --table tables/request.toml --cull none --json | jq .intervals")]
+pub struct Report {
+    /// Trace directory, as made by `undertick record`
+    #[arg(value_name = "NAME.ut")]
+    pub trace: PathBuf,
+    /// Table of intervals and frequencies; without one every pair the events form
+    #[arg(long, value_name = "TABLE.toml")]
+    pub table: Option<PathBuf>,
+    /// Level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none
+    #[arg(long, value_name = "RULE", default_value = "auto")]
+    pub cull: String,
+    /// Which cost to subtract: auto, none, long-term, pairs, sampler, control-variate
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub compensate: String,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write a trace in the format of another tool
+#[derive(Args)]
+#[command(after_help = "Example:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)")]
+pub struct Export {
+    /// Trace directory, as made by `undertick record`
+    #[arg(value_name = "NAME.ut")]
+    pub trace: PathBuf,
+    /// Format
+    #[arg(long, value_enum)]
+    pub to: Format,
+    /// File to make; it must not exist
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    /// Perfetto protobuf: slices and instants per thread
+    Perfetto,
+    /// Chrome trace events, JSON
+    Chrome,
+    /// One line an event, with names
+    Csv,
+    /// One Parquet file with nanoseconds and names
+    Parquet,
+}
+
+/// Write undertick.h, for whoever installed only this program
+#[derive(Args)]
+#[command(after_help = "Example:\n  undertick header --dir include && cc -Iinclude program.c")]
+pub struct Header {
+    /// Directory to write it to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
 }
 
 /// Run an instrumented program and keep what it records
@@ -41,6 +130,12 @@ pub struct Record {
     /// Most memory for all rings together [default: 1 GiB, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
+    /// Do not measure what recording costs here first (saves about 0.4 s)
+    #[arg(long)]
+    pub no_calibration: bool,
+    /// Which kernel events to add: auto and off record none so far, on is refused
+    #[arg(long, value_enum, default_value = "auto")]
+    pub kernel: Kernel,
     /// Program and arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
@@ -67,4 +162,14 @@ impl From<Overflow> for undertick_trace::Overflow {
             Overflow::Block => Self::Block,
         }
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kernel {
+    /// What the machine allows
+    Auto,
+    /// Kernel events or nothing
+    On,
+    /// None
+    Off,
 }

@@ -1,8 +1,12 @@
 //! `undertick`: parses, calls, prints.
 
 mod args;
+mod demo;
+mod export;
+mod header;
 mod progress;
 mod recording;
+mod reporting;
 mod sizes;
 
 use std::process::ExitCode;
@@ -14,7 +18,16 @@ use args::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
+        Command::Demo(demo) => demo::run(demo),
         Command::Record(record) => recording::run(record),
+        Command::Report(report) => reporting::run(&report),
+        Command::Export(export) => export::run(&export),
+        Command::Header(header) => header::run(&header),
+        Command::DemoWorkload => demo::workload(),
+        Command::CalibrationWorkload => {
+            undertick_lab::calibration::workload();
+            Ok(0)
+        }
     };
     match result {
         Ok(status) => ExitCode::from(status),
@@ -36,6 +49,12 @@ impl Failure {
     /// Wrong usage or bad input.
     fn usage(text: impl ToString) -> Self {
         Self { status: 2, text: text.to_string() }
+    }
+}
+
+impl From<undertick_analyze::Error> for Failure {
+    fn from(error: undertick_analyze::Error) -> Self {
+        Self::usage(error)
     }
 }
 

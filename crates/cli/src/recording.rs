@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
-use undertick_trace::manifest::{Exit, Manifest, Name};
+use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::record::{Request, record};
 use undertick_trace::session::Settings;
 
 use crate::Failure;
-use crate::args::Record;
+use crate::args::{Kernel, Record};
 use crate::progress::Progress;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
@@ -17,7 +17,21 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         Some(given) => given,
         None => free_name(&arguments.command[0]),
     };
+    if arguments.kernel == Kernel::On {
+        return Err(Failure {
+            status: 1,
+            text: "--kernel on: this version records no kernel events; use auto or off".to_owned(),
+        });
+    }
+    if trace.exists() {
+        let name = trace.display();
+        return Err(Failure::usage(format!("{name}: exists already; remove it or give another name with -o")));
+    }
     let (choice, facts) = clock()?;
+    let (calibration, warning) = if arguments.no_calibration { (None, None) } else { calibrate(&choice, &facts) };
+    if let Some(warning) = warning {
+        eprintln!("undertick: note: {warning}");
+    }
     let request = Request {
         trace: trace.clone(),
         command: arguments.command,
@@ -30,7 +44,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         },
         choice,
         facts,
-        calibration: None,
+        calibration,
         names,
     };
     let mut progress = Progress::new();
@@ -48,6 +62,18 @@ pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
     let facts = facts::gather(source, undertick_clock::rate::SHORTEST_SPAN)
         .map_err(|e| Failure { status: 1, text: format!("the rate of {} could not be found: {e:?}", choice.clock.name()) })?;
     Ok((choice, facts))
+}
+
+/// What recording costs here; if that cannot be measured, why.
+pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>, Option<String>) {
+    let command = match std::env::current_exe() {
+        Ok(program) => vec![program.into_os_string(), "__calibration-workload".into()],
+        Err(error) => return (None, Some(format!("own program not found: {error}"))),
+    };
+    match undertick_lab::calibration::measure(command, choice, facts) {
+        Ok(calibration) => (Some(calibration), None),
+        Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),
+    }
 }
 
 fn summary(trace: &Path, manifest: &Manifest) {
@@ -72,7 +98,7 @@ fn status(exit: Option<Exit>) -> u8 {
     }
 }
 
-fn free_name(program: &std::ffi::OsStr) -> PathBuf {
+pub fn free_name(program: &std::ffi::OsStr) -> PathBuf {
     let stem = Path::new(program).file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
     let first = PathBuf::from(format!("{stem}.ut"));
     if !first.exists() {

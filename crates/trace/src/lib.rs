@@ -10,6 +10,7 @@
 
 pub mod block;
 pub mod collector;
+pub mod export;
 mod descheduled;
 mod error;
 pub use undertick_ring::Overflow;

@@ -1,0 +1,72 @@
+//! `undertick report`.
+
+use std::io::Write;
+
+use undertick_analyze::{Analysis, Options, Table};
+use undertick_report::document::Report as Document;
+use undertick_report::{html, terminal};
+use undertick_trace::read::Trace;
+
+use crate::Failure;
+use crate::args::Report;
+use crate::progress::Progress;
+
+pub fn run(arguments: &Report) -> Result<u8, Failure> {
+    let table = arguments.table.as_deref().map(read_table).transpose()?;
+    let options = Options {
+        table,
+        cull: arguments.cull.parse()?,
+        compensate: arguments.compensate.parse()?,
+        confidence: arguments.confidence,
+    };
+    let mut progress = Progress::new();
+    let result = analyze(arguments, options, &mut progress);
+    progress.done();
+    let report = result?;
+    if let Some(path) = &arguments.html {
+        std::fs::write(path, html::render(&report))
+            .map_err(|e| Failure { status: 1, text: format!("{}: cannot write the page: {e}", path.display()) })?;
+    }
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&report).map_err(Failure::usage)? + "\n"
+    } else {
+        terminal::render(&report, terminal::Options::default())
+    };
+    print(&text)
+}
+
+fn analyze(arguments: &Report, options: Options, progress: &mut Progress) -> Result<Document, Failure> {
+    let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
+    let mut analysis = Analysis::new(&trace.manifest, options)?;
+    let rows = trace.manifest.parts.iter().map(|part| part.rows).sum::<u64>().max(1) as f64;
+    let passes = analysis.passes();
+    let mut done = 0u64;
+    for _ in 0..passes {
+        for batch in trace.batches() {
+            let batch = batch?;
+            done += batch.num_rows() as u64;
+            analysis.push(&batch)?;
+            progress.share("analysing", done as f64 / (rows * passes as f64));
+        }
+        analysis.finish_pass();
+    }
+    Ok(analysis.finish()?)
+}
+
+fn read_table(path: &std::path::Path) -> Result<Table, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::usage(format!("{}: cannot read the table: {e}", path.display())))?;
+    Table::parse(&text, &path.display().to_string()).map_err(Failure::usage)
+}
+
+/// Prints; a reader that went away (`| head`) is no error.
+fn print(text: &str) -> Result<u8, Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure { status: 1, text: format!("standard output: {e}") })
+        }
+        _ => Ok(0),
+    }
+}
+

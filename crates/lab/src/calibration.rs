@@ -1,0 +1,177 @@
+//! The cost of recording, by known doses of work.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use undertick_analyze::{Analysis, Compensate, Cull, Options};
+use undertick_clock::{Choice, facts::Facts};
+use undertick_report::document::Report;
+use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_trace::read::Trace;
+use undertick_trace::record::{Request, record};
+use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
+use undertick_trace::{Overflow, TraceError};
+use undertick_units::{Estimate, Interval};
+
+unsafe extern "C" {
+    fn undertick_calibration_workload(iterations: u32) -> u64;
+}
+
+/// Event numbers of `calibration.c`.
+const CHAIN: &str = "event 1";
+/// Pairs of multiply and add in the chain.
+const CHAIN_PAIRS: f64 = 100.0 * 200.0;
+const DOSES: [(u32, f64); 3] = [(1, 20.0), (2, 50.0), (3, 200.0)];
+const PLAIN: u32 = 10;
+const ORDERED: u32 = 20;
+const PLAIN_INNER: &str = "event 30";
+const ORDERED_INNER: &str = "event 31";
+
+/// Turns of the workload: about 2000 samples of each case, 60 ms.
+const ITERATIONS: u32 = 20_000;
+
+/// Why the cost is not known.
+#[derive(Debug)]
+pub struct NotCalibrated(String);
+
+impl fmt::Display for NotCalibrated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the cost of recording could not be measured: {}", self.0)
+    }
+}
+
+impl core::error::Error for NotCalibrated {}
+
+impl From<TraceError> for NotCalibrated {
+    fn from(error: TraceError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The program that [`measure`] records: call it when the command line says so.
+pub fn workload() {
+    // SAFETY: no arguments but a number; it touches only its own table.
+    std::hint::black_box(unsafe { undertick_calibration_workload(ITERATIONS) });
+}
+
+/// Measures what recording costs. `workload_command` must end up in
+/// [`workload`], in a process of its own.
+///
+/// # Errors
+/// It could not be recorded, or too little of it was undisturbed.
+pub fn measure(workload_command: Vec<OsString>, choice: &Choice, facts: &Facts) -> Result<Calibration, NotCalibrated> {
+    let dir = tempfile::tempdir().map_err(|e| NotCalibrated(format!("no temporary directory: {e}")))?;
+    let request = Request {
+        trace: dir.path().join("calibration.ut"),
+        command: workload_command,
+        settings: Settings {
+            overflow: Overflow::Grow,
+            ring_bytes: DEFAULT_RING_BYTES,
+            budget_bytes: None,
+            clock: choice.clock,
+            parent: None,
+        },
+        choice: choice.clone(),
+        facts: facts.clone(),
+        calibration: None,
+        names: Vec::new(),
+    };
+    let trace = request.trace.clone();
+    record(request, |_| {})?;
+    let trace = Trace::open(&trace, |_| {})?;
+    // Nothing is subtracted: what is left over is the very figure wanted. The
+    // ratio rule takes out interrupts, which the flag does not tell of; a
+    // section's cost does not reach four times the least.
+    let options = Options { cull: Cull::Ratio(4.0), compensate: Compensate::None, ..Options::default() };
+    let failed = |e: undertick_analyze::Error| NotCalibrated(e.to_string());
+    let mut analysis = Analysis::new(&trace.manifest, options).map_err(failed)?;
+    for _ in 0..analysis.passes() {
+        for batch in trace.batches() {
+            analysis.push(&batch?).map_err(failed)?;
+        }
+        analysis.finish_pass();
+    }
+    from_report(&analysis.finish().map_err(failed)?)
+}
+
+fn from_report(report: &Report) -> Result<Calibration, NotCalibrated> {
+    let mean = |name: &str| {
+        report
+            .intervals
+            .iter()
+            .find(|interval| interval.name == name)
+            .and_then(|interval| interval.mean.clone())
+            .filter(|mean| mean.interval.half_width().is_some())
+            .ok_or_else(|| NotCalibrated(format!("too few undisturbed samples of {name}")))
+    };
+    let chain = mean(CHAIN)?;
+    let span_cost = |base: u32| -> Result<SpanCost, NotCalibrated> {
+        let doses = DOSES
+            .iter()
+            .map(|&(offset, pairs)| Ok(less_work(&mean(&format!("event {}", base + offset))?, &chain, pairs)))
+            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+        let empty = Estimate { method: "mean of sections around nothing".to_owned(), ..mean(&format!("event {base}"))? };
+        Ok(SpanCost { empty_ns: empty, dosed_ns: together(&doses) })
+    };
+    let (plain, ordered) = (span_cost(PLAIN)?, span_cost(ORDERED)?);
+    // Two halves of 50 pairs, a record (or two) between, and the section's own
+    // cost: what remains is the inner record's.
+    let inner = |name: &str, section: &SpanCost, records: f64| {
+        let with_inner = less_work(&mean(name)?, &chain, 100.0);
+        Ok::<_, NotCalibrated>(scaled(&difference(&with_inner, &section.dosed_ns), 1.0 / records))
+    };
+    Ok(Calibration {
+        inner_event_ns: inner(PLAIN_INNER, &plain, 1.0)?,
+        inner_ordered_ns: inner(ORDERED_INNER, &ordered, 2.0)?,
+        plain,
+        ordered,
+    })
+}
+
+/// A section's mean less its dose, whose price the chain tells.
+fn less_work(section: &Estimate, chain: &Estimate, pairs: f64) -> Estimate {
+    difference(section, &scaled(chain, pairs / CHAIN_PAIRS))
+}
+
+fn scaled(a: &Estimate, by: f64) -> Estimate {
+    let bound = |b: Option<f64>| b.map(|b| b * by);
+    Estimate {
+        value: a.value * by,
+        interval: Interval { lo: bound(a.interval.lo), hi: bound(a.interval.hi) },
+        ..a.clone()
+    }
+}
+
+/// a - b of independent estimates: half-widths add in squares.
+fn difference(a: &Estimate, b: &Estimate) -> Estimate {
+    let value = a.value - b.value;
+    let half = |e: &Estimate| e.interval.half_width().unwrap_or(f64::INFINITY);
+    let width = half(a).hypot(half(b));
+    Estimate {
+        value,
+        interval: Interval::new(value - width, value + width),
+        method: "section less its dose".to_owned(),
+        n: a.n.min(b.n),
+        n_effective: a.n_effective.min(b.n_effective),
+        notes: Vec::new(),
+        ..a.clone()
+    }
+}
+
+/// One figure for doses that should agree: their mean, and an interval that
+/// holds all their values, so that a cost which changes with the work shows.
+fn together(doses: &[Estimate]) -> Estimate {
+    let count = doses.len() as f64;
+    let value = doses.iter().map(|dose| dose.value).sum::<f64>() / count;
+    let half = doses.iter().filter_map(|dose| dose.interval.half_width()).map(|half| half * half).sum::<f64>().sqrt() / count;
+    let lo = doses.iter().map(|dose| dose.value).fold(value - half, f64::min);
+    let hi = doses.iter().map(|dose| dose.value).fold(value + half, f64::max);
+    Estimate {
+        value,
+        interval: Interval::new(lo, hi),
+        method: format!("sections around {count} known doses of work, less the work"),
+        n: doses.iter().map(|dose| dose.n).sum(),
+        n_effective: doses.iter().map(|dose| dose.n_effective).sum(),
+        ..doses[0].clone()
+    }
+}

@@ -1,0 +1,247 @@
+//! A trace in the formats of other tools. Streams: memory does not grow with
+//! the trace. Times are Unix nanoseconds by the trace's first anchor.
+
+mod chrome;
+mod csv;
+mod parquet_file;
+mod perfetto;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
+use undertick_units::TickRate;
+
+use crate::TraceError;
+use crate::manifest::Manifest;
+use crate::read::Trace;
+use crate::schema::{self, Kind};
+
+/// A format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Perfetto protobuf (`TracePacket`s with `TrackEvent`s).
+    Perfetto,
+    /// Chrome trace events, a JSON object.
+    Chrome,
+    /// Comma-separated values (RFC 4180) with a header line.
+    Csv,
+    /// One Parquet file.
+    Parquet,
+}
+
+/// Writes the trace to a new file; returns the rows read. `told` receives the
+/// share done, 0 to 1.
+///
+/// # Errors
+/// The file exists or cannot be written, or the trace is damaged; then no file
+/// is left.
+pub fn export(trace: &Trace, format: Format, path: &Path, told: impl FnMut(f64)) -> Result<u64, TraceError> {
+    let file = File::create_new(path).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            TraceError::Usage(format!("{}: exists already; remove it or give another name", path.display()))
+        } else {
+            TraceError::io(path, "cannot create")(error)
+        }
+    })?;
+    let result = match format {
+        Format::Parquet => parquet_file::write(trace, file, path, told),
+        Format::Perfetto => drive(trace, path, told, |out, names| Box::new(perfetto::Perfetto::new(out, names)), file),
+        Format::Chrome => drive(trace, path, told, |out, _| Box::new(chrome::Chrome::new(out)), file),
+        Format::Csv => drive(trace, path, told, |out, _| Box::new(csv::Csv::new(out)), file),
+    };
+    if result.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    result
+}
+
+type Out = BufWriter<File>;
+
+/// A format as a stream of rows.
+trait Sink {
+    fn begin(&mut self, trace: &Trace) -> io::Result<()>;
+    fn row(&mut self, row: &Row, names: &Names) -> io::Result<()>;
+    fn end(&mut self) -> io::Result<()>;
+}
+
+fn drive(
+    trace: &Trace,
+    path: &Path,
+    mut told: impl FnMut(f64),
+    sink: impl FnOnce(Out, &Names) -> Box<dyn Sink>,
+    file: File,
+) -> Result<u64, TraceError> {
+    let names = Names::new(&trace.manifest);
+    let time = Time::new(&trace.manifest)?;
+    let total = trace.manifest.parts.iter().map(|part| part.rows).sum::<u64>().max(1) as f64;
+    let mut sink = sink(BufWriter::with_capacity(1 << 20, file), &names);
+    let failed = || TraceError::io(path, "cannot write");
+    sink.begin(trace).map_err(failed())?;
+    let mut rows = 0u64;
+    for batch in trace.batches() {
+        let batch = batch?;
+        for row in rows_of(&batch, &time) {
+            sink.row(&row, &names).map_err(failed())?;
+        }
+        rows += batch.num_rows() as u64;
+        told(rows as f64 / total);
+    }
+    sink.end().map_err(failed())?;
+    Ok(rows)
+}
+
+/// One event, decoded.
+struct Row {
+    ticks: i64,
+    unix_ns: i64,
+    ring: i32,
+    pid: i32,
+    tid: i32,
+    cpu: i16,
+    mode: i8,
+    kind: Option<Kind>,
+    descheduled: i8,
+    event: i32,
+    payload: i64,
+}
+
+fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = Row> + 'a {
+    let i64s = |c: usize| batch.column(c).as_primitive::<Int64Type>();
+    let i32s = |c: usize| batch.column(c).as_primitive::<Int32Type>();
+    let i16s = |c: usize| batch.column(c).as_primitive::<Int16Type>();
+    let i8s = |c: usize| batch.column(c).as_primitive::<Int8Type>();
+    let (ts, payload) = (i64s(schema::TS), i64s(schema::PAYLOAD));
+    let (ring, pid, tid, event) = (i32s(schema::RING), i32s(schema::PID), i32s(schema::TID), i32s(schema::EVENT));
+    let cpu = i16s(schema::CPU);
+    let (mode, kind, descheduled) = (i8s(schema::MODE), i8s(schema::KIND), i8s(schema::DESCHEDULED));
+    (0..batch.num_rows()).map(move |i| Row {
+        ticks: ts.value(i),
+        unix_ns: time.unix_ns(ts.value(i)),
+        ring: ring.value(i),
+        pid: pid.value(i),
+        tid: tid.value(i),
+        cpu: cpu.value(i),
+        mode: mode.value(i),
+        kind: Kind::from_code(kind.value(i)),
+        descheduled: descheduled.value(i),
+        event: event.value(i),
+        payload: payload.value(i),
+    })
+}
+
+/// The trace clock as Unix time, by the first anchor and the rate.
+struct Time {
+    rate: TickRate,
+    ticks: i64,
+    unix_ns: i64,
+}
+
+impl Time {
+    fn new(manifest: &Manifest) -> Result<Self, TraceError> {
+        let clock = &manifest.clock;
+        let rate = TickRate::new(clock.ticks_per_second_numerator, clock.ticks_per_second_denominator)
+            .map_err(|e| TraceError::Usage(format!("the manifest's clock rate is not usable: {e:?}")))?;
+        let (ticks, unix_ns) = clock.anchors.first().map_or((0, 0), |anchor| (anchor.ticks, anchor.unix_ns));
+        Ok(Self { rate, ticks, unix_ns })
+    }
+
+    fn unix_ns(&self, ticks: i64) -> i64 {
+        let ns = self.rate.ns_from_ticks_signed(ticks.saturating_sub(self.ticks));
+        i64::try_from(i128::from(self.unix_ns).saturating_add(ns)).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
+/// Names of events and threads.
+struct Names {
+    of_process: HashMap<(i32, i32), String>,
+    of_all: HashMap<i32, String>,
+    threads: HashMap<(i32, i32), String>,
+}
+
+impl Names {
+    fn new(manifest: &Manifest) -> Self {
+        let mut names = Self { of_process: HashMap::new(), of_all: HashMap::new(), threads: HashMap::new() };
+        for name in &manifest.names {
+            let event = i32::from(name.event);
+            match name.pid {
+                Some(pid) => names.of_process.insert((pid, event), name.name.clone()),
+                None => names.of_all.insert(event, name.name.clone()),
+            };
+        }
+        for thread in &manifest.threads {
+            names.threads.insert((thread.pid, thread.tid), thread.name.clone());
+        }
+        names
+    }
+
+    fn event(&self, pid: i32, event: i32) -> std::borrow::Cow<'_, str> {
+        let known = self.of_process.get(&(pid, event)).or_else(|| self.of_all.get(&event));
+        known.map_or_else(|| format!("event {event}").into(), |name| name.as_str().into())
+    }
+
+    fn thread(&self, pid: i32, tid: i32) -> Option<&str> {
+        self.threads.get(&(pid, tid)).map(String::as_str)
+    }
+}
+
+const fn kind_name(kind: Option<Kind>) -> &'static str {
+    match kind {
+        Some(Kind::Instant) => "instant",
+        Some(Kind::Begin) => "begin",
+        Some(Kind::End) => "end",
+        Some(Kind::Next) => "next",
+        Some(Kind::Pair) => "pair",
+        Some(Kind::BeginOrdered) => "begin_ordered",
+        Some(Kind::EndOrdered) => "end_ordered",
+        Some(Kind::Gap) => "gap",
+        None => "unknown",
+    }
+}
+
+/// What a row does to the slices of its ring, for formats in which an end
+/// always closes the innermost slice.
+#[derive(Default)]
+struct Nesting {
+    open: HashMap<i32, Vec<i32>>,
+}
+
+/// Deepest nesting kept; beyond, starts are not shown as slices.
+const DEEPEST: usize = 512;
+
+impl Nesting {
+    /// Opens a slice; false if it is nested too deep.
+    fn open(&mut self, ring: i32, event: i32) -> bool {
+        let stack = self.open.entry(ring).or_default();
+        let room = stack.len() < DEEPEST;
+        if room {
+            stack.push(event);
+        }
+        room
+    }
+
+    /// How many slices end with the end of `event`: 0 if it was not open, more
+    /// than one if others inside it were not closed.
+    fn close(&mut self, ring: i32, event: i32) -> usize {
+        let stack = self.open.entry(ring).or_default();
+        let Some(at) = stack.iter().rposition(|&open| open == event) else { return 0 };
+        let closed = stack.len() - at;
+        stack.truncate(at);
+        closed
+    }
+
+    /// All slices of the ring end: what happened is not known.
+    fn close_all(&mut self, ring: i32) -> usize {
+        self.open.get_mut(&ring).map_or(0, |stack| std::mem::take(stack).len())
+    }
+}
+
+/// Writes the buffer out and makes sure the disk has it.
+fn finish(out: &mut Out) -> io::Result<()> {
+    out.flush()?;
+    out.get_ref().sync_all()
+}
