@@ -307,11 +307,10 @@ impl Summary {
 
     fn histogram(&self, kept: &Figures) -> Histogram {
         let distribution = kept.sample.distribution();
-        let origin = kept.sample.moments().min().unwrap_or(0);
-        let drawn = distribution.drawn(
-            self.granularity(),
-            origin % self.granularity().max(1) as i64,
-        );
+        // Any value on a step will do; the least one is.
+        let step = i64::try_from(self.granularity().max(1)).unwrap_or(i64::MAX);
+        let origin = kept.sample.moments().min().unwrap_or(0) % step;
+        let drawn = distribution.drawn(self.granularity(), origin);
         Histogram {
             unit: "ns".into(),
             edges: (drawn.edges.iter())

@@ -1,0 +1,135 @@
+//! A simulated program and recorder, read by a clock that steps by 26 ticks,
+//! with the fine clock kept beside it: does the whole path, from rows to
+//! report, hold the true mean as often as it says?
+
+mod support;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use support::*;
+use undertick_analyze::{Cull, Options};
+use undertick_trace::manifest::{Calibration, Manifest, SpanCost};
+
+/// Exact binomial band of 2000 repetitions, 1 false alarm in 1000.
+const BAND: std::ops::RangeInclusive<u32> = 1867..=1931;
+const STEP: f64 = 26.0;
+/// Ticks per nanosecond of the simulated clock.
+const RATE: f64 = 2.6;
+const TRUE_MEAN_NS: f64 = 50.0;
+const COST_NS: f64 = 9.0;
+const INNER_NS: f64 = 8.0;
+
+struct Machine {
+    rng: ChaCha8Rng,
+    /// The fine clock, ticks.
+    now: f64,
+    rows: Vec<Row>,
+}
+
+impl Machine {
+    fn uniform(&mut self) -> f64 {
+        1.0 - self.rng.random::<f64>()
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    fn pass(&mut self, ns: f64) {
+        self.now += ns * RATE;
+    }
+
+    /// What the coarse clock shows: 13 modulo 26.
+    fn reading(&self) -> i64 {
+        ((self.now / STEP).floor() * STEP) as i64 + 13
+    }
+
+    /// One span: the cost falls after the first and before the second reading,
+    /// with jitter; one event inside every third span; work exponential. One
+    /// span in fifty is descheduled for 20 us, and its end says so.
+    fn span(&mut self, i: u64) {
+        let gap = 900.0 * self.uniform();
+        self.pass(gap);
+        self.rows.push(begin(self.reading(), 1));
+        let jitter = 2.0 * self.uniform();
+        self.pass(COST_NS - 2.0 + jitter);
+        let work = -TRUE_MEAN_NS * self.uniform().ln();
+        self.pass(work);
+        if i.is_multiple_of(3) {
+            self.pass(3.0);
+            self.rows.push(instant(self.reading(), 2, 0));
+            self.pass(INNER_NS - 3.0);
+        }
+        let hit = self.rng.random_range(0..50) == 0;
+        if hit {
+            self.pass(20_000.0);
+        }
+        self.pass(1.0);
+        self.rows.push(end(self.reading(), 1).flag(i8::from(hit)));
+    }
+}
+
+/// Hits out of 2000 when the calibration of the span's cost has a standard
+/// error of `cost_se_ns`; and those without culling.
+fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
+    let (mut hits, mut uncompensated) = (0, 0);
+    for seed in 0..2000 {
+        let rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut machine = Machine {
+            rng,
+            now: 1e6,
+            rows: Vec::new(),
+        };
+        machine.now += STEP * machine.uniform();
+        (0..spans).for_each(|i| machine.span(i));
+        let found = COST_NS + cost_se_ns * machine.normal();
+        let half = 1.959_964 * cost_se_ns;
+        let span = SpanCost {
+            empty_ns: ns(found, found - half, found + half),
+            dosed_ns: ns(found, found - half, found + half),
+        };
+        let mut m = Manifest {
+            calibration: Some(Calibration {
+                plain: span.clone(),
+                ordered: span,
+                inner_event_ns: ns(INNER_NS, INNER_NS, INNER_NS),
+                inner_ordered_ns: ns(0.0, 0.0, 0.0),
+            }),
+            ..manifest()
+        };
+        m.clock.ticks_per_second_numerator = 2_600_000_000;
+        m.clock.granularity_ticks = STEP as u64;
+        let r = report(
+            &m,
+            &Options {
+                cull: Cull::Auto,
+                ..Options::default()
+            },
+            &machine.rows,
+        );
+        let i = interval(&r, "event 1");
+        let holds = |e: &undertick_units::Estimate| {
+            e.interval.lo.unwrap() <= TRUE_MEAN_NS && TRUE_MEAN_NS <= e.interval.hi.unwrap()
+        };
+        hits += u32::from(holds(i.mean.as_ref().unwrap()));
+        uncompensated += u32::from(holds(i.uncompensated.mean.as_ref().unwrap()));
+    }
+    eprintln!("cost +- {cost_se_ns} ns: {hits} hold the truth, uncompensated {uncompensated}");
+    (hits, uncompensated)
+}
+
+#[test]
+fn compensated_and_culled_mean_covers() {
+    let (hits, uncompensated) = coverage(0.0, 1500);
+    assert!(BAND.contains(&hits), "{hits}");
+    // The recorder's cost is not something the interval would hide.
+    assert!(uncompensated < 20, "{uncompensated}");
+}
+
+#[test]
+fn uncertainty_of_the_cost_is_in_the_interval() {
+    let (hits, _) = coverage(1.5, 1000);
+    assert!(BAND.contains(&hits), "{hits}");
+}
