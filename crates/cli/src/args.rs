@@ -9,7 +9,12 @@ use crate::sizes;
 
 /// Measures time on machines with many processors, and says how wrong it may be.
 #[derive(Parser)]
-#[command(name = "undertick", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "undertick",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -47,8 +52,10 @@ pub struct Demo {
 
 /// Intervals, frequencies, estimates and histograms of a trace
 #[derive(Args)]
-#[command(after_help = "Examples:\n  undertick report run.ut\n  undertick report run.ut --html page.html --confidence 0.99\n  \
-    undertick report run.ut --table tables/request.toml --cull none --json | jq .intervals")]
+#[command(
+    after_help = "Examples:\n  undertick report run.ut\n  undertick report run.ut --html page.html --confidence 0.99\n  \
+    undertick report run.ut --table tables/request.toml --cull none --json | jq .intervals"
+)]
 pub struct Report {
     /// Trace directory, as made by `undertick record`
     #[arg(value_name = "NAME.ut")]
@@ -75,7 +82,9 @@ pub struct Report {
 
 /// Write a trace in the format of another tool
 #[derive(Args)]
-#[command(after_help = "Example:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)")]
+#[command(
+    after_help = "Example:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)"
+)]
 pub struct Export {
     /// Trace directory, as made by `undertick record`
     #[arg(value_name = "NAME.ut")]
@@ -111,9 +120,11 @@ pub struct Header {
 
 /// Run an instrumented program and keep what it records
 #[derive(Args)]
-#[command(after_help = "Example:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n\n\
+#[command(
+    after_help = "Example:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n\n\
     The exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
-    Ctrl-C stops waiting for it.")]
+    Ctrl-C stops waiting for it."
+)]
 pub struct Record {
     /// Trace directory to make [default: PROGRAM.ut, with a number if that exists]
     #[arg(short, long, value_name = "NAME.ut")]
@@ -137,7 +148,12 @@ pub struct Record {
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
     /// Program and arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "PROGRAM")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
     pub command: Vec<OsString>,
 }
 

@@ -1,6 +1,7 @@
 //! `undertick demo`: the first thing a newcomer runs.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use undertick_trace::record::{Request, record};
 use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
@@ -11,10 +12,16 @@ use crate::progress::Progress;
 use crate::{recording, reporting};
 
 pub fn run(arguments: Demo) -> Result<u8, Failure> {
-    let trace = arguments.output.unwrap_or_else(|| recording::free_name("undertick-demo".as_ref()));
-    let program = std::env::current_exe()
-        .map_err(|e| Failure { status: 1, text: format!("cannot find this program's own file: {e}") })?;
-    eprintln!("undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it");
+    let trace = arguments
+        .output
+        .unwrap_or_else(|| recording::free_name("undertick-demo".as_ref()));
+    let program = std::env::current_exe().map_err(|e| Failure {
+        status: 1,
+        text: format!("cannot find this program's own file: {e}"),
+    })?;
+    eprintln!(
+        "undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it"
+    );
     let (choice, facts) = recording::clock()?;
     let (calibration, warning) = recording::calibrate(&choice, &facts);
     if let Some(warning) = warning {
@@ -40,7 +47,10 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     progress.done();
     let manifest = result?;
     if manifest.exit.and_then(|exit| exit.status) != Some(0) {
-        return Err(Failure { status: 1, text: "the demo's workload failed; its own words are above".to_owned() });
+        return Err(Failure {
+            status: 1,
+            text: "the demo's workload failed; its own words are above".to_owned(),
+        });
     }
     let html: PathBuf = arguments.html;
     let status = reporting::run(&Report {
@@ -52,14 +62,18 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         html: Some(html.clone()),
         json: arguments.json,
     })?;
-    eprintln!("undertick: the page is {}, the trace {}", html.display(), trace.display());
+    eprintln!(
+        "undertick: the page is {}, the trace {}",
+        html.display(),
+        trace.display()
+    );
     eprintln!("undertick: the same with a program of your own: see README.md, \"Five minutes\"");
     Ok(status)
 }
 
 /// The program that [`run`] records.
 pub fn workload() -> Result<u8, Failure> {
-    undertick_demo::run(undertick_demo::Amount::default())
+    undertick_demo::run(Duration::from_secs(3))
         .map(|()| 0)
         .map_err(|text| Failure { status: 1, text })
 }

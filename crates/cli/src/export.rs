@@ -15,8 +15,12 @@ pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
         args::Format::Parquet => Format::Parquet,
     };
     let mut progress = Progress::new();
-    let result = Trace::open(&arguments.trace, |share| progress.share("keeping", share))
-        .and_then(|trace| export(&trace, format, &arguments.file, |share| progress.share("exporting", share)));
+    let result =
+        Trace::open(&arguments.trace, |share| progress.share("keeping", share)).and_then(|trace| {
+            export(&trace, format, &arguments.file, |share| {
+                progress.share("exporting", share)
+            })
+        });
     progress.done();
     let rows = result?;
     eprintln!("undertick: {rows} rows in {}", arguments.file.display());

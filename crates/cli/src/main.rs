@@ -48,7 +48,10 @@ pub struct Failure {
 impl Failure {
     /// Wrong usage or bad input.
     fn usage(text: impl ToString) -> Self {
-        Self { status: 2, text: text.to_string() }
+        Self {
+            status: 2,
+            text: text.to_string(),
+        }
     }
 }
 
@@ -60,6 +63,9 @@ impl From<undertick_analyze::Error> for Failure {
 
 impl From<undertick_trace::TraceError> for Failure {
     fn from(error: undertick_trace::TraceError) -> Self {
-        Self { status: error.exit_status() as u8, text: error.to_string() }
+        Self {
+            status: error.exit_status() as u8,
+            text: error.to_string(),
+        }
     }
 }

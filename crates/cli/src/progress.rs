@@ -1,6 +1,5 @@
 //! Progress on standard error: a line where that is a terminal, else nothing.
 
-
 use indicatif::{ProgressBar, ProgressStyle};
 use undertick_trace::record::Tell;
 
@@ -14,14 +13,21 @@ impl Progress {
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.set_style(style("{spinner} {msg}"));
-        Self { bar, keeping: false }
+        Self {
+            bar,
+            keeping: false,
+        }
     }
 
     pub fn tell(&mut self, tell: Tell) {
         match tell {
             Tell::Recording(progress, elapsed) => {
                 let seconds = elapsed.as_secs_f64().max(1e-3);
-                let lost = if progress.lost > 0 { format!(", {} LOST", progress.lost) } else { String::new() };
+                let lost = if progress.lost > 0 {
+                    format!(", {} LOST", progress.lost)
+                } else {
+                    String::new()
+                };
                 self.bar.set_message(format!(
                     "recording {:.0} s: {} events ({:.2} M/s), {:.1} MB, {} rings{lost}",
                     seconds,
@@ -56,4 +62,3 @@ impl Progress {
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
-

@@ -12,7 +12,12 @@ use crate::args::{Kernel, Record};
 use crate::progress::Progress;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
-    let names = arguments.events.as_deref().map(read_names).transpose()?.unwrap_or_default();
+    let names = arguments
+        .events
+        .as_deref()
+        .map(read_names)
+        .transpose()?
+        .unwrap_or_default();
     let trace = match arguments.output {
         Some(given) => given,
         None => free_name(&arguments.command[0]),
@@ -25,10 +30,16 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     }
     if trace.exists() {
         let name = trace.display();
-        return Err(Failure::usage(format!("{name}: exists already; remove it or give another name with -o")));
+        return Err(Failure::usage(format!(
+            "{name}: exists already; remove it or give another name with -o"
+        )));
     }
     let (choice, facts) = clock()?;
-    let (calibration, warning) = if arguments.no_calibration { (None, None) } else { calibrate(&choice, &facts) };
+    let (calibration, warning) = if arguments.no_calibration {
+        (None, None)
+    } else {
+        calibrate(&choice, &facts)
+    };
     if let Some(warning) = warning {
         eprintln!("undertick: note: {warning}");
     }
@@ -59,8 +70,14 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
 pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
     let choice = undertick_clock::choose_from_environment().map_err(Failure::usage)?;
     let source = Source::open(choice.clock).map_err(Failure::usage)?;
-    let facts = facts::gather(source, undertick_clock::rate::SHORTEST_SPAN)
-        .map_err(|e| Failure { status: 1, text: format!("the rate of {} could not be found: {e:?}", choice.clock.name()) })?;
+    let facts =
+        facts::gather(source, undertick_clock::rate::SHORTEST_SPAN).map_err(|e| Failure {
+            status: 1,
+            text: format!(
+                "the rate of {} could not be found: {e:?}",
+                choice.clock.name()
+            ),
+        })?;
     Ok((choice, facts))
 }
 
@@ -92,38 +109,69 @@ fn summary(trace: &Path, manifest: &Manifest) {
 /// The program's own status, as a shell gives it.
 fn status(exit: Option<Exit>) -> u8 {
     match exit {
-        Some(Exit { status: Some(status), .. }) => status as u8,
-        Some(Exit { signal: Some(signal), .. }) => 128u8.wrapping_add(signal as u8),
+        Some(Exit {
+            status: Some(status),
+            ..
+        }) => status as u8,
+        Some(Exit {
+            signal: Some(signal),
+            ..
+        }) => 128u8.wrapping_add(signal as u8),
         _ => 1,
     }
 }
 
 pub fn free_name(program: &std::ffi::OsStr) -> PathBuf {
-    let stem = Path::new(program).file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
+    let stem = Path::new(program).file_name().map_or_else(
+        || "trace".into(),
+        |name| name.to_string_lossy().into_owned(),
+    );
     let first = PathBuf::from(format!("{stem}.ut"));
     if !first.exists() {
         return first;
     }
-    (2u32..).map(|n| PathBuf::from(format!("{stem}-{n}.ut"))).find(|path| !path.exists()).unwrap_or(first)
+    (2u32..)
+        .map(|n| PathBuf::from(format!("{stem}-{n}.ut")))
+        .find(|path| !path.exists())
+        .unwrap_or(first)
 }
 
 /// `[names]` of an events file.
 fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-    let table: toml::Table = text.parse().map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-    let names = table.get("names").and_then(toml::Value::as_table).ok_or_else(|| {
-        Failure::usage(format!("{}: no [names] table; write for example\n[names]\n1 = \"parse\"", path.display()))
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let names = table
+        .get("names")
+        .and_then(toml::Value::as_table)
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: no [names] table; write for example\n[names]\n1 = \"parse\"",
+                path.display()
+            ))
+        })?;
     names
         .iter()
         .map(|(number, name)| {
-            let event: u16 = number
-                .parse()
-                .map_err(|_| Failure::usage(format!("{}: [names]: {number:?} is not an event number 0..65535", path.display())))?;
-            let name = name
-                .as_str()
-                .ok_or_else(|| Failure::usage(format!("{}: [names] {number}: the name must be a text", path.display())))?;
-            Ok(Name { pid: None, event, name: name.to_owned() })
+            let event: u16 = number.parse().map_err(|_| {
+                Failure::usage(format!(
+                    "{}: [names]: {number:?} is not an event number 0..65535",
+                    path.display()
+                ))
+            })?;
+            let name = name.as_str().ok_or_else(|| {
+                Failure::usage(format!(
+                    "{}: [names] {number}: the name must be a text",
+                    path.display()
+                ))
+            })?;
+            Ok(Name {
+                pid: None,
+                event,
+                name: name.to_owned(),
+            })
         })
         .collect()
 }

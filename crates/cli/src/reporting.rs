@@ -24,8 +24,10 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
     progress.done();
     let report = result?;
     if let Some(path) = &arguments.html {
-        std::fs::write(path, html::render(&report))
-            .map_err(|e| Failure { status: 1, text: format!("{}: cannot write the page: {e}", path.display()) })?;
+        std::fs::write(path, html::render(&report)).map_err(|e| Failure {
+            status: 1,
+            text: format!("{}: cannot write the page: {e}", path.display()),
+        })?;
     }
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).map_err(Failure::usage)? + "\n"
@@ -35,10 +37,20 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
     print(&text)
 }
 
-fn analyze(arguments: &Report, options: Options, progress: &mut Progress) -> Result<Document, Failure> {
+fn analyze(
+    arguments: &Report,
+    options: Options,
+    progress: &mut Progress,
+) -> Result<Document, Failure> {
     let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
     let mut analysis = Analysis::new(&trace.manifest, options)?;
-    let rows = trace.manifest.parts.iter().map(|part| part.rows).sum::<u64>().max(1) as f64;
+    let rows = trace
+        .manifest
+        .parts
+        .iter()
+        .map(|part| part.rows)
+        .sum::<u64>()
+        .max(1) as f64;
     let passes = analysis.passes();
     let mut done = 0u64;
     for _ in 0..passes {
@@ -63,10 +75,10 @@ fn read_table(path: &std::path::Path) -> Result<Table, Failure> {
 fn print(text: &str) -> Result<u8, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure { status: 1, text: format!("standard output: {e}") })
-        }
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure {
+            status: 1,
+            text: format!("standard output: {e}"),
+        }),
         _ => Ok(0),
     }
 }
-

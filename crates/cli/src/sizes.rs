@@ -9,10 +9,18 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "k" | "kib" | "kb" => 10,
         "m" | "mib" | "mb" => 20,
         "g" | "gib" | "gb" => 30,
-        _ => return Err(format!("unknown unit {unit:?}; write for example 64KiB, 16MiB or 1GiB")),
+        _ => {
+            return Err(format!(
+                "unknown unit {unit:?}; write for example 64KiB, 16MiB or 1GiB"
+            ));
+        }
     };
-    let number: u64 = number.parse().map_err(|_| "a size begins with a number, for example 16MiB".to_owned())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "a size begins with a number, for example 16MiB".to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "too large".to_owned())
 }
 
 #[cfg(test)]
@@ -25,6 +33,11 @@ mod tests {
         assert_eq!(parse("64KiB"), Ok(65_536));
         assert_eq!(parse("16m"), Ok(16 << 20));
         assert_eq!(parse("1GiB"), Ok(1 << 30));
-        assert!(parse("x").is_err() && parse("1TB").is_err() && parse("99999999999G").is_err() && parse("").is_err());
+        assert!(
+            parse("x").is_err()
+                && parse("1TB").is_err()
+                && parse("99999999999G").is_err()
+                && parse("").is_err()
+        );
     }
 }

@@ -6,81 +6,69 @@
 use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::thread;
+use std::time::{Duration, Instant};
 
 // Links the bundled SQLite that the driver calls.
 use libsqlite3_sys as _;
 
 unsafe extern "C" {
-    fn undertick_demo_insert(path: *const c_char, transactions: u32, rows: u32) -> c_int;
-    fn undertick_demo_lookup(path: *const c_char, lookups: u32) -> c_int;
+    fn undertick_demo_fill(path: *const c_char, rows: u32) -> c_int;
+    fn undertick_demo_insert(path: *const c_char, keys: u32, rows: u32, seconds: f64) -> c_int;
+    fn undertick_demo_lookup(path: *const c_char, keys: u32, seconds: f64) -> c_int;
 }
 
 const COMPRESS: u16 = 20;
 const DECOMPRESS: u16 = 21;
 const COMPRESSED_BYTES: u16 = 22;
 
-/// How much of everything is done.
-#[derive(Clone, Copy, Debug)]
-pub struct Amount {
-    /// Transactions of [`Amount::rows`] inserts.
-    pub transactions: u32,
-    /// Inserts in a transaction.
-    pub rows: u32,
-    /// Look-ups.
-    pub lookups: u32,
-    /// Blocks compressed.
-    pub blocks: u32,
-}
+/// Rows of the table.
+const KEYS: u32 = 100_000;
+/// Inserts in a transaction.
+const ROWS: u32 = 100;
+/// Rest between two blocks: with two threads in SQLite, two cores are busy.
+const REST: Duration = Duration::from_millis(4);
 
-impl Default for Amount {
-    /// About two seconds on two cores.
-    fn default() -> Self {
-        Self {
-            transactions: 300,
-            rows: 200,
-            lookups: 120_000,
-            blocks: 1_500,
-        }
-    }
-}
-
-/// Runs the workload to its end.
+/// Runs the workload for that long.
 ///
 /// # Errors
 /// SQLite or the disk refused something.
-pub fn run(amount: Amount) -> Result<(), String> {
+pub fn run(duration: Duration) -> Result<(), String> {
     let dir = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
     let path = CString::new(dir.path().join("demo.sqlite").as_os_str().as_bytes())
         .map_err(|e| e.to_string())?;
-    thread::scope(|scope| {
-        let insert = scope.spawn(|| {
-            // SAFETY: the path ends with zero and outlives the call.
-            unsafe { undertick_demo_insert(path.as_ptr(), amount.transactions, amount.rows) }
-        });
-        let lookup = scope.spawn(|| {
-            // SAFETY: as above.
-            unsafe { undertick_demo_lookup(path.as_ptr(), amount.lookups) }
-        });
-        let compress = scope.spawn(move || compress(amount.blocks));
-        let sqlite = [insert.join(), lookup.join()].map(|result| result.unwrap_or(1));
-        let zstd = compress
-            .join()
-            .unwrap_or_else(|_| Err("the compressing thread panicked".to_owned()));
-        match sqlite.into_iter().find(|&code| code != 0) {
-            Some(code) => Err(format!("SQLite: error {code}")),
-            None => zstd,
+    let checked = |code: c_int| {
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(format!("SQLite: error {code}"))
         }
+    };
+    // SAFETY: here and below the path ends with zero and outlives the call.
+    checked(unsafe { undertick_demo_fill(path.as_ptr(), KEYS) })?;
+    let seconds = duration.as_secs_f64();
+    thread::scope(|scope| {
+        // SAFETY: as above.
+        let insert =
+            scope.spawn(|| unsafe { undertick_demo_insert(path.as_ptr(), KEYS, ROWS, seconds) });
+        // SAFETY: as above.
+        let lookup = scope.spawn(|| unsafe { undertick_demo_lookup(path.as_ptr(), KEYS, seconds) });
+        let zstd = compress(duration);
+        checked(insert.join().unwrap_or(1))?;
+        checked(lookup.join().unwrap_or(1))?;
+        zstd
     })
 }
 
-fn compress(blocks: u32) -> Result<(), String> {
+fn compress(duration: Duration) -> Result<(), String> {
+    let start = Instant::now();
     undertick::thread_name("zstd");
     undertick::name!(COMPRESS, "compress");
     undertick::name!(DECOMPRESS, "decompress");
     undertick::name!(COMPRESSED_BYTES, "compressed bytes");
     let mut block = vec![0u8; 64 * 1024];
     let mut state = 1u32;
-    for _ in 0..blocks {
+    while start.elapsed() < duration {
+        thread::sleep(REST);
         for word in block.chunks_exact_mut(4) {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             word.copy_from_slice(&(state & 0x0f0f_00ff).to_le_bytes());

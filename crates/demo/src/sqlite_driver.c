@@ -1,8 +1,10 @@
+#define _POSIX_C_SOURCE 200809L
 /* SQLite at work, with its stages timed in place through undertick.h. Stages
  * that follow each other share one clock reading (ut_next). */
 #include "undertick.h"
 #include <sqlite3.h>
 #include <stdio.h>
+#include <time.h>
 
 enum { INSERT = 1, LOOKUP = 2, PREPARE = 3, BIND = 4, STEP = 5, FINALIZE = 6, COMMIT = 7, ROWS = 8 };
 
@@ -54,19 +56,41 @@ static uint64_t next_random(uint64_t *state) {
     return *state;
 }
 
-int undertick_demo_insert(const char *path, uint32_t transactions, uint32_t rows) {
+static int seconds_are_over(const struct timespec *start, double seconds) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec) >= seconds;
+}
+
+/* The table before the clock starts: look-ups find something from the first. */
+int undertick_demo_fill(const char *path, uint32_t rows) {
+    sqlite3 *db = open_database(path);
+    int result = SQLITE_CANTOPEN;
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE item(key INTEGER PRIMARY KEY, value INTEGER);"
+             "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %u)"
+             "INSERT INTO item SELECT i, i * 7 FROM n;",
+             rows);
+    name_events();
+    if (db) result = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    sqlite3_close(db);
+    return result;
+}
+
+int undertick_demo_insert(const char *path, uint32_t keys, uint32_t rows, double seconds) {
     sqlite3 *db = open_database(path);
     uint64_t state = 88172645463325252ull;
-    uint32_t t, r;
+    struct timespec start;
+    uint32_t r;
     int result = db ? SQLITE_OK : SQLITE_CANTOPEN;
-    name_events();
     ut_thread_name("sqlite insert");
-    if (db) sqlite3_exec(db, "CREATE TABLE IF NOT EXISTS item(key INTEGER PRIMARY KEY, value INTEGER)", NULL, NULL, NULL);
-    for (t = 0; t < transactions && result == SQLITE_OK; t++) {
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (result == SQLITE_OK && !seconds_are_over(&start, seconds)) {
         sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
         for (r = 0; r < rows && result == SQLITE_OK; r++) {
             ut_begin(INSERT);
-            result = run_statement(db, "INSERT OR REPLACE INTO item VALUES(?, ?)", next_random(&state) % 100000, next_random(&state) | 1);
+            result = run_statement(db, "INSERT OR REPLACE INTO item VALUES(?, ?)", next_random(&state) % keys, next_random(&state) | 1);
             ut_end(INSERT);
         }
         ut_begin(COMMIT);
@@ -78,16 +102,16 @@ int undertick_demo_insert(const char *path, uint32_t transactions, uint32_t rows
     return result;
 }
 
-int undertick_demo_lookup(const char *path, uint32_t lookups) {
+int undertick_demo_lookup(const char *path, uint32_t keys, double seconds) {
     sqlite3 *db = open_database(path);
     uint64_t state = 1181783497276652981ull;
-    uint32_t i;
+    struct timespec start;
     int result = db ? SQLITE_OK : SQLITE_CANTOPEN;
     ut_thread_name("sqlite lookup");
-    if (db) sqlite3_exec(db, "CREATE TABLE IF NOT EXISTS item(key INTEGER PRIMARY KEY, value INTEGER)", NULL, NULL, NULL);
-    for (i = 0; i < lookups && result == SQLITE_OK; i++) {
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (result == SQLITE_OK && !seconds_are_over(&start, seconds)) {
         ut_begin(LOOKUP);
-        result = run_statement(db, "SELECT value FROM item WHERE key = ?", next_random(&state) % 100000, 0);
+        result = run_statement(db, "SELECT value FROM item WHERE key = ?", next_random(&state) % keys, 0);
         ut_end(LOOKUP);
     }
     sqlite3_close(db);

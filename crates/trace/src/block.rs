@@ -83,7 +83,11 @@ pub fn encode(header: BlockHeader, records: &[[u64; 2]], out: &mut Vec<u8>) -> u
         out.extend_from_slice(&[time_width, payload_width, key_width, keys[0]]);
         out.extend_from_slice(&least.to_le_bytes());
         put(out, time_width, deltas[..group.len()].iter().copied());
-        put(out, payload_width, payloads[..group.len()].iter().map(|&p| u64::from(p)));
+        put(
+            out,
+            payload_width,
+            payloads[..group.len()].iter().map(|&p| u64::from(p)),
+        );
         match key_width {
             0 => {}
             1 => out.extend_from_slice(&keys[..group.len()]),
@@ -116,7 +120,13 @@ struct Palette {
 
 impl Palette {
     fn new() -> Self {
-        Self { words: [0; 256], used: 0, overflowed: false, slots: [u16::MAX; 512], last: (0, 0) }
+        Self {
+            words: [0; 256],
+            used: 0,
+            overflowed: false,
+            slots: [u16::MAX; 512],
+            last: (0, 0),
+        }
     }
 
     fn words(&self) -> &[u32] {
@@ -196,7 +206,9 @@ pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
     if u32_at(0) != MAGIC || body > MAX_BODY_BYTES || count == 0 || count > MAX_RECORDS {
         return Next::Damaged;
     }
-    let Some(whole) = bytes.get(..HEADER_BYTES + body) else { return Next::End };
+    let Some(whole) = bytes.get(..HEADER_BYTES + body) else {
+        return Next::End;
+    };
     if crc32fast::hash(&whole[8..]) != u32_at(4) {
         return Next::Damaged;
     }
@@ -225,7 +237,8 @@ fn columns(mut rest: &[u8], palette: usize, count: usize, records: &mut Vec<Reco
     while records.len() < count {
         let n = (count - records.len()).min(GROUP);
         let head = take(&mut rest, 8)?;
-        let (time_width, payload_width, key_width, first_key) = (head[0], head[1], head[2], head[3]);
+        let (time_width, payload_width, key_width, first_key) =
+            (head[0], head[1], head[2], head[3]);
         let least = u32::from_le_bytes(head[4..8].try_into().expect("four bytes"));
         let times = get(&mut rest, time_width, n)?;
         let payloads = get(&mut rest, payload_width, n)?;
@@ -241,7 +254,10 @@ fn columns(mut rest: &[u8], palette: usize, count: usize, records: &mut Vec<Reco
                 _ => keys[i] as u32,
             };
             let payload = least.wrapping_add(payloads[i] as u32);
-            records.push(Record::from_words([previous, u64::from(payload) | u64::from(word) << 32]));
+            records.push(Record::from_words([
+                previous,
+                u64::from(payload) | u64::from(word) << 32,
+            ]));
         }
     }
     rest.is_empty().then_some(())
@@ -278,29 +294,54 @@ fn get(rest: &mut &[u8], width: u8, n: usize) -> Option<[u64; GROUP]> {
 mod tests {
     use super::*;
 
-    const HEADER: BlockHeader = BlockHeader { ring: 3, pid: 40, tid: 41, position: 1 << 40, records: 0 };
+    const HEADER: BlockHeader = BlockHeader {
+        ring: 3,
+        pid: 40,
+        tid: 41,
+        position: 1 << 40,
+        records: 0,
+    };
 
     /// A small generator of our own: the test must not depend on a crate's stream.
     fn scramble(state: &mut u64) -> u64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         *state ^ (*state >> 29)
     }
 
     fn round_trip(records: &[[u64; 2]]) -> usize {
         let mut out = vec![0xee; 5];
         let continuations = encode(HEADER, records, &mut out);
-        let expected: Vec<Record> = records.iter().map(|&words| Record::from_words(words)).collect();
-        assert_eq!(continuations as usize, expected.iter().filter(|r| r.kind == Kind::Continuation).count());
+        let expected: Vec<Record> = records
+            .iter()
+            .map(|&words| Record::from_words(words))
+            .collect();
+        assert_eq!(
+            continuations as usize,
+            expected
+                .iter()
+                .filter(|r| r.kind == Kind::Continuation)
+                .count()
+        );
         let mut decoded = Vec::new();
-        let header = BlockHeader { records: records.len() as u32, ..HEADER };
-        assert_eq!(decode(&out[5..], &mut decoded), Next::Block(header, out.len() - 5));
+        let header = BlockHeader {
+            records: records.len() as u32,
+            ..HEADER
+        };
+        assert_eq!(
+            decode(&out[5..], &mut decoded),
+            Next::Block(header, out.len() - 5)
+        );
         assert_eq!(decoded, expected);
         out.len() - 5
     }
 
     #[test]
     fn a_steady_loop_takes_few_bytes() {
-        let records: Vec<[u64; 2]> = (0..8192).map(|i| [1 << 60 | (i * 31), i | 7 << 32]).collect();
+        let records: Vec<[u64; 2]> = (0..8192)
+            .map(|i| [1 << 60 | (i * 31), i | 7 << 32])
+            .collect();
         let bytes = round_trip(&records);
         assert!(bytes < 8192 * 3, "{bytes}");
     }
@@ -312,7 +353,12 @@ mod tests {
             for shift in [0, 8, 20, 40, 63] {
                 // Few and many different keys, small and huge steps, also back.
                 let records: Vec<[u64; 2]> = (0..length)
-                    .map(|_| [scramble(&mut state) >> shift, scramble(&mut state) >> (shift / 2)])
+                    .map(|_| {
+                        [
+                            scramble(&mut state) >> shift,
+                            scramble(&mut state) >> (shift / 2),
+                        ]
+                    })
                     .map(|[ts, word]| [ts, word & !(0b11 << 62)])
                     .collect();
                 round_trip(&records);
@@ -332,7 +378,10 @@ mod tests {
         for at in 0..out.len() {
             let mut bad = out.clone();
             bad[at] ^= 1 << (at % 8);
-            assert!(!matches!(decode(&bad, &mut decoded), Next::Block(..)), "flip at {at} went unseen");
+            assert!(
+                !matches!(decode(&bad, &mut decoded), Next::Block(..)),
+                "flip at {at} went unseen"
+            );
         }
     }
 

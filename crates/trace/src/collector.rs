@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 
 use undertick_ring::{Mapped, Memory, Overflow, Reader};
 
+use crate::TraceError;
 use crate::block::{self, BlockHeader};
 use crate::manifest;
 use crate::session::{RingMap, Session};
-use crate::TraceError;
 
 /// Blocks are handed to the writing thread in buffers of this size.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -94,7 +94,11 @@ impl Collector {
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
         self.find_rings(session);
         let mut moved = 0;
-        let limit = if self.overflow == Overflow::Grow { session.segments().1 } else { u32::MAX };
+        let limit = if self.overflow == Overflow::Grow {
+            session.segments().1
+        } else {
+            u32::MAX
+        };
         let mut i = 0;
         while i < self.rings.len() {
             let closed = last || self.rings[i].map.closed();
@@ -120,23 +124,32 @@ impl Collector {
 
     fn find_rings(&mut self, session: &Session) {
         // The number is the programs' to write: bounded by what is there.
-        let asked = session.rings_asked_for().min(self.next_ring.saturating_add(65_536));
+        let asked = session
+            .rings_asked_for()
+            .min(self.next_ring.saturating_add(65_536));
         self.awaited.extend(self.next_ring..asked);
         self.next_ring = self.next_ring.max(asked);
         let dir = &self.dir;
         let (rings, warnings) = (&mut self.rings, &mut self.warnings);
-        self.awaited.retain(|&number| match RingMap::open(dir, number) {
-            Ok(Some(map)) => {
-                let reader = Reader::new(map.memory());
-                rings.push(Ring { map, reader, received: 0, unwritten: 0, abandoned: false });
-                false
-            }
-            Ok(None) => true,
-            Err(error) => {
-                warnings.push(error.to_string());
-                false
-            }
-        });
+        self.awaited
+            .retain(|&number| match RingMap::open(dir, number) {
+                Ok(Some(map)) => {
+                    let reader = Reader::new(map.memory());
+                    rings.push(Ring {
+                        map,
+                        reader,
+                        received: 0,
+                        unwritten: 0,
+                        abandoned: false,
+                    });
+                    false
+                }
+                Ok(None) => true,
+                Err(error) => {
+                    warnings.push(error.to_string());
+                    false
+                }
+            });
     }
 
     fn drain(&mut self, i: usize, to_the_end: bool) -> u64 {
@@ -161,7 +174,8 @@ impl Collector {
             // our hands.
             self.records.clear();
             let memory = ring.map.memory();
-            self.records.extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
+            self.records
+                .extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
             if !ring.reader.is_whole(&chunk) {
                 continue;
             }
@@ -192,12 +206,18 @@ impl Collector {
         let dropped = ring.map.dropped() + ring.unwritten;
         let overwritten = ring.reader.overwritten();
         self.finished_events += ring.received;
-        self.finished_lost = self.finished_lost.saturating_add(dropped).saturating_add(overwritten);
+        self.finished_lost = self
+            .finished_lost
+            .saturating_add(dropped)
+            .saturating_add(overwritten);
         self.finished.push(manifest::Ring {
             ring: ring.map.number as i32,
             pid: ring.map.pid,
             tid: ring.map.tid,
-            written: ring.received.saturating_add(dropped).saturating_add(overwritten),
+            written: ring
+                .received
+                .saturating_add(dropped)
+                .saturating_add(overwritten),
             received: ring.received,
             dropped,
             overwritten,
@@ -210,7 +230,9 @@ impl Collector {
         if self.buffer.is_empty() || (!all && self.buffer.len() < BUFFER_BYTES) {
             return;
         }
-        let Some(disk) = &self.disk else { return self.buffer.clear() };
+        let Some(disk) = &self.disk else {
+            return self.buffer.clear();
+        };
         self.bytes += self.buffer.len() as u64;
         let full = std::mem::replace(&mut self.buffer, disk.empty_buffer());
         disk.write(full);
@@ -223,8 +245,16 @@ impl Collector {
         Progress {
             events: self.finished_events + open.clone().map(|r| r.received).sum::<u64>(),
             lost: open
-                .map(|r| r.map.dropped().saturating_add(r.reader.overwritten()).saturating_add(r.unwritten))
-                .fold(self.finished_lost.saturating_add(session.lost_no_ring()), u64::saturating_add),
+                .map(|r| {
+                    r.map
+                        .dropped()
+                        .saturating_add(r.reader.overwritten())
+                        .saturating_add(r.unwritten)
+                })
+                .fold(
+                    self.finished_lost.saturating_add(session.lost_no_ring()),
+                    u64::saturating_add,
+                ),
             bytes: self.bytes,
             rings: self.rings.len(),
         }
@@ -277,7 +307,12 @@ impl Disk {
             }
             result
         });
-        Self { full, empty, failed, thread }
+        Self {
+            full,
+            empty,
+            failed,
+            thread,
+        }
     }
 
     fn works(&self) -> bool {
@@ -285,7 +320,9 @@ impl Disk {
     }
 
     fn empty_buffer(&self) -> Vec<u8> {
-        self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES + (1 << 18)))
+        self.empty
+            .try_recv()
+            .unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES + (1 << 18)))
     }
 
     fn write(&self, buffer: Vec<u8>) {

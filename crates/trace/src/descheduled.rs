@@ -11,7 +11,9 @@ use crate::manifest::Descheduled;
 #[must_use]
 pub fn self_test() -> Descheduled {
     // On a thread of its own, so that whatever uses rseq_cs here is undisturbed.
-    std::thread::spawn(probe).join().unwrap_or(Descheduled::Unavailable)
+    std::thread::spawn(probe)
+        .join()
+        .unwrap_or(Descheduled::Unavailable)
 }
 
 #[repr(C, align(32))]
@@ -55,7 +57,12 @@ fn probe() -> Descheduled {
     let area = thread.wrapping_add_signed(offset);
     // SAFETY: the C library's registered struct rseq of this thread: cpu_id at
     // 4, rseq_cs at 8.
-    let (cpu_id, rseq_cs) = unsafe { (&*((area + 4) as *const AtomicU32), &*((area + 8) as *const AtomicU64)) };
+    let (cpu_id, rseq_cs) = unsafe {
+        (
+            &*((area + 4) as *const AtomicU32),
+            &*((area + 8) as *const AtomicU64),
+        )
+    };
     if (cpu_id.load(Ordering::Relaxed) as i32) < 0 {
         return Descheduled::Unavailable;
     }
@@ -82,5 +89,9 @@ fn probe() -> Descheduled {
         cleared += u32::from(rseq_cs.load(Ordering::Relaxed) == 0);
     }
     rseq_cs.store(0, Ordering::Relaxed);
-    if cleared >= 2 { Descheduled::AnyDeschedule } else { Descheduled::PreemptionOnly }
+    if cleared >= 2 {
+        Descheduled::AnyDeschedule
+    } else {
+        Descheduled::PreemptionOnly
+    }
 }

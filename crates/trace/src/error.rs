@@ -52,12 +52,19 @@ impl TraceError {
     /// An I/O error with its file and action.
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, action, source }
+        move |source| Self::Io {
+            path,
+            action,
+            source,
+        }
     }
 
     /// A file that is not what it should be.
     pub fn damaged(path: &Path, what: impl ToString) -> Self {
-        Self::Damaged { path: path.to_owned(), what: what.to_string() }
+        Self::Damaged {
+            path: path.to_owned(),
+            what: what.to_string(),
+        }
     }
 
     /// Exit status of the command line: 2 wrong usage or bad input, 1 the

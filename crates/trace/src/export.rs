@@ -40,19 +40,45 @@ pub enum Format {
 /// # Errors
 /// The file exists or cannot be written, or the trace is damaged; then no file
 /// is left.
-pub fn export(trace: &Trace, format: Format, path: &Path, told: impl FnMut(f64)) -> Result<u64, TraceError> {
+pub fn export(
+    trace: &Trace,
+    format: Format,
+    path: &Path,
+    told: impl FnMut(f64),
+) -> Result<u64, TraceError> {
     let file = File::create_new(path).map_err(|error| {
         if error.kind() == io::ErrorKind::AlreadyExists {
-            TraceError::Usage(format!("{}: exists already; remove it or give another name", path.display()))
+            TraceError::Usage(format!(
+                "{}: exists already; remove it or give another name",
+                path.display()
+            ))
         } else {
             TraceError::io(path, "cannot create")(error)
         }
     })?;
     let result = match format {
         Format::Parquet => parquet_file::write(trace, file, path, told),
-        Format::Perfetto => drive(trace, path, told, |out, names| Box::new(perfetto::Perfetto::new(out, names)), file),
-        Format::Chrome => drive(trace, path, told, |out, _| Box::new(chrome::Chrome::new(out)), file),
-        Format::Csv => drive(trace, path, told, |out, _| Box::new(csv::Csv::new(out)), file),
+        Format::Perfetto => drive(
+            trace,
+            path,
+            told,
+            |out, names| Box::new(perfetto::Perfetto::new(out, names)),
+            file,
+        ),
+        Format::Chrome => drive(
+            trace,
+            path,
+            told,
+            |out, _| Box::new(chrome::Chrome::new(out)),
+            file,
+        ),
+        Format::Csv => drive(
+            trace,
+            path,
+            told,
+            |out, _| Box::new(csv::Csv::new(out)),
+            file,
+        ),
     };
     if result.is_err() {
         let _ = std::fs::remove_file(path);
@@ -78,7 +104,13 @@ fn drive(
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
-    let total = trace.manifest.parts.iter().map(|part| part.rows).sum::<u64>().max(1) as f64;
+    let total = trace
+        .manifest
+        .parts
+        .iter()
+        .map(|part| part.rows)
+        .sum::<u64>()
+        .max(1) as f64;
     let mut sink = sink(BufWriter::with_capacity(1 << 20, file), &names);
     let failed = || TraceError::io(path, "cannot write");
     sink.begin(trace).map_err(failed())?;
@@ -116,9 +148,18 @@ fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = R
     let i16s = |c: usize| batch.column(c).as_primitive::<Int16Type>();
     let i8s = |c: usize| batch.column(c).as_primitive::<Int8Type>();
     let (ts, payload) = (i64s(schema::TS), i64s(schema::PAYLOAD));
-    let (ring, pid, tid, event) = (i32s(schema::RING), i32s(schema::PID), i32s(schema::TID), i32s(schema::EVENT));
+    let (ring, pid, tid, event) = (
+        i32s(schema::RING),
+        i32s(schema::PID),
+        i32s(schema::TID),
+        i32s(schema::EVENT),
+    );
     let cpu = i16s(schema::CPU);
-    let (mode, kind, descheduled) = (i8s(schema::MODE), i8s(schema::KIND), i8s(schema::DESCHEDULED));
+    let (mode, kind, descheduled) = (
+        i8s(schema::MODE),
+        i8s(schema::KIND),
+        i8s(schema::DESCHEDULED),
+    );
     (0..batch.num_rows()).map(move |i| Row {
         ticks: ts.value(i),
         unix_ns: time.unix_ns(ts.value(i)),
@@ -144,15 +185,33 @@ struct Time {
 impl Time {
     fn new(manifest: &Manifest) -> Result<Self, TraceError> {
         let clock = &manifest.clock;
-        let rate = TickRate::new(clock.ticks_per_second_numerator, clock.ticks_per_second_denominator)
-            .map_err(|e| TraceError::Usage(format!("the manifest's clock rate is not usable: {e:?}")))?;
-        let (ticks, unix_ns) = clock.anchors.first().map_or((0, 0), |anchor| (anchor.ticks, anchor.unix_ns));
-        Ok(Self { rate, ticks, unix_ns })
+        let rate = TickRate::new(
+            clock.ticks_per_second_numerator,
+            clock.ticks_per_second_denominator,
+        )
+        .map_err(|e| {
+            TraceError::Usage(format!("the manifest's clock rate is not usable: {e:?}"))
+        })?;
+        let (ticks, unix_ns) = clock
+            .anchors
+            .first()
+            .map_or((0, 0), |anchor| (anchor.ticks, anchor.unix_ns));
+        Ok(Self {
+            rate,
+            ticks,
+            unix_ns,
+        })
     }
 
     fn unix_ns(&self, ticks: i64) -> i64 {
-        let ns = self.rate.ns_from_ticks_signed(ticks.saturating_sub(self.ticks));
-        i64::try_from(i128::from(self.unix_ns).saturating_add(ns)).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+        let ns = self
+            .rate
+            .ns_from_ticks_signed(ticks.saturating_sub(self.ticks));
+        i64::try_from(i128::from(self.unix_ns).saturating_add(ns)).unwrap_or(if ns < 0 {
+            i64::MIN
+        } else {
+            i64::MAX
+        })
     }
 }
 
@@ -165,7 +224,11 @@ struct Names {
 
 impl Names {
     fn new(manifest: &Manifest) -> Self {
-        let mut names = Self { of_process: HashMap::new(), of_all: HashMap::new(), threads: HashMap::new() };
+        let mut names = Self {
+            of_process: HashMap::new(),
+            of_all: HashMap::new(),
+            threads: HashMap::new(),
+        };
         for name in &manifest.names {
             let event = i32::from(name.event);
             match name.pid {
@@ -174,14 +237,22 @@ impl Names {
             };
         }
         for thread in &manifest.threads {
-            names.threads.insert((thread.pid, thread.tid), thread.name.clone());
+            names
+                .threads
+                .insert((thread.pid, thread.tid), thread.name.clone());
         }
         names
     }
 
     fn event(&self, pid: i32, event: i32) -> std::borrow::Cow<'_, str> {
-        let known = self.of_process.get(&(pid, event)).or_else(|| self.of_all.get(&event));
-        known.map_or_else(|| format!("event {event}").into(), |name| name.as_str().into())
+        let known = self
+            .of_process
+            .get(&(pid, event))
+            .or_else(|| self.of_all.get(&event));
+        known.map_or_else(
+            || format!("event {event}").into(),
+            |name| name.as_str().into(),
+        )
     }
 
     fn thread(&self, pid: i32, tid: i32) -> Option<&str> {
@@ -228,7 +299,9 @@ impl Nesting {
     /// than one if others inside it were not closed.
     fn close(&mut self, ring: i32, event: i32) -> usize {
         let stack = self.open.entry(ring).or_default();
-        let Some(at) = stack.iter().rposition(|&open| open == event) else { return 0 };
+        let Some(at) = stack.iter().rposition(|&open| open == event) else {
+            return 0;
+        };
         let closed = stack.len() - at;
         stack.truncate(at);
         closed
@@ -236,7 +309,9 @@ impl Nesting {
 
     /// All slices of the ring end: what happened is not known.
     fn close_all(&mut self, ring: i32) -> usize {
-        self.open.get_mut(&ring).map_or(0, |stack| std::mem::take(stack).len())
+        self.open
+            .get_mut(&ring)
+            .map_or(0, |stack| std::mem::take(stack).len())
     }
 }
 

@@ -45,7 +45,11 @@ pub fn write_manifest(trace: &Path, manifest: &Manifest) -> Result<(), TraceErro
 ///
 /// # Errors
 /// The disk refuses; the raw blocks are still there and it can be tried again.
-pub fn finish(trace: &Path, manifest: &mut Manifest, mut told: impl FnMut(f64)) -> Result<(), TraceError> {
+pub fn finish(
+    trace: &Path,
+    manifest: &mut Manifest,
+    mut told: impl FnMut(f64),
+) -> Result<(), TraceError> {
     let raw = trace.join(RAW_FILE);
     let target = trace.join(EVENTS_FILE);
     let temporary = trace.join("events.parquet.new");
@@ -54,8 +58,12 @@ pub fn finish(trace: &Path, manifest: &mut Manifest, mut told: impl FnMut(f64)) 
         let _ = fs::remove_file(&temporary);
         parquet_error(&temporary, "cannot write", e)
     };
-    let mut writer = ArrowWriter::try_new(BufWriter::with_capacity(1 << 20, file), event_schema(), Some(properties()))
-        .map_err(bad)?;
+    let mut writer = ArrowWriter::try_new(
+        BufWriter::with_capacity(1 << 20, file),
+        event_schema(),
+        Some(properties()),
+    )
+    .map_err(bad)?;
     let mut received: HashMap<i32, u64> = HashMap::new();
     let mut kept = 0;
     let mut rows = Rows::default();
@@ -76,14 +84,20 @@ pub fn finish(trace: &Path, manifest: &mut Manifest, mut told: impl FnMut(f64)) 
         writer.write(&rows.take()).map_err(bad)?;
     }
     let inner = writer.into_inner().map_err(bad)?;
-    let file = inner.into_inner().map_err(|e| TraceError::io(&temporary, "cannot write")(e.into_error()))?;
-    file.sync_all().map_err(TraceError::io(&temporary, "cannot write"))?;
+    let file = inner
+        .into_inner()
+        .map_err(|e| TraceError::io(&temporary, "cannot write")(e.into_error()))?;
+    file.sync_all()
+        .map_err(TraceError::io(&temporary, "cannot write"))?;
     fs::rename(&temporary, &target).map_err(TraceError::io(&target, "cannot replace"))?;
 
     // What counts is what is in the file: the rings' accounts follow it.
     for ring in &mut manifest.rings {
         ring.received = received.remove(&ring.ring).unwrap_or(0);
-        ring.dropped = ring.written.saturating_sub(ring.received).saturating_sub(ring.overwritten);
+        ring.dropped = ring
+            .written
+            .saturating_sub(ring.received)
+            .saturating_sub(ring.overwritten);
     }
     for (ring, received) in received {
         // A collector that died left no account of this ring.
@@ -99,11 +113,21 @@ pub fn finish(trace: &Path, manifest: &mut Manifest, mut told: impl FnMut(f64)) 
     }
     manifest.rings.sort_by_key(|ring| ring.ring);
     manifest.events = kept;
-    manifest.lost += manifest.rings.iter().map(|r| r.dropped.saturating_add(r.overwritten)).fold(0, u64::saturating_add);
+    manifest.lost += manifest
+        .rings
+        .iter()
+        .map(|r| r.dropped.saturating_add(r.overwritten))
+        .fold(0, u64::saturating_add);
     if damaged {
-        manifest.warnings.push("the raw data was damaged in the middle; what came after is not in the trace".to_owned());
+        manifest.warnings.push(
+            "the raw data was damaged in the middle; what came after is not in the trace"
+                .to_owned(),
+        );
     }
-    manifest.parts = vec![Part { file: EVENTS_FILE.to_owned(), rows: total_rows }];
+    manifest.parts = vec![Part {
+        file: EVENTS_FILE.to_owned(),
+        rows: total_rows,
+    }];
     manifest.state = State::Complete;
     write_manifest(trace, manifest)?;
     fs::remove_file(&raw).map_err(TraceError::io(&raw, "cannot remove"))?;
@@ -117,7 +141,11 @@ fn read_raw(
     mut each: impl FnMut(block::BlockHeader, &[undertick_ring::Record], f64) -> Result<(), TraceError>,
 ) -> Result<bool, TraceError> {
     let mut file = File::open(raw).map_err(TraceError::io(raw, "cannot open"))?;
-    let size = file.metadata().map_err(TraceError::io(raw, "cannot look at"))?.len().max(1) as f64;
+    let size = file
+        .metadata()
+        .map_err(TraceError::io(raw, "cannot look at"))?
+        .len()
+        .max(1) as f64;
     let mut buffer = Vec::new();
     let mut records = Vec::new();
     let mut done = 0u64;
@@ -154,7 +182,9 @@ fn properties() -> WriterProperties {
             .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
     };
     let builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("level 1 exists")))
+        .set_compression(Compression::ZSTD(
+            ZstdLevel::try_new(1).expect("level 1 exists"),
+        ))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_created_by(format!("undertick {}", env!("CARGO_PKG_VERSION")));
@@ -162,12 +192,18 @@ fn properties() -> WriterProperties {
 }
 
 /// A Parquet error that is really an I/O error keeps its kind.
-pub(crate) fn parquet_error(path: &Path, action: &'static str, error: parquet::errors::ParquetError) -> TraceError {
+pub(crate) fn parquet_error(
+    path: &Path,
+    action: &'static str,
+    error: parquet::errors::ParquetError,
+) -> TraceError {
     match error {
-        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(io) => TraceError::io(path, action)(*io),
-            Err(other) => TraceError::damaged(path, format!("{action}: {other}")),
-        },
+        parquet::errors::ParquetError::External(inner) => {
+            match inner.downcast::<std::io::Error>() {
+                Ok(io) => TraceError::io(path, action)(*io),
+                Err(other) => TraceError::damaged(path, format!("{action}: {other}")),
+            }
+        }
         other => TraceError::damaged(path, format!("{action}: {other}")),
     }
 }

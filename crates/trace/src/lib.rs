@@ -10,9 +10,9 @@
 
 pub mod block;
 pub mod collector;
-pub mod export;
 mod descheduled;
 mod error;
+pub mod export;
 pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod manifest;

@@ -17,10 +17,12 @@ fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
     let (mut events, mut threads) = (Vec::<Name>::new(), Vec::<Thread>::new());
     while bytes.len() >= names::HEADER_BYTES {
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-        let i32_at = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let i32_at =
+            |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let length = u16_at(6) as usize;
         let text = bytes.get(names::HEADER_BYTES..names::HEADER_BYTES + length);
-        let (Some(text), names::MAGIC, true) = (text, u16_at(0), length <= names::MAX_TEXT_BYTES) else {
+        let (Some(text), names::MAGIC, true) = (text, u16_at(0), length <= names::MAX_TEXT_BYTES)
+        else {
             bytes = &bytes[1..]; // find the next record
             continue;
         };
@@ -29,7 +31,11 @@ fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
         match u16_at(2) {
             names::EVENT => {
                 events.retain(|known| (known.pid, known.event) != (Some(pid), event));
-                events.push(Name { pid: Some(pid), event, name });
+                events.push(Name {
+                    pid: Some(pid),
+                    event,
+                    name,
+                });
             }
             names::THREAD => {
                 threads.retain(|known| (known.pid, known.tid) != (pid, tid));
@@ -69,8 +75,18 @@ mod tests {
         ]
         .concat();
         let (events, threads) = parse(&log);
-        let named: Vec<_> = events.iter().map(|n| (n.pid, n.event, n.name.as_str())).collect();
+        let named: Vec<_> = events
+            .iter()
+            .map(|n| (n.pid, n.event, n.name.as_str()))
+            .collect();
         assert_eq!(named, [(Some(10), 7, "second"), (Some(99), 7, "\u{fffd}")]);
-        assert_eq!(threads, [Thread { pid: 10, tid: 11, name: "worker \u{e9}".to_owned() }]);
+        assert_eq!(
+            threads,
+            [Thread {
+                pid: 10,
+                tid: 11,
+                name: "worker \u{e9}".to_owned()
+            }]
+        );
     }
 }

@@ -35,14 +35,20 @@ impl Trace {
         if manifest.state == State::Recording {
             finish_interrupted(dir, &mut manifest, told)?;
         }
-        let trace = Self { dir: dir.to_owned(), manifest };
+        let trace = Self {
+            dir: dir.to_owned(),
+            manifest,
+        };
         for part in &trace.manifest.parts {
             let path = trace.part_path(&part.file)?;
             let rows = reader(&path)?.metadata().file_metadata().num_rows();
             if u64::try_from(rows) != Ok(part.rows) {
                 return Err(TraceError::damaged(
                     &path,
-                    format!("{rows} rows, the manifest says {}; restore it from a copy", part.rows),
+                    format!(
+                        "{rows} rows, the manifest says {}; restore it from a copy",
+                        part.rows
+                    ),
                 ));
             }
         }
@@ -58,7 +64,9 @@ impl Trace {
     /// All event batches, in the order of recording: ascending within a ring.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, TraceError>> + '_ {
         self.manifest.parts.iter().flat_map(|part| {
-            let opened = self.part_path(&part.file).and_then(|path| Batches::open(&path));
+            let opened = self
+                .part_path(&part.file)
+                .and_then(|path| Batches::open(&path));
             match opened {
                 Ok(batches) => Either::Batches(Box::new(batches)),
                 Err(error) => Either::Error(Some(error)),
@@ -106,7 +114,11 @@ impl Batches {
             .with_batch_size(BATCH_ROWS)
             .build()
             .map_err(|e| keep::parquet_error(path, "cannot read", e))?;
-        Ok(Self { path: path.to_owned(), reader, failed: false })
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            failed: false,
+        })
     }
 }
 
@@ -120,17 +132,27 @@ impl Iterator for Batches {
         let batch = self.reader.next()?;
         Some(batch.map_err(|error| {
             self.failed = true;
-            TraceError::damaged(&self.path, format!("cannot read: {error}; restore it from a copy"))
+            TraceError::damaged(
+                &self.path,
+                format!("cannot read: {error}; restore it from a copy"),
+            )
         }))
     }
 }
 
 fn reader(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, TraceError> {
     let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|e| TraceError::damaged(path, format!("not readable as Parquet: {e}; restore it from a copy")))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| {
+        TraceError::damaged(
+            path,
+            format!("not readable as Parquet: {e}; restore it from a copy"),
+        )
+    })?;
     if builder.schema().fields() != event_schema().fields() {
-        return Err(TraceError::damaged(path, "its columns are not those of an event file (docs/format.md)"));
+        return Err(TraceError::damaged(
+            path,
+            "its columns are not those of an event file (docs/format.md)",
+        ));
     }
     Ok(builder)
 }
@@ -144,20 +166,41 @@ pub fn read_manifest(dir: &Path) -> Result<Manifest, TraceError> {
     if !dir.is_dir() {
         let error = std::io::Error::from(std::io::ErrorKind::NotFound);
         return Err(if dir.exists() {
-            TraceError::damaged(dir, "not a trace: a trace is a directory NAME.ut, as made by `undertick record`")
+            TraceError::damaged(
+                dir,
+                "not a trace: a trace is a directory NAME.ut, as made by `undertick record`",
+            )
         } else {
             TraceError::io(dir, "no such trace")(error)
         });
     }
-    let text = std::fs::read_to_string(&path).map_err(TraceError::io(&path, "not a trace, cannot read its manifest"))?;
-    let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| TraceError::damaged(&path, format!("not JSON: {e}")))?;
-    match value.get("schema_version").and_then(serde_json::Value::as_u64) {
+    let text = std::fs::read_to_string(&path).map_err(TraceError::io(
+        &path,
+        "not a trace, cannot read its manifest",
+    ))?;
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|e| TraceError::damaged(&path, format!("not JSON: {e}")))?;
+    match value
+        .get("schema_version")
+        .and_then(serde_json::Value::as_u64)
+    {
         Some(version) if version == u64::from(SCHEMA_VERSION) => {}
-        Some(found) => return Err(TraceError::Version { path, found, expected: SCHEMA_VERSION }),
-        None => return Err(TraceError::damaged(&path, "no schema_version: not an Undertick manifest")),
+        Some(found) => {
+            return Err(TraceError::Version {
+                path,
+                found,
+                expected: SCHEMA_VERSION,
+            });
+        }
+        None => {
+            return Err(TraceError::damaged(
+                &path,
+                "no schema_version: not an Undertick manifest",
+            ));
+        }
     }
-    let manifest: Manifest = serde_json::from_value(value).map_err(|e| TraceError::damaged(&path, e))?;
+    let manifest: Manifest =
+        serde_json::from_value(value).map_err(|e| TraceError::damaged(&path, e))?;
     let clock = &manifest.clock;
     if clock.ticks_per_second_numerator == 0 || clock.ticks_per_second_denominator == 0 {
         return Err(TraceError::damaged(&path, "the clock's rate is zero"));
@@ -165,7 +208,11 @@ pub fn read_manifest(dir: &Path) -> Result<Manifest, TraceError> {
     Ok(manifest)
 }
 
-fn finish_interrupted(dir: &Path, manifest: &mut Manifest, told: impl FnMut(f64)) -> Result<(), TraceError> {
+fn finish_interrupted(
+    dir: &Path,
+    manifest: &mut Manifest,
+    told: impl FnMut(f64),
+) -> Result<(), TraceError> {
     let raw = dir.join(RAW_FILE);
     let file = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -176,8 +223,16 @@ fn finish_interrupted(dir: &Path, manifest: &mut Manifest, told: impl FnMut(f64)
     }
     if let Some(session) = &manifest.session {
         let (names, threads) = crate::names::read(Path::new(session));
-        manifest.names = if names.is_empty() { std::mem::take(&mut manifest.names) } else { names };
-        manifest.threads = if threads.is_empty() { std::mem::take(&mut manifest.threads) } else { threads };
+        manifest.names = if names.is_empty() {
+            std::mem::take(&mut manifest.names)
+        } else {
+            names
+        };
+        manifest.threads = if threads.is_empty() {
+            std::mem::take(&mut manifest.threads)
+        } else {
+            threads
+        };
     }
     if manifest.exit.is_none() {
         manifest.warnings.push(

@@ -63,20 +63,24 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     // From here on orphans of the program are our children, so that the
     // recording ends when the last one has.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
-    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD])
-        .map_err(|e| TraceError::Recording(format!("cannot watch for signals: {e}")))?;
+    let mut signals = SignalsInfo::<WithOrigin>::new([
+        SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD,
+    ])
+    .map_err(|e| TraceError::Recording(format!("cannot watch for signals: {e}")))?;
     make_trace_dir(trace)?;
     let started = Instant::now();
     let mut manifest = first_manifest(&request, &session);
     let raw = trace.join(RAW_FILE);
-    let begun = keep::write_manifest(trace, &manifest).and_then(|()| Collector::new(&session, &raw));
-    let (mut collector, child) = match begun.and_then(|collector| Ok((collector, start(&request.command, &session)?))) {
-        Ok(both) => both,
-        Err(error) => {
-            remove_empty(trace);
-            return Err(error);
-        }
-    };
+    let begun =
+        keep::write_manifest(trace, &manifest).and_then(|()| Collector::new(&session, &raw));
+    let (mut collector, child) =
+        match begun.and_then(|collector| Ok((collector, start(&request.command, &session)?))) {
+            Ok(both) => both,
+            Err(error) => {
+                remove_empty(trace);
+                return Err(error);
+            }
+        };
     // Held while we record: who opens the trace meanwhile sees it.
     let lock = std::fs::File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
     let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
@@ -108,14 +112,23 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     if lost_no_ring > 0 {
         manifest.warnings.push(format!(
             "{lost_no_ring} events lost because their thread could get no ring (is {} full?)",
-            session.dir().parent().unwrap_or(Path::new("/dev/shm")).display()
+            session
+                .dir()
+                .parent()
+                .unwrap_or(Path::new("/dev/shm"))
+                .display()
         ));
     }
     drop(session);
     if let Err(error) = written {
-        manifest.warnings.push(format!("the disk refused data while recording: {error}"));
+        manifest
+            .warnings
+            .push(format!("the disk refused data while recording: {error}"));
         let _ = keep::write_manifest(trace, &manifest);
-        return Err(TraceError::io(&raw, "recording ended early; what is there can be read")(error));
+        return Err(TraceError::io(
+            &raw,
+            "recording ended early; what is there can be read",
+        )(error));
     }
     keep::write_manifest(trace, &manifest)?;
     drop(lock);
@@ -126,7 +139,10 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
 fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
     std::fs::create_dir(trace).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            TraceError::Usage(format!("{}: exists already; remove it or give another name with -o", trace.display()))
+            TraceError::Usage(format!(
+                "{}: exists already; remove it or give another name with -o",
+                trace.display()
+            ))
         } else {
             TraceError::io(trace, "cannot make the trace directory")(error)
         }
@@ -142,10 +158,13 @@ fn remove_empty(trace: &Path) {
 }
 
 fn start(command: &[OsString], session: &Session) -> Result<Child, TraceError> {
-    let (program, arguments) =
-        command.split_first().ok_or_else(|| TraceError::Usage("no program to record was given".to_owned()))?;
+    let (program, arguments) = command
+        .split_first()
+        .ok_or_else(|| TraceError::Usage("no program to record was given".to_owned()))?;
     let mut command = Command::new(program);
-    command.args(arguments).env(undertick_ring::layout::SESSION_ENV, session.dir());
+    command
+        .args(arguments)
+        .env(undertick_ring::layout::SESSION_ENV, session.dir());
     // SAFETY: sigprocmask and signal are safe between fork and exec.
     unsafe {
         command.pre_exec(|| {
@@ -159,8 +178,12 @@ fn start(command: &[OsString], session: &Session) -> Result<Child, TraceError> {
     command.spawn().map_err(|error| {
         let name = program.to_string_lossy();
         let mend = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such program; give its path, or a name that is in PATH",
-            std::io::ErrorKind::PermissionDenied => "not executable; chmod +x it, or is it a directory?",
+            std::io::ErrorKind::NotFound => {
+                "no such program; give its path, or a name that is in PATH"
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                "not executable; chmod +x it, or is it a directory?"
+            }
             _ => "could not be started",
         };
         TraceError::Usage(format!("{name}: {mend} ({error})"))
@@ -175,7 +198,11 @@ fn watch(
     signals: &mut SignalsInfo<WithOrigin>,
     mut told: impl FnMut(Progress),
 ) -> manifest::Exit {
-    let mut exit = manifest::Exit { status: None, signal: None, interrupted: false };
+    let mut exit = manifest::Exit {
+        status: None,
+        signal: None,
+        interrupted: false,
+    };
     let main = child.id() as libc::pid_t;
     let mut interrupts = 0;
     let mut last_told = Instant::now();
@@ -243,7 +270,11 @@ fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<m
 fn anchor(request: &Request) -> Option<Anchor> {
     let source = Source::open(request.facts.clock).ok()?;
     let anchor = undertick_clock::bracket::anchor(source, 1)?;
-    Some(Anchor { ticks: anchor.ticks as i64, unix_ns: anchor.unix_ns, error_ns: anchor.error_ns })
+    Some(Anchor {
+        ticks: anchor.ticks as i64,
+        unix_ns: anchor.unix_ns,
+        error_ns: anchor.error_ns,
+    })
 }
 
 fn first_manifest(request: &Request, session: &Session) -> Manifest {
@@ -253,10 +284,15 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
     let rate = &facts.rate.claim;
     let mut warnings = session.warnings.clone();
     if let undertick_clock::Why::Fallback(why) = &request.choice.why {
-        warnings.push(format!("recorded with {} because the counter is not usable: {why}", facts.clock.name()));
+        warnings.push(format!(
+            "recorded with {} because the counter is not usable: {why}",
+            facts.clock.name()
+        ));
     }
     warnings.extend(facts.rate.refused.iter().map(ToString::to_string));
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let started = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     Manifest {
         schema_version: SCHEMA_VERSION,
         state: State::Recording,
@@ -270,7 +306,11 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
             cpu_model: cpu_model(),
         },
-        command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: request
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         exit: None,
         clock: manifest::Clock {
             name: facts.clock.name().to_owned(),

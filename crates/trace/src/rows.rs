@@ -69,7 +69,11 @@ impl Rows {
         self.ring.push(header.ring as i32);
         self.pid.push(header.pid);
         self.tid.push(header.tid);
-        self.cpu.push(if record.cpu == Record::CPU_UNKNOWN { -1 } else { record.cpu as i16 });
+        self.cpu.push(if record.cpu == Record::CPU_UNKNOWN {
+            -1
+        } else {
+            record.cpu as i16
+        });
         self.kind.push(kind as i8);
         self.descheduled.push(match record.descheduled {
             DeschedFlag::No => 0,
@@ -112,13 +116,26 @@ mod tests {
 
     #[test]
     fn wide_events_gaps_and_strays() {
-        let record = |ts, payload, kind| Record { ts, payload, event: 5, cpu: 1, kind, descheduled: DeschedFlag::Yes };
+        let record = |ts, payload, kind| Record {
+            ts,
+            payload,
+            event: 5,
+            cpu: 1,
+            kind,
+            descheduled: DeschedFlag::Yes,
+        };
         let continuation = |value, what| Record {
             cpu: Record::CPU_UNKNOWN,
             descheduled: DeschedFlag::No,
             ..record(value, what, RecordKind::Continuation)
         };
-        let header = BlockHeader { ring: 2, pid: 3, tid: 4, position: 0, records: 0 };
+        let header = BlockHeader {
+            ring: 2,
+            pid: 3,
+            tid: 4,
+            position: 0,
+            records: 0,
+        };
         let mut rows = Rows::default();
         let events = rows.push(
             header,
@@ -134,12 +151,39 @@ mod tests {
         );
         assert_eq!(events, 2);
         let batch = rows.take();
-        let column = |c: usize| batch.column(c).as_primitive::<Int64Type>().values().to_vec();
+        let column = |c: usize| {
+            batch
+                .column(c)
+                .as_primitive::<Int64Type>()
+                .values()
+                .to_vec()
+        };
         assert_eq!(column(schema::TS), [100, 100, 200]);
         assert_eq!(column(schema::PAYLOAD), [1 << 40, 12, 8]);
-        assert_eq!(batch.column(schema::KIND).as_primitive::<Int8Type>().values().to_vec(), [0, 7, 1]);
-        assert_eq!(batch.column(schema::CPU).as_primitive::<Int16Type>().values().to_vec(), [1, -1, 1]);
-        assert_eq!(batch.column(schema::DESCHEDULED).as_primitive::<Int8Type>().values().to_vec(), [1, 0, 1]);
+        assert_eq!(
+            batch
+                .column(schema::KIND)
+                .as_primitive::<Int8Type>()
+                .values()
+                .to_vec(),
+            [0, 7, 1]
+        );
+        assert_eq!(
+            batch
+                .column(schema::CPU)
+                .as_primitive::<Int16Type>()
+                .values()
+                .to_vec(),
+            [1, -1, 1]
+        );
+        assert_eq!(
+            batch
+                .column(schema::DESCHEDULED)
+                .as_primitive::<Int8Type>()
+                .values()
+                .to_vec(),
+            [1, 0, 1]
+        );
         assert!(rows.is_empty());
     }
 }

@@ -65,10 +65,18 @@ impl Session {
         let dir = make_dir(&parent)?;
         let path = dir.join(layout::CONTROL_FILE);
         let file = create_file(&path)?;
-        file.set_len(control::BYTES).map_err(TraceError::io(&path, "cannot set its size"))?;
+        file.set_len(control::BYTES)
+            .map_err(TraceError::io(&path, "cannot set its size"))?;
         create_file(&dir.join(layout::NAMES_FILE))?;
-        let page = map(&file, control::BYTES as usize).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
-        let session = Self { dir, page, settings, budget_bytes, warnings };
+        let page = map(&file, control::BYTES as usize)
+            .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+        let session = Self {
+            dir,
+            page,
+            settings,
+            budget_bytes,
+            warnings,
+        };
         session.fill_control();
         Ok(session)
     }
@@ -86,14 +94,21 @@ impl Session {
             (control::OFF_CLOCK, clock),
             (control::OFF_OVERFLOW, self.settings.overflow as u32),
             // Two at least: one is being filled while the other is drained.
-            (control::OFF_RING_SEGMENTS, segments(self.settings.ring_bytes).max(2)),
-            (control::OFF_BUDGET_SEGMENTS, segments(self.budget_bytes).max(2)),
+            (
+                control::OFF_RING_SEGMENTS,
+                segments(self.settings.ring_bytes).max(2),
+            ),
+            (
+                control::OFF_BUDGET_SEGMENTS,
+                segments(self.budget_bytes).max(2),
+            ),
             (control::OFF_ON, 1),
             (control::OFF_COLLECTOR_ALIVE, 1),
         ] {
             self.field_u32(offset).store(value, Ordering::Relaxed);
         }
-        self.field_u64(control::OFF_MAGIC).store(control::MAGIC, Ordering::Release);
+        self.field_u64(control::OFF_MAGIC)
+            .store(control::MAGIC, Ordering::Release);
     }
 
     /// The directory; programs find it through [`layout::SESSION_ENV`].
@@ -117,34 +132,41 @@ impl Session {
     /// Events lost because their thread could get no ring.
     #[must_use]
     pub fn lost_no_ring(&self) -> u64 {
-        self.field_u64(control::OFF_LOST_NO_RING).load(Ordering::Relaxed)
+        self.field_u64(control::OFF_LOST_NO_RING)
+            .load(Ordering::Relaxed)
     }
 
     /// Rings asked for so far: their numbers are below this.
     #[must_use]
     pub fn rings_asked_for(&self) -> u32 {
-        self.field_u32(control::OFF_NEXT_RING).load(Ordering::Acquire)
+        self.field_u32(control::OFF_NEXT_RING)
+            .load(Ordering::Acquire)
     }
 
     /// Gives a finished ring's segments back to the budget.
     pub fn give_back(&self, segments: u32) {
         let used = self.field_u32(control::OFF_SEGMENTS_USED);
         // The programs write here too: never below zero.
-        let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used.saturating_sub(segments)));
+        let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            Some(used.saturating_sub(segments))
+        });
     }
 
     /// Segments the programs hold, and may hold.
     #[must_use]
     pub fn segments(&self) -> (u32, u32) {
         (
-            self.field_u32(control::OFF_SEGMENTS_USED).load(Ordering::Relaxed),
-            self.field_u32(control::OFF_BUDGET_SEGMENTS).load(Ordering::Relaxed),
+            self.field_u32(control::OFF_SEGMENTS_USED)
+                .load(Ordering::Relaxed),
+            self.field_u32(control::OFF_BUDGET_SEGMENTS)
+                .load(Ordering::Relaxed),
         )
     }
 
     /// Switches all measuring points on or off.
     pub fn switch(&self, on: bool) {
-        self.field_u32(control::OFF_ON).store(u32::from(on), Ordering::Relaxed);
+        self.field_u32(control::OFF_ON)
+            .store(u32::from(on), Ordering::Relaxed);
     }
 
     fn field_u32(&self, offset: usize) -> &AtomicU32 {
@@ -164,7 +186,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Programs that live on stop writing, and those that wait go on.
         self.switch(false);
-        self.field_u32(control::OFF_COLLECTOR_ALIVE).store(0, Ordering::Relaxed);
+        self.field_u32(control::OFF_COLLECTOR_ALIVE)
+            .store(0, Ordering::Relaxed);
         // SAFETY: the page mapped in `create`; nothing borrows it any more.
         let _ = unsafe { rustix::mm::munmap(self.page.cast(), control::BYTES as usize) };
         let _ = fs::remove_dir_all(&self.dir);
@@ -172,7 +195,10 @@ impl Drop for Session {
 }
 
 fn place(settings: &Settings, warnings: &mut Vec<String>) -> Result<(PathBuf, u64), TraceError> {
-    let asked = settings.parent.clone().or_else(|| std::env::var_os("UNDERTICK_DIR").map(PathBuf::from));
+    let asked = settings
+        .parent
+        .clone()
+        .or_else(|| std::env::var_os("UNDERTICK_DIR").map(PathBuf::from));
     if let Some(parent) = asked {
         let free = free_bytes(&parent)?;
         return Ok((parent, free));
@@ -212,16 +238,17 @@ fn budget(settings: &Settings, parent: &Path, free: u64) -> Result<u64, TraceErr
     }
     match settings.budget_bytes {
         Some(asked) if asked > free => Err(short(asked, "the budget")),
-        Some(asked) if asked < LEAST_BYTES => {
-            Err(TraceError::Usage(format!("--budget {asked}: at least {LEAST_BYTES} bytes are needed")))
-        }
+        Some(asked) if asked < LEAST_BYTES => Err(TraceError::Usage(format!(
+            "--budget {asked}: at least {LEAST_BYTES} bytes are needed"
+        ))),
         Some(asked) => Ok(asked),
         None => Ok(DEFAULT_BUDGET_BYTES.min(free / 2).max(LEAST_BYTES)),
     }
 }
 
 fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
-    let stat = rustix::fs::statvfs(parent).map_err(|e| TraceError::io(parent, "cannot be used for rings")(e.into()))?;
+    let stat = rustix::fs::statvfs(parent)
+        .map_err(|e| TraceError::io(parent, "cannot be used for rings")(e.into()))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
@@ -237,7 +264,10 @@ fn make_dir(parent: &Path) -> Result<PathBuf, TraceError> {
             Err(e) => return Err(TraceError::io(&dir, "cannot make the session directory")(e)),
         }
     }
-    Err(TraceError::Recording(format!("{}: no free name for a session directory", parent.display())))
+    Err(TraceError::Recording(format!(
+        "{}: no free name for a session directory",
+        parent.display()
+    )))
 }
 
 fn create_file(path: &Path) -> Result<File, TraceError> {
@@ -253,8 +283,15 @@ fn create_file(path: &Path) -> Result<File, TraceError> {
 fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     unsafe {
-        rustix::mm::mmap(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file.as_fd(), 0)
-            .map(<*mut core::ffi::c_void>::cast)
+        rustix::mm::mmap(
+            null_mut(),
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED,
+            file.as_fd(),
+            0,
+        )
+        .map(<*mut core::ffi::c_void>::cast)
     }
 }
 
@@ -285,13 +322,22 @@ impl RingMap {
     /// It is there and is no ring.
     pub fn open(dir: &Path, number: u32) -> Result<Option<Self>, TraceError> {
         let path = dir.join(format!("{}{number:08x}", layout::RING_PREFIX));
-        let file = match OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path) {
+        let file = match OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path)
+        {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(TraceError::io(&path, "cannot open")(e)),
         };
-        let meta = file.metadata().map_err(TraceError::io(&path, "cannot look at"))?;
-        let segments = (meta.len() / SEGMENT_BYTES).saturating_sub(1).min(u64::from(layout::MAX_SEGMENTS)) as u32;
+        let meta = file
+            .metadata()
+            .map_err(TraceError::io(&path, "cannot look at"))?;
+        let segments = (meta.len() / SEGMENT_BYTES)
+            .saturating_sub(1)
+            .min(u64::from(layout::MAX_SEGMENTS)) as u32;
         if meta.uid() != rustix::process::getuid().as_raw() || !meta.is_file() {
             return Err(TraceError::damaged(&path, "not a file of ours"));
         }
@@ -308,10 +354,24 @@ impl RingMap {
             let _ = unsafe { rustix::mm::munmap(base.cast(), bytes) };
             return Ok(None);
         }
-        let sound = u32_of(ring::OFF_VERSION) == layout::VERSION && u32_of(ring::OFF_MAX_SEGMENTS) == segments;
+        let sound = u32_of(ring::OFF_VERSION) == layout::VERSION
+            && u32_of(ring::OFF_MAX_SEGMENTS) == segments;
         let (pid, tid) = (u32_of(ring::OFF_PID) as i32, u32_of(ring::OFF_TID) as i32);
-        let map = Self { memory, bytes, file, path, number, pid, tid, prepared: 0 };
-        if sound { Ok(Some(map)) } else { Err(TraceError::damaged(&map.path, "its header is not a ring's")) }
+        let map = Self {
+            memory,
+            bytes,
+            file,
+            path,
+            number,
+            pid,
+            tid,
+            prepared: 0,
+        };
+        if sound {
+            Ok(Some(map))
+        } else {
+            Err(TraceError::damaged(&map.path, "its header is not a ring's"))
+        }
     }
 
     /// The memory, for a [`undertick_ring::Reader`].
@@ -323,26 +383,37 @@ impl RingMap {
     /// Events the writer dropped.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.memory.field_u64(ring::OFF_DROPPED).load(Ordering::Relaxed)
+        self.memory
+            .field_u64(ring::OFF_DROPPED)
+            .load(Ordering::Relaxed)
     }
 
     /// Segments the writer took.
     #[must_use]
     pub fn allocated(&self) -> u32 {
-        self.memory.field_u32(ring::OFF_ALLOCATED).load(Ordering::Relaxed).min(layout::MAX_SEGMENTS)
+        self.memory
+            .field_u32(ring::OFF_ALLOCATED)
+            .load(Ordering::Relaxed)
+            .min(layout::MAX_SEGMENTS)
     }
 
     /// Whether the thread said that it is done.
     #[must_use]
     pub fn closed(&self) -> bool {
-        self.memory.field_u32(ring::OFF_STATE).load(Ordering::Acquire) == ring::STATE_CLOSED
+        self.memory
+            .field_u32(ring::OFF_STATE)
+            .load(Ordering::Acquire)
+            == ring::STATE_CLOSED
     }
 
     /// Keeps pages ready for the writer's next segments, so that growing costs
     /// it no page allocation: as many again as it uses, at most `limit`.
     pub fn prepare(&mut self, limit: u32) {
         let used = self.allocated();
-        let target = used.saturating_mul(2).min(limit).min((self.bytes as u64 / SEGMENT_BYTES - 1) as u32);
+        let target = used
+            .saturating_mul(2)
+            .min(limit)
+            .min((self.bytes as u64 / SEGMENT_BYTES - 1) as u32);
         if used == 0 || self.prepared >= target {
             return;
         }
@@ -352,12 +423,21 @@ impl RingMap {
         if from < to {
             let offset = (u64::from(from) + 1) * SEGMENT_BYTES;
             let bytes = u64::from(to - from) * SEGMENT_BYTES;
-            if rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), offset, bytes).is_err() {
+            if rustix::fs::fallocate(
+                &self.file,
+                rustix::fs::FallocateFlags::empty(),
+                offset,
+                bytes,
+            )
+            .is_err()
+            {
                 return;
             }
         }
         self.prepared = to;
-        self.memory.field_u32(ring::OFF_READY).store(to, Ordering::Release);
+        self.memory
+            .field_u32(ring::OFF_READY)
+            .store(to, Ordering::Release);
     }
 }
 

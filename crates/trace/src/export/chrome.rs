@@ -16,7 +16,12 @@ pub struct Chrome {
 
 impl Chrome {
     pub fn new(out: Out) -> Self {
-        Self { out, nesting: Nesting::default(), first: true, start_ns: None }
+        Self {
+            out,
+            nesting: Nesting::default(),
+            first: true,
+            start_ns: None,
+        }
     }
 
     fn event(&mut self, phase: char, name: Option<&str>, row: &Row, extra: &str) -> io::Result<()> {
@@ -26,7 +31,11 @@ impl Chrome {
         if !std::mem::take(&mut self.first) {
             self.out.write_all(b",\n")?;
         }
-        write!(self.out, "{{\"ph\":\"{phase}\",\"pid\":{},\"tid\":{},\"ts\":{sign}{us}.{ns:03}", row.pid, row.tid)?;
+        write!(
+            self.out,
+            "{{\"ph\":\"{phase}\",\"pid\":{},\"tid\":{},\"ts\":{sign}{us}.{ns:03}",
+            row.pid, row.tid
+        )?;
         if let Some(name) = name {
             write!(self.out, ",\"name\":{}", serde_json::to_string(name)?)?;
         }
@@ -47,7 +56,8 @@ impl Chrome {
 
 impl Sink for Chrome {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
-        self.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
+        self.out
+            .write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
         for thread in &trace.manifest.threads {
             if !std::mem::take(&mut self.first) {
                 self.out.write_all(b",\n")?;

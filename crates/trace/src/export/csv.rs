@@ -17,7 +17,10 @@ impl Csv {
 
 impl Sink for Csv {
     fn begin(&mut self, _: &Trace) -> io::Result<()> {
-        writeln!(self.out, "unix_ns,ticks,ring,pid,tid,cpu,mode,kind,descheduled,event,name,payload")
+        writeln!(
+            self.out,
+            "unix_ns,ticks,ring,pid,tid,cpu,mode,kind,descheduled,event,name,payload"
+        )
     }
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {

@@ -16,11 +16,26 @@ use crate::keep::parquet_error;
 use crate::read::Trace;
 use crate::schema::event_schema;
 
-pub fn write(trace: &Trace, file: File, path: &Path, mut told: impl FnMut(f64)) -> Result<u64, TraceError> {
+pub fn write(
+    trace: &Trace,
+    file: File,
+    path: &Path,
+    mut told: impl FnMut(f64),
+) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
-    let total = trace.manifest.parts.iter().map(|part| part.rows).sum::<u64>().max(1) as f64;
-    let mut fields: Vec<Field> = event_schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let total = trace
+        .manifest
+        .parts
+        .iter()
+        .map(|part| part.rows)
+        .sum::<u64>()
+        .max(1) as f64;
+    let mut fields: Vec<Field> = event_schema()
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone())
+        .collect();
     fields.extend([
         Field::new("unix_ns", DataType::Int64, false),
         Field::new("name", DataType::Utf8, false),
@@ -28,9 +43,12 @@ pub fn write(trace: &Trace, file: File, path: &Path, mut told: impl FnMut(f64)) 
     ]);
     let schema = Arc::new(Schema::new(fields));
     let level = ZstdLevel::try_new(1).map_err(|e| parquet_error(path, "cannot write", e))?;
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .build();
     let failed = |e| parquet_error(path, "cannot write", e);
-    let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties)).map_err(failed)?;
+    let mut writer =
+        ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties)).map_err(failed)?;
     let mut rows = 0u64;
     for batch in trace.batches() {
         let batch = batch?;
@@ -44,12 +62,14 @@ pub fn write(trace: &Trace, file: File, path: &Path, mut told: impl FnMut(f64)) 
         columns.push(Arc::new(Int64Array::from(ns)));
         columns.push(Arc::new(StringArray::from_iter_values(name)));
         columns.push(Arc::new(StringArray::from_iter_values(kind)));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|e| TraceError::damaged(path, e))?;
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
+            .map_err(|e| TraceError::damaged(path, e))?;
         writer.write(&batch).map_err(failed)?;
         rows += batch.num_rows() as u64;
         told(rows as f64 / total);
     }
     let file = writer.into_inner().map_err(failed)?;
-    file.sync_all().map_err(TraceError::io(path, "cannot write"))?;
+    file.sync_all()
+        .map_err(TraceError::io(path, "cannot write"))?;
     Ok(rows)
 }

@@ -41,7 +41,11 @@ impl Perfetto {
 
     fn packet(&mut self, mut packet: Message) -> io::Result<()> {
         packet.number(10, SEQUENCE); // trusted_packet_sequence_id
-        let flags = if std::mem::replace(&mut self.started, true) { NEEDS_STATE } else { CLEARED | NEEDS_STATE };
+        let flags = if std::mem::replace(&mut self.started, true) {
+            NEEDS_STATE
+        } else {
+            CLEARED | NEEDS_STATE
+        };
         packet.number(13, flags); // sequence_flags
         let mut whole = Message::default();
         whole.message(1, &packet); // Trace.packet
@@ -79,7 +83,13 @@ impl Perfetto {
         Ok(())
     }
 
-    fn event(&mut self, what: u64, name: Option<&str>, row: &Row, annotation: Option<(&str, i64)>) -> io::Result<()> {
+    fn event(
+        &mut self,
+        what: u64,
+        name: Option<&str>,
+        row: &Row,
+        annotation: Option<(&str, i64)>,
+    ) -> io::Result<()> {
         let mut packet = Message::default();
         packet.number(8, row.unix_ns as u64); // timestamp
         let mut event = Message::default();
@@ -150,7 +160,12 @@ impl Sink for Perfetto {
             Some(Kind::Gap) => {
                 let closed = self.nesting.close_all(row.ring);
                 self.ends(closed, row)?;
-                self.event(INSTANT, Some("events lost"), row, Some(("lost", row.payload)))
+                self.event(
+                    INSTANT,
+                    Some("events lost"),
+                    row,
+                    Some(("lost", row.payload)),
+                )
             }
             Some(Kind::Instant) => {
                 let name = names.event(row.pid, row.event);
@@ -158,7 +173,12 @@ impl Sink for Perfetto {
             }
             Some(Kind::Pair) => {
                 let name = names.event(row.pid, row.event);
-                self.event(INSTANT, Some(&name), row, Some(("second reading after, ticks", row.payload)))
+                self.event(
+                    INSTANT,
+                    Some(&name),
+                    row,
+                    Some(("second reading after, ticks", row.payload)),
+                )
             }
             None => Ok(()),
         }
