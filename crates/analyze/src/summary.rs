@@ -322,11 +322,16 @@ impl Summary {
 
     fn notes(&self, engine: &Engine, tally: &Tally, compensated: bool) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.compensates() && !compensated {
-            notes.push(match tally.kind {
-                IntervalKind::Pair => "two readings are the cost itself: nothing subtracted".into(),
-                _ => "start and end lie in different threads: no cost subtracted, not culled by the descheduled flag; its reading assumes that all CPUs' clocks agree".into(),
-            });
+        match tally.kind {
+            IntervalKind::Pair => {
+                notes.push("two readings are the cost itself: nothing subtracted".into());
+            }
+            IntervalKind::Message => notes.push(
+                "start and end lie in different threads: no cost subtracted, not culled by the \
+                 descheduled flag; the figures assume that all CPUs' clocks agree"
+                    .into(),
+            ),
+            _ => {}
         }
         if compensated
             && (0..3).any(|e| engine.costs.disagree[e] && tally.kept_costs.samples[e] > 0)

@@ -1,6 +1,6 @@
 //! What the reader must know, in plain words, gravest first.
 
-use undertick_report::document::{IntervalReport, Warning};
+use undertick_report::document::{IntervalKind, IntervalReport, Warning};
 use undertick_trace::manifest::{Descheduled, Manifest};
 
 use crate::matching::RowCounts;
@@ -59,6 +59,16 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
             "{lost} events were lost in {} places; intervals open there are counted as unmatched. Raise --budget, or record fewer events.",
             facts.rows.gaps
         ));
+    }
+    let messages = |i: &IntervalReport| i.kind == IntervalKind::Message && i.count > 0;
+    if facts.rows.gaps > 0 && intervals.iter().any(messages) {
+        list.add(
+            "messages_after_loss",
+            format!(
+                "a key that comes again is matched in order, so after a lost event {} may pair the wrong ones: use keys that do not repeat",
+                named(intervals, messages)
+            ),
+        );
     }
     if facts.rows.bad > 0 {
         list.add("bad_rows", format!(

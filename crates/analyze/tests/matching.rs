@@ -336,7 +336,9 @@ fn table_message_either_order() {
     for rows in [[sends, receives].concat(), [receives, sends].concat()] {
         let r = report(&m, &o, &rows);
         exact(&r, "m", (3, 5.0 + 7.0 + 9.0, 1, 1));
-        assert_eq!(interval(&r, "m").kind, IntervalKind::Message);
+        let m = interval(&r, "m");
+        assert_eq!(m.kind, IntervalKind::Message);
+        assert!(m.notes[0].contains("different threads"), "{:?}", m.notes);
     }
 }
 
@@ -444,4 +446,24 @@ fn a_batch_of_another_shape_is_refused() {
         e.contains("column 1 (ring) is Int64, it must be Int32"),
         "{e}"
     );
+}
+
+/// With events lost, messages whose key repeats may pair wrongly: said, but
+/// only then.
+#[test]
+fn loss_among_messages_is_said() {
+    let o = table("[[interval]]\nname='m'\nstart=1\nend=2\nmatch='message'\n");
+    let rows = [
+        instant(0, 1, 1),
+        instant(5, 2, 1).on(1),
+        row(Kind::Gap, 6, 0, 1),
+    ];
+    let r = report(&manifest(), &o, &rows);
+    assert!(
+        warned(&r, "messages_after_loss")
+            .unwrap()
+            .contains("lost event m may")
+    );
+    let r = report(&manifest(), &o, &rows[..2]);
+    assert!(warned(&r, "messages_after_loss").is_none());
 }
