@@ -132,17 +132,17 @@ _Static_assert(offsetof(struct ut_rseq_, rseq_cs) == 8 && offsetof(struct ut_nam
 
 /* ---- state ------------------------------------------------------------ */
 
-/* The writing side of one ring. `cursor` is where the next record goes; 0
- * while a write is under way or before the first one; a multiple of the
- * segment size when the segment is full: one test for all three. */
+/* The writing side of one ring. `cursor` is where the next record goes; a
+ * multiple of the segment size when the segment is full or there is none. */
 struct ut_writer_ {
-    volatile uintptr_t cursor;
+    uintptr_t cursor;
     uint64_t to_position; /* cursor + to_position = position in the stream */
     struct ut_ring_ *ring;
     uint64_t next_use, oldest, gap;
-    uint32_t allocated, continuations, max_segments, state;
+    uint32_t allocated, continuations, max_segments;
+    volatile uint32_t state; /* what a signal handler that comes in looks at */
 };
-enum { UT_NO_RING_ = 0, UT_MAKING_RING_ = 1, UT_HAS_RING_ = 2 };
+enum { UT_NO_RING_ = 0, UT_MAKING_RING_ = 1, UT_READY_ = 2, UT_WRITING_ = 3 };
 
 struct ut_thread_ {
     struct ut_rseq_ *rseq;
@@ -319,7 +319,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     w->next_use = w->oldest = w->gap = 0;
     w->allocated = w->continuations = 0;
     w->max_segments = segments;
-    w->cursor = 0;
+    w->cursor = start; /* no segment yet */
     return 1;
 }
 
@@ -333,9 +333,8 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     if (!*ut_process.same_process) return;
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = both[i];
-        if (w->state != UT_HAS_RING_) continue;
+        if (w->state != UT_READY_) continue;
         w->state = UT_NO_RING_;
-        w->cursor = 0;
         UT_ATOMIC_STORE_(&w->ring->state, 2u);
         ut_syscall_(UT_SYS_MUNMAP_, (long)w->ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_), 0, 0, 0, 0);
         w->ring = NULL;
@@ -387,6 +386,9 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
         }
         w->gap++;
         __atomic_store_n(&ring->dropped, ring->dropped + 1, __ATOMIC_RELAXED);
+        w->cursor = (uintptr_t)ring; /* the next event asks again */
+        UT_COMPILER_BARRIER_();
+        w->state = UT_READY_;
         return 0;
     }
     if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
@@ -406,65 +408,50 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
     return start;
 }
 
-/* Everything that is not "room in the own ring": the first event of a thread
- * or of a forked child, a full segment, a handler that interrupted a write.
- * Returns the writer to use with `*cursor` set, or NULL: lost and counted. */
-UT_COLD_ struct ut_writer_ *ut_find_room_(uintptr_t *cursor) {
+/* The first event of a thread or of a forked child, and a handler that
+ * interrupted a write: the ring to use, in state WRITING, or NULL: lost and
+ * counted. */
+UT_COLD_ struct ut_writer_ *ut_choose_(void) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
     int nested;
     if (!*ut_process.same_process) { /* first event after fork: rings of our own */
-        t->own.state = t->nested.state = UT_NO_RING_;
-        t->own.ring = t->nested.ring = NULL;
-        t->own.cursor = 0;
-        t->nested.cursor = 0;
+        t->own.state = UT_NO_RING_;
+        t->nested.state = UT_NO_RING_;
         t->retry_in = 0;
         *ut_process.same_process = 1;
     }
-    nested = w->state == UT_HAS_RING_ && *cursor == 0;
-    if (nested) {
-        w = &t->nested;
-        *cursor = w->cursor;
-        w->cursor = 0;
-        if (w->state == UT_HAS_RING_ && *cursor == 0) w = NULL; /* twice interrupted */
+    nested = w->state == UT_WRITING_;
+    if (nested) w = &t->nested;
+    if (w->state == UT_READY_) {
+        w->state = UT_WRITING_;
+        return w;
     }
-    if (w == NULL || w->state == UT_MAKING_RING_) {
+    if (w->state != UT_NO_RING_ || t->retry_in > 0) { /* being made, or twice interrupted, or just failed */
+        if (t->retry_in > 0) t->retry_in--;
         ut_count_lost_();
         return NULL;
     }
-    if (w->state == UT_NO_RING_) {
-        if (t->retry_in > 0) {
-            t->retry_in--;
-            ut_count_lost_();
-            return NULL;
-        }
-        w->state = UT_MAKING_RING_;
-        if (!nested && __builtin_expect(&__rseq_offset != NULL && &__rseq_size != NULL, 1) && __rseq_size > 0 && ut_process.armed) {
-            uintptr_t self;
+    w->state = UT_MAKING_RING_;
+    if (!nested && &__rseq_offset != NULL && &__rseq_size != NULL && __rseq_size > 0 && ut_process.armed) {
+        uintptr_t self;
 #if defined(__x86_64__)
-            __asm__("mov %%fs:0, %0" : "=r"(self));
+        __asm__("mov %%fs:0, %0" : "=r"(self));
 #else
-            __asm__("mrs %0, tpidr_el0" : "=r"(self));
+        __asm__("mrs %0, tpidr_el0" : "=r"(self));
 #endif
-            t->rseq = (struct ut_rseq_ *)(self + (uintptr_t)__rseq_offset);
-            if ((int32_t)t->rseq->cpu_id < 0) t->rseq = &ut_no_rseq_;
-            else t->rseq->rseq_cs = ut_process.armed;
-        }
-        if (!ut_make_ring_(w, nested)) {
-            w->state = UT_NO_RING_;
-            t->retry_in = 4096;
-            ut_count_lost_();
-            return NULL;
-        }
-        if (ut_process.has_key) pthread_setspecific(ut_process.key, t);
+        t->rseq = (struct ut_rseq_ *)(self + (uintptr_t)__rseq_offset);
+        if ((int32_t)t->rseq->cpu_id < 0) t->rseq = &ut_no_rseq_;
+        else t->rseq->rseq_cs = ut_process.armed;
     }
-    *cursor = ut_next_segment_(w);
-    w->state = UT_HAS_RING_; /* until here a handler that comes between is counted as lost */
-    if (*cursor == 0) {
-        /* Not 0, which would look like a write under way. */
-        w->cursor = (uintptr_t)w->ring;
+    if (!ut_make_ring_(w, nested)) {
+        w->state = UT_NO_RING_;
+        t->retry_in = 4096;
+        ut_count_lost_();
         return NULL;
     }
+    if (ut_process.has_key) pthread_setspecific(ut_process.key, t);
+    w->state = UT_WRITING_;
     return w;
 }
 
@@ -544,22 +531,18 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(vo
  * looks at the mark (the one here and the one of the record before), so that a
  * record's flag is about exactly the time since the record before. */
 static inline __attribute__((always_inline)) void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
-    struct ut_thread_ *t;
     struct ut_writer_ *w;
     struct ut_rseq_ *rseq;
     uintptr_t slot;
     uint64_t ts, second = 0, tail;
     if (UT_LIKELY_(*ut_process.on == 0)) return;
-    t = &ut_thread;
-    w = &t->own;
+    w = &ut_thread.own;
+    if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
+    else if ((w = ut_choose_()) == NULL) return;
+    UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
     slot = w->cursor;
-    w->cursor = 0; /* a handler that interrupts us from here on uses `nested` */
-    UT_COMPILER_BARRIER_();
-    if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0 || *ut_process.same_process == 0)) {
-        w = ut_find_room_(&slot);
-        if (w == NULL) return;
-    }
-    rseq = t->rseq;
+    if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
+    rseq = ut_thread.rseq;
     ts = how == 1 ? ut_read_ordered_() : ut_read_plain_();
     if (how == 2) second = ut_read_plain_();
     tail = 0;
@@ -574,6 +557,8 @@ static inline __attribute__((always_inline)) void ut_record_(uint32_t kind, uint
     slot += 16;
     UT_ATOMIC_STORE_(&w->ring->head, slot + w->to_position);
     w->cursor = slot;
+    UT_COMPILER_BARRIER_();
+    w->state = UT_READY_;
 }
 
 /** Records a point in time with a number of the program's own. */
@@ -595,25 +580,20 @@ static inline void ut_end_ordered(uint16_t event) { ut_record_(UT_KIND_END_ORDER
 UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
-    uintptr_t slot = w->cursor;
+    uintptr_t slot;
     uint64_t ts, second = 0, tail = 0, *record;
-    w->cursor = 0;
+    if (w->state == UT_READY_ && *ut_process.same_process) w->state = UT_WRITING_;
+    else if ((w = ut_choose_()) == NULL) return;
     UT_COMPILER_BARRIER_();
-    if ((slot & UT_SEGMENT_MASK_) == 0 || *ut_process.same_process == 0) {
-        w = ut_find_room_(&slot);
-        if (w == NULL) return;
-    }
+    slot = w->cursor;
+    if ((slot & UT_SEGMENT_MASK_) == 0 && (slot = ut_next_segment_(w)) == 0) return;
     if (((slot + 16) & UT_SEGMENT_MASK_) == 0) { /* both halves share a segment */
         record = (uint64_t *)slot;
         record[0] = 0;
         record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
         w->continuations++;
         UT_ATOMIC_STORE_(&w->ring->head, slot + 16 + w->to_position);
-        slot = ut_next_segment_(w);
-        if (slot == 0) {
-            w->cursor = (uintptr_t)w->ring;
-            return;
-        }
+        if ((slot = ut_next_segment_(w)) == 0) return;
     }
     ts = ut_read_plain_();
     if (t->rseq->rseq_cs != ut_process.armed) tail = (uint64_t)ut_rearm_(t->rseq, &ts, &second, 0) << 14;
@@ -626,6 +606,8 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     w->continuations++;
     UT_ATOMIC_STORE_(&w->ring->head, slot + 32 + w->to_position);
     w->cursor = slot + 32;
+    UT_COMPILER_BARRIER_();
+    w->state = UT_READY_;
 }
 static inline void ut_event64(uint16_t event, uint64_t payload) {
     if (UT_LIKELY_(*ut_process.on == 0)) return;

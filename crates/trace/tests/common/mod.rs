@@ -1,0 +1,148 @@
+//! What the recording tests share: compiling the C programs, recording them,
+//! reading the rows back.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
+use undertick_clock::{Choice, Source, facts};
+use undertick_trace::manifest::Manifest;
+use undertick_trace::read::Trace;
+use undertick_trace::record::{Request, record};
+use undertick_trace::session::Settings;
+use undertick_trace::{Overflow, TraceError, schema};
+
+/// Recording reaps every child of the process: one test at a time.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A compiled test program; hold [`alone`] before.
+pub fn program(source: &str, arguments: &[&str]) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        "{}-{}{}",
+        std::process::id(),
+        source.replace('.', "-"),
+        arguments
+            .join("")
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "")
+    ));
+    if !out.exists() {
+        let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+            .args(["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
+            .arg(here.join("../../../../include"))
+            .args(arguments)
+            .arg(here.join(source))
+            .arg("-o")
+            .arg(&out)
+            .args(["-ldl"])
+            .status()
+            .expect("a C compiler");
+        assert!(compiled.success());
+    }
+    out
+}
+
+pub fn settings(overflow: Overflow, ring_bytes: u64, budget_bytes: Option<u64>) -> Settings {
+    Settings {
+        overflow,
+        ring_bytes,
+        budget_bytes,
+        clock: clock().0.clock,
+        parent: None,
+    }
+}
+
+fn clock() -> &'static (Choice, facts::Facts) {
+    static CLOCK: OnceLock<(Choice, facts::Facts)> = OnceLock::new();
+    CLOCK.get_or_init(|| {
+        let choice = undertick_clock::best();
+        let source = Source::open(choice.clock).unwrap();
+        let facts = facts::gather(source, undertick_clock::rate::SHORTEST_SPAN).unwrap();
+        (choice, facts)
+    })
+}
+
+pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
+    let (choice, facts) = clock().clone();
+    Request {
+        trace: trace.to_owned(),
+        command: command.iter().map(OsString::from).collect(),
+        settings,
+        choice,
+        facts,
+        calibration: None,
+        names: Vec::new(),
+    }
+}
+
+pub fn run(trace: &Path, command: &[&str], settings: Settings) -> Result<Manifest, TraceError> {
+    record(request(trace, command, settings), |_| {})
+}
+
+/// One row, as the trace has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub ts: i64,
+    pub ring: i32,
+    pub pid: i32,
+    pub tid: i32,
+    pub cpu: i16,
+    pub kind: i8,
+    pub descheduled: i8,
+    pub event: i32,
+    pub payload: i64,
+}
+
+pub fn rows(trace: &Path) -> (Manifest, Vec<Row>) {
+    let trace = Trace::open(trace, |_| {}).unwrap();
+    let mut rows = Vec::new();
+    for batch in trace.batches() {
+        let batch = batch.unwrap();
+        let i32s = |c: usize| batch.column(c).as_primitive::<Int32Type>().clone();
+        let i64s = |c: usize| batch.column(c).as_primitive::<Int64Type>().clone();
+        let i8s = |c: usize| batch.column(c).as_primitive::<Int8Type>().clone();
+        let (ts, payload) = (i64s(schema::TS), i64s(schema::PAYLOAD));
+        let (ring, pid, tid, event) = (
+            i32s(schema::RING),
+            i32s(schema::PID),
+            i32s(schema::TID),
+            i32s(schema::EVENT),
+        );
+        let cpu = batch.column(schema::CPU).as_primitive::<Int16Type>();
+        let (kind, descheduled) = (i8s(schema::KIND), i8s(schema::DESCHEDULED));
+        rows.extend((0..batch.num_rows()).map(|i| Row {
+            ts: ts.value(i),
+            ring: ring.value(i),
+            pid: pid.value(i),
+            tid: tid.value(i),
+            cpu: cpu.value(i),
+            kind: kind.value(i),
+            descheduled: descheduled.value(i),
+            event: event.value(i),
+            payload: payload.value(i),
+        }));
+    }
+    (trace.manifest, rows)
+}
+
+/// Payloads by thread and event, in the order of the trace, gaps left out.
+pub fn payloads(rows: &[Row]) -> BTreeMap<(i32, i32), Vec<i64>> {
+    let mut by = BTreeMap::<(i32, i32), Vec<i64>>::new();
+    for row in rows
+        .iter()
+        .filter(|row| row.kind != schema::Kind::Gap as i8)
+    {
+        by.entry((row.tid, row.event))
+            .or_default()
+            .push(row.payload);
+    }
+    by
+}

@@ -1,0 +1,176 @@
+/* Programs for the recording tests, one per word on the command line. Each
+ * says on standard output what it wrote, so that the test need not trust the
+ * recorder for it: lines "tid EVENT COUNT". */
+#define _GNU_SOURCE
+#include "undertick.h"
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int tid(void) { return (int)syscall(SYS_gettid); }
+static void said(int event, unsigned long count) {
+    char line[64];
+    int n = snprintf(line, sizeof line, "%d %d %lu\n", tid(), event, count);
+    if (write(1, line, (size_t)n) != n) abort();
+}
+
+static void *count_up(void *count) {
+    unsigned long i, n = (unsigned long)(uintptr_t)count;
+    for (i = 0; i < n; i++) ut_event(1, (uint32_t)i);
+    said(1, n);
+    return NULL;
+}
+
+/* One of each kind, for the shared vectors. */
+static void vectors(void) {
+    ut_name(0xb1b2, "vector");
+    ut_name(7, "again");
+    ut_name(7, "renamed");
+    ut_thread_name("C thread");
+    ut_event(0xb1b2, 0xa1a2a3a4u);
+    ut_event64(0xffff, 0x0102030405060708ull);
+    ut_begin(1);
+    ut_next(1, 2);
+    ut_pair(3);
+    ut_end(2);
+    ut_begin_ordered(4);
+    ut_end_ordered(4);
+    ut_event(0, 0xffffffffu);
+}
+
+/* Wide events over a segment's end at every offset. */
+static void wide(unsigned long n) {
+    unsigned long i;
+    ut_event(9, 0);
+    for (i = 0; i < n; i++) ut_event64(1, (uint64_t)i << 32 | (uint32_t)~i);
+    said(9, 1);
+    said(1, n);
+}
+
+static volatile sig_atomic_t in_handler;
+static void on_timer(int signal) {
+    (void)signal;
+    ut_event(2, (uint32_t)in_handler++);
+}
+
+/* A handler that records while the thread records. */
+static void signals(unsigned long n) {
+    struct sigaction action;
+    struct itimerval every = {{0, 50}, {0, 50}};
+    unsigned long i;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_timer;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+    for (i = 0; i < n; i++) ut_event(1, (uint32_t)i);
+    memset(&every, 0, sizeof every);
+    setitimer(ITIMER_REAL, &every, NULL);
+    signal(SIGALRM, SIG_IGN);
+    said(1, n);
+    said(2, (unsigned long)in_handler);
+}
+
+static void forks(unsigned long n) {
+    unsigned long i;
+    ut_event(1, 0);
+    for (i = 0; i < n; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            ut_event(2, (uint32_t)i);
+            if (fork() == 0) { /* a grandchild that nobody waits for */
+                usleep(20000);
+                ut_event(3, (uint32_t)i);
+                said(3, 1);
+                _exit(0);
+            }
+            said(2, 1);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        ut_event(1, (uint32_t)i + 1);
+    }
+    said(1, n + 1);
+}
+
+/* Counts what it has written, after each write, in memory that survives it. */
+static void *count_for_kill(void *cell) {
+    volatile uint64_t *published = (volatile uint64_t *)cell;
+    uint64_t i;
+    published[1] = (uint64_t)tid();
+    for (i = 0;; i++) {
+        ut_event(1, (uint32_t)i);
+        __atomic_store_n(&published[0], i + 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static void wait_for_kill(const char *path, int threads) {
+    int fd = open(path, O_RDWR), i;
+    uint64_t *cells = (uint64_t *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || cells == MAP_FAILED) exit(3);
+    cells[511] = (uint64_t)getpid();
+    for (i = 1; i < threads; i++) {
+        pthread_t id;
+        pthread_create(&id, NULL, count_for_kill, cells + 2 * i);
+    }
+    count_for_kill(cells);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    if (!strcmp(what, "vectors")) vectors();
+    else if (!strcmp(what, "count")) count_up((void *)(uintptr_t)n);
+    else if (!strcmp(what, "wide")) wide(n);
+    else if (!strcmp(what, "signals")) signals(n);
+    else if (!strcmp(what, "forks")) forks(n);
+    else if (!strcmp(what, "kill")) wait_for_kill(argv[2], atoi(argv[3]));
+    else if (!strcmp(what, "threads")) { /* N short threads, one after the other in pairs */
+        unsigned long i;
+        for (i = 0; i < n; i += 2) {
+            pthread_t a, b;
+            pthread_create(&a, NULL, count_up, (void *)3);
+            pthread_create(&b, NULL, count_up, (void *)5);
+            pthread_join(a, NULL);
+            pthread_join(b, NULL);
+        }
+    } else if (!strcmp(what, "exec")) {
+        ut_event(8, 1);
+        said(8, 1);
+        execl("/proc/self/exe", argv[0], "count", argv[2], (char *)NULL);
+        return 3;
+    } else if (!strcmp(what, "dlopen")) { /* a library with a recorder of its own, in the same thread */
+        void (*record)(unsigned long);
+        void *library = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+        unsigned long i;
+        if (!library) return 3;
+        *(void **)&record = dlsym(library, "library_record");
+        for (i = 0; i < n; i++) {
+            ut_event(1, (uint32_t)i);
+            record(i);
+        }
+        said(1, n);
+        said(6, n);
+    } else if (!strcmp(what, "sleep")) { /* spans with and without a deschedule inside */
+        unsigned long i;
+        for (i = 0; i < n; i++) {
+            ut_begin(1);
+            ut_end(1);
+            ut_begin(2);
+            usleep(200);
+            ut_end(2);
+        }
+        said(1, 2 * n);
+        said(2, 2 * n);
+    } else if (!strcmp(what, "fail")) return 7;
+    else return 2;
+    return 0;
+}

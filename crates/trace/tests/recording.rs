@@ -1,0 +1,465 @@
+//! Whole recordings of C programs that say themselves what they wrote.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::AsRawFd;
+
+use common::{alone, payloads, program, rows, run, settings};
+use undertick_trace::schema::Kind;
+use undertick_trace::{Overflow, TraceError};
+
+const MIB: u64 = 1 << 20;
+
+/// Records a program and returns what it said of itself: counts by (tid, event).
+fn recorded(
+    trace: &std::path::Path,
+    arguments: &[&str],
+    settings: undertick_trace::session::Settings,
+) -> (
+    undertick_trace::manifest::Manifest,
+    BTreeMap<(i32, i32), u64>,
+) {
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let binary = program("writer.c", &[]);
+    // The shell only redirects: the program takes its place.
+    let path = said.path().to_str().unwrap();
+    let mut command = vec![
+        "sh",
+        "-c",
+        "out=$1; shift; exec \"$@\" >>\"$out\"",
+        "sh",
+        path,
+        binary.to_str().unwrap(),
+    ];
+    command.extend(arguments);
+    let manifest = run(trace, &command, settings).unwrap();
+    let mut counts = BTreeMap::new();
+    for line in fs::read_to_string(said.path()).unwrap().lines() {
+        let numbers: Vec<u64> = line.split(' ').map(|n| n.parse().unwrap()).collect();
+        *counts
+            .entry((numbers[0] as i32, numbers[1] as i32))
+            .or_default() += numbers[2];
+    }
+    (manifest, counts)
+}
+
+/// All of it is there, and in order.
+fn assert_complete(trace: &std::path::Path, said: &BTreeMap<(i32, i32), u64>) -> Vec<common::Row> {
+    let (manifest, rows) = rows(trace);
+    assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
+    let got: BTreeMap<_, u64> = payloads(&rows)
+        .into_iter()
+        .map(|(key, all)| (key, all.len() as u64))
+        .collect();
+    assert_eq!(&got, said);
+    for ring in &manifest.rings {
+        assert_eq!(ring.written, ring.received, "{ring:?}");
+        let times: Vec<i64> = rows
+            .iter()
+            .filter(|row| row.ring == ring.ring)
+            .map(|row| row.ts)
+            .collect();
+        assert!(times.is_sorted(), "ring {} goes back in time", ring.ring);
+    }
+    rows
+}
+
+#[test]
+fn the_c_header_writes_the_shared_vectors() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("v.ut");
+    let binary = program("writer.c", &[]);
+    run(
+        &trace,
+        &[binary.to_str().unwrap(), "vectors"],
+        settings(Overflow::Grow, MIB, None),
+    )
+    .unwrap();
+    let (manifest, rows) = rows(&trace);
+    let seen: Vec<(i8, i32, i64)> = rows
+        .iter()
+        // A pair's payload is a time.
+        .map(|row| {
+            (
+                row.kind,
+                row.event,
+                if row.kind == Kind::Pair as i8 {
+                    0
+                } else {
+                    row.payload
+                },
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (0, 0xb1b2, 0xa1a2_a3a4),
+            (0, 0xffff, 0x0102_0304_0506_0708),
+            (1, 1, 0),
+            (3, 1, 2),
+            (4, 3, 0),
+            (2, 2, 0),
+            (5, 4, 0),
+            (6, 4, 0),
+            (0, 0, 0xffff_ffff),
+        ]
+    );
+    assert!(rows.iter().all(|row| row.cpu >= -1 && row.pid == row.tid));
+    let names: Vec<_> = manifest
+        .names
+        .iter()
+        .map(|name| (name.event, name.name.as_str()))
+        .collect();
+    assert_eq!(names, [(0xb1b2, "vector"), (7, "renamed")]);
+    assert_eq!(manifest.threads[0].name, "C thread");
+    assert_eq!(manifest.exit.unwrap().status, Some(0));
+    assert!(
+        !std::path::Path::new("/dev/shm")
+            .join("undertick-leftover")
+            .exists()
+    );
+}
+
+#[test]
+fn one_and_two_million_events_in_every_growth() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    for (name, arguments, n) in [
+        ("count", "3000000", 3_000_000),
+        ("wide", "1000001", 1_000_001),
+    ] {
+        let trace = dir.path().join(format!("{name}.ut"));
+        let (_, said) = recorded(
+            &trace,
+            &[name, arguments],
+            settings(Overflow::Grow, 256 * 1024, None),
+        );
+        let rows = assert_complete(&trace, &said);
+        let payloads: Vec<i64> = rows
+            .iter()
+            .filter(|row| row.event == 1)
+            .map(|row| row.payload)
+            .collect();
+        assert_eq!(payloads.len(), n);
+        for (i, payload) in payloads.iter().enumerate() {
+            let expected = if name == "wide" {
+                (i as i64) << 32 | i64::from(!(i as u32))
+            } else {
+                i as i64
+            };
+            assert_eq!(*payload, expected);
+        }
+    }
+}
+
+#[test]
+fn every_overflow_policy_accounts_for_every_event() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let n = 3_000_000u64;
+    for (overflow, budget) in [
+        (Overflow::Drop, None),
+        (Overflow::Overwrite, None),
+        (Overflow::Block, None),
+        (Overflow::Grow, Some(MIB)), // grows to 1 MiB, then drops
+    ] {
+        let trace = dir.path().join(format!("{overflow:?}.ut"));
+        let (manifest, _) = recorded(
+            &trace,
+            &["count", &n.to_string()],
+            settings(overflow, 256 * 1024, budget),
+        );
+        let (_, rows) = rows(&trace);
+        let ring = manifest.rings[0];
+        assert_eq!(ring.written, n, "{overflow:?}");
+        assert_eq!(
+            ring.received + ring.dropped + ring.overwritten,
+            n,
+            "{overflow:?}"
+        );
+        assert_eq!(manifest.lost, ring.dropped + ring.overwritten);
+        let events: Vec<i64> = rows
+            .iter()
+            .filter(|row| row.kind != Kind::Gap as i8)
+            .map(|row| row.payload)
+            .collect();
+        assert_eq!(events.len() as u64, ring.received);
+        assert!(events.is_sorted_by(|a, b| a < b));
+        match overflow {
+            Overflow::Block => assert_eq!(manifest.lost, 0),
+            Overflow::Overwrite => {
+                // Two segments of 8192 records: the last events, nothing else.
+                assert!(ring.overwritten > 0 && *events.last().unwrap() as u64 == n - 1);
+                assert_eq!(events.len() as i64, events.last().unwrap() - events[0] + 1);
+            }
+            _ => {
+                // Each hole in the numbers is told by a gap row at its place.
+                let mut told = 0;
+                let mut expected = 0i64;
+                for row in &rows {
+                    if row.kind == Kind::Gap as i8 {
+                        told += row.payload;
+                        expected += row.payload;
+                    } else {
+                        assert_eq!(row.payload, expected, "{overflow:?}");
+                        expected += 1;
+                    }
+                }
+                assert!(
+                    told as u64 <= ring.dropped,
+                    "what was dropped last has no gap row after it"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn two_thousand_short_threads() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("t.ut");
+    let (manifest, said) = recorded(
+        &trace,
+        &["threads", "2000"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    assert_eq!(said.values().sum::<u64>(), 2000 / 2 * 8);
+    assert_eq!(manifest.rings.len(), 2000);
+    assert_complete(&trace, &said);
+}
+
+#[test]
+fn forked_children_and_orphans_have_their_own_rings() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("f.ut");
+    let (manifest, said) = recorded(
+        &trace,
+        &["forks", "20"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    assert_eq!(manifest.rings.len(), 41);
+    assert_complete(&trace, &said);
+}
+
+#[test]
+fn a_program_that_execs_goes_on_recording() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("e.ut");
+    let (manifest, said) = recorded(
+        &trace,
+        &["exec", "1000"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    assert_eq!(manifest.rings.len(), 2);
+    assert_complete(&trace, &said);
+}
+
+#[test]
+fn signal_handlers_record_while_the_thread_records() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("s.ut");
+    let (manifest, said) = recorded(
+        &trace,
+        &["signals", "20000000"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    let (_, rows) = rows(&trace);
+    let handled = *said.iter().find(|((_, event), _)| *event == 2).unwrap().1;
+    assert!(handled > 100, "the handler hardly ran: {handled}");
+    let count = |event| {
+        rows.iter()
+            .filter(|row| row.event == event && row.kind == 0)
+            .count() as u64
+    };
+    // What a handler records while a ring is being made is counted as lost.
+    assert_eq!(count(1), 20_000_000);
+    assert_eq!(count(2) + manifest.lost, handled);
+    assert!(manifest.lost <= 3, "{}", manifest.lost);
+}
+
+#[test]
+fn a_library_with_a_recorder_of_its_own_in_the_same_thread() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("d.ut");
+    let library = program("library.c", &["-shared", "-fPIC"]);
+    let (manifest, said) = recorded(
+        &trace,
+        &["dlopen", "10000", library.to_str().unwrap()],
+        settings(Overflow::Grow, MIB, None),
+    );
+    assert_eq!(manifest.rings.len(), 2);
+    let rows = assert_complete(&trace, &said);
+    // The two take the mark from each other: neither may claim to know.
+    let known = rows.iter().filter(|row| row.descheduled == 0).count();
+    assert!(
+        known < 10,
+        "{known} records claim not to have been descheduled"
+    );
+}
+
+#[test]
+fn the_descheduled_flag_is_set_by_sleeping_and_by_nothing_else() {
+    let _alone = alone();
+    use undertick_trace::manifest::Descheduled;
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("z.ut");
+    let (manifest, _) = recorded(
+        &trace,
+        &["sleep", "2000"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    if manifest.descheduled != Descheduled::AnyDeschedule {
+        println!(
+            "skipped: rseq_cs tells of preemption only, or is not available ({:?})",
+            manifest.descheduled
+        );
+        return;
+    }
+    let (_, rows) = rows(&trace);
+    let flagged = |event: i32, kind: Kind| {
+        rows.iter()
+            .filter(|row| row.event == event && row.kind == kind as i8 && row.descheduled == 1)
+            .count()
+    };
+    assert_eq!(flagged(2, Kind::End), 2000, "every sleep is seen");
+    assert!(
+        flagged(1, Kind::End) < 20,
+        "a section of 20 ns is hardly ever hit: {}",
+        flagged(1, Kind::End)
+    );
+    assert!(rows.iter().all(|row| row.descheduled != -1));
+}
+
+#[test]
+fn two_hundred_kills_lose_nothing_that_was_written() {
+    let _alone = alone();
+    let binary = program("writer.c", &[]);
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    for round in 0..200 {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("k.ut");
+        let cells = tempfile::tempfile_in(dir.path()).unwrap();
+        cells.set_len(4096).unwrap();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), cells.as_raw_fd());
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let delay = std::time::Duration::from_micros(200 + state % 12_000);
+        let threads = 1 + round % 3;
+        let killer = std::thread::spawn({
+            let cells = cells.try_clone().unwrap();
+            move || {
+                let pid = loop {
+                    let pid = cell(&cells, 511);
+                    if pid != 0 {
+                        break pid as i32;
+                    }
+                    std::thread::sleep(std::time::Duration::from_micros(100));
+                };
+                std::thread::sleep(delay);
+                // SAFETY: a signal to the program that this test started.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        });
+        let count = threads.to_string();
+        let command = [binary.to_str().unwrap(), "kill", &path, &count];
+        let manifest = run(&trace, &command, settings(Overflow::Grow, MIB, None)).unwrap();
+        killer.join().unwrap();
+        assert_eq!(manifest.exit.unwrap().signal, Some(libc::SIGKILL));
+        let (_, rows) = rows(&trace);
+        let got = payloads(&rows);
+        for thread in 0..threads {
+            let (published, tid) = (
+                cell(&cells, 2 * thread),
+                cell(&cells, 2 * thread + 1) as i32,
+            );
+            let events = got.get(&(tid, 1)).map_or(&[][..], Vec::as_slice);
+            assert!(
+                events.len() as u64 >= published,
+                "round {round}: {} of {published} kept",
+                events.len()
+            );
+            // One more than counted may have been written, none may be torn.
+            assert!(events.len() as u64 <= published + 1, "round {round}");
+            assert!(
+                events
+                    .iter()
+                    .enumerate()
+                    .all(|(i, &payload)| payload == i as i64),
+                "round {round}: torn"
+            );
+        }
+        assert_eq!(manifest.lost, 0);
+    }
+}
+
+fn cell(file: &fs::File, index: usize) -> u64 {
+    use std::os::unix::fs::FileExt;
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 8 * index as u64).unwrap();
+    u64::from_le_bytes(bytes)
+}
+
+#[test]
+fn the_exit_status_and_what_cannot_be_started() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let binary = program("writer.c", &[]);
+    let trace = dir.path().join("x.ut");
+    let manifest = run(
+        &trace,
+        &[binary.to_str().unwrap(), "fail"],
+        settings(Overflow::Grow, MIB, None),
+    )
+    .unwrap();
+    assert_eq!(manifest.exit.unwrap().status, Some(7));
+    assert!(
+        manifest
+            .warnings
+            .iter()
+            .any(|text| text.contains("recorded no event"))
+    );
+
+    let missing = dir.path().join("y.ut");
+    let error = run(
+        &missing,
+        &["./there-is-no-such-program"],
+        settings(Overflow::Grow, MIB, None),
+    )
+    .unwrap_err();
+    assert_eq!(error.exit_status(), 2);
+    assert!(
+        error.to_string().contains("./there-is-no-such-program"),
+        "{error}"
+    );
+    assert!(
+        !missing.exists(),
+        "nothing is left of a recording that never began"
+    );
+
+    let error = run(&trace, &["true"], settings(Overflow::Grow, MIB, None)).unwrap_err();
+    assert!(
+        matches!(&error, TraceError::Usage(text) if text.contains("exists already")),
+        "{error}"
+    );
+
+    let error = run(
+        &missing,
+        &["true"],
+        settings(Overflow::Grow, MIB, Some(1 << 60)),
+    )
+    .unwrap_err();
+    assert!(
+        error.exit_status() == 1 && error.to_string().contains("free"),
+        "{error}"
+    );
+}
