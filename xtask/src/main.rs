@@ -1,1 +1,44 @@
-fn main() {}
+//! `cargo xtask test`, `lint`, `bench`: what CI runs, and what measures us.
+
+mod bench;
+mod licences;
+mod lint;
+mod run;
+mod statistics;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test              everything that CI runs; installs what it needs where it may
+  lint              format, clippy, documentation, licences, aarch64
+  bench recorder    price of an event as a ratio to clock reading + 16-byte store
+  bench loss        1e8 events from one thread, ten times; two threads at full speed
+  bench report      analysis rate and memory on 2e8 events
+  bench truth       compensated means against counted work, 20 ns to 1 ms
+  bench hog         descheduled flag and culling with a hog on the same CPU
+  bench all         all of them (about ten minutes)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["test"] => test::all(),
+        ["lint"] => lint::all(&mut 0),
+        ["bench", ref which @ ..] => bench::run(which),
+        // Recorded by `bench recorder`: the same blocks through the Rust crate.
+        ["__rust-recorder", threads, rounds, n] => {
+            bench::recorder::rust_program(threads, rounds, n)
+        }
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Benchmarks: figures, never tests. Each prints its target beside the figure
+//! and does not fail for a noisy machine.
+
+pub mod hog;
+pub mod loss;
+pub mod recorder;
+pub mod report;
+pub mod truth;
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::run::{self, Scratch, command, output, root};
+
+/// Builds and runs one benchmark, or all.
+pub fn run(which: &[&str]) -> Result<(), String> {
+    run::run(command(&[
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--workspace",
+    ]))?;
+    match which {
+        ["recorder"] => recorder::measure(),
+        ["loss"] => loss::measure(10),
+        ["report"] => report::measure(),
+        ["truth"] => truth::measure(),
+        ["hog"] => hog::measure(),
+        ["all"] => {
+            recorder::measure()?;
+            loss::measure(10)?;
+            truth::measure()?;
+            hog::measure()?;
+            report::measure()
+        }
+        _ => Err("which one? recorder, loss, report, truth, hog or all".to_owned()),
+    }
+}
+
+/// The program under test.
+fn undertick() -> String {
+    root()
+        .join("target/release/undertick")
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Compiles one of `benches/recorder`.
+fn compile(scratch: &Scratch, name: &str) -> Result<String, String> {
+    let out = scratch.path(name);
+    let source = format!("benches/recorder/{name}.c");
+    output(command(&[
+        "cc",
+        "-O2",
+        "-Iinclude",
+        "-pthread",
+        &source,
+        "-o",
+        &out,
+    ]))?;
+    Ok(out)
+}
+
+/// Records a program; gives its standard output.
+fn record(trace: &str, options: &[&str], program: &[&str]) -> Result<String, String> {
+    let _ = std::fs::remove_dir_all(trace);
+    let undertick = undertick();
+    let mut words = vec![undertick.as_str(), "record", "-o", trace];
+    words.extend(options);
+    words.push("--");
+    words.extend(program);
+    output(command(&words))
+}
+
+/// `undertick report --json`.
+fn report_json(trace: &str, options: &[&str]) -> Result<Value, String> {
+    let mut command = Command::new(undertick());
+    command.args(["report", trace, "--json"]).args(options);
+    serde_json::from_str(&output(command)?).map_err(|e| e.to_string())
+}
+
+fn manifest(trace: &str) -> Result<Value, String> {
+    let text = std::fs::read_to_string(format!("{trace}/manifest.json"))
+        .map_err(|e| format!("{trace}: {e}"))?;
+    serde_json::from_str(&text).map_err(|e| e.to_string())
+}
+
+fn interval<'a>(report: &'a Value, name: &str) -> Result<&'a Value, String> {
+    let intervals = report["intervals"]
+        .as_array()
+        .ok_or("no intervals in the report")?;
+    intervals
+        .iter()
+        .find(|interval| interval["name"] == name)
+        .ok_or_else(|| format!("no interval {name}"))
+}

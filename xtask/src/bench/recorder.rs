@@ -1,0 +1,201 @@
+//! The price of an event as a ratio to one clock reading and one 16-byte store
+//! into a mapped ring, block by block in one run.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::{compile, record};
+use crate::run::{Scratch, command, output};
+use crate::statistics::{median, median_interval};
+
+const ROUNDS: &str = "200";
+const EVENTS: &str = "50000";
+
+pub fn measure() -> Result<(), String> {
+    let scratch = Scratch::new("recorder")?;
+    let c = compile(&scratch, "recorder")?;
+    let rust = std::env::current_exe()
+        .map_err(|e| e.to_string())?
+        .to_string_lossy()
+        .into_owned();
+    let trace = scratch.path("r.ut");
+    println!(
+        "\nprice of recording, ratio to clock reading + 16-byte store; median over blocks of {EVENTS} [95 %]"
+    );
+    println!(
+        "{:<6}{:>8}  {:<10}{:>10}{:>22}{:>9}",
+        "", "threads", "what", "ns", "ratio", "target"
+    );
+    for (language, program) in [
+        ("C", vec![c.as_str()]),
+        ("Rust", vec![rust.as_str(), "__rust-recorder"]),
+    ] {
+        for threads in ["1", "2"] {
+            let mut words = program.clone();
+            words.extend([threads, ROUNDS, EVENTS]);
+            let text = record(&trace, &["--no-calibration"], &words)?;
+            let events = if threads == "1" { "1.05" } else { "1.10" };
+            print(
+                language,
+                threads,
+                &text,
+                &[
+                    ("event", "floor", events),
+                    ("begin_end", "floor2", "1.05"),
+                    ("next", "floor", "1.05"),
+                ],
+            );
+        }
+        let mut words = program.clone();
+        words.extend(["1", ROUNDS, EVENTS]);
+        let text = output(command(&words))?;
+        let blocks = blocks(&text);
+        let cost = |what: &str| median(&blocks[what]) - median(&blocks["empty"]);
+        println!(
+            "{language:<6}{:>8}  {:<10}{:>10.2}{:>22}{:>9}",
+            1,
+            "no session",
+            cost("event"),
+            "",
+            "<= 1 ns"
+        );
+    }
+    Ok(())
+}
+
+/// Nanoseconds per unit of each block, by what was done, in the order of rounds.
+fn blocks(text: &str) -> BTreeMap<String, Vec<f64>> {
+    let mut blocks = BTreeMap::<String, Vec<f64>>::new();
+    let mut lines: Vec<(&str, &str, f64)> = text
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            Some((*words.first()?, *words.get(1)?, words.get(2)?.parse().ok()?))
+        })
+        .collect();
+    lines.sort_by_key(|line| line.1.to_owned()); // by thread; stable, so rounds stay in order
+    for (what, _, ns) in lines {
+        blocks.entry(what.to_owned()).or_default().push(ns);
+    }
+    blocks
+}
+
+fn print(language: &str, threads: &str, text: &str, wanted: &[(&str, &str, &str)]) {
+    let blocks = blocks(text);
+    for &(what, floor, target) in wanted {
+        // Block against the floor of the same round: what drifts, drifts in both.
+        let ratios: Vec<f64> = blocks[what]
+            .iter()
+            .zip(&blocks[floor])
+            .map(|(a, b)| a / b)
+            .collect();
+        let (lo, hi) = median_interval(&ratios);
+        let ratio = format!("{:.3} [{lo:.3}, {hi:.3}]", median(&ratios));
+        println!(
+            "{language:<6}{threads:>8}  {what:<10}{:>10.2}{ratio:>22}{target:>9}",
+            median(&blocks[what])
+        );
+    }
+}
+
+const FLOOR_SLOTS: usize = 65_536;
+
+/// The blocks of benches/recorder/recorder.c through the Rust crate.
+pub fn rust_program(threads: &str, rounds: &str, n: &str) -> Result<(), String> {
+    let number = |text: &str| text.parse::<u32>().map_err(|e| e.to_string());
+    let (threads, rounds, n) = (number(threads)?, number(rounds)?, number(n)?);
+    let barrier = Barrier::new(threads as usize);
+    let lines = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|thread| {
+                scope.spawn({
+                    let barrier = &barrier;
+                    move || blocks_of_thread(thread, rounds, n, barrier)
+                })
+            })
+            .collect();
+        handles
+            .into_iter()
+            .filter_map(|handle| handle.join().ok())
+            .collect::<Vec<String>>()
+    });
+    print!("{}", lines.concat());
+    Ok(())
+}
+
+fn blocks_of_thread(thread: u32, rounds: u32, n: u32, barrier: &Barrier) -> String {
+    let ring: Vec<AtomicU64> = (0..2 * FLOOR_SLOTS).map(|_| AtomicU64::new(1)).collect();
+    let ring = ring.as_slice();
+    let mut lines = String::new();
+    event(ring, n);
+    for _ in 0..rounds {
+        barrier.wait();
+        for (what, block) in [
+            ("floor", floor as fn(&[AtomicU64], u32)),
+            ("event", event),
+            ("floor2", floor_2),
+            ("begin_end", begin_end),
+            ("next", next),
+            ("empty", empty),
+        ] {
+            let start = Instant::now();
+            block(ring, n);
+            let ns = start.elapsed().as_nanos() as f64 / f64::from(n);
+            lines.push_str(&format!("{what} {thread} {ns:.4} {n}\n"));
+        }
+    }
+    lines
+}
+
+#[inline(always)]
+fn floor_store(ring: &[AtomicU64], i: u32) {
+    let slot = 2 * (i as usize & (FLOOR_SLOTS - 1));
+    // SAFETY: RDTSC has no preconditions.
+    #[cfg(target_arch = "x86_64")]
+    let ts = unsafe { core::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    let ts = Instant::now().elapsed().as_nanos() as u64;
+    ring[slot].store(ts, Ordering::Relaxed);
+    ring[slot + 1].store(u64::from(i) | 7 << 32, Ordering::Relaxed);
+}
+
+#[inline(never)]
+fn floor(ring: &[AtomicU64], n: u32) {
+    (0..n).for_each(|i| floor_store(ring, i));
+}
+
+#[inline(never)]
+fn floor_2(ring: &[AtomicU64], n: u32) {
+    for i in 0..n {
+        floor_store(ring, 2 * i);
+        floor_store(ring, 2 * i + 1);
+    }
+}
+
+#[inline(never)]
+fn event(_: &[AtomicU64], n: u32) {
+    (0..n).for_each(|i| undertick::event!(7, i));
+}
+
+#[inline(never)]
+fn begin_end(_: &[AtomicU64], n: u32) {
+    for _ in 0..n {
+        undertick::begin(8);
+        undertick::end(8);
+    }
+}
+
+#[inline(never)]
+fn next(_: &[AtomicU64], n: u32) {
+    (0..n).for_each(|_| undertick::next(9, 10));
+}
+
+#[inline(never)]
+fn empty(_: &[AtomicU64], n: u32) {
+    (0..n).for_each(|i| {
+        black_box(i);
+    });
+}

@@ -1,0 +1,83 @@
+//! Licences of everything we build on: each must offer one we allow.
+
+use serde_json::Value;
+
+use crate::run::{command, output};
+
+const ALLOWED: [&str; 10] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Zlib",
+    "Unicode-3.0",
+    "CC0-1.0",
+    "0BSD",
+];
+
+/// Checks all packages of the lock file.
+pub fn check() -> Result<(), String> {
+    let text = output(command(&[
+        "cargo",
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+    ]))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let packages = metadata["packages"]
+        .as_array()
+        .ok_or("cargo metadata has no packages")?;
+    let bad: Vec<String> = packages
+        .iter()
+        .filter_map(|package| {
+            let licence = package["license"].as_str().unwrap_or("none stated");
+            (!allowed(licence))
+                .then(|| format!("{} {}: {licence}", package["name"], package["version"]))
+        })
+        .collect();
+    if bad.is_empty() {
+        println!(
+            "licences: {} packages, all under licences we allow",
+            packages.len()
+        );
+        return Ok(());
+    }
+    Err(format!("licences not allowed:\n  {}", bad.join("\n  ")))
+}
+
+/// `A OR B` needs one of them, `A AND B` both; `/` is the old OR.
+fn allowed(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ");
+    let plain = expression.replace(['(', ')'], " ");
+    // With parentheses only one form occurs: (A OR B) AND C.
+    if expression.contains('(') {
+        return plain.split(" AND ").all(allowed);
+    }
+    plain.split(" OR ").any(|part| {
+        part.split(" AND ")
+            .all(|licence| ALLOWED.contains(&licence.trim()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allowed;
+
+    #[test]
+    fn expressions() {
+        assert!(
+            allowed("MIT OR GPL-3.0")
+                && allowed("MIT/Apache-2.0")
+                && allowed("(MIT OR Apache-2.0) AND Unicode-3.0")
+        );
+        assert!(
+            !allowed("GPL-3.0")
+                && !allowed("MIT AND GPL-3.0")
+                && !allowed("(MIT OR Apache-2.0) AND GPL-3.0")
+        );
+        assert!(!allowed("none stated"));
+    }
+}

@@ -1,0 +1,101 @@
+//! Running commands.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the repository")
+        .to_owned()
+}
+
+/// A command in the repository, from words.
+pub fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(root());
+    command
+}
+
+/// Runs it to its end; its output is ours.
+pub fn run(mut command: Command) -> Result<(), String> {
+    let text = format!("{command:?}");
+    println!("\n$ {text}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("failed ({status}): {text}")),
+        Err(error) => Err(format!("could not run {text}: {error}")),
+    }
+}
+
+/// Runs it and shows and hands over each line of its standard output.
+pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<(), String> {
+    let text = format!("{command:?}");
+    println!("\n$ {text}");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("could not run {text}: {e}"))?;
+    let out = child.stdout.take().expect("piped");
+    for line in BufReader::new(out).lines() {
+        let line = line.map_err(|e| e.to_string())?;
+        println!("{line}");
+        each(&line);
+    }
+    let status = child.wait().map_err(|e| e.to_string())?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("failed ({status}): {text}"))
+    }
+}
+
+/// Runs it quietly and gives its standard output.
+pub fn output(mut command: Command) -> Result<String, String> {
+    let text = format!("{command:?}");
+    let output = command
+        .output()
+        .map_err(|e| format!("could not run {text}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "failed ({}): {text}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    String::from_utf8(output.stdout).map_err(|e| e.to_string())
+}
+
+/// Whether a program can be run at all.
+pub fn exists(words: &[&str]) -> bool {
+    command(words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// A fresh directory that is removed when dropped.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Result<Self, String> {
+        let path =
+            std::env::temp_dir().join(format!("undertick-xtask-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

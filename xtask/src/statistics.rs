@@ -1,0 +1,42 @@
+//! The little that the benchmarks need: medians of ratios within one run.
+
+/// Median; NaN if there is nothing.
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// Quantile by nearest rank; NaN if there is nothing.
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (q * sorted.len() as f64).ceil() as usize;
+    sorted
+        .get(rank.saturating_sub(1))
+        .copied()
+        .unwrap_or(f64::NAN)
+}
+
+/// 95 % interval of the median by order statistics (binomial, normal ranks).
+pub fn median_interval(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let half = 1.96 * n.sqrt() / 2.0;
+    let at = |rank: f64| quantile(values, (rank / n).clamp(0.0, 1.0));
+    (
+        at((n / 2.0 - half).floor().max(1.0)),
+        at((n / 2.0 + half).ceil() + 1.0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{median, median_interval};
+
+    #[test]
+    fn order_statistics_of_a_hundred() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(median(&values), 50.0);
+        // Ranks 40 and 61: the tabled 95 % interval of the median for n = 100.
+        assert_eq!(median_interval(&values), (40.0, 61.0));
+        assert!(median(&[]).is_nan());
+    }
+}

@@ -1,0 +1,242 @@
+//! Everything that CI runs.
+
+use std::time::Instant;
+
+use crate::lint;
+use crate::run::{Scratch, command, exists, root, run, run_lines};
+
+/// What was run so far.
+#[derive(Default)]
+struct Count {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl Count {
+    /// Runs a step that is one test as a whole.
+    fn step(&mut self, result: Result<(), String>) {
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(text) => {
+                eprintln!("FAILED: {text}");
+                self.failed += 1;
+            }
+        }
+    }
+
+    /// Runs a test command and adds up what it says.
+    fn tests(&mut self, command: std::process::Command) {
+        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+        let result = run_lines(command, |line| {
+            if line.starts_with("test result:") {
+                let number = |word: &str| {
+                    let before = line.split(word).next().unwrap_or("").trim_end();
+                    before
+                        .rsplit(' ')
+                        .next()
+                        .and_then(|n| n.parse::<u64>().ok())
+                        .unwrap_or(0)
+                };
+                passed += number(" passed");
+                failed += number(" failed");
+                skipped += number(" ignored");
+            }
+            skipped += u64::from(line.trim_start().starts_with("skipped:"));
+        });
+        self.passed += passed;
+        self.failed += failed;
+        self.skipped += skipped;
+        if let Err(text) = result {
+            eprintln!("FAILED: {text}");
+            self.failed += u64::from(failed == 0);
+        }
+    }
+
+    fn skip(&mut self, why: &str) {
+        println!("skipped: {why}");
+        self.skipped += 1;
+    }
+}
+
+/// Runs it all and says how much passed, failed and was skipped.
+pub fn all() -> Result<(), String> {
+    let started = Instant::now();
+    let mut count = Count::default();
+    install();
+    count.step(build());
+    let mut skipped = 0;
+    count.step(lint::all(&mut skipped));
+    count.skipped += skipped;
+    let nocapture = ["--", "--show-output"];
+    let mut tests = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
+    tests.args(nocapture);
+    count.tests(tests);
+    headers(&mut count);
+    model(&mut count);
+    nightly(&mut count);
+    println!(
+        "\n{:.0} s\n{} passed, {} failed, {} skipped",
+        started.elapsed().as_secs_f64(),
+        count.passed,
+        count.failed,
+        count.skipped
+    );
+    if count.failed == 0 {
+        Ok(())
+    } else {
+        Err("some tests failed; the first FAILED line above says where".to_owned())
+    }
+}
+
+/// What the tests need from outside Cargo, where we may install it.
+fn install() {
+    let missing: Vec<&str> = [
+        ("cc", "gcc"),
+        ("c++", "g++"),
+        ("clang", "clang"),
+        ("chromium", "chromium"),
+    ]
+    .iter()
+    .filter(|(program, _)| !exists(&[program, "--version"]))
+    .map(|&(_, package)| package)
+    .collect();
+    if missing.is_empty() {
+        return;
+    }
+    println!("installing {}", missing.join(" "));
+    let _ = run(command(&["apt-get", "update", "-qq"]));
+    let mut install = vec!["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    let mut install = command(&install);
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    if let Err(text) = run(install) {
+        println!("not installed ({text}); what needs it is skipped");
+    }
+}
+
+fn build() -> Result<(), String> {
+    run(command(&[
+        "cargo",
+        "build",
+        "--release",
+        "--workspace",
+        "--locked",
+    ]))
+}
+
+/// `undertick.h` under the compilers and languages that it promises.
+fn headers(count: &mut Count) {
+    let Ok(scratch) = Scratch::new("header") else {
+        return count.skip("no temporary directory for the header's tests");
+    };
+    let program = root().join("crates/trace/tests/programs/writer.c");
+    let cpp = scratch.path("writer.cpp");
+    let minimal = "#include \"undertick.h\"\nint main() { undertick::span s(1); ut_name(1, \"x\"); ut_event64(2, 3); return ut_enabled(); }\n";
+    if let Err(error) = std::fs::write(&cpp, minimal) {
+        return count.step(Err(error.to_string()));
+    }
+    let warnings = [
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wshadow",
+        "-Wconversion",
+        "-Werror",
+        "-O2",
+        "-pthread",
+        "-Iinclude",
+    ];
+    for (compiler, standard, source) in [
+        ("gcc", "-std=c11", program.to_str().unwrap_or_default()),
+        ("gcc", "-std=gnu17", program.to_str().unwrap_or_default()),
+        ("g++", "-std=c++17", cpp.as_str()),
+        ("g++", "-std=c++20", cpp.as_str()),
+        ("clang", "-std=c11", program.to_str().unwrap_or_default()),
+        ("clang++", "-std=c++17", cpp.as_str()),
+    ] {
+        if !exists(&[compiler, "--version"]) {
+            count.skip(&format!("no {compiler} here"));
+            continue;
+        }
+        for extra in [&["-fPIC"][..], &["-DUNDERTICK_DISABLE"][..]] {
+            let out = scratch.path("program");
+            let mut words = vec![compiler, standard];
+            words.extend(warnings);
+            words.extend(extra);
+            words.extend([source, "-o", out.as_str(), "-ldl"]);
+            count.step(run(command(&words)));
+        }
+    }
+}
+
+/// The ring's protocol, all interleavings, and with each ordering weakened.
+fn model(count: &mut Count) {
+    let mut loom = command(&[
+        "cargo",
+        "test",
+        "--release",
+        "--locked",
+        "-p",
+        "undertick-ring",
+        "--test",
+        "protocol",
+        "--target-dir",
+        "target/loom",
+    ]);
+    loom.env("RUSTFLAGS", "--cfg loom");
+    count.tests(loom);
+}
+
+/// Miri and ThreadSanitizer, which need a nightly toolchain.
+fn nightly(count: &mut Count) {
+    if !exists(&["cargo", "+nightly", "--version"]) {
+        return count.skip("no nightly toolchain: Miri and ThreadSanitizer are not run");
+    }
+    let _ = exists(&[
+        "rustup",
+        "component",
+        "add",
+        "--toolchain",
+        "nightly",
+        "miri",
+        "rust-src",
+    ]);
+    if exists(&["cargo", "+nightly", "miri", "--version"]) {
+        count.tests(command(&[
+            "cargo",
+            "+nightly",
+            "miri",
+            "test",
+            "--locked",
+            "-p",
+            "undertick-ring",
+            "--target-dir",
+            "target/miri",
+        ]));
+    } else {
+        count.skip("no Miri for the nightly toolchain here");
+    }
+    let mut sanitizer = command(&[
+        "cargo",
+        "+nightly",
+        "test",
+        "--release",
+        "--locked",
+        "-p",
+        "undertick-ring",
+        "--test",
+        "protocol",
+        "-Zbuild-std",
+        "--target",
+        "x86_64-unknown-linux-gnu",
+        "--target-dir",
+        "target/tsan",
+    ]);
+    sanitizer.env("RUSTFLAGS", "-Zsanitizer=thread");
+    if cfg!(target_arch = "x86_64") && exists(&["cargo", "+nightly", "miri", "--version"]) {
+        count.tests(sanitizer);
+    } else {
+        count.skip("no ThreadSanitizer here (it needs nightly's sources, on x86-64)");
+    }
+}
