@@ -118,14 +118,7 @@ mod tests {
                 n + 1 - lower_rank(n, 1.0 - p, 0.025),
             );
             let series = expanded(n, p, 0.025);
-            assert!(
-                exact.0.abs_diff(series.0) <= 1,
-                "{n} {p}: {exact:?} {series:?}"
-            );
-            assert!(
-                exact.1.abs_diff(series.1) <= 1,
-                "{n} {p}: {exact:?} {series:?}"
-            );
+            assert_eq!(exact, series, "{n} {p}");
         }
     }
 }

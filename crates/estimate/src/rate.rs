@@ -173,14 +173,14 @@ mod tests {
         assert_eq!((e.value, e.interval), (2.0, Interval::new(2.0, 2.0)));
     }
 
-    /// Parts 1, 3 of wholes 4, 4: ratio 1/2, residuals -1, 1, variance of
-    /// their mean 1, t(0.975; 1) = 12.7062, times 2 / 8.
+    /// Parts 1, 6 of wholes 4, 10: ratio 1/2, residuals -1, 1, variance of
+    /// their mean 1, t(0.975; 1) = 12.7062, times 2 / 14.
     #[test]
     fn ratio_by_hand() {
-        let e = ratio_of_sums(&[1.0, 3.0], &[4.0, 4.0], 0.95).unwrap();
+        let e = ratio_of_sums(&[1.0, 6.0], &[4.0, 10.0], 0.95).unwrap();
         assert_eq!(e.value, 0.5);
         let half = e.interval.half_width().unwrap();
-        assert!((half - 12.7062 / 4.0).abs() < 1e-4, "{half}");
+        assert!((half - 12.7062 / 7.0).abs() < 1e-4, "{half}");
     }
 
     /// Newcombe 1998, table I: 81 of 263 gives 0.2553..0.3662, 0 of 20 0..0.1611.

@@ -310,4 +310,17 @@ mod tests {
         let top = s.quantile(0.999, 0.95, 0).unwrap().value;
         assert!(top > 0.999 * i64::MAX as f64, "{top}");
     }
+
+    /// 512 values are 256 pairs; one more is in no batch, but in the mean,
+    /// whose variance falls by 512 / 513.
+    #[test]
+    fn values_outside_full_batches_narrow_the_interval() {
+        let values: Vec<i64> = (0..513).map(|i| (i * 7919) % 1009).collect();
+        let half = |n: usize| {
+            let mean = sample(&values[..n]).mean(0.95, 0).unwrap();
+            mean.interval.half_width().unwrap()
+        };
+        let expected = half(512) * (512.0_f64 / 513.0).sqrt();
+        assert!((half(513) - expected).abs() < 1e-9);
+    }
 }
