@@ -14,6 +14,9 @@ const MOST_DIGITS: i32 = 5;
 /// Digits of a figure that has no interval, or one of zero width.
 const DIGITS_WITHOUT_INTERVAL: i32 = 3;
 
+/// From here on a number is written with a power of ten, to fit its column.
+const LONGEST: f64 = 1e6;
+
 /// What stands for a bound or a figure that the data cannot give.
 pub const UNKNOWN: &str = "?";
 
@@ -234,13 +237,13 @@ fn to_decade(x: f64, decade: i32, towards: fn(f64) -> f64) -> f64 {
 }
 
 fn rounded(x: f64, decade: i32, towards: fn(f64) -> f64) -> String {
-    let x = to_decade(x, decade, towards);
-    // Neither "-0" nor a bound too long for its column.
-    let x = if x == 0.0 { 0.0 } else { x };
-    if x.abs() >= 1e6 {
-        return format!("{x:.1e}");
+    let at_decade = to_decade(x, decade, towards);
+    if at_decade.abs() >= LONGEST {
+        return format!("{:.1e}", to_decade(x, leading(x) - 1, towards));
     }
-    format!("{x:.*}", usize::try_from(-decade).unwrap_or(0))
+    // Not "-0".
+    let shown = if at_decade == 0.0 { 0.0 } else { at_decade };
+    format!("{shown:.*}", usize::try_from(-decade).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -274,6 +277,8 @@ mod tests {
         // Rounded to nearest, [846, 851] would leave 851.47 out.
         assert_eq!(ns(849.31, 846.92, 852.47), "849 ns [846, 853]");
         assert_eq!(ns(-849.31, -852.47, -846.92), "-849 ns [-853, -846]");
+        // Also where only two digits are left: 9.04e6 us is above 9.0e6.
+        assert_eq!(ns(5e3, -9.04e9, 9.04e9), "5 us [-9.1e6, 9.1e6]");
         // A bound on the last digit stays where it is.
         assert_eq!(ns(0.3, 0.1, 0.5), "0.3 ns [0.1, 0.5]");
     }

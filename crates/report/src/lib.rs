@@ -5,10 +5,11 @@
 //!
 //! ```no_run
 //! use undertick_report::document::Report;
-//! use undertick_report::terminal;
+//! use undertick_report::{html, terminal};
 //!
 //! let report: Report = serde_json::from_str(&std::fs::read_to_string("report.json")?)?;
 //! print!("{}", terminal::render(&report, terminal::Options::default()));
+//! std::fs::write("report.html", html::render(&report))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -22,6 +23,7 @@
 
 pub mod document;
 pub mod figures;
+pub mod html;
 mod remarks;
 pub mod terminal;
 mod text;

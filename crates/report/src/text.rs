@@ -16,13 +16,18 @@ pub(crate) fn clean(name: &str) -> String {
     for c in name.chars() {
         match c {
             '\n' | '\r' | '\t' => shown.push(' '),
-            c if c.is_control() || is_format_character(c) => {
+            c if is_unsafe_to_show(c) => {
                 shown.extend(c.escape_unicode());
             }
             c => shown.push(c),
         }
     }
     shown
+}
+
+/// Whether a character steers the screen, or its neighbours on it.
+pub(crate) fn is_unsafe_to_show(c: char) -> bool {
+    c.is_control() || is_format_character(c)
 }
 
 /// Characters without a shape that change how others are shown: zero-width

@@ -33,15 +33,22 @@ fn every_report_fits_its_columns() {
 
 #[test]
 fn no_control_character_reaches_the_terminal() {
-    let text = render(&invented::nasty(), Options::default());
-    for c in text.chars().filter(|c| *c != '\n') {
+    let nasty = render(&invented::nasty(), Options::default());
+    assert!(nasty.contains("\\u{1b}[31mred"));
+    let throughout = invented::hostile_throughout(&invented::six());
+    let throughout = render(&throughout, Options::default());
+    assert_fits(&throughout, 100);
+    for c in nasty
+        .chars()
+        .chain(throughout.chars())
+        .filter(|c| *c != '\n')
+    {
         assert!(!c.is_control(), "{c:?}");
         assert!(
             !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'),
             "{c:?}"
         );
     }
-    assert!(text.contains("\\u{1b}[31mred"));
 }
 
 #[test]

@@ -271,6 +271,7 @@ pub fn six() -> Report {
     let mut gone = empty_interval("rollback");
     gone.notes.push("opened 3 times, never closed".to_owned());
     let mut report = report(vec![commit, compress, prepare, step, bind, gone]);
+    report.settings.table = Some("stages.toml".to_owned());
     report.trace.lost = 1_244;
     report.trace.written += 1_244;
     report.trace.lost_by =
@@ -362,3 +363,38 @@ pub fn many(n: usize) -> Report {
         .collect();
     report(intervals)
 }
+
+/// The report with every text in it hostile: names, methods, units, causes, the
+/// keys of its maps. Only what the document's types fix is left.
+pub fn hostile_throughout(report: &Report) -> Report {
+    fn poison(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::String(text) => *text = POISON.to_owned(),
+            serde_json::Value::Array(values) => values.iter_mut().for_each(poison),
+            serde_json::Value::Object(fields) => {
+                for (_, field) in fields
+                    .iter_mut()
+                    .filter(|(key, _)| *key != "kind" && *key != "reads")
+                {
+                    poison(field);
+                }
+                for map in ["by", "lost_by"] {
+                    if let Some(serde_json::Value::Object(entries)) = fields.get_mut(map) {
+                        entries.insert(POISON.to_owned(), 3.into());
+                    }
+                }
+                if let Some(serde_json::Value::Object(quantiles)) = fields.get_mut("quantiles") {
+                    let p99 = quantiles.get("0.99").cloned();
+                    quantiles.extend(p99.map(|p99| (POISON.to_owned(), p99)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut json = serde_json::to_value(report).unwrap();
+    poison(&mut json);
+    serde_json::from_value(json).unwrap()
+}
+
+/// Ends a script, begins an element, leaves an attribute, steers a terminal.
+pub const POISON: &str = "</script><poison onload='alert(1)' a=\"\x1b[2J\u{202e}";

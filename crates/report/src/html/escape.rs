@@ -1,0 +1,80 @@
+//! Text that came from outside, on its way into a page.
+
+use core::fmt::{self, Write};
+
+use crate::text::{clean, is_unsafe_to_show};
+
+/// Text between tags or inside a quoted attribute: made harmless on screen
+/// (control and direction characters spelled out), then escaped.
+pub(super) struct Text<'a>(pub &'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(&clean(self.0), f)
+    }
+}
+
+/// Text that is harmless already, and whose line breaks matter.
+pub(super) struct Lines<'a>(pub &'a str);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(self.0, f)
+    }
+}
+
+fn escape(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for c in text.chars() {
+        match c {
+            '&' => f.write_str("&amp;")?,
+            '<' => f.write_str("&lt;")?,
+            '>' => f.write_str("&gt;")?,
+            '"' => f.write_str("&quot;")?,
+            '\'' => f.write_str("&#39;")?,
+            c => f.write_char(c)?,
+        }
+    }
+    Ok(())
+}
+
+/// JSON inside a `<script>`: no `<` is left that could end or open an element,
+/// and nothing that reorders the source for whoever reads it. These characters
+/// occur in JSON only inside strings, where an escape says the same.
+pub(super) fn json(document: &str) -> String {
+    let mut escaped = String::with_capacity(document.len());
+    for c in document.chars() {
+        if matches!(c, '<' | '>' | '&') || is_unsafe_to_show(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(escaped, "\\u{unit:04x}").expect("writing to a string does not fail");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_text() {
+        assert_eq!(
+            Text("<a href='x' title=\"y\">&amp;\x07").to_string(),
+            "&lt;a href=&#39;x&#39; title=&quot;y&quot;&gt;&amp;amp;\\u{7}"
+        );
+        assert_eq!(Lines("a\nb<").to_string(), "a\nb&lt;");
+    }
+
+    #[test]
+    fn escaped_json_says_the_same() {
+        let value = serde_json::json!({"name": "</script><!--&\u{2028}\u{202e}\u{e0041}\u{7f}"});
+        let escaped = json(&value.to_string());
+        assert!(!escaped.contains(['<', '>', '&', '\u{2028}', '\u{202e}', '\u{e0041}', '\u{7f}']));
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&escaped).unwrap(),
+            value
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! The page in plain words: what was found, what to beware of, how to read it.
+
+use core::fmt::{Result, Write};
+
+use super::escape::Text;
+use super::tables::shown;
+use crate::document::{IntervalReport, Report};
+use crate::figures::{self, figure};
+use crate::remarks::{self, number_of};
+use crate::text::clean;
+
+pub(super) fn write(page: &mut String, report: &Report) -> Result {
+    page.push_str("<section id=\"summary\">\n<h2>Summary</h2>\n<ul class=\"summary\">\n");
+    let sentences = [
+        completeness(report),
+        largest(report),
+        culling(report),
+        clock(report),
+        remarks::perturbation(&report.trace) + ".",
+    ];
+    for sentence in sentences.iter().filter(|s| !s.is_empty()) {
+        writeln!(page, "<li>{}</li>", Text(&shown(sentence)))?;
+    }
+    page.push_str("</ul>\n");
+    if !report.warnings.is_empty() {
+        page.push_str("<h3>Warnings</h3>\n<ul class=\"warnings\">\n");
+        for warning in &report.warnings {
+            writeln!(
+                page,
+                "<li>{} <span class=\"code\">{}</span></li>",
+                Text(&warning.text),
+                Text(&warning.code)
+            )?;
+        }
+        page.push_str("</ul>\n");
+    }
+    page.push_str("</section>\n");
+    Ok(())
+}
+
+fn completeness(report: &Report) -> String {
+    let trace = &report.trace;
+    let span = trace.events_span_ns.map_or(String::new(), |ns| {
+        format!(" over {}", figures::duration(ns))
+    });
+    let lost = match trace.lost {
+        0 => "None was lost.".to_owned(),
+        lost => format!(
+            "{} were lost, {} of those written.",
+            figures::count(lost),
+            figures::per_cent(lost as f64 / trace.written.max(1) as f64)
+        ),
+    };
+    format!(
+        "{} from {} in {}{span}. {lost}",
+        number_of(trace.events, "event"),
+        number_of(trace.threads, "thread"),
+        number_of(trace.processes, "process"),
+    )
+}
+
+fn largest(report: &Report) -> String {
+    let largest = report
+        .intervals
+        .iter()
+        .filter(|interval| interval.count > 0)
+        .max_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+    let Some(interval) = largest else {
+        return "Nothing in the trace has a start and an end.".to_owned();
+    };
+    let median = interval.median.as_ref().map_or(String::new(), |median| {
+        let figure = figure(median);
+        format!(
+            "; one takes {} (median, {} interval {})",
+            figure.value_and_unit(),
+            figures::per_cent(median.level),
+            figure.interval()
+        )
+    });
+    let p99 = interval.quantiles.get("0.99").map_or(String::new(), |p99| {
+        format!(
+            ", 1 in 100 takes more than {}",
+            figure(p99).value_and_unit()
+        )
+    });
+    let others = match report.intervals.len() {
+        1 => String::new(),
+        n => format!(" Of {n} intervals, it has the largest total."),
+    };
+    format!(
+        "{}: {} in {}{median}{p99}.{others}",
+        clean(&interval.name),
+        figures::duration(interval.total_ns),
+        number_of(interval.count, "sample"),
+    )
+}
+
+fn culling(report: &Report) -> String {
+    let sum = |of: fn(&IntervalReport) -> u64| {
+        report
+            .intervals
+            .iter()
+            .map(of)
+            .fold(0_u64, u64::saturating_add)
+    };
+    let culled = sum(|i| i.culled.count);
+    let matched = culled.saturating_add(sum(|i| i.count));
+    if matched == 0 {
+        return String::new();
+    }
+    if culled == 0 {
+        return "No sample was left out.".to_owned();
+    }
+    format!(
+        "{} of {} samples ({}) were left out; the figures before and after stand under Taken out.",
+        figures::count(culled),
+        figures::count(matched),
+        figures::per_cent(culled as f64 / matched as f64)
+    )
+}
+
+fn clock(report: &Report) -> String {
+    let clock = &report.trace.clock;
+    let compensated = report
+        .intervals
+        .iter()
+        .filter(|i| i.compensation.cost.is_some())
+        .count();
+    let subtracted = match compensated {
+        0 => "Nothing was subtracted for the recording itself.".to_owned(),
+        n => format!(
+            "The cost of recording was subtracted from {n} of {}.",
+            number_of(report.intervals.len() as u64, "interval")
+        ),
+    };
+    format!(
+        "The clock, {}, moves {} at a time, and a reading costs {}. {subtracted}",
+        clean(&clock.name),
+        figures::duration(clock.granularity_ns),
+        figures::duration(clock.read_cost_ns_median),
+    )
+}
+
+/// What the analysis remarks on single intervals.
+pub(super) fn notes(page: &mut String, report: &Report) -> Result {
+    let notes = remarks::notes(report);
+    if notes.is_empty() {
+        return Ok(());
+    }
+    page.push_str("<section id=\"notes\">\n<h2>Notes</h2>\n<ul>\n");
+    for note in notes {
+        writeln!(
+            page,
+            "<li><b class=\"name\">{}</b>: {}</li>",
+            Text(&note.about(8)),
+            Text(&note.text)
+        )?;
+    }
+    page.push_str("</ul>\n</section>\n");
+    Ok(())
+}
+
+/// How the figures were made and what they mean.
+pub(super) fn methods(page: &mut String, report: &Report) -> Result {
+    let (mean, quantiles) = remarks::methods(report);
+    let level = figures::per_cent(report.settings.confidence);
+    writeln!(
+        page,
+        "<section id=\"methods\">\n<h2>Methods</h2>\n<dl class=\"facts\">\n\
+         <dt>Settings</dt><dd>{}</dd>\n\
+         <dt>Intervals</dt><dd>Behind each figure stands its {level} interval: if the measurement \
+         were repeated many times, so many of the intervals would hold the true value. A ? is a \
+         bound that the data cannot give.</dd>\n\
+         <dt>Mean</dt><dd>{}</dd>\n<dt>Median and quantiles</dt><dd>{}</dd>\n\
+         <dt>Digits</dt><dd>Only those that the interval supports; bounds are rounded \
+         outwards.</dd>\n\
+         <dt>Left out</dt><dd>A sample is left out on evidence only; the cause is given with the \
+         share, and the figures before and after.</dd>\n</dl>\n</section>",
+        Text(&remarks::treatment(report)),
+        Text(&mean),
+        Text(&quantiles),
+    )
+}

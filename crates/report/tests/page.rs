@@ -1,0 +1,177 @@
+//! The HTML page: complete, self-contained, harmless.
+//!
+//! The pages are also written to the target directory, to be looked at.
+
+mod invented;
+
+use undertick_report::document::Report;
+use undertick_report::html::render;
+
+/// Writes a page where a person or a browser test finds it.
+fn keep(name: &str, page: &str) {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(path, page).expect("the target directory can be written to");
+}
+
+/// The document inside the page, and the document as such, both read by the
+/// same parser.
+fn assert_embedded(page: &str, report: &Report) {
+    let begin = "<script type=\"application/json\" id=\"report\">";
+    let json = page.split(begin).nth(1).unwrap();
+    let json = json.split("</script>").next().unwrap();
+    let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+    assert_eq!(read(json), read(&serde_json::to_string(report).unwrap()));
+    serde_json::from_str::<Report>(json).unwrap();
+}
+
+#[test]
+fn pages_of_any_size_hold_every_interval() {
+    for (name, report) in [
+        ("one.html", invented::one()),
+        ("six.html", invented::six()),
+        ("many.html", invented::many(300)),
+        ("none.html", invented::report(vec![])),
+    ] {
+        let page = render(&report);
+        keep(name, &page);
+        for (index, interval) in report.intervals.iter().enumerate() {
+            let link = format!("href=\"#i{index}\">{}<", interval.name);
+            assert!(
+                page.contains(&link),
+                "{name} has no row for {}",
+                interval.name
+            );
+            assert!(
+                page.contains(&format!("id=\"i{index}\"")),
+                "{name} has no panel {index}"
+            );
+        }
+        assert_embedded(&page, &report);
+    }
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    for report in [
+        invented::six(),
+        invented::many(300),
+        invented::report(vec![]),
+    ] {
+        let page = render(&report);
+        // The name of the SVG format looks like an address, and is none.
+        let rest = page.replace("\"http://www.w3.org/2000/svg\"", "");
+        for needle in [
+            "http://", "https://", "//cdn", "src=", "@import", "url(", "<link", "<iframe",
+        ] {
+            assert!(!rest.contains(needle), "the page contains {needle}");
+        }
+        assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none'"));
+    }
+}
+
+/// Start tags of a page, the way a browser sees them: what is inside scripts,
+/// styles and comments is not looked at.
+fn start_tags(page: &str) -> Vec<String> {
+    let mut tags = Vec::new();
+    let mut rest = page;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        assert!(!rest.starts_with("!--"), "a comment begins in the page");
+        let end = rest.find('>').expect("every tag ends");
+        let tag = rest[..end].to_owned();
+        rest = &rest[end + 1..];
+        for raw in ["script", "style"] {
+            if tag == raw || tag.starts_with(&format!("{raw} ")) {
+                let close = rest.find(&format!("</{raw}>")).expect("raw text ends");
+                rest = &rest[close..];
+            }
+        }
+        if !tag.starts_with(['/', '!']) {
+            tags.push(tag);
+        }
+    }
+    tags
+}
+
+/// No tag but ours, no attribute that runs anything, no script but ours.
+fn assert_harmless(page: &str) {
+    let known = [
+        "html", "head", "meta", "title", "style", "body", "header", "div", "h1", "button", "p",
+        "nav", "a", "main", "section", "h2", "h3", "ul", "li", "span", "table", "thead", "tr",
+        "th", "td", "tbody", "svg", "line", "rect", "i", "b", "dl", "dt", "dd", "article",
+        "fieldset", "legend", "label", "input", "output", "noscript", "pre", "footer", "code",
+        "script",
+    ];
+    let mut scripts = 0;
+    for tag in start_tags(page) {
+        let name = tag.split([' ', '/']).next().unwrap();
+        assert!(known.contains(&name), "unexpected <{tag}>");
+        scripts += usize::from(name == "script");
+        for attribute in tag.split_whitespace().skip(1) {
+            assert!(!attribute.starts_with("on"), "<{tag}>");
+            assert!(!attribute.contains("alert"), "<{tag}>");
+        }
+    }
+    assert_eq!(scripts, 2, "the document and our own script");
+    // The browser would end a script at the first of these, wherever it stands.
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<!--"));
+    for c in page.chars().filter(|c| *c != '\n') {
+        assert!(
+            !c.is_control() && c != '\u{202e}' && c != '\u{2028}',
+            "{c:?}"
+        );
+    }
+}
+
+#[test]
+fn text_from_the_trace_stays_text_wherever_it_stands() {
+    let report = invented::hostile_throughout(&invented::six());
+    let page = render(&report);
+    keep("hostile.html", &page);
+    assert_harmless(&page);
+    assert!(page.matches("&lt;poison onload=&#39;alert(1)&#39;").count() > 50);
+    assert_embedded(&page, &report);
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let report = invented::nasty();
+    let page = render(&report);
+    keep("nasty.html", &page);
+    assert_harmless(&page);
+    // The names are all there, as text, and unchanged in the document.
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(page.contains("{{style}} {{data}} $&amp;"));
+    assert_embedded(&page, &report);
+}
+
+#[test]
+fn the_summary_says_what_was_lost_and_left_out() {
+    let page = render(&invented::six());
+    for sentence in [
+        "1\u{a0}244 were lost, 0.039\u{a0}% of those written.",
+        "1\u{a0}244 events were lost because a ring was full",
+        "were left out; the figures before and after",
+        "The clock, tsc, moves 10.0\u{a0}ns at a time",
+        "slowed the program by 2.1\u{a0}%",
+        "3\u{a0}205\u{a0}292 events written = 3\u{a0}204\u{a0}048 received + 1\u{a0}244 lost",
+    ] {
+        let sentence = sentence.replace(
+            "1\u{a0}244 events were lost because",
+            "1 244 events were lost because",
+        );
+        assert!(page.contains(&sentence), "{sentence}");
+    }
+}
+
+#[test]
+fn figures_carry_the_number_they_sort_by() {
+    let page = render(&invented::one());
+    assert!(
+        page.contains("data-sort=\"1820\">1.820\u{a0}µs <span class=\"within\">[1.814, 1.828]")
+    );
+    let empty = render(&invented::report(vec![invented::empty_interval("gone")]));
+    assert!(empty.contains("<td data-label=\"median\">–</td>"));
+    assert!(!empty.contains("NaN") && !empty.contains("inf\""));
+}
