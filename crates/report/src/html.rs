@@ -7,8 +7,8 @@
 //! load anything.
 //!
 //! Event names come from the measured program and are not trusted: whatever is
-//! written between tags goes through [`escape::Text`], the JSON through
-//! [`escape::json`].
+//! written between tags goes through `escape::Text`, the JSON through
+//! `escape::json`.
 
 mod details;
 mod escape;
