@@ -124,9 +124,12 @@ pub fn finish(
                 .to_owned(),
         );
     }
+    let (bytes, crc32) = checksum(&target)?;
     manifest.parts = vec![Part {
         file: EVENTS_FILE.to_owned(),
         rows: total_rows,
+        bytes,
+        crc32,
     }];
     manifest.state = State::Complete;
     write_manifest(trace, manifest)?;
@@ -169,6 +172,29 @@ fn read_raw(
                 if buffer.len() == before {
                     return Ok(false);
                 }
+            }
+        }
+    }
+}
+
+/// Size and CRC-32 of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn checksum(path: &Path) -> Result<(u64, u32), TraceError> {
+    let mut file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut bytes = 0;
+    loop {
+        match file
+            .read(&mut buffer)
+            .map_err(TraceError::io(path, "cannot read"))?
+        {
+            0 => return Ok((bytes, hasher.finalize())),
+            n => {
+                bytes += n as u64;
+                hasher.update(&buffer[..n]);
             }
         }
     }

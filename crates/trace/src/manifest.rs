@@ -221,4 +221,8 @@ pub struct Part {
     pub file: String,
     /// Rows in it.
     pub rows: u64,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// CRC-32 (IEEE) of the whole file.
+    pub crc32: u32,
 }

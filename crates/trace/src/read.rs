@@ -41,6 +41,13 @@ impl Trace {
         };
         for part in &trace.manifest.parts {
             let path = trace.part_path(&part.file)?;
+            // Before anything else: a changed byte in a column would go unseen.
+            if keep::checksum(&path)? != (part.bytes, part.crc32) {
+                return Err(TraceError::damaged(
+                    &path,
+                    "not the file that was recorded (its size or checksum differs from the manifest's): restore it from a copy",
+                ));
+            }
             let rows = reader(&path)?.metadata().file_metadata().num_rows();
             if u64::try_from(rows) != Ok(part.rows) {
                 return Err(TraceError::damaged(

@@ -10,6 +10,20 @@ use common::{alone, payloads, program, rows, run, settings};
 use undertick_trace::schema::Kind;
 use undertick_trace::{Overflow, TraceError};
 
+/// Kind, event and payload of what both recorders are told to write
+/// (docs/format.md, section 4).
+const VECTORS: [(i8, i32, i64); 9] = [
+    (0, 0xb1b2, 0xa1a2_a3a4),
+    (0, 0xffff, 0x0102_0304_0506_0708),
+    (1, 1, 0),
+    (3, 1, 2),
+    (4, 3, 0),
+    (2, 2, 0),
+    (5, 4, 0),
+    (6, 4, 0),
+    (0, 0, 0xffff_ffff),
+];
+
 const MIB: u64 = 1 << 20;
 
 /// Records a program and returns what it said of itself: counts by (tid, event).
@@ -94,20 +108,7 @@ fn the_c_header_writes_the_shared_vectors() {
             )
         })
         .collect();
-    assert_eq!(
-        seen,
-        [
-            (0, 0xb1b2, 0xa1a2_a3a4),
-            (0, 0xffff, 0x0102_0304_0506_0708),
-            (1, 1, 0),
-            (3, 1, 2),
-            (4, 3, 0),
-            (2, 2, 0),
-            (5, 4, 0),
-            (6, 4, 0),
-            (0, 0, 0xffff_ffff),
-        ]
-    );
+    assert_eq!(seen, VECTORS);
     assert!(rows.iter().all(|row| row.cpu >= -1 && row.pid == row.tid));
     let names: Vec<_> = manifest
         .names
@@ -122,6 +123,93 @@ fn the_c_header_writes_the_shared_vectors() {
             .join("undertick-leftover")
             .exists()
     );
+}
+
+/// Not a test by itself: the Rust program that the next one records.
+#[test]
+fn rust_program() {
+    if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_none() {
+        return;
+    }
+    undertick::name!(0xb1b2, "vector");
+    undertick::name(7, "again");
+    undertick::name(7, "renamed");
+    undertick::thread_name("Rust thread");
+    undertick::event!(0xb1b2, 0xa1a2_a3a4);
+    undertick::event64!(0xffff, 0x0102_0304_0506_0708);
+    undertick::begin(1);
+    undertick::next(1, 2);
+    undertick::pair!(3);
+    undertick::end(2);
+    undertick::begin_ordered(4);
+    undertick::end_ordered(4);
+    undertick::event(0, 0xffff_ffff);
+    for i in 0..20_000u64 {
+        undertick::event64(9, i << 40 | i);
+    }
+    std::thread::spawn(|| {
+        let _span = undertick::span!(5);
+        undertick::event!(6);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn the_rust_crate_writes_the_shared_vectors() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("r.ut");
+    let own = std::env::current_exe().unwrap();
+    let words = [
+        "env",
+        "UNDERTICK_TEST_PROGRAM=1",
+        own.to_str().unwrap(),
+        "rust_program",
+        "--exact",
+    ];
+    let manifest = run(&trace, &words, settings(Overflow::Grow, 256 * 1024, None)).unwrap();
+    assert_eq!((manifest.exit.unwrap().status, manifest.lost), (Some(0), 0));
+    let (manifest, rows) = rows(&trace);
+    assert_eq!(manifest.rings.len(), 2);
+    let seen: Vec<(i8, i32, i64)> = rows
+        .iter()
+        .filter(|row| row.event != 9 && row.ring == 0)
+        .map(|row| {
+            (
+                row.kind,
+                row.event,
+                if row.kind == Kind::Pair as i8 {
+                    0
+                } else {
+                    row.payload
+                },
+            )
+        })
+        .collect();
+    assert_eq!(seen, VECTORS);
+    let wide: Vec<i64> = rows
+        .iter()
+        .filter(|row| row.event == 9)
+        .map(|row| row.payload)
+        .collect();
+    assert_eq!(
+        wide,
+        (0..20_000i64).map(|i| i << 40 | i).collect::<Vec<_>>()
+    );
+    let other: Vec<(i8, i32)> = rows
+        .iter()
+        .filter(|row| row.ring == 1)
+        .map(|row| (row.kind, row.event))
+        .collect();
+    assert_eq!(other, [(1, 5), (0, 6), (2, 5)]);
+    let names: Vec<_> = manifest
+        .names
+        .iter()
+        .map(|name| (name.event, name.name.as_str()))
+        .collect();
+    assert_eq!(names, [(0xb1b2, "vector"), (7, "renamed")]);
+    assert_eq!(manifest.threads[0].name, "Rust thread");
 }
 
 #[test]

@@ -1,0 +1,286 @@
+//! Commands as a user runs them.
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use support::{compile, said, trace, undertick};
+
+#[test]
+fn report_says_what_the_program_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = trace(dir.path());
+    let page = dir.path().join("page.html");
+    let output = undertick(&["report", &trace, "--json", "--html", page.to_str().unwrap()]);
+    let report: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON document, nothing else");
+    assert_eq!(report["schema_version"], 1);
+    // 1000 x (begin, begin, next, event, wide event, end, end)
+    assert_eq!(report["trace"]["events"], 7000);
+    assert_eq!(report["trace"]["lost"], 0);
+    let count = |name: &str| {
+        let intervals = report["intervals"].as_array().unwrap();
+        let interval = intervals
+            .iter()
+            .find(|i| i["name"] == name)
+            .unwrap_or_else(|| panic!("no {name}"));
+        interval["count"].as_u64().unwrap() + interval["culled"]["count"].as_u64().unwrap()
+    };
+    assert_eq!(count("request, \"quoted\""), 1000);
+    assert_eq!(count("parse"), 1000);
+    assert_eq!(count("run </script><script>alert(1)</script>"), 1000);
+    assert_eq!(count("event 4 (period)"), 999);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        !page.contains("<script>alert(1)"),
+        "a name must not become a script"
+    );
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "the page needs no network"
+    );
+
+    let (code, text) = said(&undertick(&["report", &trace]));
+    assert_eq!(code, 0);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "wider than 100 columns"
+    );
+    assert!(text.contains("parse"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = trace(dir.path());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args(["report", &trace, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert!(child.wait().unwrap().success(), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn the_programs_exit_status_is_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    for (script, expected) in [("exit 0", 0), ("exit 41", 41), ("kill -TERM $$", 128 + 15)] {
+        let trace = dir.path().join(format!("{expected}.ut"));
+        let output = undertick(&[
+            "record",
+            "--no-calibration",
+            "-o",
+            trace.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+            script,
+        ]);
+        assert_eq!(said(&output).0, expected);
+    }
+}
+
+/// Ctrl-C, as a terminal sends it, and as `kill` does.
+#[test]
+fn an_interrupted_recording_is_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(
+        dir.path(),
+        "endless",
+        "#include \"undertick.h\"\n#include <unistd.h>\nint main(void) { for (uint32_t i = 0;; i++) { ut_event(1, i); if (i % 1000 == 0) usleep(100); } }\n",
+        &["-D_GNU_SOURCE"],
+    );
+    let trace = dir.path().join("x.ut");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args([
+            "record",
+            "--no-calibration",
+            "-o",
+            trace.to_str().unwrap(),
+            "--",
+        ])
+        .arg(&program)
+        .spawn()
+        .unwrap();
+    while !trace.join("raw.utb").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    // A trace that is being recorded is left alone.
+    support::refused(
+        &undertick(&["report", trace.to_str().unwrap()]),
+        1,
+        &["still being recorded"],
+    );
+    // SAFETY: a signal to the child just started.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(128 + libc::SIGINT));
+    let (code, text) = said(&undertick(&["report", trace.to_str().unwrap(), "--json"]));
+    assert_eq!(code, 0, "{text}");
+    let manifest = fs::read_to_string(trace.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"interrupted\": true") && manifest.contains("\"lost\": 0"));
+}
+
+/// The recorder killed: the program goes on, what was drained is readable.
+#[test]
+fn a_killed_recorder_leaves_program_and_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = dir.path().join("done");
+    let program = compile(
+        dir.path(),
+        "long",
+        "#include \"undertick.h\"\n#include <stdio.h>\n#include <unistd.h>\nint main(int c, char **v) { (void)c; ut_name(1, \"tick\"); for (uint32_t i = 0; i < 2000; i++) { ut_event(1, i); usleep(500); } FILE *f = fopen(v[1], \"w\"); return !f || fclose(f); }\n",
+        &["-D_GNU_SOURCE"],
+    );
+    let trace = dir.path().join("x.ut");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args([
+            "record",
+            "--no-calibration",
+            "-o",
+            trace.to_str().unwrap(),
+            "--",
+        ])
+        .args([&program, &done])
+        .spawn()
+        .unwrap();
+    while fs::metadata(trace.join("raw.utb")).map_or(0, |meta| meta.len()) == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (code, text) = said(&undertick(&["report", trace.to_str().unwrap(), "--json"]));
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("\"tick (period)\"")
+            && text.contains("the recorder ended before the program"),
+        "{text}"
+    );
+    for _ in 0..200 {
+        if done.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(done.exists(), "the program did not run to its end");
+    // The session is an orphan now; take away what the killed recorder could not.
+    let manifest: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap();
+    if let Some(session) = manifest["session"].as_str() {
+        let _ = fs::remove_dir_all(session);
+    }
+}
+
+#[test]
+fn no_session_is_left_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("x.ut");
+    let status = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args(["record", "-o", trace.to_str().unwrap(), "--", "true"])
+        .env("UNDERTICK_DIR", sessions.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(fs::read_dir(sessions.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_header_is_written_and_compiles() {
+    let dir = tempfile::tempdir().unwrap();
+    let into = dir.path().join("a/b");
+    assert_eq!(
+        said(&undertick(&["header", "--dir", into.to_str().unwrap()])).0,
+        0
+    );
+    let written = fs::read(into.join("undertick.h")).unwrap();
+    let ours =
+        fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/undertick.h")).unwrap();
+    assert_eq!(written, ours);
+    // Again is no error.
+    assert_eq!(
+        said(&undertick(&["header", "--dir", into.to_str().unwrap()])).0,
+        0
+    );
+}
+
+/// With UNDERTICK_DISABLE the object file is the one without the calls.
+#[test]
+fn a_disabled_recorder_leaves_no_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let calls = "int f(int n) { ut_begin(1); ut_event(2, (unsigned)n); ut_event64(3, 4); n *= 3; ut_next(1, 2); ut_pair(1); \
+                 ut_end(2); ut_begin_ordered(5); ut_end_ordered(5); ut_name(1, \"x\"); ut_thread_name(\"y\"); \
+                 if (ut_enabled()) n++; return n; }\n";
+    let with = format!("#include \"undertick.h\"\n{calls}");
+    let without = "int f(int n) { n *= 3; return n; }\n";
+    let code = |name: &str, text: &str, arguments: &[&str]| {
+        let object = compile(dir.path(), name, text, &[&["-c"], arguments].concat());
+        let out = dir.path().join(format!("{name}.bin"));
+        let copied = Command::new("objcopy")
+            .args(["-O", "binary", "--only-section=.text"])
+            .arg(&object)
+            .arg(&out)
+            .status();
+        assert!(copied.expect("objcopy").success());
+        let symbols = Command::new("nm").arg(&object).output().unwrap().stdout;
+        (fs::read(out).unwrap(), String::from_utf8(symbols).unwrap())
+    };
+    let (disabled, symbols) = code("disabled", &with, &["-DUNDERTICK_DISABLE"]);
+    let (plain, _) = code("plain", without, &[]);
+    assert_eq!(disabled, plain);
+    assert!(!symbols.contains("ut_"), "{symbols}");
+    // And the test can tell: enabled, there is more.
+    let (enabled, symbols) = code("enabled", &with, &[]);
+    assert!(enabled.len() > plain.len() && symbols.contains("ut_"));
+}
+
+#[test]
+fn the_demo_shows_its_stages() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args(["demo", "--json"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["trace"]["lost"], 0);
+    let intervals = report["intervals"].as_array().unwrap();
+    for name in [
+        "prepare",
+        "bind",
+        "step",
+        "commit",
+        "lookup",
+        "insert",
+        "compress",
+        "decompress",
+    ] {
+        let interval = intervals
+            .iter()
+            .find(|i| i["name"] == name)
+            .unwrap_or_else(|| panic!("no {name}"));
+        assert!(interval["count"].as_u64().unwrap() > 10, "{name}");
+        assert!(interval["mean"]["interval"][1].is_number(), "{name}");
+        assert!(
+            interval["compensation"]["cost"]["interval"][0].is_number(),
+            "{name}"
+        );
+    }
+    assert!(dir.path().join("undertick-report.html").exists());
+}

@@ -1,0 +1,114 @@
+//! What the tests of the command line share.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The command, with its output.
+pub fn undertick(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args(arguments)
+        .output()
+        .expect("undertick runs")
+}
+
+/// What it said, both streams, and its exit status.
+pub fn said(output: &Output) -> (i32, String) {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// It failed as a command should: with that status, in words, without a panic.
+#[track_caller]
+pub fn refused(output: &Output, status: i32, words: &[&str]) {
+    let (code, text) = said(output);
+    assert_eq!(code, status, "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
+    }
+}
+
+/// Compiles a C text against the header.
+pub fn compile(dir: &Path, name: &str, text: &str, arguments: &[&str]) -> PathBuf {
+    let (source, out) = (dir.join(format!("{name}.c")), dir.join(name));
+    std::fs::write(&source, text).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
+    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-O2", "-Wall", "-Werror", "-pthread", "-I"])
+        .arg(include)
+        .args(arguments)
+        .arg(&source)
+        .arg("-o")
+        .arg(&out)
+        .status()
+        .expect("a C compiler");
+    assert!(compiled.success());
+    out
+}
+
+/// A small program: 1000 spans with a stage, an instant, a wide one.
+pub const PROGRAM: &str = r#"
+#include "undertick.h"
+int main(void) {
+    ut_name(1, "request, \"quoted\"");
+    ut_name(2, "parse");
+    ut_name(3, "run </script><script>alert(1)</script>");
+    ut_thread_name("main thread");
+    for (uint32_t i = 0; i < 1000; i++) {
+        ut_begin(1);
+        ut_begin(2);
+        ut_next(2, 3);
+        ut_event(4, i);
+        ut_event64(5, (uint64_t)i << 33);
+        ut_end(3);
+        ut_end(1);
+    }
+    return 0;
+}
+"#;
+
+/// A trace of [`PROGRAM`] in `dir`.
+pub fn trace(dir: &Path) -> String {
+    let program = compile(dir, "program", PROGRAM, &[]);
+    let trace = dir.join("t.ut").to_str().unwrap().to_owned();
+    let output = undertick(&[
+        "record",
+        "--no-calibration",
+        "-o",
+        &trace,
+        "--",
+        program.to_str().unwrap(),
+    ]);
+    assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+    trace
+}
+
+/// A tmpfs of that size, or why there is none.
+pub struct SmallDisk(pub PathBuf);
+
+impl SmallDisk {
+    pub fn mount(dir: &Path, size: &str) -> Option<Self> {
+        let at = dir.join("small");
+        std::fs::create_dir(&at).unwrap();
+        let options = format!("size={size}");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "none"])
+            .arg(&at)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at));
+        }
+        println!("skipped: no right to mount a small file system here");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
