@@ -83,6 +83,8 @@ mod tests {
             ],
             &[(2, "zwei".into())],
         );
+        let renamed = Names::new(&[name(Some(9), 1, "own")], &[(1, "eins".into())]);
+        assert_eq!(renamed.shown(renamed.set_of(9), 1), "eins");
         let own = names.set_of(9);
         assert_eq!(names.set_of(8), 0);
         assert_eq!(names.shown(0, 1), "one");
