@@ -88,9 +88,10 @@ impl CostTable {
     }
 }
 
-/// The cost stays that of known doses of work; where the empty span
-/// contradicts it beyond both intervals, the bounds are the hull of both, as
-/// part of a plain reading overlaps with work but not with nothing.
+/// The cost found with known doses of work; where the empty span contradicts it
+/// beyond both intervals (part of a plain reading overlaps with work but not
+/// with nothing), the truth of a program's own code lies anywhere between: the
+/// middle of both with bounds that hold both, rather than a wrong constant.
 fn span_cost(span: &SpanCost) -> (Cost, bool) {
     let (dosed, empty) = (Cost::of(&span.dosed_ns), Cost::of(&span.empty_ns));
     let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
@@ -98,9 +99,11 @@ fn span_cost(span: &SpanCost) -> (Cost, bool) {
     if dosed_lo <= empty_hi && empty_lo <= dosed_hi {
         return (dosed, false);
     }
+    let (lo, hi) = (dosed_lo.min(empty_lo), dosed_hi.max(empty_hi));
     let hull = Cost {
-        below: dosed.value - dosed_lo.min(empty_lo),
-        above: dosed_hi.max(empty_hi) - dosed.value,
+        value: (lo + hi) / 2.0,
+        below: (hi - lo) / 2.0,
+        above: (hi - lo) / 2.0,
         systematic: true,
         ..dosed
     };
@@ -207,24 +210,26 @@ pub(crate) mod tests {
         }
     }
 
-    /// Plain: 9..12 against 19..21 disagree: 10 with 9..21. Ordered: agree.
+    /// Plain: 9..12 against 19..21 disagree: 15 with 9..21. Ordered: agree.
     #[test]
     fn contradiction_takes_the_hull() {
         let t = CostTable::new(&calibration(), 0.4);
         assert_eq!(t.disagree, [true, true, false]);
-        assert_eq!((t.spans[0].below, t.spans[0].above), (1.0, 11.0));
+        assert_eq!(t.spans[0].value, 15.0);
+        assert_eq!((t.spans[0].below, t.spans[0].above), (6.0, 6.0));
         assert!(t.spans[0].systematic && !t.spans[2].systematic);
         assert_eq!((t.spans[2].below, t.spans[2].above), (0.5, 0.5));
     }
 
-    /// 10 ns = 25 ticks; 30.5 ns = 76.25; mixed 50.625; 8 ns = 20; 16 ns = 40.
+    /// 15 ns = 37.5 ticks; 30.5 ns = 76.25; mixed 56.875; 8 ns = 20; 16 ns = 40.
     #[test]
     fn ticks_by_hand() {
         let t = CostTable::new(&calibration(), 0.4);
-        assert_eq!(t.ticks(Ends::Plain, 0, 0), 25);
-        assert_eq!(t.ticks(Ends::Plain, 3, 1), 25 + 60 + 40);
+        assert_eq!(t.ticks(Ends::Plain, 0, 0), 38);
+        assert_eq!(t.ticks(Ends::Plain, 3, 1), 138); // 137.5
+        assert_eq!(t.ticks(Ends::Plain, 4, 1), 158); // 157.5
         assert_eq!(t.ticks(Ends::Ordered, 0, 0), 76);
-        assert_eq!(t.ticks(Ends::Mixed, 0, 0), 51);
+        assert_eq!(t.ticks(Ends::Mixed, 0, 0), 57);
         let mut costs = Costs::default();
         costs.add(Ends::Ordered, 0, 0, 76);
         costs.add(Ends::Ordered, 2, 0, 116);

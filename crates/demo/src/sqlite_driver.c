@@ -23,7 +23,7 @@ static sqlite3 *open_database(const char *path) {
     sqlite3 *db = NULL;
     if (sqlite3_open(path, &db) != SQLITE_OK) return NULL;
     sqlite3_busy_timeout(db, 10000);
-    sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;", NULL, NULL, NULL);
+    sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;", NULL, NULL, NULL);
     return db;
 }
 
