@@ -44,8 +44,8 @@ pub(crate) struct CostTable {
 
 impl CostTable {
     pub(crate) fn new(calibration: &Calibration, ns_per_tick: f64) -> Self {
-        let (plain, plain_disagrees) = span_cost(&calibration.plain);
-        let (ordered, ordered_disagrees) = span_cost(&calibration.ordered);
+        let (plain, plain_disagrees) = span_cost(&calibration.plain, false);
+        let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
         // One end of each: half of both.
         let mixed = plain.times(0.5).and(ordered.times(0.5));
         let spans = [plain, mixed, ordered];
@@ -88,11 +88,14 @@ impl CostTable {
     }
 }
 
-/// The cost found with known doses of work; where the empty span contradicts it
-/// beyond both intervals (part of a plain reading overlaps with work but not
-/// with nothing), the truth of a program's own code lies anywhere between: the
-/// middle of both with bounds that hold both, rather than a wrong constant.
-fn span_cost(span: &SpanCost) -> (Cost, bool) {
+/// The cost found with known doses of work. Where the empty span contradicts it
+/// beyond both intervals the bounds hold both, rather than a wrong constant.
+/// What the value is then depends on the readings: serialised ones keep work
+/// and reading apart whatever the work is, so the doses are right and only a
+/// span around nothing differs; a plain reading overlaps with work by as much
+/// as the work allows (a dependent chain most, nothing at all least), so a
+/// program's own code lies anywhere between, and the middle is taken.
+fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
     let (dosed, empty) = (Cost::of(&span.dosed_ns), Cost::of(&span.empty_ns));
     let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
     let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);
@@ -100,12 +103,16 @@ fn span_cost(span: &SpanCost) -> (Cost, bool) {
         return (dosed, false);
     }
     let (lo, hi) = (dosed_lo.min(empty_lo), dosed_hi.max(empty_hi));
+    let value = if ordered {
+        dosed.value
+    } else {
+        (lo + hi) / 2.0
+    };
     let hull = Cost {
-        value: (lo + hi) / 2.0,
-        below: (hi - lo) / 2.0,
-        above: (hi - lo) / 2.0,
+        value,
+        below: value - lo,
+        above: hi - value,
         systematic: true,
-        ..dosed
     };
     (hull, true)
 }
@@ -219,6 +226,21 @@ pub(crate) mod tests {
         assert_eq!((t.spans[0].below, t.spans[0].above), (6.0, 6.0));
         assert!(t.spans[0].systematic && !t.spans[2].systematic);
         assert_eq!((t.spans[2].below, t.spans[2].above), (0.5, 0.5));
+    }
+
+    /// Ordered 36 +- 0.2 empty, 33 +- 0.2 dosed: 33 with 32.8..36.2.
+    #[test]
+    fn serialised_readings_keep_the_dosed_cost() {
+        let mut c = calibration();
+        c.ordered = SpanCost {
+            empty_ns: estimate(36.0, 35.8, 36.2),
+            dosed_ns: estimate(33.0, 32.8, 33.2),
+        };
+        let t = CostTable::new(&c, 0.4);
+        assert!(t.disagree[2]);
+        let ordered = t.spans[2];
+        assert_eq!(ordered.value, 33.0);
+        assert!((ordered.below - 0.2).abs() < 1e-9 && (ordered.above - 3.2).abs() < 1e-9);
     }
 
     /// 15 ns = 37.5 ticks; 30.5 ns = 76.25; mixed 56.875; 8 ns = 20; 16 ns = 40.

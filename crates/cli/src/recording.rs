@@ -87,7 +87,7 @@ pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>,
         Ok(program) => vec![program.into_os_string(), "__calibration-workload".into()],
         Err(error) => return (None, Some(format!("own program not found: {error}"))),
     };
-    match undertick_lab::calibration::measure(command, choice, facts) {
+    match undertick_lab::calibration::measure(&command, choice, facts) {
         Ok(calibration) => (Some(calibration), None),
         Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),
     }

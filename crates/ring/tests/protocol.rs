@@ -335,7 +335,7 @@ mod threads {
     fn a_hostile_ring_is_refused() {
         for (head, oldest, segment) in [
             (24, 0, 0),
-            (u64::MAX & !15, 0, 0),
+            (!15, 0, 0),
             (32 * 3, 0, 0),
             (16, 0, 9),
             (32, u64::MAX, 2),

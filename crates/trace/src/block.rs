@@ -74,11 +74,10 @@ pub fn encode(header: BlockHeader, records: &[[u64; 2]], out: &mut Vec<u8>) -> u
             *payload -= least;
             span |= *payload;
         }
-        let key_width = if raw_keys {
-            4
-        } else {
-            u8::from(keys[..group.len()].iter().any(|&key| key != keys[0]))
-        };
+        // No early exit: the loop without one is vectorised.
+        let keys = &keys[..group.len()];
+        let differ = keys.iter().fold(0, |differ, &key| differ | (key ^ keys[0]));
+        let key_width = if raw_keys { 4 } else { u8::from(differ != 0) };
         let (time_width, payload_width) = (width(widest), width(u64::from(span)));
         out.extend_from_slice(&[time_width, payload_width, key_width, keys[0]]);
         out.extend_from_slice(&least.to_le_bytes());
@@ -90,7 +89,7 @@ pub fn encode(header: BlockHeader, records: &[[u64; 2]], out: &mut Vec<u8>) -> u
         );
         match key_width {
             0 => {}
-            1 => out.extend_from_slice(&keys[..group.len()]),
+            1 => out.extend_from_slice(keys),
             _ => put(out, 4, group.iter().map(|record| record[1] >> 32)),
         }
     }
