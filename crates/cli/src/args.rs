@@ -141,7 +141,7 @@ pub struct Record {
     /// Most memory for all rings together [default: 1 GiB, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
-    /// Do not measure what recording costs here first (saves about 0.4 s)
+    /// Do not measure what recording costs here first (saves about 0.6 s)
     #[arg(long)]
     pub no_calibration: bool,
     /// Which kernel events to add: auto and off record none so far, on is refused
