@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::lint;
-use crate::run::{Scratch, command, exists, root, run, run_lines};
+use crate::run::{Scratch, command, exists, output, root, run, run_lines};
 
 /// What was run so far.
 #[derive(Default)]
@@ -73,6 +73,7 @@ pub fn all() -> Result<(), String> {
     tests.args(nocapture);
     count.tests(tests);
     headers(&mut count);
+    outside_readers(&mut count);
     model(&mut count);
     nightly(&mut count);
     println!(
@@ -168,6 +169,108 @@ fn headers(count: &mut Count) {
             count.step(run(command(&words)));
         }
     }
+}
+
+/// A page in a browser and an export under another project's schema.
+fn outside_readers(count: &mut Count) {
+    let Ok(scratch) = Scratch::new("outside") else {
+        return count.skip("no temporary directory for the readers of other projects");
+    };
+    let undertick = root()
+        .join("target/release/undertick")
+        .to_string_lossy()
+        .into_owned();
+    let (program, trace, page) = (
+        scratch.path("program"),
+        scratch.path("t.ut"),
+        scratch.path("page.html"),
+    );
+    let source = scratch.path("program.c");
+    let text = "#include \"undertick.h\"\nint main(void) { ut_name(1, \"outer\"); ut_name(2, \"inner\");\n\
+        for (uint32_t i = 0; i < 5000; i++) { ut_begin(1); ut_begin(2); ut_end(2); ut_event(3, i); ut_end(1); } return 0; }\n";
+    let prepared = std::fs::write(&source, text)
+        .map_err(|e| e.to_string())
+        .and_then(|()| {
+            run(command(&[
+                "cc",
+                "-O2",
+                "-Iinclude",
+                &source,
+                "-o",
+                &program,
+            ]))?;
+            run(command(&[
+                &undertick, "record", "-o", &trace, "--", &program,
+            ]))?;
+            output(command(&[&undertick, "report", &trace, "--html", &page])).map(|_| ())
+        });
+    let failed = prepared.is_err();
+    count.step(prepared);
+    if failed {
+        return;
+    }
+    if exists(&["chromium", "--version"]) {
+        count.step(page_in_browser(&page));
+    } else {
+        count.skip("no chromium: the page is not opened in a browser");
+    }
+    let python = root()
+        .join("target/venv/bin/python")
+        .to_string_lossy()
+        .into_owned();
+    let installed = exists(&[&python, "-c", "import perfetto.protos"])
+        || (exists(&["python3", "-m", "venv", "target/venv"])
+            && exists(&[
+                &python,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "perfetto==0.59.1",
+                "protobuf",
+            ]));
+    if !installed {
+        return count
+            .skip("no Python package perfetto here: the export is not checked against its schema");
+    }
+    let export = scratch.path("t.pftrace");
+    count.step(
+        run(command(&[
+            &undertick, "export", &trace, "--to", "perfetto", &export,
+        ]))
+        .and_then(|()| {
+            run(command(&[
+                &python,
+                "crates/cli/tests/perfetto_schema.py",
+                &export,
+                "10000",
+                "5000",
+            ]))
+        }),
+    );
+}
+
+/// The page's script runs: it draws the histograms, which are not in the file.
+fn page_in_browser(page: &str) -> Result<(), String> {
+    let address = format!("file://{page}");
+    let dom = output(command(&[
+        "chromium",
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--window-size=1600,20000",
+        "--virtual-time-budget=4000",
+        "--dump-dom",
+        &address,
+    ]))?;
+    let file = std::fs::read_to_string(page).map_err(|e| e.to_string())?;
+    // Tall, because a histogram is drawn when it comes into view.
+    let drawn = dom.matches("<path").count();
+    if drawn > file.matches("<path").count() {
+        println!("the page in a browser: {drawn} paths drawn");
+        return Ok(());
+    }
+    Err("the page's script drew nothing in the browser".to_owned())
 }
 
 /// The ring's protocol, all interleavings, and with each ordering weakened.
