@@ -98,7 +98,7 @@ struct ut_ring_ {
     uint64_t magic;
     uint32_t version, segment_bytes, ring, max_segments;
     int32_t pid, tid;
-    uint32_t writer, nested, state, reserved0;
+    uint32_t writer, nested, state, pid_namespace;
     uint64_t reserved1[2];
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
     uint32_t allocated, reserved2;
@@ -199,12 +199,12 @@ static inline long ut_syscall_(long number, long a, long b, long c, long d, long
 #if defined(__x86_64__)
 enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28,
        UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
-       UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_O_NOFOLLOW_ = 0400000 };
+       UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
 enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233,
        UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
-       UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_O_NOFOLLOW_ = 0100000 };
+       UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_O_NOFOLLOW_ = 0100000 };
 #define UT_RSEQ_SIGNATURE_ 0xd428bc00u
 #endif
 enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
@@ -311,6 +311,13 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     ring->max_segments = segments;
     ring->pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     ring->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
+    {
+        /* So that the collector knows whether it may ask the kernel for us by
+         * these numbers. The inode number is the second word of struct stat. */
+        uint64_t status[32] = {0};
+        if (ut_syscall_(UT_SYS_NEWFSTATAT_, UT_AT_FDCWD_, (long)"/proc/self/ns/pid", (long)status, 0, 0, 0) == 0)
+            ring->pid_namespace = (uint32_t)status[1];
+    }
     ring->writer = 0;
     ring->nested = (uint32_t)nested;
     ring->state = 1;

@@ -80,6 +80,8 @@ pub mod ring {
     pub const OFF_NESTED: usize = 36;
     /// u32: 1 open, 2 closed by its thread. Written by the writer.
     pub const OFF_STATE: usize = 40;
+    /// u32: inode of the writer's pid namespace, low half; 0 unknown.
+    pub const OFF_PID_NAMESPACE: usize = 44;
     /// u64: bytes published. Written by the writer, released.
     pub const OFF_HEAD: usize = 64;
     /// u64: events dropped. Written by the writer.

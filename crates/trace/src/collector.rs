@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use undertick_ring::{Mapped, Memory, Overflow, Reader};
 
@@ -19,6 +21,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 const BUFFERS: usize = 32;
 /// Chunks (of at most one segment) taken from a ring before the next has its turn.
 const CHUNKS_PER_TURN: usize = 64;
+
+/// How often rings are searched for writers that are gone.
+const SEARCH_EVERY: Duration = Duration::from_millis(100);
 
 struct Ring {
     map: RingMap,
@@ -57,6 +62,9 @@ pub struct Collector {
     bytes: u64,
     finished_events: u64,
     finished_lost: u64,
+    our_namespace: u32,
+    /// When the rings were last searched for writers that are gone.
+    searched: Instant,
     /// What the user must know.
     pub warnings: Vec<String>,
 }
@@ -85,6 +93,9 @@ impl Collector {
             bytes: 0,
             finished_events: 0,
             finished_lost: 0,
+            our_namespace: std::fs::metadata("/proc/self/ns/pid")
+                .map_or(0, |meta| meta.ino() as u32),
+            searched: Instant::now(),
             warnings: Vec::new(),
         })
     }
@@ -99,9 +110,17 @@ impl Collector {
         } else {
             u32::MAX
         };
+        // Killed threads leave their rings open: searched for now and then, and
+        // always when memory gets short.
+        let (used, budget) = session.segments();
+        let search = self.searched.elapsed() >= SEARCH_EVERY || used > budget / 2;
+        if search {
+            self.searched = Instant::now();
+        }
         let mut i = 0;
         while i < self.rings.len() {
-            let closed = last || self.rings[i].map.closed();
+            let map = &self.rings[i].map;
+            let closed = last || map.closed() || (search && map.writer_is_gone(self.our_namespace));
             // A flight recorder is read once it has stopped.
             if self.overflow != Overflow::Overwrite || closed {
                 moved += self.drain(i, closed);

@@ -397,6 +397,22 @@ impl RingMap {
             .min(layout::MAX_SEGMENTS)
     }
 
+    /// Whether the thread is gone without having said so (killed, `_exit`).
+    /// Only where its numbers mean the same to us.
+    #[must_use]
+    pub fn writer_is_gone(&self, our_namespace: u32) -> bool {
+        let theirs = self
+            .memory
+            .field_u32(ring::OFF_PID_NAMESPACE)
+            .load(Ordering::Relaxed);
+        if our_namespace == 0 || theirs != our_namespace || self.pid <= 0 || self.tid <= 0 {
+            return false;
+        }
+        // SAFETY: signal 0 only asks.
+        let answer = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.tid, 0) };
+        answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    }
+
     /// Whether the thread said that it is done.
     #[must_use]
     pub fn closed(&self) -> bool {

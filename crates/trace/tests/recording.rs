@@ -335,6 +335,25 @@ fn forked_children_and_orphans_have_their_own_rings() {
     assert_complete(&trace, &said);
 }
 
+/// More processes than the budget has segments: rings of the dead are reused.
+#[test]
+fn thousands_of_short_processes_do_not_use_up_the_budget() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("c.ut");
+    let (manifest, _) = recorded(
+        &trace,
+        &["children", "2000"],
+        settings(Overflow::Grow, MIB, Some(64 * MIB)),
+    );
+    let (_, rows) = rows(&trace);
+    let seen: Vec<i64> = rows.iter().map(|row| row.payload).collect();
+    assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
+    let mut sorted = seen;
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..2000).collect::<Vec<i64>>());
+}
+
 #[test]
 fn a_program_that_execs_goes_on_recording() {
     let _alone = alone();

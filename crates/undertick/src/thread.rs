@@ -460,6 +460,7 @@ fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
                 put(ring::OFF_PID, libc::getpid() as u32);
                 put(ring::OFF_TID, libc::syscall(libc::SYS_gettid) as u32);
             }
+            put(ring::OFF_PID_NAMESPACE, pid_namespace());
             put(ring::OFF_WRITER, 1);
             put(ring::OFF_NESTED, u32::from(nested));
             put(ring::OFF_STATE, ring::STATE_OPEN);
@@ -468,6 +469,19 @@ fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
                 .store(ring::MAGIC, Ordering::Release);
             (memory, policy)
         })
+}
+
+/// So that the collector knows whether it may ask the kernel for us by our
+/// numbers; 0 if that cannot be said.
+fn pid_namespace() -> u32 {
+    // SAFETY: all zeros is a valid stat; the path ends with zero.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        match libc::stat(c"/proc/self/ns/pid".as_ptr(), &raw mut status) {
+            0 => status.st_ino as u32,
+            _ => 0,
+        }
+    }
 }
 
 /// Reserve, unlock (a program under mlockall must not lock it all), map,

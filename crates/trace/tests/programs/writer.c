@@ -100,6 +100,19 @@ static void forks(unsigned long n) {
     said(1, n + 1);
 }
 
+/* Children one after the other, none of which closes its ring. */
+static void children(unsigned long n) {
+    unsigned long i;
+    for (i = 0; i < n; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            ut_event(4, (uint32_t)i);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
 /* Counts what it has written, after each write, in memory that survives it. */
 static void *count_for_kill(void *cell) {
     volatile uint64_t *published = (volatile uint64_t *)cell;
@@ -132,6 +145,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "wide")) wide(n);
     else if (!strcmp(what, "signals")) signals(n);
     else if (!strcmp(what, "forks")) forks(n);
+    else if (!strcmp(what, "children")) children(n);
     else if (!strcmp(what, "kill")) wait_for_kill(argv[2], atoi(argv[3]));
     else if (!strcmp(what, "threads")) { /* N short threads, one after the other in pairs */
         unsigned long i;
