@@ -48,6 +48,7 @@ pub fn render(report: &Report, options: Options) -> String {
         parts.push(tables::estimates(report, columns));
         parts.push(tables::taken_out(report, columns));
     }
+    parts.extend(tables::shares(report, columns));
     if !report.frequencies.is_empty() {
         parts.push(tables::frequencies(report, columns, options.frequencies));
     }

@@ -110,3 +110,19 @@ fn the_whole_of_a_small_report() {
     println!("{text}");
     assert_eq!(text, include_str!("one.txt"));
 }
+
+#[test]
+fn the_share_of_an_enclosing_interval_stands_with_its_interval() {
+    let text = render(&invented::six(), Options::default());
+    let row = text
+        .lines()
+        .find(|line| line.starts_with("prepare") && line.contains("transaction"))
+        .unwrap_or_else(|| panic!("no share of prepare in:\n{text}"));
+    // 0.124, half-width 2 %: 12.2 to 12.6 %.
+    assert!(
+        row.contains("12.4 %") && row.contains("12.2") && row.contains("12.6"),
+        "{row}"
+    );
+    // Without any, no table of shares.
+    assert!(!render(&invented::one(), Options::default()).contains("share"));
+}

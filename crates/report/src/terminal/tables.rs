@@ -102,6 +102,30 @@ fn before_and_after(
     }
 }
 
+/// What share of an enclosing interval an interval takes; `None` if no
+/// interval has one.
+pub(super) fn shares(report: &Report, columns: usize) -> Option<String> {
+    let mut table = new_table(columns);
+    table.set_header(["interval", "share", "interval", "of"]);
+    let mut any = false;
+    for interval in &report.intervals {
+        let Some(share_of) = &interval.share_of else {
+            continue;
+        };
+        any = true;
+        let share = share_of.share.as_ref().map(figure);
+        table.add_row([
+            name(&interval.name),
+            share
+                .as_ref()
+                .map_or(none(), figures::Figure::value_and_unit),
+            share.as_ref().map_or(none(), figures::Figure::interval),
+            name(&share_of.of),
+        ]);
+    }
+    any.then(|| text_of(table, 1))
+}
+
 /// How often events came; the rarest beyond `most` are counted only.
 pub(super) fn frequencies(report: &Report, columns: usize, most: usize) -> String {
     let mut table = new_table(columns);
