@@ -73,6 +73,7 @@ pub fn all() -> Result<(), String> {
     tests.args(nocapture);
     count.tests(tests);
     headers(&mut count);
+    aarch64(&mut count);
     outside_readers(&mut count);
     model(&mut count);
     nightly(&mut count);
@@ -90,17 +91,25 @@ pub fn all() -> Result<(), String> {
     }
 }
 
+const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
+
 /// What the tests need from outside Cargo, where we may install it.
 fn install() {
     let missing: Vec<&str> = [
-        ("cc", "gcc"),
-        ("c++", "g++"),
-        ("clang", "clang"),
-        ("chromium", "chromium"),
+        ("cc", &["gcc"][..]),
+        ("c++", &["g++"]),
+        ("clang", &["clang"]),
+        ("chromium", &["chromium"]),
+        (
+            AARCH64_CC,
+            &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+        ),
+        ("qemu-aarch64", &["qemu-user"]),
     ]
     .iter()
     .filter(|(program, _)| !exists(&[program, "--version"]))
-    .map(|&(_, package)| package)
+    .flat_map(|&(_, packages)| packages)
+    .copied()
     .collect();
     if missing.is_empty() {
         return;
@@ -169,6 +178,67 @@ fn headers(count: &mut Count) {
             count.step(run(command(&words)));
         }
     }
+}
+
+/// The header on aarch64: compiled, and recorded under an emulator, whose
+/// counter is not this machine's, so only the events are checked, not times.
+fn aarch64(count: &mut Count) {
+    if !exists(&[AARCH64_CC, "--version"]) || !exists(&["qemu-aarch64", "--version"]) {
+        return count.skip("no aarch64 compiler and emulator here");
+    }
+    let Ok(scratch) = Scratch::new("aarch64") else {
+        return count.skip("no temporary directory for the aarch64 test");
+    };
+    let (program, trace) = (scratch.path("writer"), scratch.path("t.ut"));
+    let source = "crates/trace/tests/programs/writer.c";
+    let undertick = root()
+        .join("target/release/undertick")
+        .to_string_lossy()
+        .into_owned();
+    let recorded = run(command(&[
+        AARCH64_CC,
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wconversion",
+        "-Werror",
+        "-O2",
+        "-pthread",
+        "-Iinclude",
+        source,
+        "-o",
+        &program,
+        "-ldl",
+    ]))
+    .and_then(|()| {
+        run(command(&[
+            &undertick,
+            "record",
+            "--no-calibration",
+            "-o",
+            &trace,
+            "--",
+            "qemu-aarch64",
+            "-L",
+            "/usr/aarch64-linux-gnu",
+            &program,
+            "count",
+            "100000",
+        ]))
+    })
+    .and_then(|()| {
+        std::fs::read_to_string(format!("{trace}/manifest.json")).map_err(|e| e.to_string())
+    })
+    .and_then(|manifest| {
+        let whole = manifest.contains("\"events\": 100000,") && manifest.contains("\"lost\": 0,");
+        if whole {
+            Ok(())
+        } else {
+            Err(format!("not 100000 events: {manifest}"))
+        }
+    });
+    count.step(recorded);
 }
 
 /// A page in a browser and an export under another project's schema.
