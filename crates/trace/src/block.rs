@@ -3,7 +3,7 @@
 //! and a checksum, so a cut file is read up to its last whole block.
 //!
 //! Layout, little-endian: header of 48 bytes, palette, groups of up to
-//! [`GROUP`] records. A group: widths (time, payload, key), then the columns.
+//! 128 records. A group: widths (time, payload, key), then the columns.
 //! Times are differences to the record before, payloads are differences to the
 //! least of the group, the 32 bits of event, CPU, kind and flags are indices
 //! into the palette.
