@@ -129,7 +129,7 @@ pub struct Record {
     /// Trace directory to make [default: PROGRAM.ut, with a number if that exists]
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: Option<PathBuf>,
-    /// TOML file with event names: [names] then NUMBER = "name"
+    /// TOML file with event names: a table `names` of NUMBER = "name"
     #[arg(long, value_name = "EVENTS.toml")]
     pub events: Option<PathBuf>,
     /// What to do when a ring is full
