@@ -89,6 +89,13 @@ impl Record {
     /// Continuation: the value is how many events were dropped before this.
     pub const GAP: u32 = 3;
 
+    /// Whether it tells of events dropped.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_gap(&self) -> bool {
+        matches!(self.kind, Kind::Continuation) && self.payload == Self::GAP
+    }
+
     /// The two 64-bit words as stored.
     #[must_use]
     #[inline(always)]

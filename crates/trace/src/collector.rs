@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use undertick_ring::{Mapped, Memory, Overflow, Reader};
+use undertick_ring::{Mapped, Memory, Overflow, Reader, Record};
 
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
@@ -177,7 +177,7 @@ impl Collector {
         while !self.rings[i].abandoned && (to_the_end || turns < CHUNKS_PER_TURN) {
             turns += 1;
             let ring = &mut self.rings[i];
-            let chunk = match ring.reader.chunk() {
+            let mut chunk = match ring.reader.chunk() {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
                 Err(corrupt) => {
@@ -197,6 +197,15 @@ impl Collector {
                 .extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
             if !ring.reader.is_whole(&chunk) {
                 continue;
+            }
+            // A gap takes its time from the event after it: wait for that.
+            let gap = |words: &[u64; 2]| Record::from_words(*words).is_gap();
+            if !to_the_end && self.records.last().is_some_and(gap) {
+                self.records.pop();
+                chunk.bytes -= 16;
+                if self.records.is_empty() {
+                    break;
+                }
             }
             let header = BlockHeader {
                 ring: ring.map.number,

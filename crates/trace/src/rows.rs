@@ -20,8 +20,6 @@ pub struct Rows {
     descheduled: Vec<i8>,
     event: Vec<i32>,
     payload: Vec<i64>,
-    /// Timestamp of the last row, for a gap record, which has none.
-    last_ts: i64,
 }
 
 impl Rows {
@@ -39,33 +37,45 @@ impl Rows {
 
     /// Adds a block's records; returns how many events (not gaps) these are.
     /// A wide event and its continuation make one row; a gap makes a row of its
-    /// own; a continuation that belongs to nothing is dropped.
+    /// own, at the time of the event after it; a continuation that belongs to
+    /// nothing is dropped.
     pub fn push(&mut self, header: BlockHeader, records: &[Record]) -> u64 {
         let mut events = 0;
         let mut may_widen = false;
-        for record in records {
+        for (i, record) in records.iter().enumerate() {
             if record.kind == RecordKind::Continuation {
                 match record.payload {
                     Record::WIDE if may_widen => {
                         *self.payload.last_mut().expect("the record before") = record.ts as i64;
                     }
-                    Record::GAP => self.row(header, record, Kind::Gap, record.ts as i64),
+                    Record::GAP => self.gap(header, record, &records[i + 1..]),
                     _ => {}
                 }
                 may_widen = false;
                 continue;
             }
             let kind = Kind::from_code(record.kind as i8).expect("a row kind for every event kind");
-            self.last_ts = record.ts as i64;
-            self.row(header, record, kind, i64::from(record.payload));
+            self.row(header, record, record.ts, kind, i64::from(record.payload));
             events += 1;
             may_widen = record.kind == RecordKind::Instant;
         }
         events
     }
 
-    fn row(&mut self, header: BlockHeader, record: &Record, kind: Kind, payload: i64) {
-        self.ts.push(self.last_ts);
+    /// A gap record has no time of its own. The collector keeps it together
+    /// with the event that comes after; a writer killed between the two leaves
+    /// one alone, which then stands in the ring's account only.
+    fn gap(&mut self, header: BlockHeader, record: &Record, after: &[Record]) {
+        let next = after
+            .iter()
+            .find(|record| record.kind != RecordKind::Continuation);
+        if let Some(next) = next {
+            self.row(header, record, next.ts, Kind::Gap, record.ts as i64);
+        }
+    }
+
+    fn row(&mut self, header: BlockHeader, record: &Record, ts: u64, kind: Kind, payload: i64) {
+        self.ts.push(ts as i64);
         self.ring.push(header.ring as i32);
         self.pid.push(header.pid);
         self.tid.push(header.tid);
@@ -158,7 +168,7 @@ mod tests {
                 .values()
                 .to_vec()
         };
-        assert_eq!(column(schema::TS), [100, 100, 200]);
+        assert_eq!(column(schema::TS), [100, 200, 200]);
         assert_eq!(column(schema::PAYLOAD), [1 << 40, 12, 8]);
         assert_eq!(
             batch
@@ -184,6 +194,9 @@ mod tests {
                 .to_vec(),
             [1, 0, 1]
         );
+        assert!(rows.is_empty());
+        // A gap that nothing follows has no time.
+        assert_eq!(rows.push(header, &[continuation(12, Record::GAP)]), 0);
         assert!(rows.is_empty());
     }
 }

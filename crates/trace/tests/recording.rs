@@ -285,7 +285,9 @@ fn every_overflow_policy_accounts_for_every_event() {
                 assert_eq!(events.len() as i64, events.last().unwrap() - events[0] + 1);
             }
             _ => {
-                // Each hole in the numbers is told by a gap row at its place.
+                // Each hole in the numbers is told by a gap row at its place
+                // and time.
+                assert!(rows.is_sorted_by_key(|row| row.ts), "{overflow:?}");
                 let mut told = 0;
                 let mut expected = 0i64;
                 for row in &rows {
