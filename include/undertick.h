@@ -416,7 +416,7 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
 }
 
 /* The first event of a thread or of a forked child, and a handler that
- * interrupted a write: the ring to use, in state WRITING, or NULL: lost and
+ * interrupted a write or the making of a ring: the ring to use, in state WRITING, or NULL: lost and
  * counted. */
 UT_COLD_ struct ut_writer_ *ut_choose_(void) {
     struct ut_thread_ *t = &ut_thread;
@@ -428,7 +428,7 @@ UT_COLD_ struct ut_writer_ *ut_choose_(void) {
         t->retry_in = 0;
         *ut_process.same_process = 1;
     }
-    nested = w->state == UT_WRITING_;
+    nested = w->state == UT_WRITING_ || w->state == UT_MAKING_RING_;
     if (nested) w = &t->nested;
     if (w->state == UT_READY_) {
         w->state = UT_WRITING_;

@@ -276,7 +276,7 @@ unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) 
             (*thread).nested = OneRing::new();
             session.same_process().store(1, Ordering::Relaxed);
         }
-        let is_nested = matches!((*thread).own.state, State::Writing);
+        let is_nested = matches!((*thread).own.state, State::Writing | State::Making);
         let one = if is_nested {
             &raw mut (*thread).nested
         } else {
