@@ -48,37 +48,38 @@ impl Rows {
                     Record::WIDE if may_widen => {
                         *self.payload.last_mut().expect("the record before") = record.ts as i64;
                     }
-                    Record::GAP => self.gap(header, record, &records[i + 1..]),
+                    Record::GAP => self.gap(record, &records[i + 1..]),
                     _ => {}
                 }
                 may_widen = false;
                 continue;
             }
             let kind = Kind::from_code(record.kind as i8).expect("a row kind for every event kind");
-            self.row(header, record, record.ts, kind, i64::from(record.payload));
+            self.row(record, record.ts, kind, i64::from(record.payload));
             events += 1;
             may_widen = record.kind == RecordKind::Instant;
         }
+        let rows = self.len();
+        self.ring.resize(rows, header.ring as i32);
+        self.pid.resize(rows, header.pid);
+        self.tid.resize(rows, header.tid);
         events
     }
 
     /// A gap record has no time of its own. The collector keeps it together
     /// with the event that comes after; a writer killed between the two leaves
     /// one alone, which then stands in the ring's account only.
-    fn gap(&mut self, header: BlockHeader, record: &Record, after: &[Record]) {
+    fn gap(&mut self, record: &Record, after: &[Record]) {
         let next = after
             .iter()
             .find(|record| record.kind != RecordKind::Continuation);
         if let Some(next) = next {
-            self.row(header, record, next.ts, Kind::Gap, record.ts as i64);
+            self.row(record, next.ts, Kind::Gap, record.ts as i64);
         }
     }
 
-    fn row(&mut self, header: BlockHeader, record: &Record, ts: u64, kind: Kind, payload: i64) {
+    fn row(&mut self, record: &Record, ts: u64, kind: Kind, payload: i64) {
         self.ts.push(ts as i64);
-        self.ring.push(header.ring as i32);
-        self.pid.push(header.pid);
-        self.tid.push(header.tid);
         self.cpu.push(if record.cpu == Record::CPU_UNKNOWN {
             -1
         } else {
@@ -99,18 +100,23 @@ impl Rows {
     /// # Panics
     /// Never: the columns have the schema's types and one length.
     pub fn take(&mut self) -> RecordBatch {
+        /// The values; room for as many is left behind.
+        fn values<T>(column: &mut Vec<T>) -> Vec<T> {
+            let room = Vec::with_capacity(column.len());
+            std::mem::replace(column, room)
+        }
         let rows = self.len();
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(std::mem::take(&mut self.ts))),
-            Arc::new(Int32Array::from(std::mem::take(&mut self.ring))),
-            Arc::new(Int32Array::from(std::mem::take(&mut self.pid))),
-            Arc::new(Int32Array::from(std::mem::take(&mut self.tid))),
-            Arc::new(Int16Array::from(std::mem::take(&mut self.cpu))),
+            Arc::new(Int64Array::from(values(&mut self.ts))),
+            Arc::new(Int32Array::from(values(&mut self.ring))),
+            Arc::new(Int32Array::from(values(&mut self.pid))),
+            Arc::new(Int32Array::from(values(&mut self.tid))),
+            Arc::new(Int16Array::from(values(&mut self.cpu))),
             Arc::new(Int8Array::from(vec![0; rows])),
-            Arc::new(Int8Array::from(std::mem::take(&mut self.kind))),
-            Arc::new(Int8Array::from(std::mem::take(&mut self.descheduled))),
-            Arc::new(Int32Array::from(std::mem::take(&mut self.event))),
-            Arc::new(Int64Array::from(std::mem::take(&mut self.payload))),
+            Arc::new(Int8Array::from(values(&mut self.kind))),
+            Arc::new(Int8Array::from(values(&mut self.descheduled))),
+            Arc::new(Int32Array::from(values(&mut self.event))),
+            Arc::new(Int64Array::from(values(&mut self.payload))),
             Arc::new(Int16Array::from(vec![0; rows])),
         ];
         RecordBatch::try_new(event_schema(), columns).expect("columns as the schema says")
@@ -122,7 +128,7 @@ mod tests {
     use super::*;
     use crate::schema;
     use arrow_array::cast::AsArray;
-    use arrow_array::types::{Int8Type, Int16Type, Int64Type};
+    use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
 
     #[test]
     fn wide_events_gaps_and_strays() {
@@ -198,5 +204,20 @@ mod tests {
         // A gap that nothing follows has no time.
         assert_eq!(rows.push(header, &[continuation(12, Record::GAP)]), 0);
         assert!(rows.is_empty());
+
+        // Blocks of several rings in one batch.
+        rows.push(header, &[record(900, 7, RecordKind::Instant)]);
+        rows.push(
+            BlockHeader { ring: 3, ..header },
+            &[
+                continuation(12, Record::GAP),
+                record(300, 8, RecordKind::Instant),
+            ],
+        );
+        let batch = rows.take();
+        let ts = batch.column(schema::TS).as_primitive::<Int64Type>();
+        assert_eq!(ts.values().to_vec(), [900, 300, 300]);
+        let ring = batch.column(schema::RING).as_primitive::<Int32Type>();
+        assert_eq!(ring.values().to_vec(), [2, 3, 3]);
     }
 }
