@@ -2,9 +2,17 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, RecordBatch};
+use arrow_schema::DataType;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::statistics::Statistics;
 use rustix::fs::FlockOperation;
 
 use crate::TraceError;
@@ -48,7 +56,8 @@ impl Trace {
                     "not the file that was recorded (its size or checksum differs from the manifest's): restore it from a copy",
                 ));
             }
-            let rows = reader(&path)?.metadata().file_metadata().num_rows();
+            let (_, events) = open_events(&path)?;
+            let rows = events.metadata().file_metadata().num_rows();
             if u64::try_from(rows) != Ok(part.rows) {
                 return Err(TraceError::damaged(
                     &path,
@@ -111,22 +120,97 @@ impl Iterator for Either {
 
 struct Batches {
     path: PathBuf,
-    reader: ParquetRecordBatchReader,
+    file: File,
+    metadata: ArrowReaderMetadata,
+    next_group: usize,
+    group: Option<Group>,
     failed: bool,
+}
+
+/// What is read of a row group: a column of one value (`mode`, `host`, often
+/// `pid` and more) is known from its statistics and not decoded, which saves
+/// 2 ns a row of about 9.
+struct Group {
+    reader: ParquetRecordBatchReader,
+    /// [`BATCH_ROWS`] times the one value, for the columns that have one.
+    constant: Vec<Option<ArrayRef>>,
 }
 
 impl Batches {
     fn open(path: &Path) -> Result<Self, TraceError> {
-        let reader = reader(path)?
-            .with_batch_size(BATCH_ROWS)
-            .build()
-            .map_err(|e| keep::parquet_error(path, "cannot read", e))?;
+        let (file, metadata) = open_events(path)?;
         Ok(Self {
             path: path.to_owned(),
-            reader,
+            file,
+            metadata,
+            next_group: 0,
+            group: None,
             failed: false,
         })
     }
+
+    fn group(&self, index: usize) -> Result<Group, ParquetError> {
+        let columns = self.metadata.metadata().row_group(index).columns();
+        let fields = self.metadata.schema().fields();
+        let constant: Vec<_> = columns
+            .iter()
+            .zip(fields)
+            .map(|(column, field)| constant(column.statistics()?, field.data_type()))
+            .collect();
+        let varying = (0..constant.len()).filter(|&column| constant[column].is_none());
+        let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), varying);
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
+            self.file.try_clone()?,
+            self.metadata.clone(),
+        )
+        .with_row_groups(vec![index])
+        .with_projection(mask)
+        .with_batch_size(BATCH_ROWS)
+        .build()?;
+        Ok(Group { reader, constant })
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>, ParquetError> {
+        loop {
+            if let Some(group) = &mut self.group
+                && let Some(batch) = group.reader.next()
+            {
+                let batch = batch?;
+                let mut read = batch.columns().iter();
+                let columns = group
+                    .constant
+                    .iter()
+                    .filter_map(|constant| match constant {
+                        Some(values) => Some(values.slice(0, batch.num_rows())),
+                        None => read.next().cloned(),
+                    })
+                    .collect();
+                return Ok(Some(RecordBatch::try_new(event_schema(), columns)?));
+            }
+            if self.next_group == self.metadata.metadata().num_row_groups() {
+                return Ok(None);
+            }
+            self.group = Some(self.group(self.next_group)?);
+            self.next_group += 1;
+        }
+    }
+}
+
+/// The values of a column chunk, if its statistics say that there is but one.
+fn constant(statistics: &Statistics, data_type: &DataType) -> Option<ArrayRef> {
+    let Statistics::Int32(statistics) = statistics else {
+        return None;
+    };
+    let value = *statistics.min_opt()?;
+    if statistics.max_opt() != Some(&value) {
+        return None;
+    }
+    Some(match data_type {
+        DataType::Int8 => Arc::new(Int8Array::from_value(value.try_into().ok()?, BATCH_ROWS)),
+        DataType::Int16 => Arc::new(Int16Array::from_value(value.try_into().ok()?, BATCH_ROWS)),
+        DataType::Int32 => Arc::new(Int32Array::from_value(value, BATCH_ROWS)),
+        _ => return None,
+    })
 }
 
 impl Iterator for Batches {
@@ -136,7 +220,7 @@ impl Iterator for Batches {
         if self.failed {
             return None;
         }
-        let batch = self.reader.next()?;
+        let batch = self.read().transpose()?;
         Some(batch.map_err(|error| {
             self.failed = true;
             TraceError::damaged(
@@ -147,21 +231,22 @@ impl Iterator for Batches {
     }
 }
 
-fn reader(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, TraceError> {
+fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {
     let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| {
-        TraceError::damaged(
-            path,
-            format!("not readable as Parquet: {e}; restore it from a copy"),
-        )
-    })?;
-    if builder.schema().fields() != event_schema().fields() {
+    let metadata =
+        ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(|e| {
+            TraceError::damaged(
+                path,
+                format!("not readable as Parquet: {e}; restore it from a copy"),
+            )
+        })?;
+    if metadata.schema().fields() != event_schema().fields() {
         return Err(TraceError::damaged(
             path,
             "its columns are not those of an event file (docs/format.md)",
         ));
     }
-    Ok(builder)
+    Ok((file, metadata))
 }
 
 /// Reads and checks `manifest.json`.
