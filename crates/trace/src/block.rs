@@ -181,6 +181,18 @@ fn put(out: &mut Vec<u8>, width: u8, values: impl Iterator<Item = u64>) {
     }
 }
 
+/// Bytes and records of the block at the start of `bytes` by what its header
+/// says, unchecked; none if that is no header of a block.
+#[must_use]
+pub fn extent(bytes: &[u8]) -> Option<(usize, usize)> {
+    let head = bytes.get(..HEADER_BYTES)?;
+    let u32_at =
+        |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let (body, records) = (u32_at(8) as usize, u32_at(12) as usize);
+    let sane = (1..=MAX_RECORDS).contains(&records) && body <= 32 * MAX_RECORDS;
+    sane.then_some((HEADER_BYTES + body, records))
+}
+
 /// What follows in a raw file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {

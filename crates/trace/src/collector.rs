@@ -324,8 +324,7 @@ impl Disk {
                         Ok(()) => whole += buffer.len() as u64,
                         Err(error) => {
                             tell.store(true, std::sync::atomic::Ordering::Relaxed);
-                            // Give the torn part back, so that what is there is whole.
-                            let _ = file.set_len(whole);
+                            let _ = keep_whole_blocks(&file, whole, &buffer);
                             result = Err(error);
                         }
                     }
@@ -361,4 +360,22 @@ impl Disk {
         drop(self.full);
         self.thread.join().unwrap_or(Ok(()))
     }
+}
+
+/// Room left on a full disk for the manifest.
+const MANIFEST_ROOM_BYTES: u64 = 64 * 1024;
+
+/// The disk took only a part of `buffer`, which began at `start`: keeps the
+/// blocks that are whole, less what the manifest will need.
+fn keep_whole_blocks(file: &File, start: u64, buffer: &[u8]) -> Result<(), std::io::Error> {
+    let taken = file.metadata()?.len().saturating_sub(start);
+    let room = taken.saturating_sub(MANIFEST_ROOM_BYTES);
+    let mut whole = 0;
+    while let Some((length, _)) = block::extent(&buffer[whole..]) {
+        if (whole + length) as u64 > room {
+            break;
+        }
+        whole += length;
+    }
+    file.set_len(start + whole as u64)
 }

@@ -279,7 +279,7 @@ impl<'a> RawGroups<'a> {
         let (mut end, mut rows) = (0, 0);
         while rows < GROUP_ROWS {
             let rest = &piece[end..];
-            match extent(rest) {
+            match block::extent(rest) {
                 Some((bytes, records)) if bytes <= rest.len() => {
                     end += bytes;
                     rows += records;
@@ -305,17 +305,6 @@ impl<'a> RawGroups<'a> {
         self.done += end as u64;
         Ok((end > 0).then_some(piece))
     }
-}
-
-/// Bytes and records of the block at the start of `bytes` by what its header
-/// says, unchecked; none if that is no header of a block or not all of it.
-fn extent(bytes: &[u8]) -> Option<(usize, usize)> {
-    let head = bytes.get(..block::HEADER_BYTES)?;
-    let u32_at =
-        |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    let (body, records) = (u32_at(8) as usize, u32_at(12) as usize);
-    let sane = (1..=block::MAX_RECORDS).contains(&records) && body <= 32 * block::MAX_RECORDS;
-    sane.then_some((block::HEADER_BYTES + body, records))
 }
 
 /// Size and CRC-32 of a file.
