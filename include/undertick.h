@@ -34,17 +34,19 @@
 
 #ifdef UNDERTICK_DISABLE
 
-/* The arguments are not evaluated, so that nothing is left. */
-#define ut_event(event, payload) ((void)0)
-#define ut_event64(event, payload) ((void)0)
-#define ut_begin(event) ((void)0)
-#define ut_end(event) ((void)0)
-#define ut_next(from, to) ((void)0)
-#define ut_pair(event) ((void)0)
-#define ut_begin_ordered(event) ((void)0)
-#define ut_end_ordered(event) ((void)0)
-#define ut_name(event, name) ((void)0)
-#define ut_thread_name(name) ((void)0)
+/* The arguments are never evaluated, so that nothing is left; they are named,
+ * so that a variable used only here is not called unused. */
+#define UT_NOTHING_(a, b) ((void)(0 && ((void)(a), (void)(b), 1)))
+#define ut_event(event, payload) UT_NOTHING_(event, payload)
+#define ut_event64(event, payload) UT_NOTHING_(event, payload)
+#define ut_begin(event) UT_NOTHING_(event, 0)
+#define ut_end(event) UT_NOTHING_(event, 0)
+#define ut_next(from, to) UT_NOTHING_(from, to)
+#define ut_pair(event) UT_NOTHING_(event, 0)
+#define ut_begin_ordered(event) UT_NOTHING_(event, 0)
+#define ut_end_ordered(event) UT_NOTHING_(event, 0)
+#define ut_name(event, name) UT_NOTHING_(event, name)
+#define ut_thread_name(name) UT_NOTHING_(name, 0)
 #define ut_enabled() 0
 
 #else

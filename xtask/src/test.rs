@@ -69,7 +69,14 @@ pub fn all() -> Result<(), String> {
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
     let nocapture = ["--", "--show-output"];
-    let mut tests = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
+    let mut tests = command(&[
+        "cargo",
+        "test",
+        "--release",
+        "--workspace",
+        "--locked",
+        "--no-fail-fast",
+    ]);
     tests.args(nocapture);
     count.tests(tests);
     headers(&mut count);
