@@ -361,7 +361,11 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
     for (;;) {
         /* Partner: Reader::release in the collector. */
         uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-        if (w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_) {
+        int drained = w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_;
+        /* Not before the ring has its first size: a segment that was drained
+         * just now is still in the collector's cache, and taking its lines
+         * back from there costs more than the event. */
+        if (drained && w->allocated >= control->ring_segments) {
             segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
             break;
         }
@@ -381,6 +385,10 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
                 break;
             }
             __atomic_fetch_sub(&control->segments_used, 1, __ATOMIC_RELAXED);
+        }
+        if (drained) {
+            segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+            break;
         }
         if (control->overflow == UT_OVERWRITE_ && w->oldest < w->next_use) {
             segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];

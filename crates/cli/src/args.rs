@@ -136,7 +136,7 @@ pub struct Record {
     #[arg(long, value_enum, default_value = "grow")]
     pub overflow: Overflow,
     /// First size of each thread's ring
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = sizes::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = sizes::parse)]
     pub ring: u64,
     /// Most memory for all rings together [default: 1 GiB, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]

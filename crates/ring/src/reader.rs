@@ -54,6 +54,8 @@ pub struct Chunk {
 pub struct Reader<M> {
     memory: M,
     position: u64,
+    /// The head as last seen.
+    head: u64,
     overwritten: u64,
     /// Continuation records below `position`, modulo 2^32.
     continuations: u32,
@@ -65,6 +67,7 @@ impl<M: Memory> Reader<M> {
         Self {
             memory,
             position: 0,
+            head: 0,
             overwritten: 0,
             continuations: 0,
         }
@@ -85,14 +88,31 @@ impl<M: Memory> Reader<M> {
         self.overwritten
     }
 
-    /// The next chunk, without taking it; `None` if all that is published was
-    /// taken.
+    /// Looks how far the writer is; returns the bytes not taken yet. A look
+    /// costs the writer a cache miss: once a millisecond is nothing, all the
+    /// time would make an event three times as dear.
+    pub fn look(&mut self) -> u64 {
+        // Partner: Writer::put.
+        self.head = self.memory.load_head(M::OBSERVE_HEAD);
+        self.head.saturating_sub(self.position)
+    }
+
+    /// Looks, and gives the next chunk without taking it; `None` if all that
+    /// is published was taken.
     ///
     /// # Errors
     /// [`Corrupt`]: the ring is to be abandoned.
     pub fn chunk(&mut self) -> Result<Option<Chunk>, Corrupt> {
-        // Partner: Writer::put.
-        let head = self.memory.load_head(M::OBSERVE_HEAD);
+        self.look();
+        self.seen_chunk()
+    }
+
+    /// The next chunk of what the last [`Self::look`] saw.
+    ///
+    /// # Errors
+    /// As [`Self::chunk`].
+    pub fn seen_chunk(&mut self) -> Result<Option<Chunk>, Corrupt> {
+        let head = self.head;
         if !self.skip_overwritten(head) {
             return Ok(None);
         }

@@ -48,6 +48,8 @@ pub struct Full;
 pub struct Writer<M> {
     memory: M,
     policy: Overflow,
+    /// Segments to take before drained ones are taken back.
+    first_segments: u32,
     /// Byte of the segment area where the next record goes. A multiple of the
     /// segment size means: no room, ask [`Self::next_segment`].
     cursor: u64,
@@ -66,11 +68,15 @@ pub struct Writer<M> {
 }
 
 impl<M: Memory> Writer<M> {
-    /// A writer at the start of an empty ring. It takes no segment yet.
-    pub const fn new(memory: M, policy: Overflow) -> Self {
+    /// A writer at the start of an empty ring. It takes no segment yet. A
+    /// segment that was drained just now is still in the collector's cache, and
+    /// taking its lines back from there costs more than the event; so drained
+    /// ones are taken back only once there are `first_segments`.
+    pub const fn new(memory: M, policy: Overflow, first_segments: u32) -> Self {
         Self {
             memory,
             policy,
+            first_segments,
             cursor: 0,
             to_position: 0,
             next_use: 0,
@@ -189,12 +195,17 @@ impl<M: Memory> Writer<M> {
         loop {
             // Partner: Reader::release. Its copies are done before we write.
             let tail = self.memory.load_tail(M::OBSERVE_TAIL);
-            if self.oldest < self.next_use && tail >= (self.oldest + 1) * M::SEGMENT_BYTES {
+            let drained =
+                self.oldest < self.next_use && tail >= (self.oldest + 1) * M::SEGMENT_BYTES;
+            if drained && self.allocated >= self.first_segments {
                 return Some(self.take_back());
             }
             if self.allocated < self.memory.max_segments() && source.take_segment(self.allocated) {
                 self.allocated += 1;
                 return Some(self.allocated - 1);
+            }
+            if drained {
+                return Some(self.take_back());
             }
             match self.policy {
                 Overflow::Overwrite if self.oldest < self.next_use => {

@@ -238,7 +238,7 @@ fn run<const WEAK: u8>(policy: Overflow, segments: u32, events: u64, looks: usiz
     let shared = Shared::new(segments);
     let theirs = Arc::clone(&shared);
     let writer = thread::spawn(move || {
-        let mut writer = Writer::new(Model::<WEAK>(theirs), policy);
+        let mut writer = Writer::new(Model::<WEAK>(theirs), policy, 2);
         let mut supply = Supply(segments);
         let kept = (0..events)
             .filter(|&i| write(&mut writer, i, wide, &mut supply).is_ok())
@@ -299,7 +299,7 @@ mod threads {
     #[test]
     fn a_gap_record_tells_how_many_were_dropped_and_where() {
         let shared = Shared::new(2);
-        let mut writer = Writer::new(Model::<SOUND>(Arc::clone(&shared)), Overflow::Drop);
+        let mut writer = Writer::new(Model::<SOUND>(Arc::clone(&shared)), Overflow::Drop, 2);
         let mut reader = Reader::new(Model::<SOUND>(shared));
         let mut supply = Supply(2);
         let kept: Vec<bool> = (0..7)
@@ -318,7 +318,7 @@ mod threads {
     #[test]
     fn overwriting_keeps_the_last_and_counts_the_rest_also_of_wide_events() {
         let shared = Shared::new(3);
-        let mut writer = Writer::new(Model::<SOUND>(Arc::clone(&shared)), Overflow::Overwrite);
+        let mut writer = Writer::new(Model::<SOUND>(Arc::clone(&shared)), Overflow::Overwrite, 2);
         let mut reader = Reader::new(Model::<SOUND>(shared));
         let mut supply = Supply(3);
         for i in 0..10 {
@@ -358,7 +358,7 @@ mod threads {
     #[test]
     fn a_head_that_goes_back_is_refused() {
         let shared = Shared::new(2);
-        let mut writer = Writer::new(Model::<SOUND>(Arc::clone(&shared)), Overflow::Drop);
+        let mut writer = Writer::new(Model::<SOUND>(Arc::clone(&shared)), Overflow::Drop, 2);
         let mut supply = Supply(2);
         for i in 0..2 {
             write(&mut writer, i, false, &mut supply).unwrap();

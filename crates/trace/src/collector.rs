@@ -19,8 +19,10 @@ use crate::session::{RingMap, Session};
 const BUFFER_BYTES: usize = 1 << 20;
 /// Buffers that may wait for the disk. Beyond, the rings grow instead.
 const BUFFERS: usize = 32;
-/// Chunks (of at most one segment) taken from a ring before the next has its turn.
-const CHUNKS_PER_TURN: usize = 64;
+/// Less than this is left in its ring for a while.
+const LITTLE_BYTES: u64 = 64 * 1024;
+/// For how long.
+const LITTLE_AGE: Duration = Duration::from_millis(10);
 
 /// How often rings are searched for writers that are gone.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
@@ -29,6 +31,7 @@ struct Ring {
     map: RingMap,
     reader: Reader<Mapped>,
     received: u64,
+    drained: Instant,
     /// Events that could not be written to the disk.
     unwritten: u64,
     abandoned: bool,
@@ -158,6 +161,7 @@ impl Collector {
                         map,
                         reader,
                         received: 0,
+                        drained: Instant::now(),
                         unwritten: 0,
                         abandoned: false,
                     });
@@ -173,11 +177,21 @@ impl Collector {
 
     fn drain(&mut self, i: usize, to_the_end: bool) -> u64 {
         let mut moved = 0;
-        let mut turns = 0;
-        while !self.rings[i].abandoned && (to_the_end || turns < CHUNKS_PER_TURN) {
-            turns += 1;
+        // One look a round. Little is left to become more, but not for long:
+        // running after the writer would cost it a cache miss an event.
+        let ring = &mut self.rings[i];
+        if ring.reader.look() < LITTLE_BYTES && !to_the_end && ring.drained.elapsed() < LITTLE_AGE {
+            return 0;
+        }
+        ring.drained = Instant::now();
+        while !self.rings[i].abandoned {
             let ring = &mut self.rings[i];
-            let mut chunk = match ring.reader.chunk() {
+            let next = if to_the_end {
+                ring.reader.chunk()
+            } else {
+                ring.reader.seen_chunk()
+            };
+            let mut chunk = match next {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
                 Err(corrupt) => {

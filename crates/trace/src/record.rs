@@ -46,9 +46,11 @@ pub enum Tell {
     Keeping(f64),
 }
 
-/// Shortest and longest pause between two rounds that found nothing.
-const PAUSE_SHORT: Duration = Duration::from_micros(250);
-const PAUSE_LONG: Duration = Duration::from_millis(2);
+/// Pause between two rounds, unless there was much to do: 1 ms of one thread at
+/// full speed is 1.5 MB in its ring.
+const PAUSE: Duration = Duration::from_millis(1);
+/// What is much.
+const BUSY_BYTES: u64 = 4 << 20;
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
@@ -206,7 +208,6 @@ fn watch(
     let main = child.id() as libc::pid_t;
     let mut interrupts = 0;
     let mut last_told = Instant::now();
-    let mut pause = PAUSE_SHORT;
     loop {
         for origin in signals.pending() {
             if origin.signal == SIGCHLD {
@@ -225,11 +226,8 @@ fn watch(
             last_told = Instant::now();
             told(collector.progress(session));
         }
-        if moved == 0 {
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(PAUSE_LONG);
-        } else {
-            pause = PAUSE_SHORT;
+        if moved < BUSY_BYTES {
+            std::thread::sleep(PAUSE);
         }
     }
 }

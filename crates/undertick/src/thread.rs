@@ -59,7 +59,7 @@ impl OneRing {
         Self {
             state: State::NoRing,
             retry_in: 0,
-            writer: Writer::new(nowhere, Overflow::Drop),
+            writer: Writer::new(nowhere, Overflow::Drop, 0),
         }
     }
 }
@@ -298,7 +298,10 @@ unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) 
                     (*one).state = State::NoRing;
                     return session.count_lost();
                 };
-                (*one).writer = Writer::new(memory, policy);
+                let first = session
+                    .field_u32(control::OFF_RING_SEGMENTS)
+                    .load(Ordering::Relaxed);
+                (*one).writer = Writer::new(memory, policy, first);
                 if let Some(key) = session.key {
                     libc::pthread_setspecific(key, thread.cast::<c_void>());
                 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::{compile, record};
-use crate::run::{Scratch, command, output};
+use crate::run::{Scratch, command, output, root};
 use crate::statistics::{median, median_interval};
 
 const ROUNDS: &str = "200";
@@ -17,8 +17,9 @@ const EVENTS: &str = "50000";
 pub fn measure() -> Result<(), String> {
     let scratch = Scratch::new("recorder")?;
     let c = compile(&scratch, "recorder")?;
-    let rust = std::env::current_exe()
-        .map_err(|e| e.to_string())?
+    // Not current_exe: the build before may have replaced it.
+    let rust = root()
+        .join("target/release/xtask")
         .to_string_lossy()
         .into_owned();
     let trace = scratch.path("r.ut");
