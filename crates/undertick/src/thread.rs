@@ -85,36 +85,37 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     let Some(session) = process::current() else {
         return record_first(kind, event, payload, reading);
     };
-    THREAD.with(|thread| {
-        let thread = thread.get();
-        // SAFETY: this thread's own. A signal handler may come in anywhere:
-        // it sees the state and touches `own` only when that is Ready.
-        unsafe {
-            let own = &raw mut (*thread).own;
-            if (*own).state == State::Ready
-                && session.same_process().load(Ordering::Relaxed) != 0
-                && !(*own).writer.needs_segment()
-            {
-                (&raw mut (*own).state).write_volatile(State::Writing);
-                compiler_fence(Ordering::SeqCst);
-                let words = sample(session, &*(*thread).rseq, kind, event, payload, reading);
-                (*own).writer.put(words);
-                compiler_fence(Ordering::SeqCst);
-                (&raw mut (*own).state).write_volatile(State::Ready);
-            } else {
-                record_slow(
-                    session,
-                    thread,
-                    Job::One {
-                        kind,
-                        event,
-                        payload,
-                        reading,
-                    },
-                );
-            }
+    // Only the address comes out of the closure: with the work in it, `with` is
+    // not inlined and an event costs 2.5 ns more.
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: this thread's own, and the thread is running. A signal handler may
+    // come in anywhere: it sees the state and touches `own` only when that is
+    // Ready.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        if (*own).state == State::Ready
+            && session.same_process().load(Ordering::Relaxed) != 0
+            && !(*own).writer.needs_segment()
+        {
+            (&raw mut (*own).state).write_volatile(State::Writing);
+            compiler_fence(Ordering::SeqCst);
+            let words = sample(session, &*(*thread).rseq, kind, event, payload, reading);
+            (*own).writer.put(words);
+            compiler_fence(Ordering::SeqCst);
+            (&raw mut (*own).state).write_volatile(State::Ready);
+        } else {
+            record_slow(
+                session,
+                thread,
+                Job::One {
+                    kind,
+                    event,
+                    payload,
+                    reading,
+                },
+            );
         }
-    });
+    }
 }
 
 /// Records an event with a 64-bit payload.
