@@ -130,6 +130,16 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
 
+    /// The codes of records and those of rows are one list up to `EndOrdered`.
+    #[test]
+    fn kinds_of_records_and_rows_agree() {
+        for code in 0..7 {
+            let record = format!("{:?}", RecordKind::from_code(code));
+            let row = Kind::from_code(code as i8).unwrap();
+            assert_eq!((format!("{row:?}"), row as u16), (record, code));
+        }
+    }
+
     #[test]
     fn wide_events_gaps_and_strays() {
         let record = |ts, payload, kind| Record {
