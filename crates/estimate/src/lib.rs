@@ -33,6 +33,7 @@
 //! [`Series`] do not merge; [`Moments`] and [`SignedHistogram`] do.
 
 mod batches;
+pub mod compensation;
 mod cost;
 mod histogram;
 mod long_run;

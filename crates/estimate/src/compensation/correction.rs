@@ -1,0 +1,294 @@
+//! What is subtracted from one interval.
+
+/// A measured interval and the pairs of readings beside its ends, ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Paired {
+    /// Duration of the pair before the interval.
+    pub t1: f64,
+    /// The interval as measured.
+    pub tm: f64,
+    /// Duration of the pair after it.
+    pub t4: f64,
+}
+
+/// `constant + b1 t1 + b4 t4`, with `t1` and `t4` held within `fence`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Correction {
+    /// Ticks.
+    pub constant: f64,
+    /// Share of the pair before.
+    pub b1: f64,
+    /// Share of the pair after.
+    pub b4: f64,
+    /// Least and greatest pair that is believed; what lies outside was hit by
+    /// something that need not have hit the interval, and counts as the bound.
+    pub fence: (f64, f64),
+}
+
+impl Correction {
+    /// The same for all: long-term averaging.
+    #[must_use]
+    pub const fn constant(constant: f64) -> Self {
+        Self {
+            constant,
+            b1: 0.0,
+            b4: 0.0,
+            fence: (f64::NEG_INFINITY, f64::INFINITY),
+        }
+    }
+
+    /// Short-term averaging, eq. 1: the mean of both pairs.
+    #[must_use]
+    pub const fn pairs() -> Self {
+        Self {
+            constant: 0.0,
+            b1: 0.5,
+            b4: 0.5,
+            fence: (f64::NEG_INFINITY, f64::INFINITY),
+        }
+    }
+
+    /// What is to be subtracted, ticks.
+    #[must_use]
+    pub fn cost(&self, t1: f64, t4: f64) -> f64 {
+        let held = |t: f64| t.clamp(self.fence.0, self.fence.1);
+        let slope = |b: f64, t: f64| if b == 0.0 { 0.0 } else { b * held(t) };
+        self.constant + slope(self.b1, t1) + slope(self.b4, t4)
+    }
+
+    /// The interval less the cost.
+    #[must_use]
+    pub fn apply(&self, sample: &Paired) -> f64 {
+        sample.tm - self.cost(sample.t1, sample.t4)
+    }
+
+    /// The same slopes, the constant such that `samples` come out at `truth` in
+    /// the mean. Of nothing: unchanged.
+    #[must_use]
+    pub fn centred(self, samples: &[Paired], truth: f64) -> Self {
+        if samples.is_empty() {
+            return self;
+        }
+        let left_over = samples.iter().map(|s| self.apply(s)).sum::<f64>() / samples.len() as f64;
+        Self {
+            constant: self.constant + left_over - truth,
+            ..self
+        }
+    }
+}
+
+/// Fewer samples than this say too little about two slopes.
+const ENOUGH_TO_FIT: usize = 100;
+/// Rounds of reweighting; the weights settle within ten.
+const ROUNDS: usize = 20;
+/// Huber's bound: 95 % efficient where errors are normal (Huber 1964).
+const HUBER: f64 = 1.345;
+/// Interquartile ranges beyond the quartiles at which a pair is not believed:
+/// 0.9 % of exponential delays, none of uniform or normal ones.
+const FENCE: f64 = 3.0;
+
+/// Control variates: slopes that make intervals around the same work scatter
+/// least, and the constant that brings `samples` to 0 in the mean. Fitted by
+/// Huber's M-estimator on pairs held within fences, because least squares
+/// follows the few intervals that something else hit. Without enough samples,
+/// or with pairs that never differ, long-term averaging.
+#[must_use]
+pub fn control_variate(samples: &[Paired]) -> Correction {
+    let flat = Correction::constant(0.0).centred(samples, 0.0);
+    if samples.len() < ENOUGH_TO_FIT {
+        return flat;
+    }
+    let fence = fence(samples);
+    let rows: Vec<[f64; 3]> = (samples.iter())
+        .map(|s| {
+            [
+                s.t1.clamp(fence.0, fence.1),
+                s.t4.clamp(fence.0, fence.1),
+                s.tm,
+            ]
+        })
+        .collect();
+    let Some((b1, b4)) = huber(&rows) else {
+        return flat;
+    };
+    let fitted = Correction {
+        constant: 0.0,
+        b1,
+        b4,
+        fence,
+    };
+    fitted.centred(samples, 0.0)
+}
+
+/// Bounds of believable pairs; as wide as a step of the clock where more than
+/// half of all pairs are equal.
+fn fence(samples: &[Paired]) -> (f64, f64) {
+    let mut all: Vec<f64> = samples.iter().flat_map(|s| [s.t1, s.t4]).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize];
+    let (q1, q3) = (at(0.25), at(0.75));
+    let range = if q3 > q1 {
+        q3 - q1
+    } else {
+        at(0.95) - at(0.05)
+    };
+    (q1 - FENCE * range, q3 + FENCE * range)
+}
+
+/// Slopes of row[2] on row[0] and row[1], with an intercept.
+fn huber(rows: &[[f64; 3]]) -> Option<(f64, f64)> {
+    let mut weights = vec![1.0; rows.len()];
+    let mut slopes = None;
+    for _ in 0..ROUNDS {
+        let (a, b1, b4) = weighted(rows, &weights)?;
+        let settled =
+            slopes.is_some_and(|(p1, p4): (f64, f64)| (b1 - p1).abs() + (b4 - p4).abs() < 1e-9);
+        slopes = Some((b1, b4));
+        if settled {
+            break;
+        }
+        let residuals: Vec<f64> = (rows.iter())
+            .map(|[t1, t4, tm]| tm - a - b1 * t1 - b4 * t4)
+            .collect();
+        let scale = scale(&residuals);
+        if scale == 0.0 {
+            break;
+        }
+        for (weight, residual) in weights.iter_mut().zip(&residuals) {
+            *weight = (HUBER * scale / residual.abs()).min(1.0);
+        }
+    }
+    slopes
+}
+
+/// Median absolute residual, scaled to the standard deviation of a normal one;
+/// of residuals that are mostly 0, their mean absolute value.
+fn scale(residuals: &[f64]) -> f64 {
+    let mut sizes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
+    let middle = sizes.len() / 2;
+    let median = *sizes.select_nth_unstable_by(middle, f64::total_cmp).1;
+    if median > 0.0 {
+        median * 1.482_602_2
+    } else {
+        sizes.iter().sum::<f64>() / sizes.len() as f64
+    }
+}
+
+/// Weighted least squares. A pair that never differs gets no slope; two that
+/// always agree share one.
+fn weighted(rows: &[[f64; 3]], weights: &[f64]) -> Option<(f64, f64, f64)> {
+    let total: f64 = weights.iter().sum();
+    let sum = |i: usize| {
+        rows.iter()
+            .zip(weights)
+            .map(|(row, w)| w * row[i])
+            .sum::<f64>()
+    };
+    let means = [sum(0) / total, sum(1) / total, sum(2) / total];
+    let mut c = [[0.0; 3]; 3];
+    for (row, w) in rows.iter().zip(weights) {
+        for i in 0..3 {
+            for j in 0..3 {
+                c[i][j] += w * (row[i] - means[i]) * (row[j] - means[j]) / total;
+            }
+        }
+    }
+    // What rounding leaves of values that all agree is no spread.
+    let varies = |i: usize| c[i][i] > 1e-24 * means[i] * means[i];
+    let (b1, b4) = match (varies(0), varies(1)) {
+        (false, false) => return None,
+        (true, false) => (c[0][2] / c[0][0], 0.0),
+        (false, true) => (0.0, c[1][2] / c[1][1]),
+        (true, true) => {
+            let determinant = c[0][0] * c[1][1] - c[0][1] * c[0][1];
+            if determinant < 1e-9 * c[0][0] * c[1][1] {
+                let both = c[0][0] + 2.0 * c[0][1] + c[1][1];
+                let b = if both > 0.0 {
+                    (c[0][2] + c[1][2]) / both
+                } else {
+                    0.0
+                };
+                (b, b)
+            } else {
+                (
+                    (c[0][2] * c[1][1] - c[1][2] * c[0][1]) / determinant,
+                    (c[1][2] * c[0][0] - c[0][2] * c[0][1]) / determinant,
+                )
+            }
+        }
+    };
+    let a = means[2] - b1 * means[0] - b4 * means[1];
+    (a.is_finite() && b1.is_finite() && b4.is_finite()).then_some((a, b1, b4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paired(t1: f64, tm: f64, t4: f64) -> Paired {
+        Paired { t1, tm, t4 }
+    }
+
+    /// eq. 1: 100 - (20 + 30) / 2 = 75.
+    #[test]
+    fn the_published_correction_by_hand() {
+        assert_eq!(Correction::pairs().apply(&paired(20.0, 100.0, 30.0)), 75.0);
+        assert_eq!(
+            Correction::constant(22.0).apply(&paired(20.0, 100.0, 30.0)),
+            78.0
+        );
+    }
+
+    /// tm = 3 + 0.25 t1 + 0.75 t4 exactly, on a grid of pairs.
+    #[test]
+    fn exact_slopes_are_found() {
+        let samples: Vec<_> = (0..400)
+            .map(|i| {
+                let (t1, t4) = (20.0 + f64::from(i % 20), 20.0 + f64::from(i / 20));
+                paired(t1, 3.0 + 0.25 * t1 + 0.75 * t4, t4)
+            })
+            .collect();
+        let c = control_variate(&samples);
+        assert!((c.b1 - 0.25).abs() < 1e-6, "{c:?}");
+        assert!((c.b4 - 0.75).abs() < 1e-6, "{c:?}");
+        assert!((c.constant - 3.0).abs() < 1e-4, "{c:?}");
+    }
+
+    /// 2 % of the intervals are hit by 1000 ticks, as are other 2 % of pairs:
+    /// least squares would move the slopes, the constant takes the mean.
+    #[test]
+    fn what_was_hit_does_not_move_the_slopes() {
+        let samples: Vec<_> = (0..2000)
+            .map(|i| {
+                let (t1, t4) = (20.0 + f64::from(i % 20), 20.0 + f64::from(i / 20 % 20));
+                let tm = 0.5 * t1 + 0.5 * t4 + f64::from(i32::from(i % 50 == 7)) * 1000.0;
+                let t1 = t1 + f64::from(i32::from(i % 50 == 13)) * 1000.0;
+                paired(t1, tm, t4)
+            })
+            .collect();
+        let c = control_variate(&samples);
+        assert!((c.b1 - 0.5).abs() < 0.05, "{c:?}");
+        assert!((c.b4 - 0.5).abs() < 0.05, "{c:?}");
+        let mean = samples.iter().map(|s| c.apply(s)).sum::<f64>() / 2000.0;
+        assert!(mean.abs() < 1e-9, "{mean}");
+    }
+
+    #[test]
+    fn pairs_that_never_differ_get_no_slope() {
+        let constant: Vec<_> = (0..200)
+            .map(|i| paired(26.0, f64::from(i % 3), 26.0))
+            .collect();
+        let c = control_variate(&constant);
+        assert_eq!((c.b1, c.b4), (0.0, 0.0));
+        let equal: Vec<_> = (0..200)
+            .map(|i| {
+                let t = f64::from(i % 7);
+                paired(t, 2.0 * t, t)
+            })
+            .collect();
+        let c = control_variate(&equal);
+        assert!((c.b1 - 1.0).abs() < 1e-9 && (c.b4 - 1.0).abs() < 1e-9);
+        let few = control_variate(&equal[..99]);
+        assert_eq!(few.b1, 0.0);
+    }
+}

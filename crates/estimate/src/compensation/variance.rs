@@ -1,0 +1,209 @@
+//! The variance of a result corrected by pairs, from standard deviations and
+//! correlations (eq. 2, 4 and 5), and those estimated from data.
+
+use super::correction::Paired;
+
+/// Standard deviations of the parts of a measurement, ticks: `s1` of the pair
+/// before, `s2` from the starting sample to the work, `s3` from the work to
+/// the ending sample, `s4` of the pair after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Spread {
+    pub s1: f64,
+    pub s2: f64,
+    pub s3: f64,
+    pub s4: f64,
+}
+
+/// Eq. 2: variance of `tm - (t1 + t4) / 2`, ticks squared, from the spreads and
+/// the correlations r12, r13, r14, r23, r24, r34 in that order. Eq. 4 is this
+/// with s1 = s4 = s and s2 = s3 = s/2.
+#[must_use]
+pub fn variance_of_pairs(s: &Spread, [r12, r13, r14, r23, r24, r34]: [f64; 6]) -> f64 {
+    s.s2 * s.s2 + s.s3 * s.s3 + (s.s1 * s.s1 + s.s4 * s.s4) / 4.0 + 2.0 * r23 * s.s2 * s.s3
+        - r12 * s.s1 * s.s2
+        - r13 * s.s1 * s.s3
+        - r24 * s.s2 * s.s4
+        - r34 * s.s3 * s.s4
+        + r14 * s.s1 * s.s4 / 2.0
+}
+
+/// Eq. 5 for spreads that need not agree: intervals so short that T2 + T3 is
+/// one time. With all three spreads s it is s^2 (1.5 - r13 - r34 + r14 / 2).
+#[must_use]
+pub fn variance_of_pairs_short(c: &Correlations) -> f64 {
+    c.s3 * c.s3 + (c.s1 * c.s1 + c.s4 * c.s4) / 4.0 - c.r13 * c.s1 * c.s3 - c.r34 * c.s3 * c.s4
+        + c.r14 * c.s1 * c.s4 / 2.0
+}
+
+/// Spreads (ticks) and correlations of T1, T3 = T2 + T3 and T4 as observed
+/// around nothing, and what of the correlations the clock's step made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Correlations {
+    /// Of the pairs before.
+    pub s1: f64,
+    /// Of the intervals around nothing.
+    pub s3: f64,
+    /// Of the pairs after.
+    pub s4: f64,
+    /// Pair before with interval.
+    pub r13: f64,
+    /// Interval with pair after.
+    pub r34: f64,
+    /// Both pairs.
+    pub r14: f64,
+    /// The share of r13 that neighbours sharing a reading of a clock with steps
+    /// have by construction: -d^2 / (12 s1 s3). 0 where pairs were sampled by
+    /// another thread, which shares no reading.
+    pub r13_by_step: f64,
+    /// The same of r34.
+    pub r34_by_step: f64,
+}
+
+impl Correlations {
+    /// From intervals around nothing; `granularity` ticks is the clock's step,
+    /// `shared` whether pairs share readings with the interval.
+    #[must_use]
+    pub fn of(samples: &[Paired], granularity: u64, shared: bool) -> Self {
+        let n = samples.len() as f64;
+        if n < 2.0 {
+            return Self::default();
+        }
+        let mean = [|s: &Paired| s.t1, |s: &Paired| s.tm, |s: &Paired| s.t4]
+            .map(|part| samples.iter().map(part).sum::<f64>() / n);
+        let mut c = [[0.0; 3]; 3];
+        for s in samples {
+            let d = [s.t1 - mean[0], s.tm - mean[1], s.t4 - mean[2]];
+            for i in 0..3 {
+                for j in i..3 {
+                    c[i][j] += d[i] * d[j] / (n - 1.0);
+                }
+            }
+        }
+        // What rounding leaves of values that all agree is no spread.
+        let spread = |i: usize| {
+            let sd: f64 = f64::sqrt(c[i][i]);
+            if sd > 1e-12 * mean[i].abs() { sd } else { 0.0 }
+        };
+        let (s1, s3, s4) = (spread(0), spread(1), spread(2));
+        let ratio = |c: f64, a: f64, b: f64| if a * b > 0.0 { c / (a * b) } else { 0.0 };
+        let step = granularity as f64;
+        let by_step = if shared && granularity > 1 {
+            -step * step / 12.0
+        } else {
+            0.0
+        };
+        Self {
+            s1,
+            s3,
+            s4,
+            r13: ratio(c[0][1], s1, s3),
+            r34: ratio(c[1][2], s3, s4),
+            r14: ratio(c[0][2], s1, s4),
+            r13_by_step: ratio(by_step, s1, s3),
+            r34_by_step: ratio(by_step, s3, s4),
+        }
+    }
+
+    /// The improvement factor that eq. 5 gives for pairs.
+    #[must_use]
+    pub fn k_of_pairs(&self) -> Option<f64> {
+        let v = variance_of_pairs_short(self);
+        (v > 0.0).then(|| self.s3 * self.s3 / v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALVES: Spread = Spread {
+        s1: 1.0,
+        s2: 0.5,
+        s3: 0.5,
+        s4: 1.0,
+    };
+
+    /// Published limits of eq. 4: 0 with all correlations 1; at worst 2 s^2,
+    /// with the pairs agreeing and the rest opposed; 1 without correlation.
+    #[test]
+    fn limits_of_equation_4() {
+        assert_eq!(variance_of_pairs(&HALVES, [1.0; 6]), 0.0);
+        assert_eq!(variance_of_pairs(&HALVES, [0.0; 6]), 1.0);
+        assert_eq!(
+            variance_of_pairs(&HALVES, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0]),
+            2.0
+        );
+    }
+
+    /// By hand: s = 2, 3, 5, 7, one correlation at a time.
+    #[test]
+    fn every_term_of_equation_2() {
+        let s = Spread {
+            s1: 2.0,
+            s2: 3.0,
+            s3: 5.0,
+            s4: 7.0,
+        };
+        let plain = 9.0 + 25.0 + 1.0 + 12.25;
+        assert_eq!(variance_of_pairs(&s, [0.0; 6]), plain);
+        for (i, term) in [-6.0, -10.0, 7.0, 30.0, -21.0, -35.0]
+            .into_iter()
+            .enumerate()
+        {
+            let mut r = [0.0; 6];
+            r[i] = 1.0;
+            assert_eq!(variance_of_pairs(&s, r), plain + term, "term {i}");
+        }
+    }
+
+    /// Published limits of eq. 5: k 0.67 without correlation, variance 0 with
+    /// all of it.
+    #[test]
+    fn limits_of_equation_5() {
+        let equal = |r13, r34, r14| Correlations {
+            s1: 1.0,
+            s3: 1.0,
+            s4: 1.0,
+            r13,
+            r34,
+            r14,
+            ..Correlations::default()
+        };
+        assert_eq!(variance_of_pairs_short(&equal(0.0, 0.0, 0.0)), 1.5);
+        assert_eq!(equal(0.0, 0.0, 0.0).k_of_pairs(), Some(1.0 / 1.5));
+        assert_eq!(variance_of_pairs_short(&equal(1.0, 1.0, 1.0)), 0.0);
+        assert_eq!(equal(1.0, 1.0, 1.0).k_of_pairs(), None);
+        assert_eq!(variance_of_pairs_short(&equal(0.0, 0.0, 1.0)), 2.0);
+        let uneven = Correlations {
+            s1: 2.0,
+            s3: 5.0,
+            s4: 7.0,
+            r13: 1.0,
+            r34: 0.5,
+            r14: 0.25,
+            ..Correlations::default()
+        };
+        // 25 + 4/4 + 49/4 - 10 - 17.5 + 14 * 0.25 / 2.
+        assert_eq!(variance_of_pairs_short(&uneven), 12.5);
+    }
+
+    /// Pairs 1, 2, 3 with intervals 2, 4, 9 and pairs 3, 1, 2, by hand:
+    /// variances 1, 13, 1; covariances 3.5, -1, -0.5.
+    #[test]
+    fn correlations_by_hand() {
+        let samples = [(1.0, 2.0, 3.0), (2.0, 4.0, 1.0), (3.0, 9.0, 2.0)]
+            .map(|(t1, tm, t4)| Paired { t1, tm, t4 });
+        let c = Correlations::of(&samples, 6, true);
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        near(c.s1, 1.0);
+        near(c.s3, 13.0_f64.sqrt());
+        near(c.s4, 1.0);
+        near(c.r13, 3.5 / 13.0_f64.sqrt());
+        near(c.r34, -1.0 / 13.0_f64.sqrt());
+        near(c.r14, -0.5);
+        near(c.r13_by_step, -3.0 / 13.0_f64.sqrt());
+        assert_eq!(Correlations::of(&samples, 6, false).r34_by_step, 0.0);
+        assert_eq!(Correlations::of(&samples[..1], 6, true).s1, 0.0);
+    }
+}

@@ -1,0 +1,232 @@
+//! The zero-elapsed-time test: measure nothing with every method, and choose.
+
+use undertick_units::Estimate;
+
+use super::correction::{Correction, Paired, control_variate};
+use super::improvement::improvement;
+use super::variance::Correlations;
+use crate::long_run::spread_of_mean;
+
+/// A way to find what is to be subtracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The mean cost of nothing.
+    LongTerm,
+    /// The pairs beside the interval (Method I).
+    Pairs,
+    /// The nearest pairs of a sampler (Method II).
+    Sampler,
+    /// Fitted shares of the pairs beside the interval.
+    ControlVariate,
+}
+
+impl Method {
+    /// As on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LongTerm => "long-term",
+            Self::Pairs => "pairs",
+            Self::Sampler => "sampler",
+            Self::ControlVariate => "control-variate",
+        }
+    }
+}
+
+/// What the zero test says of one method.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// The method.
+    pub method: Method,
+    /// Mean of nothing after correction, ticks: the truth is 0.
+    pub bias: Estimate,
+    /// Improvement factor; `None` where nothing scatters at all.
+    pub k: Option<Estimate>,
+    /// Of the pairs that the method uses.
+    pub correlations: Correlations,
+    /// What to subtract, from all samples.
+    pub correction: Correction,
+    /// Every interval around nothing after an out-of-sample correction, ticks.
+    pub corrected: Vec<f64>,
+}
+
+/// The outcome of the test.
+#[derive(Clone, Debug)]
+pub struct ZeroTest {
+    /// By method, in the order of [`Method`].
+    pub methods: Vec<Tested>,
+    /// The method to use.
+    pub chosen: Method,
+    /// Why, in plain words.
+    pub why: String,
+}
+
+impl ZeroTest {
+    /// The chosen method's figures.
+    #[must_use]
+    pub fn choice(&self) -> &Tested {
+        (self.methods.iter())
+            .find(|tested| tested.method == self.chosen)
+            .expect("the chosen method was tested")
+    }
+}
+
+/// Folds of the cross-fit: each is corrected by what the others say.
+const FOLDS: usize = 10;
+/// Chunks that go in turn to the choice and to the figures reported, so that a
+/// k is not reported from the samples that it was chosen by.
+const CHUNKS: usize = 64;
+/// Samples below which nothing can be chosen.
+const FEWEST: usize = 2 * CHUNKS;
+/// A method's k, on samples that had no part in the choice, may be as low as
+/// this at the lower end of its interval; below it, long-term averaging.
+const NOT_WORSE: f64 = 0.98;
+
+/// Tests every method on intervals around nothing, in the order in which they
+/// were measured. `own` holds the pairs of the measuring process itself,
+/// `sampled` the same intervals with the nearest pairs of a sampler. The
+/// clock's step is `granularity` ticks.
+///
+/// Corrections are fitted on nine tenths and applied to the tenth left out. A
+/// method other than long-term averaging is chosen only if k > 1 beyond doubt
+/// on one half of the samples (level split between the methods), and kept only
+/// if its k on the other half reaches 0.98 at the lower end of its interval.
+/// `None` below 128 samples.
+#[must_use]
+pub fn zero_test(
+    own: &[Paired],
+    sampled: Option<&[Paired]>,
+    level: f64,
+    granularity: u64,
+) -> Option<ZeroTest> {
+    if own.len() < FEWEST {
+        return None;
+    }
+    let uncorrected: Vec<f64> = own.iter().map(|s| s.tm).collect();
+    let test = |method: Method, samples: &[Paired]| {
+        let corrected = out_of_sample(method, samples);
+        Tested {
+            method,
+            bias: mean_of(&corrected, level)
+                .unwrap_or_else(|| unreachable!("there are {FEWEST} samples")),
+            k: improvement(&reported(&uncorrected), &reported(&corrected), level),
+            correlations: Correlations::of(samples, granularity, method != Method::Sampler),
+            correction: fit(method, samples),
+            corrected,
+        }
+    };
+    let mut methods = vec![test(Method::LongTerm, own), test(Method::Pairs, own)];
+    if let Some(sampled) = sampled {
+        assert_eq!(sampled.len(), own.len(), "the same intervals");
+        methods.push(test(Method::Sampler, sampled));
+    }
+    methods.push(test(Method::ControlVariate, own));
+    let (chosen, why) = choose(&methods, &uncorrected, level);
+    Some(ZeroTest {
+        methods,
+        chosen,
+        why,
+    })
+}
+
+/// What a method subtracts, from these samples. Pairs are as published: no
+/// constant beside them, so that their bias shows.
+fn fit(method: Method, samples: &[Paired]) -> Correction {
+    match method {
+        Method::LongTerm => Correction::constant(0.0).centred(samples, 0.0),
+        Method::Pairs | Method::Sampler => Correction::pairs(),
+        Method::ControlVariate => control_variate(samples),
+    }
+}
+
+/// Each sample corrected by a fit that has not seen it or its neighbours.
+fn out_of_sample(method: Method, samples: &[Paired]) -> Vec<f64> {
+    let n = samples.len();
+    let mut corrected = Vec::with_capacity(n);
+    for fold in 0..FOLDS {
+        let held_out = fold * n / FOLDS..(fold + 1) * n / FOLDS;
+        let others = [&samples[..held_out.start], &samples[held_out.end..]].concat();
+        let correction = fit(method, &others);
+        corrected.extend(samples[held_out].iter().map(|s| correction.apply(s)));
+    }
+    corrected
+}
+
+fn chunks(values: &[f64], parity: usize) -> Vec<f64> {
+    let n = values.len();
+    (parity..CHUNKS)
+        .step_by(2)
+        .flat_map(|i| values[i * n / CHUNKS..(i + 1) * n / CHUNKS].to_vec())
+        .collect()
+}
+
+fn for_choice(values: &[f64]) -> Vec<f64> {
+    chunks(values, 0)
+}
+
+fn reported(values: &[f64]) -> Vec<f64> {
+    chunks(values, 1)
+}
+
+fn choose(methods: &[Tested], uncorrected: &[f64], level: f64) -> (Method, String) {
+    let others = methods.len() - 1;
+    let strict = 1.0 - (1.0 - level) / others as f64;
+    let uncorrected = for_choice(uncorrected);
+    let better = (methods[1..].iter())
+        .filter_map(|tested| {
+            let k = improvement(&uncorrected, &for_choice(&tested.corrected), strict)?;
+            (k.interval.lo? > 1.0).then_some((tested, k.value))
+        })
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((best, _)) = better else {
+        return (
+            Method::LongTerm,
+            "no pair of readings tells more about an interval's cost than the long-term mean does"
+                .into(),
+        );
+    };
+    let name = best.method.name();
+    match best
+        .k
+        .as_ref()
+        .and_then(|k| Some((k.value, k.interval.lo?)))
+    {
+        Some((k, lo)) if lo >= NOT_WORSE => (
+            best.method,
+            format!(
+                "{name} has the greatest improvement factor, {k:.2} (at least {lo:.2}) on samples \
+                 that had no part in the choice"
+            ),
+        ),
+        _ => (
+            Method::LongTerm,
+            format!(
+                "{name} looked better, but not on the samples that had no part in the choice: \
+                 long-term averaging, which never scatters more than no correction"
+            ),
+        ),
+    }
+}
+
+/// Mean and interval by batch means, ticks.
+fn mean_of(values: &[f64], level: f64) -> Option<Estimate> {
+    let spread = spread_of_mean(values)?;
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let half = spread.half_width(level);
+    let (variance, _) = crate::long_run::variance_and_lag1(values);
+    Some(Estimate {
+        value: mean,
+        interval: undertick_units::Interval::new(mean - half, mean + half),
+        level,
+        unit: "ticks".into(),
+        method: "mean of nothing, batch means".into(),
+        n: n as u64,
+        n_effective: if spread.variance > 0.0 {
+            (variance / spread.variance).min(n as f64)
+        } else {
+            n as f64
+        },
+        notes: Vec::new(),
+    })
+}
