@@ -20,6 +20,7 @@
 //! a ring of its own.
 
 pub mod layout;
+pub mod mark;
 mod memory;
 mod reader;
 mod record;

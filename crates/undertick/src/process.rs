@@ -2,13 +2,14 @@
 //! page that tells a forked child from its parent.
 
 use core::ffi::{CStr, c_char, c_void};
-use core::ptr::{null_mut, without_provenance_mut};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
 use undertick_ring::layout::{self, control, names};
+use undertick_ring::mark;
 
 /// Nobody looked for a session yet: the first event goes the slow way.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -190,7 +191,7 @@ fn attach() -> Option<Session> {
         control: control_page?,
         same_process: private.cast(),
         // SAFETY: the second page, ours alone.
-        armed: unsafe { never_executed_section(private.add(page)) },
+        armed: unsafe { mark::write_section(private.add(page)) },
         clock: 0,
         overflow: 0,
         dir,
@@ -226,31 +227,6 @@ fn attach() -> Option<Session> {
     })
 }
 
-/// Writes a critical section (`struct rseq_cs`) whose code is never executed:
-/// the kernel, finding the thread outside of it, clears the thread's pointer
-/// to it whenever it takes the thread off the CPU, and does nothing else.
-///
-/// # Safety
-/// `page` must be a writable page that stays for the life of the process.
-unsafe fn never_executed_section(page: *mut u8) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    const SIGNATURE: u32 = 0x5305_3053;
-    #[cfg(target_arch = "aarch64")]
-    const SIGNATURE: u32 = 0xd428_bc00;
-    let at = page.expose_provenance() as u64;
-    let section = page.cast::<u64>();
-    // SAFETY: all within the page: version and flags, start, length, abort;
-    // before the abort address the signature that the kernel checks.
-    unsafe {
-        section.write(0);
-        section.add(1).write(at + 256);
-        section.add(2).write(8);
-        section.add(3).write(at + 512);
-        page.add(512 - 4).cast::<u32>().write(SIGNATURE);
-    }
-    at
-}
-
 /// Appends to the names log: one write, whole or not at all.
 pub fn append_name(what: u16, event: u16, text: &str) {
     let Some(session) = session() else { return };
@@ -280,31 +256,4 @@ pub fn append_name(what: u16, event: u16, text: &str) {
             }
         }
     });
-}
-
-/// Where the C library keeps this thread's `struct rseq`, if it registered one.
-pub fn rseq_area() -> Option<*mut u8> {
-    let find = |name: &CStr| {
-        // SAFETY: a look-up by name.
-        let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        (!at.is_null()).then_some(at)
-    };
-    let offset = find(c"__rseq_offset")?.cast::<isize>();
-    let size = find(c"__rseq_size")?.cast::<u32>();
-    // SAFETY: the C library's documented variables of these types.
-    let (offset, size) = unsafe { (*offset, *size) };
-    if size == 0 {
-        return None;
-    }
-    let this: usize;
-    // SAFETY: the thread pointer; reading it has no effect.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!("mov {}, fs:0", out(reg) this, options(nostack, readonly));
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!("mrs {}, tpidr_el0", out(reg) this, options(nostack));
-    }
-    Some(without_provenance_mut::<u8>(
-        this.wrapping_add_signed(offset),
-    ))
 }

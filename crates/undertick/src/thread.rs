@@ -6,6 +6,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
+use undertick_ring::mark;
 use undertick_ring::{DeschedFlag, Kind, Mapped, Overflow, Record, Source, Writer};
 
 use crate::clock;
@@ -355,7 +356,7 @@ unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) 
 }
 
 unsafe fn arm(session: &Session, thread: *mut Thread) {
-    if let Some(area) = process::rseq_area() {
+    if let Some(area) = mark::area() {
         let rseq = area.cast::<Rseq>();
         // SAFETY: the C library's registered area of this thread.
         unsafe {
