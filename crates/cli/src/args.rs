@@ -27,6 +27,7 @@ pub enum Command {
     Report(Report),
     Export(Export),
     Header(Header),
+    Calibrate(crate::calibrate::Calibrate),
     /// The workload of the demo, recorded by `undertick demo`
     #[command(hide = true, name = "__demo-workload")]
     DemoWorkload,

@@ -1,9 +1,11 @@
 //! `undertick`: parses, calls, prints.
 
 mod args;
+mod calibrate;
 mod demo;
 mod export;
 mod header;
+mod output;
 mod progress;
 mod recording;
 mod reporting;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Command::Report(report) => reporting::run(&report),
         Command::Export(export) => export::run(&export),
         Command::Header(header) => header::run(&header),
+        Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload => {
             undertick_lab::calibration::workload();

@@ -1,7 +1,5 @@
 //! `undertick report`.
 
-use std::io::Write;
-
 use undertick_analyze::{Analysis, Options, Table};
 use undertick_report::document::Report as Document;
 use undertick_report::{html, terminal};
@@ -9,6 +7,7 @@ use undertick_trace::read::Trace;
 
 use crate::Failure;
 use crate::args::Report;
+use crate::output;
 use crate::progress::Progress;
 
 pub fn run(arguments: &Report) -> Result<u8, Failure> {
@@ -29,12 +28,9 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
             text: format!("{}: cannot write the page: {e}", path.display()),
         })?;
     }
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report).map_err(Failure::usage)? + "\n"
-    } else {
+    output::document(arguments.json, &report, || {
         terminal::render(&report, terminal::Options::default())
-    };
-    print(&text)
+    })
 }
 
 fn analyze(
@@ -69,16 +65,4 @@ fn read_table(path: &std::path::Path) -> Result<Table, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::usage(format!("{}: cannot read the table: {e}", path.display())))?;
     Table::parse(&text, &path.display().to_string()).map_err(Failure::usage)
-}
-
-/// Prints; a reader that went away (`| head`) is no error.
-fn print(text: &str) -> Result<u8, Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure {
-            status: 1,
-            text: format!("standard output: {e}"),
-        }),
-        _ => Ok(0),
-    }
 }

@@ -9,3 +9,4 @@
 //! interval of what is subtracted spans them.
 
 pub mod calibration;
+pub mod zero_test;

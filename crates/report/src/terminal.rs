@@ -6,7 +6,7 @@
 //! the end is what is left on the screen.
 
 mod histogram;
-mod tables;
+pub(crate) mod tables;
 
 use crate::document::{ClockSummary, Report, TraceSummary};
 use crate::figures;

@@ -53,7 +53,7 @@ pub struct Correlations {
     /// Both pairs.
     pub r14: f64,
     /// The share of r13 that neighbours sharing a reading of a clock with steps
-    /// have by construction: -d^2 / (12 s1 s3). 0 where pairs were sampled by
+    /// have by construction: -d^2 / (12 s1 s3), at most half. 0 where pairs were sampled by
     /// another thread, which shares no reading.
     pub r13_by_step: f64,
     /// The same of r34.
@@ -87,11 +87,12 @@ impl Correlations {
         };
         let (s1, s3, s4) = (spread(0), spread(1), spread(2));
         let ratio = |c: f64, a: f64, b: f64| if a * b > 0.0 { c / (a * b) } else { 0.0 };
+        // Independent errors alone make every variance d^2/6 at least; what lies
+        // below has its phase locked to the step, and shares no more than that.
         let step = granularity as f64;
-        let by_step = if shared && granularity > 1 {
-            -step * step / 12.0
-        } else {
-            0.0
+        let by_step = |a: f64, b: f64| match a * b > 0.0 {
+            true if shared => -(step * step / 12.0) / f64::max(a * b, step * step / 6.0),
+            _ => 0.0,
         };
         Self {
             s1,
@@ -100,8 +101,8 @@ impl Correlations {
             r13: ratio(c[0][1], s1, s3),
             r34: ratio(c[1][2], s3, s4),
             r14: ratio(c[0][2], s1, s4),
-            r13_by_step: ratio(by_step, s1, s3),
-            r34_by_step: ratio(by_step, s3, s4),
+            r13_by_step: by_step(s1, s3),
+            r34_by_step: by_step(s3, s4),
         }
     }
 
@@ -202,7 +203,9 @@ mod tests {
         near(c.r13, 3.5 / 13.0_f64.sqrt());
         near(c.r34, -1.0 / 13.0_f64.sqrt());
         near(c.r14, -0.5);
-        near(c.r13_by_step, -3.0 / 13.0_f64.sqrt());
+        near(c.r13_by_step, -0.5);
+        let fine = Correlations::of(&samples, 2, true);
+        near(fine.r13_by_step, -1.0 / 3.0 / 13.0_f64.sqrt());
         assert_eq!(Correlations::of(&samples, 6, false).r34_by_step, 0.0);
         assert_eq!(Correlations::of(&samples[..1], 6, true).s1, 0.0);
     }

@@ -78,6 +78,9 @@ const FOLDS: usize = 10;
 const CHUNKS: usize = 64;
 /// Samples below which nothing can be chosen.
 const FEWEST: usize = 2 * CHUNKS;
+/// A method must make the spread smaller by more than this, at the lower end of
+/// its interval, to be worth two readings more.
+const WORTH_IT: f64 = 1.01;
 /// A method's k, on samples that had no part in the choice, may be as low as
 /// this at the lower end of its interval; below it, long-term averaging.
 const NOT_WORSE: f64 = 0.98;
@@ -87,8 +90,8 @@ const NOT_WORSE: f64 = 0.98;
 /// `sampled` the same intervals with the nearest pairs of a sampler. The
 /// clock's step is `granularity` ticks.
 ///
-/// Corrections are fitted on nine tenths and applied to the tenth left out. A
-/// method other than long-term averaging is chosen only if k > 1 beyond doubt
+/// Slopes are fitted on nine tenths and applied to the tenth left out. A
+/// method other than long-term averaging is chosen only if k > 1.01 beyond doubt
 /// on one half of the samples (level split between the methods), and kept only
 /// if its k on the other half reaches 0.98 at the lower end of its interval.
 /// `None` below 128 samples.
@@ -139,15 +142,24 @@ fn fit(method: Method, samples: &[Paired]) -> Correction {
     }
 }
 
-/// Each sample corrected by a fit that has not seen it or its neighbours.
+/// Each sample corrected with slopes that come from neither it nor its
+/// neighbours, and the constant of the whole run, as long-term averaging has it.
 fn out_of_sample(method: Method, samples: &[Paired]) -> Vec<f64> {
     let n = samples.len();
     let mut corrected = Vec::with_capacity(n);
+    let published = matches!(method, Method::Pairs | Method::Sampler);
     for fold in 0..FOLDS {
         let held_out = fold * n / FOLDS..(fold + 1) * n / FOLDS;
         let others = [&samples[..held_out.start], &samples[held_out.end..]].concat();
-        let correction = fit(method, &others);
-        corrected.extend(samples[held_out].iter().map(|s| correction.apply(s)));
+        let slopes = Correction {
+            constant: 0.0,
+            ..fit(method, &others)
+        };
+        corrected.extend(samples[held_out].iter().map(|s| slopes.apply(s)));
+    }
+    if !published {
+        let mean = corrected.iter().sum::<f64>() / n as f64;
+        corrected.iter_mut().for_each(|x| *x -= mean);
     }
     corrected
 }
@@ -175,7 +187,7 @@ fn choose(methods: &[Tested], uncorrected: &[f64], level: f64) -> (Method, Strin
     let better = (methods[1..].iter())
         .filter_map(|tested| {
             let k = improvement(&uncorrected, &for_choice(&tested.corrected), strict)?;
-            (k.interval.lo? > 1.0).then_some((tested, k.value))
+            (k.interval.lo? > WORTH_IT).then_some((tested, k.value))
         })
         .max_by(|a, b| a.1.total_cmp(&b.1));
     let Some((best, _)) = better else {

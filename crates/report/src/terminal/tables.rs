@@ -184,7 +184,7 @@ fn name(name: &str) -> String {
     format!("{}\n{}", &name[..at], &name[at..])
 }
 
-fn new_table(columns: usize) -> Table {
+pub(crate) fn new_table(columns: usize) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -195,7 +195,7 @@ fn new_table(columns: usize) -> Table {
 
 /// The table as text: text columns to the left, figures to the right, no
 /// spaces at line ends.
-fn text_of(mut table: Table, text_columns: usize) -> String {
+pub(crate) fn text_of(mut table: Table, text_columns: usize) -> String {
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if i >= text_columns {

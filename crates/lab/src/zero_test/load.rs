@@ -1,0 +1,272 @@
+//! What runs beside the experiment: nothing, replicas of the experiment itself
+//! (Kong et al. 1986), or the commands of a file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use serde::Deserialize;
+use undertick_clock::Source;
+
+use super::measure;
+
+/// Most replicas: each is a thread that never waits.
+const MOST_REPLICAS: u32 = 1024;
+
+/// The load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Nothing.
+    None,
+    /// So many replicas of the measuring loop.
+    Replicas(u32),
+    /// The commands of a TOML file.
+    Script(PathBuf),
+}
+
+/// Why a load cannot be had.
+#[derive(Debug)]
+pub struct LoadError {
+    text: String,
+    /// The input was wrong, rather than the machine unable.
+    pub usage: bool,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Replicas(n) => write!(f, "self:{n}"),
+            Self::Script(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Load {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let usage = |text: String| LoadError { text, usage: true };
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        if let Some(count) = text.strip_prefix("self:") {
+            return match count.parse() {
+                Ok(n) if (1..=MOST_REPLICAS).contains(&n) => Ok(Self::Replicas(n)),
+                _ => Err(usage(format!(
+                    "--load {text}: the number of replicas is 1 to {MOST_REPLICAS}, e.g. self:2"
+                ))),
+            };
+        }
+        if Path::new(text).extension().is_some_and(|e| e == "toml") {
+            return Ok(Self::Script(text.into()));
+        }
+        Err(usage(format!(
+            "--load {text}: none, self:N (N replicas of the measurement) or the name of a .toml file"
+        )))
+    }
+}
+
+/// The file: `[[process]]` with `command = ["stress-ng", "--vm", "1"]` and,
+/// optionally, `copies = 2`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Script {
+    process: Vec<Process>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Process {
+    command: Vec<String>,
+    #[serde(default = "one")]
+    copies: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Load {
+    /// Starts the load; it ends when what this returns is dropped.
+    pub(super) fn start(&self, clock: Source) -> Result<Running, LoadError> {
+        let mut running = Running::default();
+        match self {
+            Self::None => {}
+            Self::Replicas(n) => {
+                for _ in 0..*n {
+                    let stop = Arc::clone(&running.stop);
+                    let thread = std::thread::Builder::new()
+                        .name("replica".into())
+                        .spawn(move || measure::replica(clock, &stop))
+                        .map_err(|error| LoadError {
+                            text: format!("replica of the measurement: {error}"),
+                            usage: false,
+                        })?;
+                    running.threads.push(thread);
+                }
+            }
+            Self::Script(path) => {
+                let script = read(path)?;
+                for process in &script.process {
+                    for _ in 0..process.copies {
+                        let child = spawn(path, process)?;
+                        running
+                            .children
+                            .get_mut()
+                            .expect("not shared")
+                            .push((process.command.join(" "), child));
+                    }
+                }
+            }
+        }
+        if *self != Self::None {
+            // Start-up is not the load.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            running.check()?;
+        }
+        Ok(running)
+    }
+}
+
+fn read(path: &Path) -> Result<Script, LoadError> {
+    let usage = |text: String| LoadError { text, usage: true };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    let script: Script =
+        toml::from_str(&text).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    match script.process.iter().position(|p| p.command.is_empty()) {
+        Some(i) => Err(usage(format!(
+            "{}: process {} has an empty command",
+            path.display(),
+            i + 1
+        ))),
+        None => Ok(script),
+    }
+}
+
+fn spawn(path: &Path, process: &Process) -> Result<Child, LoadError> {
+    Command::new(&process.command[0])
+        .args(&process.command[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| LoadError {
+            text: format!("{}: {}: {error}", path.display(), process.command[0]),
+            usage: true,
+        })
+}
+
+/// A load at work.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    children: Mutex<Vec<(String, Child)>>,
+}
+
+impl Running {
+    /// Whether everything still runs.
+    pub(super) fn check(&self) -> Result<(), LoadError> {
+        let mut children = self
+            .children
+            .lock()
+            .expect("nothing panics while it is held");
+        for (command, child) in children.iter_mut() {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(LoadError {
+                    text: format!(
+                        "the load `{command}` ended ({status}) before the measurement did; give it more to do"
+                    ),
+                    usage: false,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        let children = self.children.get_mut();
+        for (_, child) in children.into_iter().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_by_name() {
+        assert_eq!("none".parse::<Load>().unwrap(), Load::None);
+        assert_eq!("self:3".parse::<Load>().unwrap(), Load::Replicas(3));
+        assert_eq!(
+            "a/b.toml".parse::<Load>().unwrap(),
+            Load::Script("a/b.toml".into())
+        );
+        for bad in ["self:0", "self:x", "self:5000", "heavy", ""] {
+            let error = bad.parse::<Load>().unwrap_err();
+            assert!(
+                error.usage && error.to_string().contains("self:"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bad_script_names_its_file_and_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("load.toml");
+        for (text, told) in [
+            ("[[process]]\ncomand = [\"true\"]\n", "comand"),
+            ("[[process]]\ncommand = []\n", "process 1"),
+            (
+                "[[process]]\ncommand = [\"/no/such/program\"]\n",
+                "/no/such/program",
+            ),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let clock = Source::open(undertick_clock::best().clock).unwrap();
+            let error = Load::Script(path.clone()).start(clock).unwrap_err();
+            let shown = error.to_string();
+            assert!(
+                shown.contains("load.toml") && shown.contains(told),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_load_that_ends_early_is_no_load() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("load.toml");
+        std::fs::write(&path, "[[process]]\ncommand = [\"true\"]\n").unwrap();
+        let clock = Source::open(undertick_clock::best().clock).unwrap();
+        let error = Load::Script(path).start(clock).unwrap_err();
+        assert!(
+            !error.usage && error.to_string().contains("ended"),
+            "{error}"
+        );
+    }
+}

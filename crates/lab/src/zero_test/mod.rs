@@ -1,0 +1,167 @@
+//! What does a clock reading cost here, under this load, and which way of
+//! taking it out is right? The zero-elapsed-time test on a live clock.
+//!
+//! One process measures nothing and known doses of work, in random order, in a
+//! loop with about 2 us of other work a turn, each with a pair of readings on
+//! either side: `r0 r1 | work | r2 r3`. A chain of the same instructions, now
+//! and then, says what a dose takes. A sampler beside it takes pairs of its
+//! own; it runs in every second block only, so that what it does to the
+//! measured program shows. Blocks are spread over seconds, so that drift is in
+//! the intervals. The estimators are those of
+//! [`undertick_estimate::compensation`].
+
+mod document;
+mod figures;
+mod load;
+mod measure;
+mod sampler;
+
+use std::fmt;
+use std::time::Duration;
+
+use undertick_clock::{Source, granularity};
+use undertick_estimate::compensation::Correlations;
+use undertick_units::Estimate;
+
+pub use load::{Load, LoadError};
+
+/// How the test is to be made.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The clock under test.
+    pub clock: Source,
+    /// What else runs meanwhile.
+    pub load: Load,
+    /// Level of all intervals.
+    pub level: f64,
+    /// Blocks of measurement; half of them without the sampler.
+    pub blocks: u32,
+    /// Pause between blocks.
+    pub pause: Duration,
+}
+
+impl Request {
+    /// About three seconds.
+    #[must_use]
+    pub fn new(clock: Source, load: Load) -> Self {
+        Self {
+            clock,
+            load,
+            level: 0.95,
+            blocks: 32,
+            pause: Duration::from_millis(60),
+        }
+    }
+}
+
+/// How one method does on one dose of work.
+#[derive(Clone, Debug)]
+pub struct AtDose {
+    /// The work, ns, by the interleaved chain.
+    pub dose_ns: f64,
+    /// Corrected mean less the dose, ns.
+    pub bias: Estimate,
+}
+
+/// One method.
+#[derive(Clone, Debug)]
+pub struct Method {
+    /// `long-term`, `pairs`, `sampler`, `control-variate`, `known-dose`.
+    pub name: &'static str,
+    /// At doses of about 0, 5, 20 and 50 ns; the first is the zero test.
+    pub doses: Vec<AtDose>,
+    /// Improvement factor on nothing.
+    pub k: Option<Estimate>,
+    /// The same with samples that only the ratio rule left out.
+    pub k_uncut: Option<Estimate>,
+    /// Of the pairs that the method uses.
+    pub correlations: Correlations,
+    /// Corrected intervals around nothing, ns.
+    pub corrected_ns: Vec<f64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In the order of [`Method::name`].
+    pub methods: Vec<Method>,
+    /// Name of the method to use.
+    pub chosen: &'static str,
+    /// Why.
+    pub why: String,
+    /// Uncorrected intervals around nothing, ns.
+    pub uncorrected_ns: Vec<f64>,
+    /// Mean cost of nothing, and beside known doses, ns.
+    pub cost_empty: Estimate,
+    /// See `cost_empty`.
+    pub cost_dosed: Estimate,
+    /// What the sampler adds to an interval around nothing, ns.
+    pub sampler_perturbation: Option<Estimate>,
+    /// What the sampler adds to the time of one turn of the loop, as a ratio.
+    pub sampler_slowdown: Option<Estimate>,
+    /// Median distance from an interval to the sampler's nearest pair, ns.
+    pub sampler_distance_ns: Option<f64>,
+    /// The clock's step, ns.
+    pub granularity_ns: f64,
+    /// Length of a tick, by the monotonic clock during the test, ns.
+    pub ns_per_tick: f64,
+    /// Intervals around nothing measured.
+    pub n: u64,
+    /// Left out because the thread had been descheduled.
+    pub descheduled: u64,
+    /// Left out because four times longer than usual, cause unknown.
+    pub unexplained: u64,
+    /// Whether the scheduler's mark was there to tell.
+    pub has_mark: bool,
+}
+
+/// Why there is no outcome.
+#[derive(Debug)]
+pub enum Failure {
+    /// The load could not be started.
+    Load(LoadError),
+    /// Too little was measured undisturbed.
+    TooFew {
+        /// Undisturbed intervals around nothing.
+        kept: usize,
+    },
+    /// The clock hardly moves while nothing is measured.
+    TooCoarse {
+        /// Its step, ns.
+        step_ns: f64,
+    },
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::TooFew { kept } => write!(
+                f,
+                "only {kept} intervals around nothing were undisturbed; measure for longer, or on a quieter machine"
+            ),
+            Self::TooCoarse { step_ns } => write!(
+                f,
+                "this clock moves {:.3} ms at a time: intervals around nothing show no step of it, \
+                 and no cost. Count its ticks over many cycles instead: undertick slow plan, undertick slow run",
+                step_ns / 1e6
+            ),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl core::error::Error for Failure {}
+
+/// Runs the test. `progress` gets the share done, 0..=1; the test ends early,
+/// without an outcome, when it answers false.
+///
+/// # Errors
+/// The load cannot be started, the machine is too busy, or `progress` said so.
+pub fn run(request: &Request, progress: impl FnMut(f64) -> bool) -> Result<Outcome, Failure> {
+    let step = granularity::measure(request.clock).map_or(0, |g| g.step_ticks);
+    let measured = measure::all(request, progress)?;
+    figures::outcome(request, &measured, step)
+}

@@ -1,0 +1,389 @@
+//! The document of `undertick calibrate`, and how it looks on a terminal.
+
+use serde::{Deserialize, Serialize};
+use undertick_units::{Estimate, Interval};
+
+use crate::document::Histogram;
+use crate::figures::{self, figure};
+use crate::terminal::tables::{new_table, text_of};
+use crate::text::wrap;
+
+/// The zero-elapsed-time test of every compensation method. The field names are
+/// the JSON shape that other programs read; extend, never rename.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibrate {
+    /// 1.
+    pub schema_version: u32,
+    /// Clock under test.
+    pub clock: String,
+    /// What ran beside it: `none`, `self:N` or a file.
+    pub load: String,
+    /// By method.
+    pub methods: Vec<Method>,
+    /// Name of the method to use.
+    pub chosen: String,
+    /// Why, in plain words.
+    pub why: String,
+    /// The clock's step, ns.
+    pub granularity_ns: f64,
+    /// Intervals around nothing behind the figures.
+    pub n: u64,
+    /// Left out, by cause.
+    pub culled: Culled,
+    /// Mean of an interval around nothing, uncorrected, ns.
+    pub cost_empty: Estimate,
+    /// What intervals around known doses show beyond the dose, ns.
+    pub cost_dosed: Estimate,
+    /// What the sampler of Method II adds to an interval, ns.
+    pub sampler_perturbation: Option<Estimate>,
+    /// Time of a turn of the loop with the sampler over that without.
+    pub sampler_slowdown: Option<Estimate>,
+    /// Median distance from an interval to the sampler's nearest pair, ns.
+    pub sampler_distance_ns: Option<f64>,
+    /// Intervals around nothing before any correction.
+    pub uncorrected: Histogram,
+    /// What the reader must know.
+    pub notes: Vec<String>,
+}
+
+/// Intervals left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Culled {
+    /// The kernel had taken the thread off its CPU.
+    pub descheduled: u64,
+    /// More than four times the usual, no evidence of a cause.
+    pub ratio: u64,
+}
+
+/// One method of compensation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// `long-term`, `pairs`, `sampler`, `control-variate`, `known-dose`.
+    pub method: String,
+    /// Mean of nothing after correction, ns: the truth is 0.
+    pub bias: Estimate,
+    /// Improvement factor: variance before over variance after.
+    pub k: Option<Estimate>,
+    /// The same without the ratio rule.
+    pub k_uncut: Option<Estimate>,
+    /// Standard deviations and correlations of T1, T3 and T4.
+    pub correlations: Correlations,
+    /// Bias around known doses of work.
+    pub doses: Vec<Dose>,
+    /// Corrected intervals around nothing, in the bins of `uncorrected` moved
+    /// to 0.
+    pub corrected: Histogram,
+}
+
+/// Bias of a method around a known dose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dose {
+    /// The work, ns.
+    pub dose_ns: f64,
+    /// Corrected mean less the work, ns.
+    pub bias: Estimate,
+}
+
+/// Of the pair before (1), the interval (3) and the pair after (4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Correlations {
+    pub s1_ns: f64,
+    pub s3_ns: f64,
+    pub s4_ns: f64,
+    pub r13: f64,
+    pub r34: f64,
+    pub r14: f64,
+    /// The part of r13 and r34 that sharing a reading of a clock with steps
+    /// makes by itself.
+    pub r13_by_step: f64,
+    pub r34_by_step: f64,
+    /// k of pairs by eq. 5 from these.
+    pub k_by_equation_5: Option<f64>,
+}
+
+/// Rows of the density plot.
+const ROWS: usize = 24;
+
+/// The whole answer. Ends with a line break.
+#[must_use]
+pub fn render(found: &Calibrate, columns: usize) -> String {
+    let columns = columns.max(60);
+    let chosen = found.methods.iter().find(|m| m.method == found.chosen);
+    let mut parts = vec![
+        head(found, columns),
+        table(found, columns),
+        correlations(found, columns),
+        wrap(
+            &format!("Chosen: {}. {}.", found.chosen, capital(&found.why)),
+            columns,
+            2,
+        ),
+    ];
+    if let Some(chosen) = chosen {
+        parts.push(density(&found.uncorrected, chosen, columns));
+    }
+    for note in &found.notes {
+        parts.push(wrap(&format!("! {note}"), columns, 2));
+    }
+    let mut page = parts.join("\n\n").replace('\u{a0}', " ");
+    page.push('\n');
+    page
+}
+
+fn head(found: &Calibrate, columns: usize) -> String {
+    let mut lines = vec![
+        format!(
+            "Zero-elapsed-time test: clock {}, load {}, {} intervals around nothing; left out {} \
+             descheduled, {} four times the usual without evidence",
+            found.clock,
+            found.load,
+            figures::count(found.n),
+            figures::count(found.culled.descheduled),
+            figures::count(found.culled.ratio),
+        ),
+        format!(
+            "The clock moves {} at a time; an interval around nothing takes {}, one around work {} \
+             beyond the work",
+            figures::duration(found.granularity_ns),
+            with_interval(&found.cost_empty),
+            with_interval(&found.cost_dosed),
+        ),
+    ];
+    if let (Some(adds), Some(slows), Some(distance)) = (
+        &found.sampler_perturbation,
+        &found.sampler_slowdown,
+        found.sampler_distance_ns,
+    ) {
+        lines.push(format!(
+            "The sampler adds {} to an interval and multiplies the time of a turn by {}; its \
+             nearest pair is {} away (median)",
+            with_interval(adds),
+            slowdown(slows),
+            figures::duration(distance),
+        ));
+    }
+    let wrapped: Vec<String> = lines.iter().map(|line| wrap(line, columns, 2)).collect();
+    wrapped.join("\n")
+}
+
+fn slowdown(estimate: &Estimate) -> String {
+    let (value, interval) = factor(estimate);
+    format!("{value} {interval}")
+}
+
+fn with_interval(estimate: &Estimate) -> String {
+    let shown = figure(estimate);
+    format!("{} {}", shown.value_and_unit(), shown.interval())
+}
+
+fn table(found: &Calibrate, columns: usize) -> String {
+    let mut table = new_table(columns);
+    let mut header = vec![
+        "method".to_owned(),
+        "k".into(),
+        "bias around nothing".into(),
+    ];
+    if let Some(first) = found.methods.first() {
+        header.extend(
+            (first.doses.iter().skip(1))
+                .map(|dose| format!("around {}", figures::duration(dose.dose_ns))),
+        );
+    }
+    table.set_header(header);
+    for method in &found.methods {
+        let mark = if method.method == found.chosen {
+            "* "
+        } else {
+            "  "
+        };
+        let mut row = vec![format!("{mark}{}", method.method)];
+        row.push(method.k.as_ref().map_or("no spread".into(), |k| {
+            let (value, interval) = factor(k);
+            format!("{value}\n{interval}")
+        }));
+        row.push(two_lines(&method.bias));
+        row.extend(
+            method
+                .doses
+                .iter()
+                .skip(1)
+                .map(|dose| two_lines(&dose.bias)),
+        );
+        table.add_row(row);
+    }
+    format!(
+        "{}\n  *: chosen. [lo, hi]: {} interval of the figure above it. k: variance before \
+         over after.",
+        text_of(table, 1),
+        figures::per_cent(found.cost_empty.level)
+    )
+}
+
+/// A factor reads as a number, not as a share of 1, to two digits after the
+/// point: nobody acts on the third.
+fn factor(estimate: &Estimate) -> (String, String) {
+    let bound = |b: Option<f64>| b.map_or(figures::UNKNOWN.to_owned(), |b| format!("{b:.2}"));
+    let Interval { lo, hi } = estimate.interval;
+    (
+        format!("{:.2}", estimate.value),
+        format!("[{}, {}]", bound(lo), bound(hi)),
+    )
+}
+
+fn two_lines(estimate: &Estimate) -> String {
+    let shown = figure(estimate);
+    format!("{}\n{}", shown.value_and_unit(), shown.interval())
+}
+
+fn correlations(found: &Calibrate, columns: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header([
+        "pairs of",
+        "s1",
+        "s3",
+        "s4",
+        "r13",
+        "r34",
+        "r14",
+        "by the step",
+        "k by eq. 5",
+    ]);
+    let pairs = [("pairs", "the process"), ("sampler", "the sampler")];
+    for (name, shown) in pairs {
+        let Some(method) = found.methods.iter().find(|m| m.method == name) else {
+            continue;
+        };
+        let c = &method.correlations;
+        table.add_row([
+            shown.to_owned(),
+            figures::duration(c.s1_ns),
+            figures::duration(c.s3_ns),
+            figures::duration(c.s4_ns),
+            format!("{:.2}", c.r13),
+            format!("{:.2}", c.r34),
+            format!("{:.2}", c.r14),
+            format!("{:.2}", c.r13_by_step),
+            c.k_by_equation_5.map_or("-".into(), |k| format!("{k:.2}")),
+        ]);
+    }
+    format!(
+        "{}\n  s: standard deviation of the pair before (1), the interval (3), the pair after \
+         (4); r: correlation.",
+        text_of(table, 1)
+    )
+}
+
+/// Both densities, a row for each range of values, side by side.
+fn density(uncorrected: &Histogram, chosen: &Method, columns: usize) -> String {
+    let room = columns.saturating_sub(26) / 2;
+    let after = &chosen.corrected;
+    let total = |h: &Histogram| h.counts.iter().sum::<u64>().max(1) as f64;
+    let most = |h: &Histogram| h.counts.iter().max().copied().unwrap_or(0) as f64 / total(h);
+    let top = most(uncorrected).max(most(after)).max(f64::MIN_POSITIVE);
+    let side = |h: &Histogram, i: usize| {
+        let share = h.counts.get(i).copied().unwrap_or(0) as f64 / total(h);
+        let bar = "#".repeat((share / top * (room - 8) as f64).round() as usize);
+        let shown = if share > 0.0 {
+            figures::per_cent(share)
+        } else {
+            String::new()
+        };
+        format!("{shown:>7} {bar:<width$}", width = room - 8)
+    };
+    let lead = |h: &Histogram, i: usize| {
+        h.edges
+            .get(i)
+            .map_or(String::new(), |e| figures::duration(*e))
+    };
+    let rows = uncorrected.counts.len().max(after.counts.len()).min(ROWS);
+    let mut lines = vec![format!(
+        "{:>11} {:<room$} {:>11} {}",
+        "from",
+        "uncorrected",
+        "from",
+        format_args!("corrected ({})", chosen.method)
+    )];
+    for i in 0..rows {
+        lines.push(
+            format!(
+                "{:>11} {} {:>11} {}",
+                lead(uncorrected, i),
+                side(uncorrected, i),
+                lead(after, i),
+                side(after, i)
+            )
+            .trim_end()
+            .to_owned(),
+        );
+    }
+    lines.join("\n")
+}
+
+/// Bins for values that lie mostly between `lo` and `hi`; what lies outside is
+/// in the first and the last. Bins are as wide as the clock's step, or a
+/// 24th of the range where that is wider.
+#[must_use]
+pub fn density_of(values_ns: &[f64], granularity_ns: f64) -> Histogram {
+    let mut sorted = values_ns.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| {
+        let i = (sorted.len().saturating_sub(1) as f64 * share) as usize;
+        sorted.get(i).copied().unwrap_or(0.0)
+    };
+    let (lo, hi) = (at(0.005), at(0.995));
+    let least = if granularity_ns > 0.0 {
+        granularity_ns
+    } else {
+        1.0
+    };
+    let steps = ((hi - lo) / least / (ROWS - 2) as f64).ceil().max(1.0);
+    let width = steps * least;
+    // Half a step below, so that values on a grid lie inside their bins.
+    let first = lo - least / 2.0;
+    let bins = (((hi - first) / width).floor() as usize + 1).clamp(1, ROWS);
+    let mut counts = vec![0; bins];
+    for value in values_ns {
+        let bin = ((value - first) / width).floor();
+        counts[bin.clamp(0.0, (bins - 1) as f64) as usize] += 1;
+    }
+    Histogram {
+        unit: "ns".into(),
+        edges: (0..=bins).map(|i| first + width * i as f64).collect(),
+        counts,
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().collect::<String>() + characters.as_str()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values on a grid of 10: one bin each; every value is counted.
+    #[test]
+    fn a_grid_gets_a_bin_a_step() {
+        let values: Vec<f64> = (0..300).map(|i| 20.0 + 10.0 * f64::from(i % 3)).collect();
+        let h = density_of(&values, 10.0);
+        assert_eq!(h.edges, [15.0, 25.0, 35.0, 45.0]);
+        assert_eq!(h.counts, [100, 100, 100]);
+    }
+
+    /// A thousand values over 100 ns and one far away: at most 24 bins, the
+    /// far one in the last.
+    #[test]
+    fn far_values_are_gathered() {
+        let mut values: Vec<f64> = (0..1000).map(|i| f64::from(i) / 10.0).collect();
+        values.push(1e6);
+        let h = density_of(&values, 0.0);
+        assert!(h.counts.len() <= 24, "{}", h.counts.len());
+        assert_eq!(h.counts.iter().sum::<u64>(), 1001);
+        assert!(*h.edges.last().unwrap() < 120.0);
+        assert_eq!(density_of(&[], 1.0).counts, [0]);
+    }
+}
