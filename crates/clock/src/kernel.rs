@@ -31,12 +31,17 @@ fn ns_from_parts(seconds: libc::time_t, ns: libc::c_long) -> Option<u64> {
 /// it claims, not what it does: 1 ns here for a clock that moves in steps of 10.
 #[must_use]
 pub fn resolution_ns(clock: ClockId) -> Option<u64> {
+    resolution_of(clock.kernel_id()?)
+}
+
+/// As [`resolution_ns`], by the kernel's number.
+pub(crate) fn resolution_of(id: libc::clockid_t) -> Option<u64> {
     let mut resolution = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the pointer is to a live local of the right type.
-    if unsafe { libc::clock_getres(clock.kernel_id()?, &raw mut resolution) } != 0 {
+    if unsafe { libc::clock_getres(id, &raw mut resolution) } != 0 {
         return None;
     }
     ns_from_parts(resolution.tv_sec, resolution.tv_nsec)

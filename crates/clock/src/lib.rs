@@ -48,6 +48,7 @@ mod kernel;
 mod perf_page;
 pub mod rate;
 pub mod read_cost;
+pub mod slow;
 mod source;
 #[cfg(target_arch = "x86_64")]
 pub mod tsc;

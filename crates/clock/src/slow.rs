@@ -1,0 +1,480 @@
+//! Slow clocks: clocks whose tick is longer than what is measured with them.
+//!
+//! **Question.** Which slow clocks are there to measure with, and how long is
+//! the tick of each?
+//!
+//! ```
+//! use undertick_clock::slow::{SlowClock, TickClock};
+//!
+//! let clock = SlowClock::open("quantised:1ms".parse()?)?;
+//! let (before, fine_before) = clock.read_with_truth();
+//! let (after, fine_after) = clock.read_with_truth();
+//! assert!(after - before <= 1 + (fine_after.unwrap() - fine_before.unwrap()) / 1_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | name | tick | what it is |
+//! |---|---|---|
+//! | `adjustable:1ms` | as named, 50 us to 100 ms | a page that a thread of ours advances (to come) |
+//! | `quantised:1ms` | as named, 100 ns to 1 s | the best clock here, divided on purpose; `quantised:1ms:NAME` divides another |
+//! | `monotonic-coarse` | the kernel's, 1 to 10 ms | `CLOCK_MONOTONIC_COARSE` |
+//! | `realtime-coarse` | the same | `CLOCK_REALTIME_COARSE`; it can be set, so mistrust it |
+//! | `times` (`jiffies`) | 10 ms | `times(2)`: the kernel's jiffies in units of 1/100 s |
+//!
+//! **Method.** A reading is a count of ticks. The truth beside it is a reading
+//! of a fine clock: the very value that was divided for `quantised`, a reading
+//! taken just after for the others (so it costs more there, and is later by
+//! that read).
+//!
+//! **Caveats.** The kernel's coarse clocks move by the kernel's notion of a tick,
+//! which follows the corrections of Unix time, up to 500 parts per million. A
+//! tick that the kernel handles late shows as one reading too low, not as a
+//! wrong count later.
+
+use core::fmt;
+use core::str::FromStr;
+
+use undertick_units::TickRate;
+
+use crate::rate::{self, NoRate};
+use crate::{ClockId, Source, Unavailable, kernel};
+
+/// A clock that is read as a count of ticks.
+pub trait TickClock {
+    /// Length of a tick, ns.
+    fn tick_ns(&self) -> f64;
+
+    /// Ticks so far; the first tick of the count is anywhere.
+    fn read_ticks(&self) -> u64;
+
+    /// Ticks so far, and the fine clock beside it (its ticks, at
+    /// [`fine_rate`](Self::fine_rate)); `None` where there is no fine clock.
+    fn read_with_truth(&self) -> (u64, Option<u64>);
+
+    /// Ticks per second of the fine clock; `None` where there is none.
+    fn fine_rate(&self) -> Option<TickRate>;
+}
+
+/// Shortest and longest tick of a clock quantised on purpose, ns.
+pub const QUANTISED_TICK_NS: core::ops::RangeInclusive<u64> = 100..=1_000_000_000;
+
+/// A slow clock by name, before it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowName {
+    /// A fine clock divided on purpose.
+    Quantised {
+        /// Tick, ns.
+        tick_ns: u64,
+        /// The clock divided; `None` for the best one here.
+        fine: Option<ClockId>,
+    },
+    /// `CLOCK_MONOTONIC_COARSE`.
+    MonotonicCoarse,
+    /// `CLOCK_REALTIME_COARSE`.
+    RealtimeCoarse,
+    /// `times(2)`.
+    Times,
+}
+
+impl fmt::Display for SlowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Quantised { tick_ns, fine } => {
+                write!(f, "quantised:{}", Length(tick_ns))?;
+                fine.map_or(Ok(()), |clock| write!(f, ":{clock}"))
+            }
+            Self::MonotonicCoarse => f.write_str("monotonic-coarse"),
+            Self::RealtimeCoarse => f.write_str("realtime-coarse"),
+            Self::Times => f.write_str("times"),
+        }
+    }
+}
+
+/// A name that no slow clock has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadName {
+    name: String,
+    why: String,
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "slow clock {:?}: {}", self.name, self.why)
+    }
+}
+
+impl core::error::Error for BadName {}
+
+impl FromStr for SlowName {
+    type Err = BadName;
+
+    fn from_str(name: &str) -> Result<Self, BadName> {
+        let bad = |why: String| BadName {
+            name: name.to_owned(),
+            why,
+        };
+        let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
+        match kind {
+            "quantised" | "quantized" => {
+                let (tick, fine) = rest.split_once(':').unwrap_or((rest, ""));
+                let tick_ns = tick_within(tick, &QUANTISED_TICK_NS).map_err(bad)?;
+                let fine = (!fine.is_empty())
+                    .then(|| fine.parse::<ClockId>().map_err(|e| bad(e.to_string())))
+                    .transpose()?;
+                Ok(Self::Quantised { tick_ns, fine })
+            }
+            "monotonic-coarse" | "monotonic_coarse" if rest.is_empty() => Ok(Self::MonotonicCoarse),
+            "realtime-coarse" if rest.is_empty() => Ok(Self::RealtimeCoarse),
+            "times" | "jiffies" if rest.is_empty() => Ok(Self::Times),
+            _ => Err(bad(
+                "there are adjustable:TICK, quantised:TICK, monotonic-coarse, realtime-coarse and times (TICK e.g. 1ms or 250us)"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+/// Reads `250us` as nanoseconds that lie in the range.
+fn tick_within(text: &str, range: &core::ops::RangeInclusive<u64>) -> Result<u64, String> {
+    let tick_ns = length_ns(text)
+        .ok_or_else(|| format!("{text:?} is no length of a tick; write e.g. 1ms or 250us"))?;
+    if range.contains(&tick_ns) {
+        return Ok(tick_ns);
+    }
+    Err(format!(
+        "its tick must lie between {} and {}",
+        Length(*range.start()),
+        Length(*range.end())
+    ))
+}
+
+const UNITS: [(&str, u64); 4] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+];
+
+/// `1ms`, `0.5ms`, `250us`, `1000ns`, `1s` as whole nanoseconds.
+fn length_ns(text: &str) -> Option<u64> {
+    let (number, ns) = UNITS
+        .iter()
+        .find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, *ns)))?;
+    let length_ns = number.trim().parse::<f64>().ok()? * ns as f64;
+    ((1.0..=1e15).contains(&length_ns)).then(|| length_ns.round() as u64)
+}
+
+/// Nanoseconds in the largest unit that keeps them whole.
+pub(crate) struct Length(pub u64);
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, ns) = UNITS
+            .iter()
+            .rev()
+            .find(|(_, ns)| self.0.is_multiple_of(*ns))
+            .copied()
+            .unwrap_or(UNITS[0]);
+        write!(f, "{}{unit}", self.0 / ns)
+    }
+}
+
+/// Why a slow clock could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The clock behind it cannot be read here.
+    Unavailable(Unavailable),
+    /// The rate of the fine clock is not known.
+    NoRate(NoRate),
+    /// The kernel does not answer `times(2)` or has no such clock.
+    KernelLacks,
+    /// The tick is shorter than one step of the clock that is divided.
+    TickTooShort,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(why) => why.fmt(f),
+            Self::NoRate(why) => why.fmt(f),
+            Self::KernelLacks => f.write_str("this kernel has no such clock"),
+            Self::TickTooShort => {
+                f.write_str("the tick is shorter than one tick of the clock that is divided")
+            }
+        }
+    }
+}
+
+impl core::error::Error for OpenError {}
+
+impl From<Unavailable> for OpenError {
+    fn from(why: Unavailable) -> Self {
+        Self::Unavailable(why)
+    }
+}
+
+impl From<NoRate> for OpenError {
+    fn from(why: NoRate) -> Self {
+        Self::NoRate(why)
+    }
+}
+
+/// A slow clock that can be read.
+#[derive(Debug)]
+pub enum SlowClock {
+    /// A fine clock divided on purpose.
+    Quantised(Quantised),
+    /// A coarse clock of the kernel.
+    Coarse(Coarse),
+    /// `times(2)`.
+    Times(Times),
+}
+
+impl SlowClock {
+    /// Opens the clock. Where a fine clock's rate must be found this takes 50 ms.
+    ///
+    /// # Errors
+    /// Why it cannot be had here.
+    pub fn open(name: SlowName) -> Result<Self, OpenError> {
+        match name {
+            SlowName::Quantised { tick_ns, fine } => {
+                let fine = fine.unwrap_or_else(|| crate::best().clock);
+                Quantised::open(Fine::open(fine)?, tick_ns).map(Self::Quantised)
+            }
+            SlowName::MonotonicCoarse => {
+                Coarse::open(libc::CLOCK_MONOTONIC_COARSE).map(Self::Coarse)
+            }
+            SlowName::RealtimeCoarse => Coarse::open(libc::CLOCK_REALTIME_COARSE).map(Self::Coarse),
+            SlowName::Times => Times::open().map(Self::Times),
+        }
+    }
+}
+
+impl TickClock for SlowClock {
+    fn tick_ns(&self) -> f64 {
+        match self {
+            Self::Quantised(clock) => clock.tick_ns(),
+            Self::Coarse(clock) => clock.tick_ns(),
+            Self::Times(clock) => clock.tick_ns(),
+        }
+    }
+
+    #[inline]
+    fn read_ticks(&self) -> u64 {
+        match self {
+            Self::Quantised(clock) => clock.read_ticks(),
+            Self::Coarse(clock) => clock.read_ticks(),
+            Self::Times(clock) => clock.read_ticks(),
+        }
+    }
+
+    #[inline]
+    fn read_with_truth(&self) -> (u64, Option<u64>) {
+        match self {
+            Self::Quantised(clock) => clock.read_with_truth(),
+            Self::Coarse(clock) => clock.read_with_truth(),
+            Self::Times(clock) => clock.read_with_truth(),
+        }
+    }
+
+    fn fine_rate(&self) -> Option<TickRate> {
+        match self {
+            Self::Quantised(clock) => clock.fine_rate(),
+            Self::Coarse(clock) => clock.fine_rate(),
+            Self::Times(clock) => clock.fine_rate(),
+        }
+    }
+}
+
+/// A fine clock and its rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Fine {
+    source: Source,
+    rate: TickRate,
+}
+
+impl Fine {
+    /// The clock with its rate; 50 ms where that must be measured.
+    ///
+    /// # Errors
+    /// The clock is not here, or its rate cannot be found.
+    pub fn open(clock: ClockId) -> Result<Self, OpenError> {
+        let source = Source::open(clock)?;
+        let rate = rate::find(source, rate::SHORTEST_SPAN)?.claim.rate;
+        Ok(Self { source, rate })
+    }
+
+    /// The best clock here, if it can be had.
+    #[must_use]
+    pub fn best() -> Option<Self> {
+        Self::open(crate::best().clock).ok()
+    }
+
+    /// A reading between what comes before and what comes after.
+    #[inline]
+    #[must_use]
+    pub fn read_ticks(&self) -> u64 {
+        self.source.read_ticks_ordered()
+    }
+
+    /// Its rate.
+    #[must_use]
+    pub const fn rate(&self) -> TickRate {
+        self.rate
+    }
+}
+
+/// A fine clock divided on purpose: the truth is known to its step.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantised {
+    fine: Fine,
+    fine_per_tick: u64,
+    origin: u64,
+}
+
+impl Quantised {
+    /// Divides `fine` into ticks of `tick_ns`, rounded to whole ticks of the
+    /// fine clock; [`tick_ns`](TickClock::tick_ns) says what came out. A tick
+    /// begins at the call.
+    ///
+    /// # Errors
+    /// The tick is shorter than one of the fine clock.
+    pub fn open(fine: Fine, tick_ns: u64) -> Result<Self, OpenError> {
+        let per_tick = (tick_ns as f64 / fine.rate.ns_per_tick()).round() as u64;
+        if per_tick < 2 {
+            return Err(OpenError::TickTooShort);
+        }
+        Ok(Self {
+            fine,
+            fine_per_tick: per_tick,
+            origin: fine.read_ticks(),
+        })
+    }
+
+    /// What the slow clock shows when the fine one shows this. A fine clock
+    /// that steps back behind the opening gives the first tick.
+    #[inline]
+    const fn divide(&self, fine_ticks: u64) -> u64 {
+        fine_ticks.saturating_sub(self.origin) / self.fine_per_tick
+    }
+}
+
+impl TickClock for Quantised {
+    fn tick_ns(&self) -> f64 {
+        self.fine_per_tick as f64 * self.fine.rate.ns_per_tick()
+    }
+
+    #[inline]
+    fn read_ticks(&self) -> u64 {
+        self.divide(self.fine.read_ticks())
+    }
+
+    #[inline]
+    fn read_with_truth(&self) -> (u64, Option<u64>) {
+        let fine = self.fine.read_ticks();
+        (self.divide(fine), Some(fine))
+    }
+
+    fn fine_rate(&self) -> Option<TickRate> {
+        Some(self.fine.rate)
+    }
+}
+
+/// A coarse clock of the kernel, as a count of its ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Coarse {
+    id: libc::clockid_t,
+    tick_ns: u64,
+    origin_ns: u64,
+    truth: Option<Fine>,
+}
+
+impl Coarse {
+    fn open(id: libc::clockid_t) -> Result<Self, OpenError> {
+        let tick_ns = kernel::resolution_of(id).ok_or(OpenError::KernelLacks)?;
+        let origin_ns = kernel::read_ns(id).ok_or(OpenError::KernelLacks)?;
+        Ok(Self {
+            id,
+            tick_ns: tick_ns.max(1),
+            origin_ns,
+            truth: Fine::best(),
+        })
+    }
+}
+
+/// Nanoseconds since the opening as a count of ticks, rounded: the kernel's
+/// ticks are whole but for corrections of Unix time, and half a tick of those
+/// add up in minutes at least.
+const fn whole_ticks(ns: u64, tick_ns: u64) -> u64 {
+    (ns + tick_ns / 2) / tick_ns
+}
+
+impl TickClock for Coarse {
+    fn tick_ns(&self) -> f64 {
+        self.tick_ns as f64
+    }
+
+    #[inline]
+    fn read_ticks(&self) -> u64 {
+        let now_ns = kernel::read_ns(self.id).unwrap_or(self.origin_ns);
+        whole_ticks(now_ns.saturating_sub(self.origin_ns), self.tick_ns)
+    }
+
+    #[inline]
+    fn read_with_truth(&self) -> (u64, Option<u64>) {
+        let ticks = self.read_ticks();
+        (ticks, self.truth.map(|fine| fine.read_ticks()))
+    }
+
+    fn fine_rate(&self) -> Option<TickRate> {
+        self.truth.map(|fine| fine.rate)
+    }
+}
+
+/// `times(2)`: the kernel's jiffies, in units of 1/100 s on every Linux.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    tick_ns: f64,
+    truth: Option<Fine>,
+}
+
+impl Times {
+    fn open() -> Result<Self, OpenError> {
+        // SAFETY: no pointers involved.
+        let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        if per_second <= 0 {
+            return Err(OpenError::KernelLacks);
+        }
+        Ok(Self {
+            tick_ns: 1e9 / per_second as f64,
+            truth: Fine::best(),
+        })
+    }
+}
+
+impl TickClock for Times {
+    fn tick_ns(&self) -> f64 {
+        self.tick_ns
+    }
+
+    #[inline]
+    fn read_ticks(&self) -> u64 {
+        // SAFETY: Linux takes a null pointer and then only returns the count.
+        // The count is unsigned whatever its type says: it may pass any sign bit.
+        unsafe { libc::times(core::ptr::null_mut()) }.cast_unsigned() as u64
+    }
+
+    #[inline]
+    fn read_with_truth(&self) -> (u64, Option<u64>) {
+        let ticks = self.read_ticks();
+        (ticks, self.truth.map(|fine| fine.read_ticks()))
+    }
+
+    fn fine_rate(&self) -> Option<TickRate> {
+        self.truth.map(|fine| fine.rate)
+    }
+}
+
+#[cfg(test)]
+#[path = "slow_tests.rs"]
+mod tests;
