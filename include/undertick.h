@@ -45,6 +45,8 @@
 #define ut_pair(event) UT_NOTHING_(event, 0)
 #define ut_begin_ordered(event) UT_NOTHING_(event, 0)
 #define ut_end_ordered(event) UT_NOTHING_(event, 0)
+#define ut_begin_paired(event) UT_NOTHING_(event, 0)
+#define ut_end_paired(event) UT_NOTHING_(event, 0)
 #define ut_name(event, name) UT_NOTHING_(event, name)
 #define ut_thread_name(name) UT_NOTHING_(name, 0)
 #define ut_enabled() 0
@@ -472,6 +474,16 @@ UT_COLD_ struct ut_writer_ *ut_choose_(void) {
     return w;
 }
 
+/* The readings of a record: `ts` is its timestamp, `second` the other one of a
+ * pair. `how`: 0 plain, 1 serialised, 2 two plain, the timestamp first; two
+ * serialised, the timestamp 3 last, 4 first. */
+static inline __attribute__((always_inline)) void ut_read_as_(int how, uint64_t *ts, uint64_t *second) {
+    if (how == 3) *second = ut_read_ordered_();
+    *ts = how == 0 || how == 2 ? ut_read_plain_() : ut_read_ordered_();
+    if (how == 2) *second = ut_read_plain_();
+    if (how == 4) *second = ut_read_ordered_();
+}
+
 /* The mark is not ours any more: the kernel cleared it, or someone else uses
  * rseq_cs. Arms it again and reads the clock anew, so that the reading lies
  * after what the flag tells of. Returns the flags. */
@@ -486,8 +498,7 @@ UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t *ts, uint64_t *secon
         else if (flags == 0) flags = UT_DESCHEDULED_UNKNOWN_;
         rseq->rseq_cs = ut_process.armed;
         UT_COMPILER_BARRIER_();
-        *ts = how == 1 ? ut_read_ordered_() : ut_read_plain_();
-        if (how == 2) *second = ut_read_plain_();
+        ut_read_as_(how, ts, second);
         UT_COMPILER_BARRIER_();
     }
     return flags;
@@ -543,10 +554,10 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(vo
 
 /* ---- the fast path ---------------------------------------------------------- */
 
-/* `how`: 0 plain reading, 1 serialised reading, 2 two plain readings whose
- * difference is the payload. The order matters: the clock is read between two
- * looks at the mark (the one here and the one of the record before), so that a
- * record's flag is about exactly the time since the record before. */
+/* `how` as in ut_read_as_; the payload of two readings is their difference. The
+ * order matters: the clock is read between two looks at the mark (the one here
+ * and the one of the record before), so that a record's flag is about exactly
+ * the time since the record before. */
 static inline __attribute__((always_inline)) void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
     struct ut_writer_ *w;
     struct ut_rseq_ *rseq;
@@ -560,13 +571,12 @@ static inline __attribute__((always_inline)) void ut_record_(uint32_t kind, uint
     slot = w->cursor;
     if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
     rseq = ut_thread.rseq;
-    ts = how == 1 ? ut_read_ordered_() : ut_read_plain_();
-    if (how == 2) second = ut_read_plain_();
+    ut_read_as_(how, &ts, &second);
     tail = 0;
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) tail = (uint64_t)ut_rearm_(rseq, &ts, &second, how) << 14;
     {
         uint32_t cpu = rseq->cpu_id;
-        if (how == 2) payload = (uint32_t)(second - ts);
+        if (how >= 2) payload = (uint32_t)(how == 3 ? ts - second : second - ts);
         tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
     }
     ((volatile uint64_t *)slot)[0] = ts;
@@ -592,6 +602,12 @@ static inline void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0,
 static inline void ut_begin_ordered(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, 1); }
 /** As ut_end, with a serialised reading. */
 static inline void ut_end_ordered(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, 1); }
+
+/** As ut_begin_ordered, after a pair of readings: what a reading costs right
+ * before the section goes with it (`report --compensate pairs`). */
+static inline void ut_begin_paired(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, 3); }
+/** As ut_end_ordered, with a pair of readings after it. */
+static inline void ut_end_paired(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, 4); }
 
 /** As ut_event with 64 bits: takes two records. */
 UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
+use undertick_estimate::{Cost, Moments, normal_quantile};
 use undertick_report::document::{IntervalKind, Report};
 use undertick_trace::manifest::Manifest;
 
 use crate::columns::Columns;
-use crate::cost::CostTable;
-use crate::engine::Engine;
+use crate::cost::{Beside, CostTable};
+use crate::engine::{Engine, Nearest};
 use crate::error::Error;
 use crate::matching::{self, RowCounts};
 use crate::names::Names;
@@ -58,15 +59,14 @@ impl Analysis {
         if let Some(table) = &table {
             add_rules(&mut engine, table)?;
         }
-        if let (Compensate::Auto, Some(calibration)) = (options.compensate, &manifest.calibration) {
-            engine.costs = CostTable::new(calibration, ns_per_tick);
-        }
+        subtracting(&mut engine, manifest, options.compensate)?;
         engine.dropping = Some(match options.cull {
             Cull::Auto | Cull::Kernel => Dropping::Descheduled,
             Cull::Ratio(_) => Dropping::OverLimit,
             Cull::None => Dropping::Nothing,
         });
-        engine.scanning = matches!(options.cull, Cull::Ratio(_));
+        engine.pairs.gathering = needs_pairs(options.compensate);
+        engine.scanning = matches!(options.cull, Cull::Ratio(_)) || engine.pairs.gathering;
         Ok(Self {
             manifest: manifest.clone(),
             options,
@@ -81,10 +81,10 @@ impl Analysis {
     }
 
     /// How often the trace must be read: 2 if samples are culled by their ratio
-    /// to the least, else 1.
+    /// to the least, or compensated by pairs that the trace holds, else 1.
     #[must_use]
     pub fn passes(&self) -> usize {
-        if matches!(self.options.cull, Cull::Ratio(_)) {
+        if matches!(self.options.cull, Cull::Ratio(_)) || needs_pairs(self.options.compensate) {
             2
         } else {
             1
@@ -114,6 +114,7 @@ impl Analysis {
     /// Rows of one ring.
     fn push_run(&mut self, id: i32, rows: &Columns<'_>) -> Result<(), Error> {
         let place = self.ring(id, rows)?;
+        self.engine.pairs.ring = place as u32;
         let first = rows.ts[0];
         let (lo, hi) = (rows.ts.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
@@ -155,15 +156,31 @@ impl Analysis {
         for (rule, is_start) in self.engine.messages.drain() {
             self.engine.unmatched(rule, is_start);
         }
-        if self.passes_done < self.passes()
-            && let Cull::Ratio(ratio) = self.options.cull
-        {
+        if self.passes_done < self.passes() {
             let step = self.step();
-            self.engine.restart(|tally| limit(tally, ratio, step));
+            match self.options.cull {
+                Cull::Ratio(ratio) => self.engine.restart(|tally| limit(tally, ratio, step)),
+                _ => self.engine.restart(|_| i64::MAX),
+            }
+            if self.engine.pairs.gathering {
+                self.engine.pairs.settle();
+                self.use_pairs();
+            }
             self.rings.clear();
             self.place_of.clear();
             self.rows = RowCounts::default();
             self.span = None;
+        }
+    }
+
+    /// After the pass that gathered them.
+    fn use_pairs(&mut self) {
+        if self.options.compensate == Compensate::LongTerm {
+            let ns = self.manifest.clock.ns_per_tick();
+            let cost = |ticks: &Moments| mean_cost(ticks, self.options.confidence, ns);
+            let pairs = &self.engine.pairs;
+            let (plain, ordered) = (cost(&pairs.plain_ticks), cost(&pairs.ordered_ticks));
+            self.engine.costs = CostTable::long_term(plain, ordered, ns);
         }
     }
 
@@ -183,6 +200,16 @@ impl Analysis {
                 done: self.passes_done,
             });
         }
+        let pairs = &self.engine.pairs;
+        if needs_pairs(self.options.compensate)
+            && pairs.plain_ticks.n() + pairs.ordered_ticks.n() == 0
+        {
+            return Err(Error::NotAvailable {
+                method: format!("--compensate {}", self.options.compensate),
+                why: "it holds no pairs of readings: record some with ut_pair, or with \
+                      ut_begin_paired and ut_end_paired; or use auto or none",
+            });
+        }
         Ok(Summary {
             manifest: self.manifest,
             options: self.options,
@@ -192,6 +219,76 @@ impl Analysis {
             span: self.span,
         }
         .report(self.engine))
+    }
+}
+
+/// Whether the pairs of the whole trace must be known before any sample.
+fn needs_pairs(compensate: Compensate) -> bool {
+    matches!(
+        compensate,
+        Compensate::LongTerm | Compensate::Pairs | Compensate::Sampler
+    )
+}
+
+/// What the engine is to subtract, as far as that is known before the trace is
+/// read.
+fn subtracting(
+    engine: &mut Engine,
+    manifest: &Manifest,
+    compensate: Compensate,
+) -> Result<(), Error> {
+    let ns = manifest.clock.ns_per_tick();
+    let calibration = manifest.calibration.as_ref();
+    let paired = calibration.and_then(|c| c.paired.as_ref());
+    let costs = &mut engine.costs;
+    match compensate {
+        Compensate::None | Compensate::LongTerm => {}
+        Compensate::Auto => {
+            if let Some(calibration) = calibration {
+                *costs = CostTable::new(calibration, ns);
+            }
+            costs.beside = paired.map(|paired| match paired.chosen.as_str() {
+                "long-term" => Beside::constant(paired, ns),
+                _ => Beside::fitted(paired, ns),
+            });
+        }
+        Compensate::Pairs => {
+            costs.beside = Some(Beside::published("pairs", paired));
+            costs.set_ns_per_tick(ns);
+            engine.nearest = Nearest::Own;
+        }
+        Compensate::Sampler => {
+            costs.beside = Some(Beside::published("sampler", None));
+            costs.set_ns_per_tick(ns);
+            engine.nearest = Nearest::Sampler;
+        }
+        Compensate::ControlVariate => {
+            let paired = paired.ok_or(Error::NotAvailable {
+                method: "--compensate control-variate".into(),
+                why: "it was recorded without the calibration that fits the shares; \
+                      use auto, pairs or none, or record again without --no-calibration",
+            })?;
+            if let Some(calibration) = calibration {
+                *costs = CostTable::new(calibration, ns);
+            }
+            costs.beside = Some(Beside::fitted(paired, ns));
+        }
+    }
+    Ok(())
+}
+
+/// Mean of all pairs as the cost of one reading, ns; its interval that of
+/// independent pairs.
+fn mean_cost(ticks: &Moments, level: f64, ns_per_tick: f64) -> Cost {
+    let (Some(mean), Some(variance)) = (ticks.mean(), ticks.variance()) else {
+        return Cost::default();
+    };
+    let half = normal_quantile(level) * (variance / ticks.n() as f64).sqrt();
+    Cost {
+        value: mean * ns_per_tick,
+        below: half * ns_per_tick,
+        above: half * ns_per_tick,
+        systematic: false,
     }
 }
 

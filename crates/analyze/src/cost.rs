@@ -1,7 +1,10 @@
 //! What the recording itself adds to a span, from the manifest's calibration.
 
 use undertick_estimate::Cost;
-use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_estimate::compensation::Correction;
+use undertick_trace::manifest::{Calibration, PairedCost, SpanCost};
+
+use crate::tally::Sample;
 
 /// Fixed point of costs: 2^-16 tick, far below any clock's step.
 const POINT: u32 = 16;
@@ -40,17 +43,100 @@ pub(crate) struct CostTable {
     ns_per_tick: f64,
     /// By [`Ends`]: the two calibrations contradict each other.
     pub(crate) disagree: [bool; 3],
+    /// What samples with pairs of readings have subtracted instead.
+    pub(crate) beside: Option<Beside>,
+}
+
+/// A correction by the pairs beside each sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    pub(crate) correction: Correction,
+    /// How far its constant may be wrong, ns.
+    pub(crate) error: Cost,
+    /// Name of the method.
+    pub(crate) name: &'static str,
+}
+
+impl Beside {
+    /// Half of both pairs, as published; `bias` is what is known to be left,
+    /// and is not subtracted.
+    pub(crate) fn published(name: &'static str, bias: Option<&PairedCost>) -> Self {
+        Self {
+            correction: Correction::pairs(),
+            error: bias.map_or_else(Cost::default, |paired| systematic(&paired.pairs_bias_ns)),
+            name,
+        }
+    }
+
+    /// What spans with pairs cost, whatever their pairs say.
+    pub(crate) fn constant(paired: &PairedCost, ns_per_tick: f64) -> Self {
+        let (cost, _) = span_cost(&paired.span, true);
+        Self {
+            correction: Correction::constant(cost.value / ns_per_tick),
+            error: Cost { value: 0.0, ..cost },
+            name: "calibrated",
+        }
+    }
+
+    /// In the report's words.
+    pub(crate) fn how(&self) -> &'static str {
+        match self.name {
+            "pairs" => "half of both pairs beside each sample",
+            "sampler" => "half of the sampler's nearest pairs",
+            "calibrated" => "calibration by known doses of work",
+            _ => "fitted shares of both pairs, the constant by known doses of work",
+        }
+    }
+
+    /// Fitted shares, and the constant that known doses ask for.
+    pub(crate) fn fitted(paired: &PairedCost, ns_per_tick: f64) -> Self {
+        let constant = Cost::of(&paired.constant_ns);
+        Self {
+            correction: Correction {
+                constant: constant.value / ns_per_tick,
+                b1: paired.shares[0],
+                b4: paired.shares[1],
+                fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
+            },
+            error: Cost {
+                value: 0.0,
+                ..constant
+            },
+            name: "control-variate",
+        }
+    }
+}
+
+/// What is left although nothing should be, as an error in its direction.
+fn systematic(left: &undertick_units::Estimate) -> Cost {
+    let bound = |b: Option<f64>| b.unwrap_or(left.value);
+    Cost {
+        value: 0.0,
+        below: (-bound(left.interval.lo)).max(0.0),
+        above: bound(left.interval.hi).max(0.0),
+        systematic: true,
+    }
+}
+
+/// What one sample has subtracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// To the nearest tick.
+    pub(crate) ticks: i64,
+    /// In fixed point, if its own pairs told.
+    pub(crate) beside: Option<i64>,
 }
 
 impl CostTable {
-    pub(crate) fn new(calibration: &Calibration, ns_per_tick: f64) -> Self {
-        let (plain, plain_disagrees) = span_cost(&calibration.plain, false);
-        let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
+    /// One constant a reading: the mean of all pairs of its kind.
+    pub(crate) fn long_term(plain: Cost, ordered: Cost, ns_per_tick: f64) -> Self {
+        Self::of_costs([plain, ordered], [plain, ordered], ns_per_tick)
+    }
+
+    fn of_costs(spans: [Cost; 2], inner: [Cost; 2], ns_per_tick: f64) -> Self {
+        let [plain, ordered] = spans;
         // One end of each: half of both.
-        let mixed = plain.times(0.5).and(ordered.times(0.5));
-        let spans = [plain, mixed, ordered];
-        let inner_plain = Cost::of(&calibration.inner_event_ns);
-        let inner_ordered = Cost::of(&calibration.inner_ordered_ns);
+        let spans = [plain, plain.times(0.5).and(ordered.times(0.5)), ordered];
         // Bounds that keep 2^32 inner readings inside 64 bits: a cost of 2^13
         // ticks per inner reading is beyond any clock.
         let fixed = |c: Cost, most: i64| {
@@ -61,29 +147,74 @@ impl CostTable {
         Self {
             bare: fixed_spans.map(|f| (f + (1 << (POINT - 1))) >> POINT),
             fixed: fixed_spans,
-            fixed_plain: fixed(inner_plain, 1 << 29),
-            fixed_ordered: fixed(inner_ordered, 1 << 29),
+            fixed_plain: fixed(inner[0], 1 << 29),
+            fixed_ordered: fixed(inner[1], 1 << 29),
             spans,
-            inner_plain,
-            inner_ordered,
+            inner_plain: inner[0],
+            inner_ordered: inner[1],
             ns_per_tick,
+            disagree: [false; 3],
+            beside: None,
+        }
+    }
+
+    pub(crate) fn new(calibration: &Calibration, ns_per_tick: f64) -> Self {
+        let (plain, plain_disagrees) = span_cost(&calibration.plain, false);
+        let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
+        let inner = [&calibration.inner_event_ns, &calibration.inner_ordered_ns].map(Cost::of);
+        Self {
             disagree: [
                 plain_disagrees,
                 plain_disagrees || ordered_disagrees,
                 ordered_disagrees,
             ],
+            ..Self::of_costs([plain, ordered], inner, ns_per_tick)
         }
+    }
+
+    /// For a table without constants.
+    pub(crate) fn set_ns_per_tick(&mut self, ns_per_tick: f64) {
+        self.ns_per_tick = ns_per_tick;
+    }
+
+    /// What to subtract from one sample.
+    #[inline]
+    pub(crate) fn of(&self, sample: &Sample) -> Taken {
+        if sample.pairs != [0; 2]
+            && let Some(beside) = &self.beside
+        {
+            return self.beside(sample, beside);
+        }
+        Taken {
+            ticks: self.ticks(sample.ends, sample.inner_plain, sample.inner_ordered),
+            beside: None,
+        }
+    }
+
+    #[inline(never)]
+    fn beside(&self, sample: &Sample, beside: &Beside) -> Taken {
+        let [t1, t4] = sample.pairs.map(f64::from);
+        // 2^40: as other costs, far beyond any pair that is not an accident.
+        let most = (1_i64 << 40) as f64;
+        let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
+        let fixed = own.round() as i64 + self.inner(sample.inner_plain, sample.inner_ordered);
+        Taken {
+            ticks: (fixed + (1 << (POINT - 1))) >> POINT,
+            beside: Some(fixed),
+        }
+    }
+
+    fn inner(&self, plain: u32, ordered: u32) -> i64 {
+        self.fixed_plain * i64::from(plain) + self.fixed_ordered * i64::from(ordered)
     }
 
     /// Cost of one sample to the nearest tick.
     #[inline]
-    pub(crate) fn ticks(&self, ends: Ends, inner_plain: u32, inner_ordered: u32) -> i64 {
+    fn ticks(&self, ends: Ends, inner_plain: u32, inner_ordered: u32) -> i64 {
         if inner_plain | inner_ordered == 0 {
             return self.bare[ends as usize];
         }
-        let cost = self.fixed[ends as usize]
-            + self.fixed_plain * i64::from(inner_plain)
-            + self.fixed_ordered * i64::from(inner_ordered);
+        let cost = self.fixed[ends as usize] + self.inner(inner_plain, inner_ordered);
         (cost + (1 << (POINT - 1))) >> POINT
     }
 }
@@ -120,7 +251,7 @@ fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
 /// What was subtracted from a set of samples.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Costs {
-    /// Samples by [`Ends`].
+    /// Samples by [`Ends`] that the constant was subtracted from.
     pub(crate) samples: [u64; 3],
     pub(crate) inner_plain: u64,
     pub(crate) inner_ordered: u64,
@@ -128,17 +259,27 @@ pub(crate) struct Costs {
     /// from them, whole ticks.
     filled: [u64; 3],
     rounded: i128,
+    /// Samples by [`Ends`] whose own pairs told the cost; what was to be
+    /// subtracted from them, fixed point.
+    pub(crate) by_pairs: [u64; 3],
+    told: i128,
 }
 
 impl Costs {
     #[inline]
-    pub(crate) fn add(&mut self, ends: Ends, inner_plain: u32, inner_ordered: u32, ticks: i64) {
-        self.samples[ends as usize] += 1;
-        if inner_plain | inner_ordered != 0 {
-            self.filled[ends as usize] += 1;
-            self.inner_plain += u64::from(inner_plain);
-            self.inner_ordered += u64::from(inner_ordered);
-            self.rounded += i128::from(ticks);
+    pub(crate) fn add(&mut self, sample: &Sample, taken: Taken) {
+        if let Some(fixed) = taken.beside {
+            self.by_pairs[sample.ends as usize] += 1;
+            self.told += i128::from(fixed);
+            self.rounded += i128::from(taken.ticks);
+            return;
+        }
+        self.samples[sample.ends as usize] += 1;
+        if sample.inner_plain | sample.inner_ordered != 0 {
+            self.filled[sample.ends as usize] += 1;
+            self.inner_plain += u64::from(sample.inner_plain);
+            self.inner_ordered += u64::from(sample.inner_ordered);
+            self.rounded += i128::from(taken.ticks);
         }
     }
 
@@ -149,11 +290,18 @@ impl Costs {
             inner_ordered: self.inner_ordered + other.inner_ordered,
             filled: std::array::from_fn(|i| self.filled[i] + other.filled[i]),
             rounded: self.rounded + other.rounded,
+            by_pairs: std::array::from_fn(|i| self.by_pairs[i] + other.by_pairs[i]),
+            told: self.told + other.told,
         }
     }
 
     pub(crate) fn n(&self) -> u64 {
-        self.samples.iter().sum()
+        self.samples.iter().chain(&self.by_pairs).sum()
+    }
+
+    /// Samples by [`Ends`], however their cost was found.
+    pub(crate) fn by_ends(&self) -> [u64; 3] {
+        std::array::from_fn(|i| self.samples[i] + self.by_pairs[i])
     }
 
     /// Mean cost per sample, ns, inner records included.
@@ -162,10 +310,20 @@ impl Costs {
         let spans = (table.spans.iter().zip(self.samples))
             .filter(|&(_, count)| count > 0)
             .map(|(cost, count)| cost.times(count as f64 / n));
+        let told = self.told as f64 / f64::from(1 << POINT) * table.ns_per_tick / n;
+        let share = self.by_pairs.iter().sum::<u64>() as f64 / n;
+        let error = table
+            .beside
+            .map_or(Cost::default(), |b| b.error)
+            .times(share);
         spans
             .chain([
                 table.inner_plain.times(self.inner_plain as f64 / n),
                 table.inner_ordered.times(self.inner_ordered as f64 / n),
+                Cost {
+                    value: told,
+                    ..error
+                },
             ])
             .fold(Cost::default(), Cost::and)
     }
@@ -202,6 +360,18 @@ pub(crate) mod tests {
         }
     }
 
+    fn sample(ends: Ends, inner_plain: u32, pairs: [u32; 2]) -> Sample {
+        Sample {
+            ticks: 500,
+            ends,
+            pairs,
+            inner_plain,
+            inner_ordered: 0,
+            hit: false,
+            unknown: false,
+        }
+    }
+
     fn calibration() -> Calibration {
         Calibration {
             plain: SpanCost {
@@ -214,7 +384,42 @@ pub(crate) mod tests {
             },
             inner_event_ns: estimate(8.0, 7.0, 9.0),
             inner_ordered_ns: estimate(16.0, 15.0, 17.0),
+            paired: None,
         }
+    }
+
+    /// Half of 75 and 80 is 77.5 ticks, one inner record 20: 97.5, of which 98
+    /// are subtracted; a sample without pairs has the constant's 76.25.
+    #[test]
+    fn pairs_tell_the_cost_of_their_sample() {
+        let mut t = CostTable::new(&calibration(), 0.4);
+        t.beside = Some(Beside::published("pairs", None));
+        let with = sample(Ends::Ordered, 1, [75, 80]);
+        let without = sample(Ends::Ordered, 0, [0; 2]);
+        assert_eq!(t.of(&with).ticks, 98);
+        assert_eq!(t.of(&without).ticks, 76);
+        let mut costs = Costs::default();
+        costs.add(&with, t.of(&with));
+        assert_eq!(costs.mean(&t).value, 97.5 * 0.4);
+        assert!((costs.residue(&t) + 0.5).abs() < 1e-12);
+        costs.add(&without, t.of(&without));
+        assert!((costs.mean(&t).value - (97.5 * 0.4 + 30.5) / 2.0).abs() < 1e-12);
+        // (97.5 + 76.25) / 2 less (98 + 76) / 2.
+        assert!((costs.residue(&t) + 0.125).abs() < 1e-12);
+        assert_eq!((costs.n(), costs.by_ends()), (2, [0, 0, 2]));
+    }
+
+    /// One reading each: 20 ticks plain, 50 ordered, 35 mixed.
+    #[test]
+    fn long_term_is_one_constant_a_reading() {
+        let cost = |value| Cost {
+            value,
+            ..Cost::default()
+        };
+        let t = CostTable::long_term(cost(8.0), cost(20.0), 0.4);
+        assert_eq!(t.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 20);
+        assert_eq!(t.of(&sample(Ends::Ordered, 0, [0; 2])).ticks, 50);
+        assert_eq!(t.of(&sample(Ends::Mixed, 2, [0; 2])).ticks, 75);
     }
 
     /// Plain: 9..12 against 19..21 disagree: 15 with 9..21. Ordered: agree.
@@ -253,8 +458,12 @@ pub(crate) mod tests {
         assert_eq!(t.ticks(Ends::Ordered, 0, 0), 76);
         assert_eq!(t.ticks(Ends::Mixed, 0, 0), 57);
         let mut costs = Costs::default();
-        costs.add(Ends::Ordered, 0, 0, 76);
-        costs.add(Ends::Ordered, 2, 0, 116);
+        let mut add = |inner_plain| {
+            let sample = sample(Ends::Ordered, inner_plain, [0; 2]);
+            costs.add(&sample, t.of(&sample));
+        };
+        add(0);
+        add(2);
         // Mean 30.5 + 8 ns = 96.25 ticks; 96 were subtracted.
         assert_eq!(costs.mean(&t).value, 38.5);
         assert!((costs.residue(&t) - 0.25).abs() < 1e-12);

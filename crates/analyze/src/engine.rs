@@ -8,6 +8,7 @@ use undertick_report::document::IntervalKind;
 use crate::cost::CostTable;
 use crate::messages::Messages;
 use crate::names::Names;
+use crate::pairs::Pairs;
 use crate::rules::{Action, Rule, actions};
 use crate::slices::Slices;
 use crate::table::Table;
@@ -73,6 +74,18 @@ impl Family {
     }
 }
 
+/// Where samples get pairs of readings from that they do not carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Nearest {
+    /// Nowhere.
+    #[default]
+    None,
+    /// The `ut_pair`s of their own ring.
+    Own,
+    /// The `ut_pair`s of other rings, whatever they carry.
+    Sampler,
+}
+
 /// A counted event.
 #[derive(Debug)]
 pub(crate) struct Frequency {
@@ -93,6 +106,9 @@ pub(crate) struct Engine {
     pub(crate) frequencies: Vec<Frequency>,
     pub(crate) slices: Slices,
     pub(crate) costs: CostTable,
+    pub(crate) pairs: Pairs,
+    /// Where samples without pairs of their own get some from.
+    pub(crate) nearest: Nearest,
     pub(crate) messages: Messages,
     pub(crate) dropping: Option<Dropping>,
     /// First pass of two: only least samples are wanted.
@@ -277,7 +293,14 @@ impl Engine {
             return;
         }
         let dropping = self.dropping.unwrap_or(Dropping::Nothing);
-        let value = tally.add(sample, &self.costs, dropping);
+        let found = match self.nearest {
+            Nearest::None => None,
+            Nearest::Own if sample.pairs != [0; 2] => None,
+            Nearest::Own => self.pairs.own(ts.saturating_sub(sample.ticks), ts),
+            Nearest::Sampler => self.pairs.of_sampler(ts.saturating_sub(sample.ticks), ts),
+        };
+        let paired = found.map(|pairs| Sample { pairs, ..*sample });
+        let value = tally.add(paired.as_ref().unwrap_or(sample), &self.costs, dropping);
         if tally.parent != parent {
             tally.parent = match tally.parent {
                 Parent::Unseen => parent,

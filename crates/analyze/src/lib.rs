@@ -41,6 +41,7 @@ mod matching;
 mod messages;
 mod names;
 mod options;
+mod pairs;
 mod ring;
 mod rules;
 mod slices;

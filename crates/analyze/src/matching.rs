@@ -6,7 +6,7 @@ use crate::columns::Columns;
 use crate::cost::Ends;
 use crate::engine::{Engine, MOST_LASTS, UNSEEN};
 use crate::messages::{Boundary, Outcome};
-use crate::ring::{Closing, Counts, Last, Open, Ring};
+use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::rules::Action;
 use crate::table::{Matching, Table};
 use crate::tally::{Parent, Sample};
@@ -93,18 +93,20 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
     } = row;
     match kind {
         BEGIN | BEGIN_ORDERED => {
-            let ordered = kind == BEGIN_ORDERED;
-            note_reading(&mut ring.counts, ordered);
+            let at = row.edge();
+            engine.pairs.note(at.pair);
+            note_reading(&mut ring.counts, at.ordered);
             if let Some(interval) = engine.count_and_span(set, event, ts) {
-                ring.open(engine, ts, interval, ordered);
+                ring.open(engine, at, interval);
             }
         }
         END | END_ORDERED => {
-            let ordered = kind == END_ORDERED;
+            let at = row.edge();
+            engine.pairs.note(at.pair);
             if let Some(interval) = engine.span(set, event) {
-                ring.close(engine, ts, interval, ordered);
+                ring.close(engine, at, interval);
             }
-            note_reading(&mut ring.counts, ordered);
+            note_reading(&mut ring.counts, at.ordered);
         }
         NEXT => {
             let Ok(entered) = u16::try_from(payload) else {
@@ -112,12 +114,12 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
             };
             if let Some(interval) = engine.span(set, event) {
                 engine.mark_stage(interval);
-                ring.close(engine, ts, interval, false);
+                ring.close(engine, Edge::plain(ts), interval);
             }
             note_reading(&mut ring.counts, false);
             if let Some(interval) = engine.count_and_span(set, entered, ts) {
                 engine.mark_stage(interval);
-                ring.open(engine, ts, interval, false);
+                ring.open(engine, Edge::plain(ts), interval);
             }
         }
         INSTANT => {
@@ -126,6 +128,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
         }
         PAIR => {
             engine.count(set, event, ts);
+            engine.pairs.add(ts, payload, row.flag);
             if let Some(interval) = engine.pair(set, event) {
                 take_pair(engine, interval, row.flag, ts, payload);
             }
@@ -170,7 +173,7 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     if let Some(last) = known
         && interval != UNSEEN
     {
-        let sample = last.open.sample(ts, before, false);
+        let sample = last.open.sample(Edge::plain(ts), before);
         engine.take(interval, &sample, ts, Parent::Various);
     }
     let interval = if interval == UNSEEN {
@@ -180,10 +183,9 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     };
     ring.last[place] = Some(Last {
         open: Open {
-            ts,
+            at: Edge::plain(ts),
             counts: ring.counts,
             interval,
-            ordered: false,
         },
         gaps: ring.gaps,
     });
@@ -195,6 +197,7 @@ fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) 
     let sample = Sample {
         ticks,
         ends: Ends::Plain,
+        pairs: [0; 2],
         inner_plain: 0,
         inner_ordered: 0,
         hit: flag == 1,
@@ -223,6 +226,11 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
                 end(ring, engine, rule, row);
             }
         }
+    }
+    if row.kind == PAIR {
+        engine.pairs.add(row.ts, row.payload, row.flag);
+    } else {
+        engine.pairs.note(row.edge().pair);
     }
     for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
         note_reading(&mut ring.counts, ordered);
@@ -253,9 +261,28 @@ impl Row {
         matches!(self.kind, BEGIN_ORDERED | END_ORDERED)
     }
 
-    /// The key it carries; a `next` carries a stage instead.
+    /// The reading as one end of a sample. Only a serialised boundary carries a
+    /// pair, and nothing else in its payload.
+    #[inline]
+    fn edge(&self) -> Edge {
+        let ordered = self.is_ordered();
+        let pair = if ordered {
+            u32::try_from(self.payload).unwrap_or(0)
+        } else {
+            0
+        };
+        Edge {
+            ts: self.ts,
+            ordered,
+            pair,
+        }
+    }
+
+    /// The key it carries; a `next` carries a stage instead, a serialised
+    /// boundary its pair.
     fn key(&self, matching: Matching) -> Option<i64> {
-        (matching != Matching::Nested && self.kind != NEXT).then_some(self.payload)
+        let payload = if self.is_ordered() { 0 } else { self.payload };
+        (matching != Matching::Nested && self.kind != NEXT).then_some(payload)
     }
 }
 
@@ -266,11 +293,9 @@ fn end(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
         message(engine, place, row, false);
         return;
     }
-    let how = Closing {
-        ordered: row.is_ordered(),
-        period: period && row.kind == INSTANT,
-    };
-    ring.close_ruled(engine, row.ts, place, within, row.key(matching), how);
+    let is_period = period && row.kind == INSTANT;
+    let key = row.key(matching);
+    ring.close_ruled(engine, row.edge(), place, within, key, is_period);
 }
 
 fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
@@ -281,7 +306,7 @@ fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
         return;
     }
     let key = row.key(matching);
-    ring.open_ruled(engine, row.ts, place, within, key, row.is_ordered());
+    ring.open_ruled(engine, row.edge(), place, within, key);
 }
 
 /// A boundary of an interval between threads.
@@ -309,6 +334,7 @@ fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
             let sample = Sample {
                 ticks: end.ts.saturating_sub(start.ts),
                 ends: Ends::of(start.ordered, end.ordered),
+                pairs: [0; 2],
                 inner_plain: 0,
                 inner_ordered: 0,
                 hit: false,

@@ -147,12 +147,6 @@ impl Options {
                 why: "it holds no kernel events; use auto, which culls by the descheduled flag",
             });
         }
-        if !matches!(self.compensate, Compensate::Auto | Compensate::None) {
-            return Err(Error::NotAvailable {
-                method: format!("--compensate {}", self.compensate),
-                why: "it holds no readings that this method needs; use auto or none",
-            });
-        }
         Ok(())
     }
 }
@@ -193,14 +187,6 @@ mod tests {
             ..Options::default()
         });
         assert!(kernel.contains("no kernel events"), "{kernel}");
-        let pairs = refused(Options {
-            compensate: Compensate::Pairs,
-            ..Options::default()
-        });
-        assert!(
-            pairs.contains("--compensate pairs is not available for this trace"),
-            "{pairs}"
-        );
         for confidence in [0.0, 1.0, f64::NAN, 95.0] {
             refused(Options {
                 confidence,

@@ -25,24 +25,44 @@ pub(crate) struct Counts {
     pub(crate) unknown: u32,
 }
 
+/// One end of a sample: a reading, and the pair taken with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) ts: i64,
+    pub(crate) ordered: bool,
+    /// Ticks between two readings right beside this one; 0: none were taken.
+    pub(crate) pair: u32,
+}
+
+impl Edge {
+    /// A plain reading alone.
+    pub(crate) const fn plain(ts: i64) -> Self {
+        Self {
+            ts,
+            ordered: false,
+            pair: 0,
+        }
+    }
+}
+
 /// A start that waits for its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
-    pub(crate) ts: i64,
+    pub(crate) at: Edge,
     /// Including the start's own row.
     pub(crate) counts: Counts,
     pub(crate) interval: u32,
-    pub(crate) ordered: bool,
 }
 
 impl Open {
-    /// The sample from here to a reading at `ts`: `before` are the counts with
-    /// the flags of the ending row but without its reading.
+    /// The sample from here to `end`: `before` are the counts with the flags of
+    /// the ending row but without its reading.
     #[inline]
-    pub(crate) fn sample(&self, ts: i64, before: Counts, end_ordered: bool) -> Sample {
+    pub(crate) fn sample(&self, end: Edge, before: Counts) -> Sample {
         Sample {
-            ticks: ts.saturating_sub(self.ts),
-            ends: Ends::of(self.ordered, end_ordered),
+            ticks: end.ts.saturating_sub(self.at.ts),
+            ends: Ends::of(self.at.ordered, end.ordered),
+            pairs: [self.at.pair, end.pair],
             inner_plain: before.plain.wrapping_sub(self.counts.plain),
             inner_ordered: before.ordered.wrapping_sub(self.counts.ordered),
             hit: before.hits != self.counts.hits,
@@ -90,15 +110,14 @@ pub(crate) struct Ring {
 impl Ring {
     /// Opens a start; without a table one stack serves all.
     #[inline]
-    pub(crate) fn open(&mut self, engine: &mut Engine, ts: i64, interval: u32, ordered: bool) {
+    pub(crate) fn open(&mut self, engine: &mut Engine, at: Edge, interval: u32) {
         if self.stack.len() == MOST_OPEN {
             self.make_room(engine);
         }
         self.stack.push(Open {
-            ts,
+            at,
             counts: self.counts,
             interval,
-            ordered,
         });
     }
 
@@ -113,7 +132,7 @@ impl Ring {
     /// Closes the innermost open start of that interval; what was opened above
     /// it and not closed stays unmatched.
     #[inline]
-    pub(crate) fn close(&mut self, engine: &mut Engine, ts: i64, interval: u32, ordered: bool) {
+    pub(crate) fn close(&mut self, engine: &mut Engine, end: Edge, interval: u32) {
         let top = self.stack.len().wrapping_sub(1);
         let at = match self.stack.last() {
             Some(open) if open.interval == interval => Some(top),
@@ -126,33 +145,31 @@ impl Ring {
         for open in &self.stack[at + 1..] {
             engine.tallies[open.interval as usize].unmatched_starts += 1;
         }
-        let sample = self.stack[at].sample(ts, self.counts, ordered);
+        let sample = self.stack[at].sample(end, self.counts);
         self.stack.truncate(at);
         let parent = self
             .stack
             .last()
             .map_or(Parent::Various, |o| Parent::One(o.interval));
-        engine.take(interval, &sample, ts, parent);
+        engine.take(interval, &sample, end.ts, parent);
     }
 
     /// Opens a start of a table's interval; `within` is the enclosing one.
     pub(crate) fn open_ruled(
         &mut self,
         engine: &mut Engine,
-        ts: i64,
+        at: Edge,
         rule: u32,
         within: Option<u32>,
         key: Option<i64>,
-        ordered: bool,
     ) {
         let outer = within.and_then(|w| self.stacks.get(w as usize)?.last().map(|o| o.serial));
         self.serials += 1;
         let start = RuledOpen {
             open: Open {
-                ts,
+                at,
                 counts: self.counts,
                 interval: rule,
-                ordered,
             },
             serial: self.serials,
             outer,
@@ -184,23 +201,23 @@ impl Ring {
         &mut self.stacks[rule]
     }
 
-    /// Closes a start of a table's interval. `period`: start and end are the
+    /// Closes a start of a table's interval. `is_period`: start and end are the
     /// same instant, so the first has nothing to close.
     pub(crate) fn close_ruled(
         &mut self,
         engine: &mut Engine,
-        ts: i64,
+        end: Edge,
         rule: u32,
         within: Option<u32>,
         key: Option<i64>,
-        how: Closing,
+        is_period: bool,
     ) {
         let start = match key {
             Some(key) => self.keyed.remove(&(rule, key)),
             None => self.stack_of(rule).pop(),
         };
         let Some(start) = start else {
-            engine.tallies[rule as usize].unmatched_ends += u64::from(!how.period);
+            engine.tallies[rule as usize].unmatched_ends += u64::from(!is_period);
             return;
         };
         let parent = match within {
@@ -217,8 +234,8 @@ impl Ring {
                 Parent::One(outer)
             }
         };
-        let sample = start.open.sample(ts, self.counts, how.ordered);
-        engine.take(rule, &sample, ts, parent);
+        let sample = start.open.sample(end, self.counts);
+        engine.take(rule, &sample, end.ts, parent);
     }
 
     /// Whether a start of that interval is open.
@@ -249,11 +266,4 @@ impl Ring {
             tally.unmatched_by_loss += u64::from(by_loss);
         }
     }
-}
-
-/// How a table's interval ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Closing {
-    pub(crate) ordered: bool,
-    pub(crate) period: bool,
 }

@@ -97,7 +97,11 @@ impl Summary {
     }
 
     fn compensates(&self) -> bool {
-        self.options.compensate == Compensate::Auto && self.manifest.calibration.is_some()
+        match self.options.compensate {
+            Compensate::None => false,
+            Compensate::Auto => self.manifest.calibration.is_some(),
+            _ => true,
+        }
     }
 
     fn trace(&self) -> TraceSummary {
@@ -217,7 +221,7 @@ impl Summary {
             histogram: self.histogram(&kept),
             modes: Vec::new(),
             kind: tally.kind,
-            reads: match tally.kept_costs.and(&tally.culled_costs).samples {
+            reads: match tally.kept_costs.and(&tally.culled_costs).by_ends() {
                 [0, 0, o] if o > 0 => Reads::Ordered,
                 [_, 0, 0] => Reads::Plain,
                 _ => Reads::Mixed,
@@ -285,8 +289,16 @@ impl Summary {
         let notes = disagree.then(|| {
             "empty spans and known doses of work disagree: the interval holds both".to_owned()
         });
+        let by_pairs = costs.by_pairs.iter().sum::<u64>();
+        let beside = engine.costs.beside.filter(|_| by_pairs > 0);
+        let (method, how) = match (beside, self.options.compensate) {
+            (Some(beside), _) => (beside.name, beside.how()),
+            (None, Compensate::LongTerm) => ("long-term", "mean of all pairs of readings"),
+            (None, Compensate::Pairs | Compensate::Sampler) => ("none", "no pairs beside it"),
+            (None, _) => ("calibrated", "calibration by known doses of work"),
+        };
         Compensation {
-            method: "calibrated".into(),
+            method: method.into(),
             cost: Some(Estimate {
                 value: kept.cost.value,
                 interval: Interval::new(
@@ -295,12 +307,12 @@ impl Summary {
                 ),
                 level: self.options.confidence,
                 unit: "ns".into(),
-                method: "calibration by known doses of work".into(),
+                method: how.into(),
                 n,
                 n_effective: n as f64,
                 notes: notes.into_iter().collect(),
             }),
-            k: None,
+            k: beside.and_then(|_| tally.improvement.k(self.options.confidence)),
             inner_records: Some((costs.inner_plain + costs.inner_ordered) as f64 / n as f64),
         }
     }
@@ -337,6 +349,17 @@ impl Summary {
             && (0..3).any(|e| engine.costs.disagree[e] && tally.kept_costs.samples[e] > 0)
         {
             notes.push("the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both".into());
+        }
+        let costs = &tally.kept_costs;
+        let without = costs.samples.iter().sum::<u64>();
+        let wants_pairs = matches!(
+            self.options.compensate,
+            Compensate::Pairs | Compensate::Sampler
+        );
+        if tally.is_compensated() && wants_pairs && without > 0 {
+            notes.push(format!(
+                "{without} samples have no pair of readings beside them: nothing subtracted"
+            ));
         }
         if tally.outside > 0 {
             notes.push(format!(

@@ -1,9 +1,11 @@
 //! What is kept of one interval while the events pass.
 
 use undertick_estimate::Series;
+use undertick_estimate::compensation::improvement;
 use undertick_report::document::IntervalKind;
+use undertick_units::Estimate;
 
-use crate::cost::{CostTable, Costs, Ends};
+use crate::cost::{CostTable, Costs, Ends, Taken};
 
 /// A matched sample, as the clock showed it.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +13,8 @@ pub(crate) struct Sample {
     /// End minus start, ticks.
     pub(crate) ticks: i64,
     pub(crate) ends: Ends,
+    /// Pairs of readings taken with its start and its end, ticks; 0: none.
+    pub(crate) pairs: [u32; 2],
     /// Readings of the same ring strictly inside.
     pub(crate) inner_plain: u32,
     pub(crate) inner_ordered: u32,
@@ -38,6 +42,36 @@ pub(crate) enum Parent {
     Various,
 }
 
+/// Samples whose pairs told their cost, before and after, as far as they are
+/// needed to say whether that made them scatter less.
+#[derive(Debug, Default)]
+pub(crate) struct Improvement {
+    before: Vec<f64>,
+    after: Vec<f64>,
+}
+
+/// Enough for k within 2 %; 1 MiB.
+const MOST_FOR_K: usize = 1 << 16;
+
+impl Improvement {
+    #[inline]
+    fn add(&mut self, before: i64, after: i64) {
+        if self.before.len() < MOST_FOR_K {
+            self.before.push(before as f64);
+            self.after.push(after as f64);
+        }
+    }
+
+    /// The factor on the first samples.
+    pub(crate) fn k(&self, level: f64) -> Option<Estimate> {
+        let mut k = improvement(&self.before, &self.after, level)?;
+        if self.before.len() == MOST_FOR_K {
+            k.notes.push(format!("of the first {MOST_FOR_K} samples"));
+        }
+        Some(k)
+    }
+}
+
 /// Everything kept of one interval.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -59,6 +93,7 @@ pub(crate) struct Tally {
     pub(crate) kept: Series,
     pub(crate) kept_costs: Costs,
     pub(crate) culled_costs: Costs,
+    pub(crate) improvement: Improvement,
     /// Every matched sample; absent while none was dropped.
     all: Option<Box<Series>>,
     /// Kept samples with nothing subtracted; absent while the cost was constant.
@@ -88,6 +123,7 @@ impl Tally {
             kept: Series::new(),
             kept_costs: Costs::default(),
             culled_costs: Costs::default(),
+            improvement: Improvement::default(),
             all: None,
             uncompensated: None,
             cost: None,
@@ -119,11 +155,15 @@ impl Tally {
     /// Takes a sample in; returns it compensated.
     #[inline]
     pub(crate) fn add(&mut self, sample: &Sample, costs: &CostTable, dropping: Dropping) -> i64 {
-        let cost = if self.is_compensated() {
-            costs.ticks(sample.ends, sample.inner_plain, sample.inner_ordered)
+        let taken = if self.is_compensated() {
+            costs.of(sample)
         } else {
-            0
+            Taken {
+                ticks: 0,
+                beside: None,
+            }
         };
+        let cost = taken.ticks;
         let value = sample.ticks.saturating_sub(cost);
         if sample.ticks < 0 || sample.unknown {
             self.negative += u64::from(sample.ticks < 0);
@@ -135,14 +175,16 @@ impl Tally {
             Dropping::OverLimit => sample.ticks > self.limit,
         };
         if dropped {
-            self.drop_sample(sample, value, cost, dropping);
+            self.drop_sample(sample, value, taken, dropping);
             return value;
         }
         if self.cost != Some(cost) && self.uncompensated.is_none() {
             self.change_cost(cost);
         }
-        self.kept_costs
-            .add(sample.ends, sample.inner_plain, sample.inner_ordered, cost);
+        self.kept_costs.add(sample, taken);
+        if taken.beside.is_some() {
+            self.improvement.add(sample.ticks, value);
+        }
         self.kept.push(value);
         if let Some(all) = &mut self.all {
             all.push(value);
@@ -154,7 +196,7 @@ impl Tally {
     }
 
     #[inline(never)]
-    fn drop_sample(&mut self, sample: &Sample, value: i64, cost: i64, dropping: Dropping) {
+    fn drop_sample(&mut self, sample: &Sample, value: i64, taken: Taken, dropping: Dropping) {
         match dropping {
             Dropping::OverLimit => self.culled_ratio += 1,
             _ => self.culled_descheduled += 1,
@@ -162,8 +204,7 @@ impl Tally {
         let kept = &self.kept;
         let all = self.all.get_or_insert_with(|| Box::new(kept.clone()));
         all.push(value);
-        self.culled_costs
-            .add(sample.ends, sample.inner_plain, sample.inner_ordered, cost);
+        self.culled_costs.add(sample, taken);
     }
 
     #[cold]

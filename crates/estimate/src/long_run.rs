@@ -126,6 +126,13 @@ pub(crate) fn student(level: f64, degrees: f64) -> f64 {
         .inverse_cdf(0.5 + level / 2.0)
 }
 
+/// Half-width in standard deviations of a normal interval of that level: 1.96
+/// for 0.95.
+#[must_use]
+pub fn normal_quantile(level: f64) -> f64 {
+    normal(level)
+}
+
 /// Two-sided quantile of the normal distribution.
 pub(crate) fn normal(level: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + level / 2.0)

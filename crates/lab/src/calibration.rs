@@ -195,6 +195,7 @@ fn from_report(report: &Report) -> Result<Calibration, NotCalibrated> {
         inner_ordered_ns: inner(ORDERED_INNER, &ordered, 2.0)?,
         plain,
         ordered,
+        paired: None,
     })
 }
 

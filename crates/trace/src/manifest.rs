@@ -151,6 +151,34 @@ pub struct Calibration {
     pub inner_event_ns: Estimate,
     /// What one serialised record inside a span adds to it.
     pub inner_ordered_ns: Estimate,
+    /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
+    #[serde(default)]
+    pub paired: Option<PairedCost>,
+}
+
+/// What of a span's cost its own pairs of readings tell, by the zero-elapsed-
+/// time test, and what known doses say of the rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairedCost {
+    /// Constant cost of such a span.
+    pub span: SpanCost,
+    /// What published pairs (half of both) leave around known doses: to be
+    /// subtracted beside them.
+    pub pairs_bias_ns: Estimate,
+    /// Shares of the pairs before and after that control variates subtract.
+    pub shares: [f64; 2],
+    /// Pairs below and above count as these, ticks.
+    pub fence_ticks: [f64; 2],
+    /// What is subtracted beside the shares, so that known doses come out right.
+    pub constant_ns: Estimate,
+    /// Improvement factor of the pairs, around nothing.
+    pub pairs_k: Option<Estimate>,
+    /// Improvement factor of control variates.
+    pub control_variate_k: Option<Estimate>,
+    /// `long-term`, `pairs` or `control-variate`: what to use.
+    pub chosen: String,
+    /// Why.
+    pub why: String,
 }
 
 /// What a span shows beyond the work in it.

@@ -101,6 +101,14 @@ mod imp {
     pub fn end_ordered(event: u16) {
         record(Kind::EndOrdered, event, 0, Reading::Ordered);
     }
+    #[inline(always)]
+    pub fn begin_paired(event: u16) {
+        record(Kind::BeginOrdered, event, 0, Reading::PairBefore);
+    }
+    #[inline(always)]
+    pub fn end_paired(event: u16) {
+        record(Kind::EndOrdered, event, 0, Reading::PairAfter);
+    }
     pub fn name(event: u16, name: &str) {
         process::append_name(names::EVENT, event, name);
     }
@@ -135,6 +143,10 @@ mod nothing {
     pub fn begin_ordered(_: u16) {}
     #[inline(always)]
     pub fn end_ordered(_: u16) {}
+    #[inline(always)]
+    pub fn begin_paired(_: u16) {}
+    #[inline(always)]
+    pub fn end_paired(_: u16) {}
     #[inline(always)]
     pub fn name(_: u16, _: &str) {}
     #[inline(always)]
@@ -191,6 +203,19 @@ pub fn begin_ordered(event: u16) {
 #[inline(always)]
 pub fn end_ordered(event: u16) {
     imp_::end_ordered(event);
+}
+
+/// As [`begin_ordered`], after a pair of readings: what a reading costs right
+/// before the section goes with it (`report --compensate pairs`).
+#[inline(always)]
+pub fn begin_paired(event: u16) {
+    imp_::begin_paired(event);
+}
+
+/// As [`end_ordered`], with a pair of readings after it.
+#[inline(always)]
+pub fn end_paired(event: u16) {
+    imp_::end_paired(event);
 }
 
 /// Names an event in the trace; once per process is enough, at any time.

@@ -19,6 +19,10 @@ pub enum Reading {
     Ordered,
     /// Two plain readings; the difference is the payload.
     Pair,
+    /// Two serialised readings, the second one the timestamp.
+    PairBefore,
+    /// Two serialised readings, the first one the timestamp.
+    PairAfter,
 }
 
 /// The kernel's `struct rseq`, as far as it is needed here.
@@ -176,10 +180,10 @@ fn sample(
         .cpu_id
         .load(Ordering::Relaxed)
         .min(u32::from(Record::CPU_UNKNOWN)) as u16;
-    let payload = if reading == Reading::Pair {
-        readings.1.wrapping_sub(readings.0) as u32
-    } else {
-        payload
+    let payload = match reading {
+        Reading::Plain | Reading::Ordered => payload,
+        Reading::Pair | Reading::PairAfter => readings.1.wrapping_sub(readings.0) as u32,
+        Reading::PairBefore => readings.0.wrapping_sub(readings.1) as u32,
     };
     Record {
         ts: readings.0,
@@ -201,6 +205,11 @@ fn read(session: &Session, reading: Reading) -> (u64, u64) {
         Reading::Plain => (clock::counter(), 0),
         Reading::Ordered => (clock::counter_ordered(), 0),
         Reading::Pair => (clock::counter(), clock::counter()),
+        Reading::PairBefore => {
+            let first = clock::counter_ordered();
+            (clock::counter_ordered(), first)
+        }
+        Reading::PairAfter => (clock::counter_ordered(), clock::counter_ordered()),
     }
 }
 
@@ -208,14 +217,11 @@ fn read(session: &Session, reading: Reading) -> (u64, u64) {
 #[inline(never)]
 fn read_system(session: &Session, reading: Reading) -> (u64, u64) {
     let first = clock::system(session.clock);
-    (
-        first,
-        if reading == Reading::Pair {
-            clock::system(session.clock)
-        } else {
-            0
-        },
-    )
+    match reading {
+        Reading::Plain | Reading::Ordered => (first, 0),
+        Reading::Pair | Reading::PairAfter => (first, clock::system(session.clock)),
+        Reading::PairBefore => (clock::system(session.clock), first),
+    }
 }
 
 /// The mark is not ours any more: the kernel cleared it, or someone else uses

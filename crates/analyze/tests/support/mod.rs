@@ -178,6 +178,7 @@ pub fn calibration() -> Calibration {
         ordered: span(30.0),
         inner_event_ns: ns(8.0, 7.5, 8.5),
         inner_ordered_ns: ns(20.0, 19.5, 20.5),
+        paired: None,
     }
 }
 

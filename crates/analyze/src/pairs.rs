@@ -1,0 +1,169 @@
+//! Pairs of readings found in a trace: what one reading costs, when.
+
+use undertick_estimate::Moments;
+
+/// Pairs kept for looking up, 24 bytes each: 96 MiB. Beyond, every second one
+/// is forgotten and only every second one more is kept, and so on.
+const MOST: usize = 1 << 22;
+
+/// A pair of readings of one ring.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    ts: i64,
+    ticks: u32,
+    ring: u32,
+}
+
+/// Everything known of the pairs. They are gathered in a pass of their own,
+/// before samples are taken.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    /// Whether this pass gathers.
+    pub(crate) gathering: bool,
+    /// Place of the ring whose rows come now.
+    pub(crate) ring: u32,
+    /// Plain pairs (`ut_pair`), in order of time once [`Pairs::settle`]d.
+    plain: Vec<Pair>,
+    /// One in this many is kept.
+    every: u64,
+    seen: u64,
+    /// Ticks of all plain pairs, and of those that serialised boundaries carry.
+    pub(crate) plain_ticks: Moments,
+    pub(crate) ordered_ticks: Moments,
+}
+
+impl Pairs {
+    /// A `ut_pair`; one during which the thread was descheduled is not of the
+    /// clock.
+    #[inline]
+    pub(crate) fn add(&mut self, ts: i64, ticks: i64, flag: i8) {
+        if self.gathering && flag != 1 {
+            self.keep(ts, ticks);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, ts: i64, ticks: i64) {
+        let Ok(short) = u32::try_from(ticks) else {
+            return;
+        };
+        self.plain_ticks.push(ticks);
+        if self.seen.is_multiple_of(self.every.max(1)) {
+            if self.plain.len() == MOST {
+                let mut keep = false;
+                self.plain.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.every = self.every.max(1) * 2;
+            }
+            self.plain.push(Pair {
+                ts,
+                ticks: short,
+                ring: self.ring,
+            });
+        }
+        self.seen += 1;
+    }
+
+    /// The pair of a serialised boundary; 0: it has none.
+    #[inline]
+    pub(crate) fn note(&mut self, ticks: u32) {
+        if ticks != 0 && self.gathering {
+            self.ordered_ticks.push(i64::from(ticks));
+        }
+    }
+
+    /// Gathering is over.
+    pub(crate) fn settle(&mut self) {
+        self.gathering = false;
+        self.plain.sort_unstable_by_key(|p| p.ts);
+    }
+
+    /// Method I: the last pair of this ring before `start` and the first after
+    /// `end`; where one is missing, the other for both.
+    pub(crate) fn own(&self, start: i64, end: i64) -> Option<[u32; 2]> {
+        self.around(start, end, |p| p.ring == self.ring)
+    }
+
+    /// Method II: the pairs of other rings nearest to `start` and to `end`.
+    pub(crate) fn of_sampler(&self, start: i64, end: i64) -> Option<[u32; 2]> {
+        let other = |p: &&Pair| p.ring != self.ring;
+        let nearest = |at: i64| {
+            let place = self.plain.partition_point(|p| p.ts < at);
+            let before = self.plain[..place].iter().rev().take(FAR).find(other);
+            let after = self.plain[place..].iter().take(FAR).find(other);
+            match (before, after) {
+                (Some(b), Some(a)) if at - b.ts < a.ts - at => Some(b.ticks),
+                (_, Some(a)) => Some(a.ticks),
+                (Some(b), None) => Some(b.ticks),
+                (None, None) => None,
+            }
+        };
+        Some([nearest(start)?, nearest(end)?])
+    }
+
+    fn around(&self, start: i64, end: i64, wanted: impl Fn(&&Pair) -> bool) -> Option<[u32; 2]> {
+        let first = self.plain.partition_point(|p| p.ts <= start);
+        let before = self.plain[..first].iter().rev().take(FAR).find(&wanted);
+        let last = self.plain.partition_point(|p| p.ts < end);
+        let after = self.plain[last..].iter().take(FAR).find(&wanted);
+        match (before.or(after), after.or(before)) {
+            (Some(before), Some(after)) => Some([before.ticks, after.ticks]),
+            _ => None,
+        }
+    }
+}
+
+/// Pairs of other rings that are passed over in looking for a near one.
+const FAR: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(of: &[(u32, i64, i64)]) -> Pairs {
+        let mut pairs = Pairs {
+            gathering: true,
+            ..Pairs::default()
+        };
+        for &(ring, ts, ticks) in of {
+            pairs.ring = ring;
+            pairs.add(ts, ticks, 0);
+        }
+        pairs.settle();
+        pairs.ring = 0;
+        pairs
+    }
+
+    #[test]
+    fn own_pairs_lie_on_either_side() {
+        let p = pairs(&[(0, 10, 3), (0, 50, 4), (1, 60, 9), (0, 90, 5), (0, 130, 6)]);
+        assert_eq!(p.own(55, 80), Some([4, 5]));
+        assert_eq!(p.own(5, 8), Some([3, 3]));
+        assert_eq!(p.own(140, 150), Some([6, 6]));
+        assert_eq!(p.plain_ticks.n(), 5);
+    }
+
+    #[test]
+    fn the_samplers_are_the_nearest_of_others() {
+        let p = pairs(&[(0, 54, 3), (1, 40, 7), (1, 60, 9), (1, 300, 11)]);
+        assert_eq!(p.of_sampler(55, 80), Some([9, 9]));
+        assert_eq!(p.of_sampler(45, 260), Some([7, 11]));
+        assert_eq!(pairs(&[(0, 1, 1)]).of_sampler(0, 5), None);
+    }
+
+    #[test]
+    fn descheduled_pairs_and_other_passes_do_not_count() {
+        let mut p = pairs(&[]);
+        p.add(1, 2, 0);
+        p.note(7);
+        p.gathering = true;
+        p.add(1, 2, 1);
+        p.add(1, 3, 2);
+        p.note(0);
+        p.note(8);
+        assert_eq!((p.plain_ticks.n(), p.ordered_ticks.n()), (1, 1));
+        assert_eq!(p.plain_ticks.max(), Some(3));
+    }
+}

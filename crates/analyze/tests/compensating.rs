@@ -1,0 +1,241 @@
+//! `--compensate` on traces whose readings' costs are known: a clock behind a
+//! load that changes slowly, so that a pair tells its neighbour's cost. The
+//! truth is the work that the generator put in.
+
+mod support;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use support::{calibration, interval, manifest, ns, report, row};
+use undertick_analyze::{Analysis, Compensate, Options};
+use undertick_report::document::Report;
+use undertick_trace::manifest::{Calibration, Manifest, PairedCost, SpanCost};
+use undertick_trace::schema::Kind;
+
+/// Ticks of work in every span.
+const WORK: i64 = 50;
+
+/// Spans whose readings cost 20 + load ticks, the load a random walk between 0
+/// and 40 that moves by at most 2 between spans; each carries its pairs (which
+/// cost the same, give or take one tick) or has `ut_pair`s around it; a sampler
+/// in ring 1 reads between spans.
+fn spans(seed: u64, n: usize, carried: bool) -> Vec<support::Row> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut load = 20;
+    let mut now = 1000;
+    let mut rows = Vec::new();
+    for _ in 0..n {
+        load = (load + random.random_range(-2..=2_i64)).clamp(0, 40);
+        let mut cost = || 20 + load + random.random_range(-1..=1_i64);
+        rows.push(row(Kind::Pair, now, 9, cost()).on(1));
+        let (before, inside, after) = (cost(), cost(), cost());
+        if carried {
+            rows.push(row(Kind::BeginOrdered, now + 100, 1, before));
+            rows.push(row(Kind::EndOrdered, now + 100 + WORK + inside, 1, after));
+        } else {
+            rows.push(row(Kind::Pair, now + 90, 2, before));
+            rows.push(row(Kind::Begin, now + 100, 1, 0));
+            rows.push(row(Kind::End, now + 100 + WORK + inside, 1, 0));
+            rows.push(row(Kind::Pair, now + 300, 2, after));
+        }
+        now += 1000;
+    }
+    rows
+}
+
+fn compensated(manifest: &Manifest, rows: &[support::Row], compensate: Compensate) -> Report {
+    let options = Options {
+        compensate,
+        ..Options::default()
+    };
+    report(manifest, &options, rows)
+}
+
+/// By hand: 100 ticks between pairs of 20 and 30: 75 by pairs; by the mean of
+/// all four carried pairs (20, 30, 40, 50: 35), 65 and 165.
+#[test]
+fn pairs_and_their_mean_by_hand() {
+    let rows = [
+        row(Kind::BeginOrdered, 1000, 1, 20),
+        row(Kind::EndOrdered, 1100, 1, 30),
+        row(Kind::BeginOrdered, 2000, 1, 40),
+        row(Kind::EndOrdered, 2200, 1, 50),
+    ];
+    let total = |compensate| {
+        let found = compensated(&manifest(), &rows, compensate);
+        interval(&found, "event 1").total_ns
+    };
+    assert_eq!(total(Compensate::None), 300.0);
+    assert_eq!(total(Compensate::Pairs), 75.0 + 155.0);
+    assert_eq!(total(Compensate::LongTerm), 65.0 + 165.0);
+}
+
+/// Half ticks are not lost: (20 + 25) / 2 = 22.5 from each of three.
+#[test]
+fn half_ticks_add_up() {
+    let rows: Vec<_> = (0..3)
+        .flat_map(|i| {
+            [
+                row(Kind::BeginOrdered, 1000 * i, 1, 20),
+                row(Kind::EndOrdered, 1000 * i + 100, 1, 25),
+            ]
+        })
+        .collect();
+    let found = compensated(&manifest(), &rows, Compensate::Pairs);
+    assert!((interval(&found, "event 1").total_ns - 232.5).abs() < 1e-9);
+}
+
+/// Every method comes out at the work; long-term averaging leaves the load's
+/// scatter (k = 1, an sd of about 11), pairs take it out: sd below 2. A mean of
+/// 4000 samples within one tick of scatter is right within 0.1.
+#[test]
+fn every_method_finds_the_work() {
+    for carried in [true, false] {
+        let rows = spans(5, 4000, carried);
+        let figures = |compensate| {
+            let found = compensated(&manifest(), &rows, compensate);
+            let span = interval(&found, "event 1").clone();
+            (span.mean.clone().unwrap().value, span.sd.unwrap(), span)
+        };
+        let (mean, sd, span) = figures(Compensate::Pairs);
+        assert!((mean - WORK as f64).abs() < 0.1, "{carried}: {mean}");
+        assert!(sd < 2.0, "{carried}: {sd}");
+        assert_eq!(span.compensation.method, "pairs");
+        let k = span.compensation.k.unwrap();
+        assert!(k.interval.lo.unwrap() > 20.0, "{k:?}");
+        let (mean, sd, span) = figures(Compensate::LongTerm);
+        assert!((mean - WORK as f64).abs() < 0.1, "{carried}: {mean}");
+        assert!(sd > 8.0, "{carried}: {sd}");
+        assert_eq!(span.compensation.method, "long-term");
+        let (mean, sd, span) = figures(Compensate::Sampler);
+        assert!((mean - WORK as f64).abs() < 0.1, "{carried}: {mean}");
+        assert!(sd < 3.0, "{carried}: {sd}");
+        assert_eq!(span.compensation.method, "sampler");
+        let (mean, _, span) = figures(Compensate::None);
+        assert!(mean > WORK as f64 + 20.0);
+        assert!(span.compensation.cost.is_none());
+    }
+}
+
+fn with_shares(chosen: &str) -> Manifest {
+    let span = SpanCost {
+        empty_ns: ns(40.0, 39.0, 41.0),
+        dosed_ns: ns(40.0, 39.0, 41.0),
+    };
+    Manifest {
+        calibration: Some(Calibration {
+            paired: Some(PairedCost {
+                span,
+                pairs_bias_ns: ns(0.0, -0.5, 0.5),
+                shares: [0.25, 0.5],
+                fence_ticks: [0.0, 60.0],
+                constant_ns: ns(5.0, 4.0, 6.0),
+                pairs_k: None,
+                control_variate_k: None,
+                chosen: chosen.into(),
+                why: "test".into(),
+            }),
+            ..calibration()
+        }),
+        ..manifest()
+    }
+}
+
+/// 5 + 0.25 * 20 + 0.5 * 30 = 25; a pair of 500 counts as 60: 5 + 15 + 15.
+#[test]
+fn fitted_shares_by_hand() {
+    let rows = [
+        row(Kind::BeginOrdered, 1000, 1, 20),
+        row(Kind::EndOrdered, 1100, 1, 30),
+        row(Kind::BeginOrdered, 2000, 1, 500),
+        row(Kind::EndOrdered, 2100, 1, 30),
+    ];
+    let found = compensated(&with_shares("long-term"), &rows, Compensate::ControlVariate);
+    let span = interval(&found, "event 1");
+    assert_eq!(span.total_ns, 75.0 + 65.0);
+    let cost = span.compensation.cost.clone().unwrap();
+    assert_eq!(cost.value, 30.0);
+    // The constant may be wrong by 1 either way.
+    assert_eq!(
+        (cost.interval.lo, cost.interval.hi),
+        (Some(29.0), Some(31.0))
+    );
+    let auto = |chosen| {
+        let found = compensated(&with_shares(chosen), &rows, Compensate::Auto);
+        let span = interval(&found, "event 1").clone();
+        (span.total_ns, span.compensation.method)
+    };
+    assert_eq!(auto("control-variate"), (140.0, "control-variate".into()));
+    assert_eq!(auto("long-term"), (120.0, "calibrated".into()));
+}
+
+/// A known bias of published pairs is not taken off, but in the interval.
+#[test]
+fn what_pairs_leave_is_in_the_interval() {
+    let rows: Vec<_> = (0..64)
+        .flat_map(|i| {
+            [
+                row(Kind::BeginOrdered, 1000 * i, 1, 20),
+                row(Kind::EndOrdered, 1000 * i + 100, 1, 20),
+            ]
+        })
+        .collect();
+    let mut manifest = with_shares("pairs");
+    let paired = manifest.calibration.as_mut().unwrap().paired.as_mut();
+    paired.unwrap().pairs_bias_ns = ns(3.0, 2.0, 4.0);
+    let found = compensated(&manifest, &rows, Compensate::Pairs);
+    let mean = interval(&found, "event 1").mean.clone().unwrap();
+    assert_eq!(mean.value, 80.0);
+    assert!(
+        mean.interval.lo.unwrap() <= 76.0 && mean.interval.hi.unwrap() < 81.0,
+        "{mean:?}"
+    );
+}
+
+#[test]
+fn a_trace_without_pairs_says_so() {
+    let rows = [row(Kind::Begin, 0, 1, 0), row(Kind::End, 10, 1, 0)];
+    for compensate in [Compensate::LongTerm, Compensate::Pairs, Compensate::Sampler] {
+        let options = Options {
+            compensate,
+            ..Options::default()
+        };
+        let mut analysis = Analysis::new(&manifest(), options).unwrap();
+        for _ in 0..analysis.passes() {
+            analysis.push(&support::batch(&rows)).unwrap();
+            analysis.finish_pass();
+        }
+        let error = analysis.finish().unwrap_err().to_string();
+        assert!(
+            error.contains("ut_pair") && error.contains(&compensate.to_string()),
+            "{error}"
+        );
+    }
+    let options = Options {
+        compensate: Compensate::ControlVariate,
+        ..Options::default()
+    };
+    let error = Analysis::new(&manifest(), options).unwrap_err().to_string();
+    assert!(error.contains("calibration"), "{error}");
+}
+
+/// Pairs of the program's own threads only: no sampler, nothing subtracted,
+/// and the report says so.
+#[test]
+fn samples_without_pairs_are_counted() {
+    let rows: Vec<_> = spans(6, 50, false)
+        .into_iter()
+        .filter(|r| r.ring == 0)
+        .collect();
+    let found = compensated(&manifest(), &rows, Compensate::Sampler);
+    let span = interval(&found, "event 1");
+    assert_eq!(span.compensation.method, "none");
+    assert!(
+        span.notes
+            .iter()
+            .any(|n| n.contains("50 samples have no pair")),
+        "{:?}",
+        span.notes
+    );
+}
