@@ -52,6 +52,7 @@ pub mod slow;
 mod source;
 #[cfg(target_arch = "x86_64")]
 pub mod tsc;
+pub mod wide;
 
 pub use availability::{TscFacts, TscUnavailable, Unavailable, usable};
 pub use choice::{CLOCK_VARIABLE, Choice, ChoiceError, Why, best, choose, choose_from_environment};
