@@ -474,14 +474,22 @@ UT_COLD_ struct ut_writer_ *ut_choose_(void) {
     return w;
 }
 
-/* The readings of a record: `ts` is its timestamp, `second` the other one of a
- * pair. `how`: 0 plain, 1 serialised, 2 two plain, the timestamp first; two
- * serialised, the timestamp 3 last, 4 first. */
+/* How a record reads the clock. Where two readings are taken, the payload is
+ * their difference. */
+enum {
+    UT_PLAIN_READ_,       /* not ordered */
+    UT_PLAIN_PAIR_,       /* two, the timestamp first */
+    UT_ORDERED_BEGIN_,    /* serialised, and last of all */
+    UT_PAIRED_BEGIN_,     /* two of them, the timestamp last */
+    UT_ORDERED_END_,      /* serialised, and first of all */
+    UT_PAIRED_END_        /* two of them, the timestamp first */
+};
+
 static inline __attribute__((always_inline)) void ut_read_as_(int how, uint64_t *ts, uint64_t *second) {
-    if (how == 3) *second = ut_read_ordered_();
-    *ts = how == 0 || how == 2 ? ut_read_plain_() : ut_read_ordered_();
-    if (how == 2) *second = ut_read_plain_();
-    if (how == 4) *second = ut_read_ordered_();
+    if (how == UT_PAIRED_BEGIN_) *second = ut_read_ordered_();
+    *ts = how == UT_PLAIN_READ_ || how == UT_PLAIN_PAIR_ ? ut_read_plain_() : ut_read_ordered_();
+    if (how == UT_PLAIN_PAIR_) *second = ut_read_plain_();
+    if (how == UT_PAIRED_END_) *second = ut_read_ordered_();
 }
 
 /* The mark is not ours any more: the kernel cleared it, or someone else uses
@@ -554,60 +562,78 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(vo
 
 /* ---- the fast path ---------------------------------------------------------- */
 
-/* `how` as in ut_read_as_; the payload of two readings is their difference. The
- * order matters: the clock is read between two looks at the mark (the one here
- * and the one of the record before), so that a record's flag is about exactly
- * the time since the record before. */
+/* The order matters. A plain reading lies between two looks at the mark (the
+ * one here and the one of the record before), so that a record's flag is about
+ * exactly the time since the record before.
+ *
+ * A serialised reading is for sections so short that the recorder's own
+ * instructions show: at the begin of one the clock is read when nothing is left
+ * to do but to store it, at the end before anything else is done, so that next
+ * to nothing of the recorder lies inside. The begin's look at the mark then
+ * comes before its reading: a deschedule between the two is flagged by the
+ * record after, a few nanoseconds too late, never too early. */
 static inline __attribute__((always_inline)) void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
+    const int last = how == UT_ORDERED_BEGIN_ || how == UT_PAIRED_BEGIN_;
+    const int first = how == UT_ORDERED_END_ || how == UT_PAIRED_END_;
     struct ut_writer_ *w;
     struct ut_rseq_ *rseq;
     uintptr_t slot;
-    uint64_t ts, second = 0, tail;
+    uint64_t ts = 0, second = 0, tail = 0, position, *head;
+    uint32_t cpu;
     if (UT_LIKELY_(*ut_process.on == 0)) return;
     w = &ut_thread.own;
     if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
     else if ((w = ut_choose_()) == NULL) return;
     UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
+    if (first) ut_read_as_(how, &ts, &second);
     slot = w->cursor;
     if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
     rseq = ut_thread.rseq;
-    ut_read_as_(how, &ts, &second);
-    tail = 0;
+    if (!first && !last) ut_read_as_(how, &ts, &second);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) tail = (uint64_t)ut_rearm_(rseq, &ts, &second, how) << 14;
-    {
-        uint32_t cpu = rseq->cpu_id;
-        if (how >= 2) payload = (uint32_t)(how == 3 ? ts - second : second - ts);
-        tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
+    cpu = rseq->cpu_id;
+    tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
+    head = &w->ring->head;
+    position = slot + 16 + w->to_position;
+    if (last) {
+        ((volatile uint64_t *)slot)[1] = (uint64_t)event << 32 | tail << 48;
+        w->cursor = slot + 16;
+        UT_COMPILER_BARRIER_();
+        ut_read_as_(how, &ts, &second);
+        ((volatile uint64_t *)slot)[0] = ts;
+        if (how == UT_PAIRED_BEGIN_) ((volatile uint32_t *)slot)[2] = (uint32_t)(ts - second);
+        UT_ATOMIC_STORE_(head, position);
+    } else {
+        if (how == UT_PLAIN_PAIR_ || how == UT_PAIRED_END_) payload = (uint32_t)(second - ts);
+        ((volatile uint64_t *)slot)[0] = ts;
+        ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
+        UT_ATOMIC_STORE_(head, position);
+        w->cursor = slot + 16;
     }
-    ((volatile uint64_t *)slot)[0] = ts;
-    ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
-    slot += 16;
-    UT_ATOMIC_STORE_(&w->ring->head, slot + w->to_position);
-    w->cursor = slot;
     UT_COMPILER_BARRIER_();
     w->state = UT_READY_;
 }
 
 /** Records a point in time with a number of the program's own. */
-static inline void ut_event(uint16_t event, uint32_t payload) { ut_record_(UT_KIND_INSTANT_, event, payload, 0); }
+static inline void ut_event(uint16_t event, uint32_t payload) { ut_record_(UT_KIND_INSTANT_, event, payload, UT_PLAIN_READ_); }
 /** A section starts here. Sections of one event may nest. */
-static inline void ut_begin(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, 0, 0); }
+static inline void ut_begin(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, 0, UT_PLAIN_READ_); }
 /** The innermost open section of this event ends here. */
-static inline void ut_end(uint16_t event) { ut_record_(UT_KIND_END_, event, 0, 0); }
+static inline void ut_end(uint16_t event) { ut_record_(UT_KIND_END_, event, 0, UT_PLAIN_READ_); }
 /** Section `from` ends and section `to` starts here: one clock reading. */
-static inline void ut_next(uint16_t from, uint16_t to) { ut_record_(UT_KIND_NEXT_, from, to, 0); }
+static inline void ut_next(uint16_t from, uint16_t to) { ut_record_(UT_KIND_NEXT_, from, to, UT_PLAIN_READ_); }
 /** Two clock readings with nothing between: what measuring costs, in place. */
-static inline void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0, 2); }
+static inline void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0, UT_PLAIN_PAIR_); }
 /** As ut_begin, with a serialised reading: for sections below about 200 ns. */
-static inline void ut_begin_ordered(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, 1); }
+static inline void ut_begin_ordered(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, UT_ORDERED_BEGIN_); }
 /** As ut_end, with a serialised reading. */
-static inline void ut_end_ordered(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, 1); }
+static inline void ut_end_ordered(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, UT_ORDERED_END_); }
 
 /** As ut_begin_ordered, after a pair of readings: what a reading costs right
  * before the section goes with it (`report --compensate pairs`). */
-static inline void ut_begin_paired(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, 3); }
+static inline void ut_begin_paired(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, UT_PAIRED_BEGIN_); }
 /** As ut_end_ordered, with a pair of readings after it. */
-static inline void ut_end_paired(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, 4); }
+static inline void ut_end_paired(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, UT_PAIRED_END_); }
 
 /** As ut_event with 64 bits: takes two records. */
 UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {

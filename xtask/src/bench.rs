@@ -2,6 +2,7 @@
 //! and does not fail for a noisy machine.
 
 pub mod hog;
+pub mod in_place;
 pub mod loss;
 pub mod recorder;
 pub mod report;
@@ -28,14 +29,21 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["report"] => report::measure(),
         ["truth"] => truth::measure(),
         ["hog"] => hog::measure(),
+        ["in_place"] => in_place::measure(200),
+        ["in_place", repetitions] => in_place::measure(
+            repetitions
+                .parse()
+                .map_err(|_| format!("{repetitions}: how many recordings?"))?,
+        ),
         ["all"] => {
             recorder::measure()?;
             loss::measure(10)?;
             truth::measure()?;
             hog::measure()?;
+            in_place::measure(20)?;
             report::measure()
         }
-        _ => Err("which one? recorder, loss, report, truth, hog or all".to_owned()),
+        _ => Err("which one? recorder, loss, report, truth, hog, in_place or all".to_owned()),
     }
 }
 
@@ -49,17 +57,16 @@ fn undertick() -> String {
 
 /// Compiles one of `benches/recorder`.
 fn compile(scratch: &Scratch, name: &str) -> Result<String, String> {
+    compile_with(scratch, name, &[])
+}
+
+/// As [`compile`], with more options.
+fn compile_with(scratch: &Scratch, name: &str, options: &[String]) -> Result<String, String> {
     let out = scratch.path(name);
     let source = format!("benches/recorder/{name}.c");
-    output(command(&[
-        "cc",
-        "-O2",
-        "-Iinclude",
-        "-pthread",
-        &source,
-        "-o",
-        &out,
-    ]))?;
+    let mut words = vec!["cc", "-O2", "-Iinclude", "-pthread", &source, "-o", &out];
+    words.extend(options.iter().map(String::as_str));
+    output(command(&words))?;
     Ok(out)
 }
 

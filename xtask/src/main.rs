@@ -19,7 +19,8 @@ usage: cargo xtask COMMAND
   bench report      analysis rate and memory on 2e8 events
   bench truth       compensated means against counted work, 20 ns to 1 ms
   bench hog         descheduled flag and culling with a hog on the same CPU
-  bench all         all of them (about ten minutes)";
+  bench in_place    5, 20 and 50 ns sections in a running program: error and coverage over 200 recordings
+  bench all         all of them (about fifteen minutes)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

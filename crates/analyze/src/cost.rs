@@ -45,6 +45,9 @@ pub(crate) struct CostTable {
     pub(crate) disagree: [bool; 3],
     /// What samples with pairs of readings have subtracted instead.
     pub(crate) beside: Option<Beside>,
+    /// Serialised spans of this much work or more, ns, have the cost beside
+    /// known doses, whatever a span around nothing costs.
+    worked: Option<(f64, Cost)>,
 }
 
 /// A correction by the pairs beside each sample.
@@ -155,6 +158,7 @@ impl CostTable {
             ns_per_tick,
             disagree: [false; 3],
             beside: None,
+            worked: None,
         }
     }
 
@@ -162,7 +166,9 @@ impl CostTable {
         let (plain, plain_disagrees) = span_cost(&calibration.plain, false);
         let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
         let inner = [&calibration.inner_event_ns, &calibration.inner_ordered_ns].map(Cost::of);
+        let least = calibration.ordered.least_dose_ns;
         Self {
+            worked: least.map(|least| (least, Cost::of(&calibration.ordered.dosed_ns))),
             disagree: [
                 plain_disagrees,
                 plain_disagrees || ordered_disagrees,
@@ -304,6 +310,34 @@ impl Costs {
         std::array::from_fn(|i| self.samples[i] + self.by_pairs[i])
     }
 
+    /// As [`Self::mean`], of samples that come out at `mean_ns` when it is
+    /// subtracted: the disagreement with spans around nothing does not concern
+    /// serialised spans that hold work.
+    pub(crate) fn mean_for(&self, table: &CostTable, mean_ns: f64) -> Cost {
+        match table.worked {
+            Some((least, dosed)) if mean_ns >= least => {
+                let mut spans = table.spans;
+                spans[Ends::Ordered as usize] = dosed;
+                let disagreement_aside = CostTable {
+                    spans,
+                    ..table.clone()
+                };
+                self.mean(&disagreement_aside)
+            }
+            _ => self.mean(table),
+        }
+    }
+
+    /// Whether the cost subtracted from samples of `mean_ns` is one about which
+    /// the two calibrations contradict each other.
+    pub(crate) fn is_disputed(&self, table: &CostTable, mean_ns: f64) -> bool {
+        let settled = table.worked.is_some_and(|(least, _)| mean_ns >= least);
+        (0..3).any(|e| {
+            let ordered = e == Ends::Ordered as usize;
+            table.disagree[e] && self.samples[e] > 0 && !(ordered && settled)
+        })
+    }
+
     /// Mean cost per sample, ns, inner records included.
     pub(crate) fn mean(&self, table: &CostTable) -> Cost {
         let n = self.n().max(1) as f64;
@@ -377,10 +411,12 @@ pub(crate) mod tests {
             plain: SpanCost {
                 empty_ns: estimate(20.0, 19.0, 21.0),
                 dosed_ns: estimate(10.0, 9.0, 12.0),
+                least_dose_ns: None,
             },
             ordered: SpanCost {
                 empty_ns: estimate(30.0, 29.0, 31.0),
                 dosed_ns: estimate(30.5, 30.0, 31.0),
+                least_dose_ns: None,
             },
             inner_event_ns: estimate(8.0, 7.0, 9.0),
             inner_ordered_ns: estimate(16.0, 15.0, 17.0),
@@ -440,12 +476,36 @@ pub(crate) mod tests {
         c.ordered = SpanCost {
             empty_ns: estimate(36.0, 35.8, 36.2),
             dosed_ns: estimate(33.0, 32.8, 33.2),
+            least_dose_ns: None,
         };
         let t = CostTable::new(&c, 0.4);
         assert!(t.disagree[2]);
         let ordered = t.spans[2];
         assert_eq!(ordered.value, 33.0);
         assert!((ordered.below - 0.2).abs() < 1e-9 && (ordered.above - 3.2).abs() < 1e-9);
+    }
+
+    /// As above with a least dose of 5 ns: from there on the empty span's 36.2
+    /// does not count any more.
+    #[test]
+    fn spans_of_work_have_the_dosed_cost() {
+        let mut c = calibration();
+        c.ordered = SpanCost {
+            empty_ns: estimate(36.0, 35.8, 36.2),
+            dosed_ns: estimate(33.0, 32.8, 33.2),
+            least_dose_ns: Some(5.0),
+        };
+        let t = CostTable::new(&c, 0.4);
+        let mut costs = Costs::default();
+        let one = sample(Ends::Ordered, 0, [0; 2]);
+        costs.add(&one, t.of(&one));
+        assert!((costs.mean_for(&t, 4.9).above - 3.2).abs() < 1e-9);
+        assert!((costs.mean_for(&t, 5.0).above - 0.2).abs() < 1e-9);
+        assert_eq!(costs.mean_for(&t, 5.0).value, 33.0);
+        assert!(costs.is_disputed(&t, 4.9) && !costs.is_disputed(&t, 5.0));
+        let plain = sample(Ends::Plain, 0, [0; 2]);
+        costs.add(&plain, t.of(&plain));
+        assert!(costs.is_disputed(&t, 5.0), "plain readings stay disputed");
     }
 
     /// 15 ns = 37.5 ticks; 30.5 ns = 76.25; mixed 56.875; 8 ns = 20; 16 ns = 40.

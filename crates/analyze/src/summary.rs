@@ -18,6 +18,9 @@ use crate::ring::Ring;
 use crate::tally::{Parent, Tally};
 use crate::warnings::{Facts, warnings};
 
+/// Said of an interval whose cost is uncertain by more than chance.
+const DISPUTED: &str = "the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both";
+
 /// Quantiles of the report beside the median: key and value.
 const SHOWN: [(&str, f64); 3] = [("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)];
 
@@ -63,10 +66,7 @@ impl Summary {
             pushed_out: engine.pushed_out,
             crowded: engine.crowded,
             unknown: tallies.iter().map(|t| t.unknown).sum(),
-            disagree: tallies.iter().any(|t| {
-                t.is_compensated()
-                    && (0..3).any(|e| engine.costs.disagree[e] && t.kept_costs.samples[e] > 0)
-            }),
+            disagree: (intervals.iter()).any(|i| i.notes.iter().any(|note| note == DISPUTED)),
             least_below_step: (tallies.iter())
                 .filter(|t| t.least.is_some_and(|l| l <= 0))
                 .map(|t| t.name.clone())
@@ -161,18 +161,19 @@ impl Summary {
         share_of: Option<ShareOf>,
     ) -> IntervalReport {
         let compensated = tally.is_compensated() && self.compensates();
-        let figures = |series: Series, costs: &Costs, compensated: bool| Figures {
-            sample: series.sample(),
-            residue: if compensated {
-                -costs.residue(&engine.costs)
-            } else {
-                0.0
-            },
-            cost: if compensated {
-                costs.mean(&engine.costs)
-            } else {
-                Cost::default()
-            },
+        let figures = |series: Series, costs: &Costs, compensated: bool| {
+            let sample = series.sample();
+            let (mut residue, mut cost) = (0.0, Cost::default());
+            if compensated {
+                residue = -costs.residue(&engine.costs);
+                let mean = (sample.moments().mean().unwrap_or(0.0) + residue) * self.ns();
+                cost = costs.mean_for(&engine.costs, mean);
+            }
+            Figures {
+                sample,
+                residue,
+                cost,
+            }
         };
         let uncompensated = figures(tally.take_uncompensated(), &tally.kept_costs, false);
         let before = tally.take_all().map(|all| {
@@ -236,7 +237,7 @@ impl Summary {
             total_ns: (moments.sum() as f64 + kept.residue * n as f64) * self.ns(),
             granularity_ns: self.granularity() as f64 * self.ns(),
             median_steps,
-            notes: self.notes(engine, tally, compensated),
+            notes: self.notes(engine, tally, &kept, compensated),
         }
     }
 
@@ -285,10 +286,9 @@ impl Summary {
             };
         }
         let costs = &tally.kept_costs;
-        let disagree = (0..3).any(|e| engine.costs.disagree[e] && costs.samples[e] > 0);
-        let notes = disagree.then(|| {
-            "empty spans and known doses of work disagree: the interval holds both".to_owned()
-        });
+        let notes = self
+            .disputed(engine, tally, kept)
+            .then(|| DISPUTED.to_owned());
         let by_pairs = costs.by_pairs.iter().sum::<u64>();
         let beside = engine.costs.beside.filter(|_| by_pairs > 0);
         let (method, how) = match (beside, self.options.compensate) {
@@ -317,6 +317,12 @@ impl Summary {
         }
     }
 
+    /// Whether the two calibrations contradict each other about these samples.
+    fn disputed(&self, engine: &Engine, tally: &Tally, kept: &Figures) -> bool {
+        let mean = kept.sample.moments().mean().unwrap_or(0.0) + kept.residue;
+        (tally.kept_costs).is_disputed(&engine.costs, mean * self.ns())
+    }
+
     fn histogram(&self, kept: &Figures) -> Histogram {
         let distribution = kept.sample.distribution();
         // Any value on a step will do; the least one is.
@@ -332,7 +338,13 @@ impl Summary {
         }
     }
 
-    fn notes(&self, engine: &Engine, tally: &Tally, compensated: bool) -> Vec<String> {
+    fn notes(
+        &self,
+        engine: &Engine,
+        tally: &Tally,
+        kept: &Figures,
+        compensated: bool,
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         match tally.kind {
             IntervalKind::Pair => {
@@ -345,10 +357,8 @@ impl Summary {
             ),
             _ => {}
         }
-        if compensated
-            && (0..3).any(|e| engine.costs.disagree[e] && tally.kept_costs.samples[e] > 0)
-        {
-            notes.push("the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both".into());
+        if compensated && self.disputed(engine, tally, kept) {
+            notes.push(DISPUTED.into());
         }
         let costs = &tally.kept_costs;
         let without = costs.samples.iter().sum::<u64>();

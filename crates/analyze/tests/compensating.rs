@@ -122,6 +122,7 @@ fn with_shares(chosen: &str) -> Manifest {
     let span = SpanCost {
         empty_ns: ns(40.0, 39.0, 41.0),
         dosed_ns: ns(40.0, 39.0, 41.0),
+        least_dose_ns: None,
     };
     Manifest {
         calibration: Some(Calibration {

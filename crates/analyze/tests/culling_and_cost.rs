@@ -272,6 +272,7 @@ fn disagreeing_calibrations_widen_the_interval() {
     let plain = SpanCost {
         empty_ns: ns(20.0, 19.0, 21.0),
         dosed_ns: ns(10.0, 9.0, 11.0),
+        least_dose_ns: None,
     };
     let m = Manifest {
         calibration: Some(Calibration {

@@ -89,6 +89,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
         let span = SpanCost {
             empty_ns: ns(found, found - half, found + half),
             dosed_ns: ns(found, found - half, found + half),
+            least_dose_ns: None,
         };
         let mut m = Manifest {
             calibration: Some(Calibration {

@@ -10,8 +10,7 @@
 /* Event numbers; crates/lab/src/calibration.rs has the same. */
 enum {
     CHAIN = 1,
-    PLAIN_0 = 10, PLAIN_20 = 11, PLAIN_50 = 12, PLAIN_200 = 13,
-    ORDERED_0 = 20, ORDERED_20 = 21, ORDERED_50 = 22, ORDERED_200 = 23,
+    PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50, /* then 5, 20, 50, 200 pairs of work */
     PLAIN_INNER = 30, ORDERED_INNER = 31,
     INNER_PLAIN = 40, INNER_ORDERED = 41
 };
@@ -29,8 +28,41 @@ static uint64_t other_work(uint64_t x) {
     return x;
 }
 
-#define PLAIN(event, work) do { ut_begin(event); work; ut_end(event); } while (0)
-#define ORDERED(event, work) do { ut_begin_ordered(event); work; ut_end_ordered(event); } while (0)
+/* Each case is a function of its own: in one function the compiler may take
+ * common parts of the cases out of them, across a clock reading's neighbours. */
+#define CASE(name, before, work, after) \
+    static __attribute__((noinline)) uint64_t name(uint64_t x, uint32_t i) { (void)i; before; work; after; return x; }
+#define PLAIN(name, event, work) CASE(name, ut_begin(event), work, ut_end(event))
+#define ORDERED(name, event, work) CASE(name, ut_begin_ordered(event), work, ut_end_ordered(event))
+#define PAIRED(name, event, work) CASE(name, ut_begin_paired(event), work, ut_end_paired(event))
+
+PLAIN(plain_0, PLAIN_0, (void)0)
+PLAIN(plain_5, PLAIN_0 + 1, DOSE(x, 5))
+PLAIN(plain_20, PLAIN_0 + 2, DOSE(x, 20))
+PLAIN(plain_50, PLAIN_0 + 3, DOSE(x, 50))
+PLAIN(plain_200, PLAIN_0 + 4, DOSE(x, 200))
+ORDERED(ordered_0, ORDERED_0, (void)0)
+ORDERED(ordered_5, ORDERED_0 + 1, DOSE(x, 5))
+ORDERED(ordered_20, ORDERED_0 + 2, DOSE(x, 20))
+ORDERED(ordered_50, ORDERED_0 + 3, DOSE(x, 50))
+ORDERED(ordered_200, ORDERED_0 + 4, DOSE(x, 200))
+PAIRED(paired_0, PAIRED_0, (void)0)
+PAIRED(paired_5, PAIRED_0 + 1, DOSE(x, 5))
+PAIRED(paired_20, PAIRED_0 + 2, DOSE(x, 20))
+PAIRED(paired_50, PAIRED_0 + 3, DOSE(x, 50))
+PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, 200))
+PLAIN(plain_inner, PLAIN_INNER, DOSE(x, 50); ut_event(INNER_PLAIN, i); DOSE(x, 50))
+ORDERED(ordered_inner, ORDERED_INNER,
+        DOSE(x, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, 50); ut_end_ordered(INNER_ORDERED))
+
+typedef uint64_t (*measured_case)(uint64_t, uint32_t);
+static const measured_case cases[] = {
+    plain_0, plain_5, plain_20, plain_50, plain_200,
+    ordered_0, ordered_5, ordered_20, ordered_50, ordered_200,
+    paired_0, paired_5, paired_20, paired_50, paired_200,
+    plain_inner, ordered_inner,
+};
+#define CASES (sizeof cases / sizeof cases[0])
 
 uint64_t undertick_calibration_workload(uint32_t iterations) {
     uint64_t x = 88172645463325252ull, choice = 1;
@@ -38,21 +70,7 @@ uint64_t undertick_calibration_workload(uint32_t iterations) {
     for (i = 0; i < iterations; i++) {
         x = other_work(x);
         choice = choice * 6364136223846793005ull + 1442695040888963407ull;
-        switch ((choice >> 33) % 10) {
-        case 0: PLAIN(PLAIN_0, (void)0); break;
-        case 1: PLAIN(PLAIN_20, DOSE(x, 20)); break;
-        case 2: PLAIN(PLAIN_50, DOSE(x, 50)); break;
-        case 3: PLAIN(PLAIN_200, DOSE(x, 200)); break;
-        case 4: ORDERED(ORDERED_0, (void)0); break;
-        case 5: ORDERED(ORDERED_20, DOSE(x, 20)); break;
-        case 6: ORDERED(ORDERED_50, DOSE(x, 50)); break;
-        case 7: ORDERED(ORDERED_200, DOSE(x, 200)); break;
-        case 8: PLAIN(PLAIN_INNER, DOSE(x, 50); ut_event(INNER_PLAIN, i); DOSE(x, 50)); break;
-        default:
-            ORDERED(ORDERED_INNER, DOSE(x, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, 50));
-            ut_end_ordered(INNER_ORDERED);
-            break;
-        }
+        x = cases[(choice >> 33) % CASES](x, i);
         if (i % 128 == 0) {
             int link;
             ut_begin_ordered(CHAIN);

@@ -120,6 +120,19 @@ impl<M: Memory> Writer<M> {
             .store_head(self.cursor.wrapping_add(self.to_position), M::PUBLISH_HEAD);
     }
 
+    /// As [`Self::put`], but what `words` computes is computed when nothing is
+    /// left to do but to store and to publish it.
+    #[inline(always)]
+    pub fn put_last(&mut self, words: impl FnOnce() -> [u64; 2]) {
+        let slot = self.cursor;
+        let position = (slot + RECORD_BYTES).wrapping_add(self.to_position);
+        self.cursor = slot + RECORD_BYTES;
+        let words = words();
+        self.memory.store_record(slot, words);
+        // Partner: Reader::chunk. The record must be there before the position.
+        self.memory.store_head(position, M::PUBLISH_HEAD);
+    }
+
     /// Stores an event and its 64-bit payload and publishes both at once.
     ///
     /// # Errors

@@ -188,6 +188,9 @@ pub struct SpanCost {
     pub empty_ns: Estimate,
     /// Mean of a span around known doses of work, less the work.
     pub dosed_ns: Estimate,
+    /// The least of these doses: spans of more work have the dosed cost.
+    #[serde(default)]
+    pub least_dose_ns: Option<f64>,
 }
 
 /// Settings of the recorder.

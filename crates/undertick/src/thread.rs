@@ -104,8 +104,16 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
         {
             (&raw mut (*own).state).write_volatile(State::Writing);
             compiler_fence(Ordering::SeqCst);
-            let words = sample(session, &*(*thread).rseq, kind, event, payload, reading);
-            (*own).writer.put(words);
+            let rseq = &*(*thread).rseq;
+            put(
+                session,
+                rseq,
+                &mut (*own).writer,
+                kind,
+                event,
+                payload,
+                reading,
+            );
             compiler_fence(Ordering::SeqCst);
             (&raw mut (*own).state).write_volatile(State::Ready);
         } else {
@@ -158,9 +166,52 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
     }
 }
 
-/// The record's two words. The clock is read between two looks at the mark
-/// (this one and that of the record before), so that the flag is about exactly
-/// the time since the record before.
+/// Reads the clock and writes the record. The order matters.
+///
+/// A plain reading lies between two looks at the mark (the one here and that of
+/// the record before), so that the flag is about exactly the time since the
+/// record before.
+///
+/// A serialised reading is for sections so short that the recorder's own
+/// instructions show: at the begin of one the clock is read when nothing is left
+/// to do but to store it, at the end before anything else is done. The begin's
+/// look at the mark then comes before its reading: a deschedule between the two
+/// is flagged by the record after, a few nanoseconds too late, never too early.
+#[inline(always)]
+fn put(
+    session: &Session,
+    rseq: &Rseq,
+    writer: &mut Writer<Mapped>,
+    kind: Kind,
+    event: u16,
+    payload: u32,
+    reading: Reading,
+) {
+    if kind == Kind::BeginOrdered {
+        let look = look(session, rseq, reading, (0, 0));
+        let tail = Record {
+            ts: 0,
+            payload,
+            event,
+            cpu: look.cpu,
+            kind,
+            descheduled: look.flag,
+        }
+        .to_words()[1];
+        writer.put_last(|| {
+            let readings = read(session, reading);
+            let payload = match reading {
+                Reading::PairBefore => readings.0.wrapping_sub(readings.1) as u32,
+                _ => payload,
+            };
+            [readings.0, tail | u64::from(payload)]
+        });
+    } else {
+        writer.put(sample(session, rseq, kind, event, payload, reading));
+    }
+}
+
+/// The record's two words, the clock read first.
 #[inline(always)]
 fn sample(
     session: &Session,
@@ -170,30 +221,43 @@ fn sample(
     payload: u32,
     reading: Reading,
 ) -> [u64; 2] {
-    let mut readings = read(session, reading);
+    let readings = read(session, reading);
     compiler_fence(Ordering::SeqCst);
-    let mut descheduled = DeschedFlag::No;
-    if rseq.rseq_cs.load(Ordering::Relaxed) != session.armed {
-        (descheduled, readings) = rearm(session, rseq, reading, readings);
-    }
-    let cpu = rseq
-        .cpu_id
-        .load(Ordering::Relaxed)
-        .min(u32::from(Record::CPU_UNKNOWN)) as u16;
+    let look = look(session, rseq, reading, readings);
     let payload = match reading {
-        Reading::Plain | Reading::Ordered => payload,
-        Reading::Pair | Reading::PairAfter => readings.1.wrapping_sub(readings.0) as u32,
-        Reading::PairBefore => readings.0.wrapping_sub(readings.1) as u32,
+        Reading::Plain | Reading::Ordered | Reading::PairBefore => payload,
+        Reading::Pair | Reading::PairAfter => look.readings.1.wrapping_sub(look.readings.0) as u32,
     };
     Record {
-        ts: readings.0,
+        ts: look.readings.0,
         payload,
         event,
-        cpu,
+        cpu: look.cpu,
         kind,
-        descheduled,
+        descheduled: look.flag,
     }
     .to_words()
+}
+
+/// What a look at the mark found; the readings are new ones if it was gone.
+struct Look {
+    flag: DeschedFlag,
+    cpu: u16,
+    readings: (u64, u64),
+}
+
+#[inline(always)]
+fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: (u64, u64)) -> Look {
+    let (mut flag, mut readings) = (DeschedFlag::No, readings);
+    if rseq.rseq_cs.load(Ordering::Relaxed) != session.armed {
+        (flag, readings) = rearm(session, rseq, reading, readings);
+    }
+    let cpu = rseq.cpu_id.load(Ordering::Relaxed);
+    Look {
+        flag,
+        cpu: cpu.min(u32::from(Record::CPU_UNKNOWN)) as u16,
+        readings,
+    }
 }
 
 #[inline(always)]
@@ -347,7 +411,7 @@ unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) 
                 } else {
                     Ok(())
                 };
-                room.map(|()| writer.put(sample(session, rseq, kind, event, payload, reading)))
+                room.map(|()| put(session, rseq, writer, kind, event, payload, reading))
             }
         };
         if result.is_err() {

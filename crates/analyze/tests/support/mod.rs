@@ -172,6 +172,7 @@ pub fn calibration() -> Calibration {
     let span = |v: f64| SpanCost {
         empty_ns: ns(v, v - 1.0, v + 1.0),
         dosed_ns: ns(v, v - 1.0, v + 1.0),
+        least_dose_ns: None,
     };
     Calibration {
         plain: span(10.0),
