@@ -35,12 +35,16 @@
 //! questions for an audit, not for a reading. Linux on x86-64 and 64-bit Arm;
 //! elsewhere only the kernel's clocks.
 
+pub mod across;
+pub mod adjustable;
 mod availability;
 pub mod bracket;
 mod choice;
 #[cfg(target_arch = "aarch64")]
 pub mod cntvct;
+pub mod cpus;
 pub mod facts;
+pub mod finer;
 pub mod granularity;
 mod id;
 mod kernel;

@@ -31,6 +31,10 @@ struct EventAttributes {
 const KIND_SOFTWARE: u32 = 1;
 /// `PERF_COUNT_SW_DUMMY`.
 const CONFIG_DUMMY: u64 = 9;
+/// `PERF_TYPE_HARDWARE`.
+const KIND_HARDWARE: u32 = 0;
+/// `PERF_COUNT_HW_CPU_CYCLES`.
+const CONFIG_CYCLES: u64 = 0;
 /// `exclude_kernel` (bit 5) and `exclude_hv` (bit 6): allowed without privilege.
 const USER_MODE_ONLY: u64 = 1 << 5 | 1 << 6;
 /// `PERF_FLAG_FD_CLOEXEC`.
@@ -38,10 +42,13 @@ const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// Offsets in `perf_event_mmap_page`, fixed by the kernel's user interface.
 const LOCK: usize = 8;
+const INDEX: usize = 12;
 const CAPABILITIES: usize = 40;
 const TIME_SHIFT: usize = 50;
 const TIME_MULT: usize = 52;
 
+/// `cap_user_rdpmc`: user space may read the counter.
+const CAP_USER_RDPMC: u64 = 1 << 2;
 /// `cap_user_time`: the two fields below are valid.
 const CAP_USER_TIME: u64 = 1 << 3;
 
@@ -66,20 +73,47 @@ impl TimeConversion {
 
 /// The conversion that the kernel publishes, if it does.
 pub(crate) fn time_conversion() -> Option<TimeConversion> {
-    let event = Event::open()?;
+    let event = Event::open(KIND_SOFTWARE, CONFIG_DUMMY)?;
     let page = Page::map(&event)?;
     page.time_conversion()
+}
+
+/// A perf event that counts this thread's cycles, and its page.
+pub(crate) struct CyclesCounter {
+    page: Page,
+    _event: Event,
+}
+
+impl CyclesCounter {
+    pub(crate) fn open() -> Option<Self> {
+        let event = Event::open(KIND_HARDWARE, CONFIG_CYCLES)?;
+        let page = Page::map(&event)?;
+        Some(Self {
+            page,
+            _event: event,
+        })
+    }
+
+    /// What `rdpmc` is to be given; `None` where the kernel forbids it or the
+    /// event is not on a counter now.
+    pub(crate) fn user_index(&self) -> Option<u32> {
+        let capabilities: u64 = self.page.field(CAPABILITIES);
+        let index: u32 = self.page.field(INDEX);
+        (capabilities & CAP_USER_RDPMC != 0)
+            .then(|| index.checked_sub(1))
+            .flatten()
+    }
 }
 
 /// An open perf event; closed when dropped.
 struct Event(libc::c_int);
 
 impl Event {
-    fn open() -> Option<Self> {
+    fn open(kind: u32, config: u64) -> Option<Self> {
         let attributes = EventAttributes {
-            kind: KIND_SOFTWARE,
+            kind,
             size: size_of::<EventAttributes>() as u32,
-            config: CONFIG_DUMMY,
+            config,
             flags: USER_MODE_ONLY,
             ..EventAttributes::default()
         };

@@ -15,7 +15,7 @@
 //!
 //! | name | tick | what it is |
 //! |---|---|---|
-//! | `adjustable:1ms` | as named, 50 us to 100 ms | a page that a thread of ours advances (to come) |
+//! | `adjustable:1ms` | as named, 50 us to 100 ms | a page that a thread of ours advances ([`crate::adjustable`]) |
 //! | `quantised:1ms` | as named, 100 ns to 1 s | the best clock here, divided on purpose; `quantised:1ms:NAME` divides another |
 //! | `monotonic-coarse` | the kernel's, 1 to 10 ms | `CLOCK_MONOTONIC_COARSE` |
 //! | `realtime-coarse` | the same | `CLOCK_REALTIME_COARSE`; it can be set, so mistrust it |
@@ -36,6 +36,7 @@ use core::str::FromStr;
 
 use undertick_units::TickRate;
 
+use crate::adjustable::{self, AdjustableClock};
 use crate::rate::{self, NoRate};
 use crate::{ClockId, Source, Unavailable, kernel};
 
@@ -61,6 +62,11 @@ pub const QUANTISED_TICK_NS: core::ops::RangeInclusive<u64> = 100..=1_000_000_00
 /// A slow clock by name, before it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowName {
+    /// A page that a thread of ours advances.
+    Adjustable {
+        /// Tick, ns.
+        tick_ns: u64,
+    },
     /// A fine clock divided on purpose.
     Quantised {
         /// Tick, ns.
@@ -79,6 +85,7 @@ pub enum SlowName {
 impl fmt::Display for SlowName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::Adjustable { tick_ns } => write!(f, "adjustable:{}", Length(tick_ns)),
             Self::Quantised { tick_ns, fine } => {
                 write!(f, "quantised:{}", Length(tick_ns))?;
                 fine.map_or(Ok(()), |clock| write!(f, ":{clock}"))
@@ -115,6 +122,10 @@ impl FromStr for SlowName {
         };
         let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
         match kind {
+            "adjustable" => {
+                let tick_ns = tick_within(rest, &adjustable::TICK_NS).map_err(bad)?;
+                Ok(Self::Adjustable { tick_ns })
+            }
             "quantised" | "quantized" => {
                 let (tick, fine) = rest.split_once(':').unwrap_or((rest, ""));
                 let tick_ns = tick_within(tick, &QUANTISED_TICK_NS).map_err(bad)?;
@@ -188,6 +199,8 @@ pub enum OpenError {
     NoRate(NoRate),
     /// The kernel does not answer `times(2)` or has no such clock.
     KernelLacks,
+    /// The adjustable clock could not be started.
+    NotStarted(std::io::Error),
     /// The tick is shorter than one step of the clock that is divided.
     TickTooShort,
 }
@@ -198,6 +211,7 @@ impl fmt::Display for OpenError {
             Self::Unavailable(why) => why.fmt(f),
             Self::NoRate(why) => why.fmt(f),
             Self::KernelLacks => f.write_str("this kernel has no such clock"),
+            Self::NotStarted(why) => write!(f, "the adjustable clock could not be started: {why}"),
             Self::TickTooShort => {
                 f.write_str("the tick is shorter than one tick of the clock that is divided")
             }
@@ -222,6 +236,8 @@ impl From<NoRate> for OpenError {
 /// A slow clock that can be read.
 #[derive(Debug)]
 pub enum SlowClock {
+    /// A page that a thread of ours advances.
+    Adjustable(Adjustable),
     /// A fine clock divided on purpose.
     Quantised(Quantised),
     /// A coarse clock of the kernel.
@@ -237,6 +253,12 @@ impl SlowClock {
     /// Why it cannot be had here.
     pub fn open(name: SlowName) -> Result<Self, OpenError> {
         match name {
+            SlowName::Adjustable { tick_ns } => AdjustableClock::start(tick_ns, None)
+                .map(|clock| {
+                    let truth = Fine::best();
+                    Self::Adjustable(Adjustable { clock, truth })
+                })
+                .map_err(OpenError::NotStarted),
             SlowName::Quantised { tick_ns, fine } => {
                 let fine = fine.unwrap_or_else(|| crate::best().clock);
                 Quantised::open(Fine::open(fine)?, tick_ns).map(Self::Quantised)
@@ -253,6 +275,7 @@ impl SlowClock {
 impl TickClock for SlowClock {
     fn tick_ns(&self) -> f64 {
         match self {
+            Self::Adjustable(clock) => clock.tick_ns(),
             Self::Quantised(clock) => clock.tick_ns(),
             Self::Coarse(clock) => clock.tick_ns(),
             Self::Times(clock) => clock.tick_ns(),
@@ -262,6 +285,7 @@ impl TickClock for SlowClock {
     #[inline]
     fn read_ticks(&self) -> u64 {
         match self {
+            Self::Adjustable(clock) => clock.read_ticks(),
             Self::Quantised(clock) => clock.read_ticks(),
             Self::Coarse(clock) => clock.read_ticks(),
             Self::Times(clock) => clock.read_ticks(),
@@ -271,6 +295,7 @@ impl TickClock for SlowClock {
     #[inline]
     fn read_with_truth(&self) -> (u64, Option<u64>) {
         match self {
+            Self::Adjustable(clock) => clock.read_with_truth(),
             Self::Quantised(clock) => clock.read_with_truth(),
             Self::Coarse(clock) => clock.read_with_truth(),
             Self::Times(clock) => clock.read_with_truth(),
@@ -279,6 +304,7 @@ impl TickClock for SlowClock {
 
     fn fine_rate(&self) -> Option<TickRate> {
         match self {
+            Self::Adjustable(clock) => clock.fine_rate(),
             Self::Quantised(clock) => clock.fine_rate(),
             Self::Coarse(clock) => clock.fine_rate(),
             Self::Times(clock) => clock.fine_rate(),
@@ -321,6 +347,35 @@ impl Fine {
     #[must_use]
     pub const fn rate(&self) -> TickRate {
         self.rate
+    }
+}
+
+/// The adjustable clock, with a fine one beside it.
+#[derive(Debug)]
+pub struct Adjustable {
+    /// The clock itself, for its cost and its page.
+    pub clock: AdjustableClock,
+    truth: Option<Fine>,
+}
+
+impl TickClock for Adjustable {
+    fn tick_ns(&self) -> f64 {
+        self.clock.tick_ns() as f64
+    }
+
+    #[inline]
+    fn read_ticks(&self) -> u64 {
+        self.clock.read_ticks()
+    }
+
+    #[inline]
+    fn read_with_truth(&self) -> (u64, Option<u64>) {
+        let ticks = self.read_ticks();
+        (ticks, self.truth.map(|fine| fine.read_ticks()))
+    }
+
+    fn fine_rate(&self) -> Option<TickRate> {
+        self.truth.map(|fine| fine.rate)
     }
 }
 

@@ -1,0 +1,379 @@
+//! One clock read on several CPUs.
+//!
+//! **Question.** How far apart do two CPUs show the same clock, and does it ever
+//! go back for who looks at it from one CPU after the other?
+//!
+//! **Method.** *Offset*: CPU A reads, passes a number over a shared cache line,
+//! CPU B sees it, reads, passes it back, A reads again: B's reading was taken
+//! between A's two. Each exchange bounds the offset from both sides; all bounds
+//! together (the greatest lower, the least upper one) still hold the truth, as
+//! nothing but the order of events is assumed. The bounds are widened by a step
+//! of the clock, which may show a time a step old.
+//! *Going back*: all CPUs at once read after looking at the greatest reading
+//! that anybody has published; a smaller one went back.
+//!
+//! **Caveats.** The offset is taken to stand still for the milliseconds that
+//! this takes; bounds that contradict each other say that it did not
+//! ([`Offset::is_consistent`]).
+
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use crate::{Source, cpus};
+
+/// The offset of a clock between two CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// The CPU whose clock is compared.
+    pub cpu: usize,
+    /// The CPU that it is compared with.
+    pub reference_cpu: usize,
+    /// The clock on `cpu` is ahead by at least this, ticks.
+    pub lo_ticks: i64,
+    /// And by at most this, ticks.
+    pub hi_ticks: i64,
+    /// Exchanges behind the bounds.
+    pub exchanges: u64,
+}
+
+impl Offset {
+    /// Whether one offset fits all exchanges.
+    #[must_use]
+    pub const fn is_consistent(&self) -> bool {
+        self.lo_ticks <= self.hi_ticks
+    }
+
+    /// Whether equal clocks fit all exchanges.
+    #[must_use]
+    pub const fn holds_zero(&self) -> bool {
+        self.lo_ticks <= 0 && 0 <= self.hi_ticks
+    }
+}
+
+/// What several CPUs together showed of a clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Across {
+    /// CPUs that this process may use.
+    pub cpus_allowed: usize,
+    /// CPUs compared; one alone is compared with nothing.
+    pub cpus: Vec<usize>,
+    /// Each CPU's offset to the first one; those missing did not answer in time.
+    pub offsets: Vec<Offset>,
+    /// Readings that were compared with the greatest published one.
+    pub readings: u64,
+    /// Of them, those below it.
+    pub backward: u64,
+    /// The furthest that one was below it, ticks.
+    pub worst_backward_ticks: u64,
+}
+
+/// How long and how widely to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// For each pair of CPUs.
+    pub pair: Duration,
+    /// For all CPUs at once.
+    pub together: Duration,
+    /// At most so many CPUs, spread over those that there are.
+    pub most_cpus: usize,
+}
+
+impl Effort {
+    /// What the start of a recording spends: 30 ms at most.
+    pub const SHORT: Self = Self {
+        pair: Duration::from_millis(2),
+        together: Duration::from_millis(5),
+        most_cpus: 8,
+    };
+    /// What an audit spends.
+    pub const FULL: Self = Self {
+        pair: Duration::from_millis(15),
+        together: Duration::from_millis(40),
+        most_cpus: 16,
+    };
+}
+
+/// Compares a clock on the CPUs that this process may use; `step_ticks` is its
+/// granularity.
+#[must_use]
+pub fn measure(source: Source, step_ticks: u64, effort: Effort) -> Across {
+    let allowed = cpus::allowed();
+    let cpus = spread(&allowed, effort.most_cpus);
+    let mut across = Across {
+        cpus_allowed: allowed.len(),
+        offsets: Vec::new(),
+        readings: 0,
+        backward: 0,
+        worst_backward_ticks: 0,
+        cpus,
+    };
+    if let [reference, others @ ..] = &across.cpus[..] {
+        for cpu in others {
+            let exchanges = exchange(source, *reference, *cpu, effort.pair);
+            across
+                .offsets
+                .extend(bounds(&exchanges, step_ticks).map(|(lo, hi)| Offset {
+                    cpu: *cpu,
+                    reference_cpu: *reference,
+                    lo_ticks: lo,
+                    hi_ticks: hi,
+                    exchanges: exchanges.len() as u64,
+                }));
+        }
+        if !others.is_empty() {
+            together(source, &mut across, effort.together);
+        }
+    }
+    across
+}
+
+/// At most `most` of the CPUs, evenly spread, the first one among them.
+fn spread(cpus: &[usize], most: usize) -> Vec<usize> {
+    let taken = cpus.len().min(most);
+    (0..taken).map(|i| cpus[i * cpus.len() / taken]).collect()
+}
+
+/// One exchange: A before, B, A after, in the order in which they happened.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    before: u64,
+    there: u64,
+    after: u64,
+}
+
+/// Least and most that B is ahead of A, by all exchanges; `None` without one.
+fn bounds(exchanges: &[Exchange], step_ticks: u64) -> Option<(i64, i64)> {
+    let ahead = |there: u64, here: u64| there.wrapping_sub(here).cast_signed();
+    let lo = exchanges.iter().map(|e| ahead(e.there, e.after)).max()?;
+    let hi = exchanges.iter().map(|e| ahead(e.there, e.before)).min()?;
+    let step = i64::try_from(step_ticks).unwrap_or(i64::MAX);
+    Some((lo.saturating_sub(step), hi.saturating_add(step)))
+}
+
+/// Most exchanges of a pair: the bounds hardly get closer beyond.
+const MOST_EXCHANGES: usize = 20_000;
+
+/// A line of the cache for each word that is passed, so that one does not
+/// disturb the other.
+#[repr(align(128))]
+#[derive(Default)]
+struct Line(AtomicU64);
+
+/// Passes a number to and fro between two CPUs for some time.
+fn exchange(source: Source, here: usize, there: usize, time: Duration) -> Vec<Exchange> {
+    let (ping, pong, reading) = (Line::default(), Line::default(), Line::default());
+    let stop = AtomicBool::new(false);
+    let mut exchanges = Vec::with_capacity(MOST_EXCHANGES);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            if cpus::pin(there).is_err() {
+                return;
+            }
+            for number in 1.. {
+                // Pairs with the release store of the other side.
+                if !seen(&ping.0, number, || stop.load(Ordering::Relaxed)) {
+                    return;
+                }
+                reading
+                    .0
+                    .store(source.read_ticks_ordered(), Ordering::Relaxed);
+                pong.0.store(number, Ordering::Release);
+            }
+        });
+        let asking = scope.spawn(|| {
+            if cpus::pin(here).is_ok() {
+                let end = Instant::now() + time;
+                for number in 1..=MOST_EXCHANGES as u64 {
+                    let before = source.read_ticks_ordered();
+                    ping.0.store(number, Ordering::Release);
+                    if !seen(&pong.0, number, || Instant::now() >= end) {
+                        break;
+                    }
+                    let after = source.read_ticks_ordered();
+                    let there = reading.0.load(Ordering::Relaxed);
+                    exchanges.push(Exchange {
+                        before,
+                        there,
+                        after,
+                    });
+                    if number % 64 == 0 && Instant::now() >= end {
+                        break;
+                    }
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        let _ = asking.join();
+        stop.store(true, Ordering::Relaxed);
+    });
+    exchanges
+}
+
+/// Waits until the word is the number; false if `given_up` said so before.
+fn seen(word: &AtomicU64, number: u64, given_up: impl Fn() -> bool) -> bool {
+    loop {
+        for _ in 0..256 {
+            if word.load(Ordering::Acquire) == number {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        if given_up() {
+            return false;
+        }
+    }
+}
+
+/// All CPUs at once against the greatest reading published.
+fn together(source: Source, across: &mut Across, time: Duration) {
+    // Signed and from a common start, so that a wrap of the clock is no step back.
+    let start = source.read_ticks_ordered();
+    let greatest = AtomicI64::new(0);
+    let go = Barrier::new(across.cpus.len());
+    let found: Vec<(u64, u64, u64)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (across.cpus.iter())
+            .map(|&cpu| {
+                let (go, greatest) = (&go, &greatest);
+                scope.spawn(move || {
+                    let pinned = cpus::pin(cpu).is_ok();
+                    go.wait();
+                    if pinned {
+                        look(source, start, greatest, time)
+                    } else {
+                        (0, 0, 0)
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().filter_map(|t| t.join().ok()).collect()
+    });
+    for (readings, backward, worst) in found {
+        across.readings += readings;
+        across.backward += backward;
+        across.worst_backward_ticks = across.worst_backward_ticks.max(worst);
+    }
+}
+
+/// Readings, those that went back, and the furthest.
+fn look(source: Source, start: u64, greatest: &AtomicI64, time: Duration) -> (u64, u64, u64) {
+    let end = Instant::now() + time;
+    let (mut readings, mut backward, mut worst) = (0, 0, 0);
+    loop {
+        // Acquire: the reading below is taken after what was published.
+        let published = greatest.load(Ordering::Acquire);
+        let now = source
+            .read_ticks_ordered()
+            .wrapping_sub(start)
+            .cast_signed();
+        readings += 1;
+        if now < published {
+            backward += 1;
+            worst = worst.max(published.abs_diff(now));
+        }
+        greatest.fetch_max(now, Ordering::AcqRel);
+        if readings % 128 == 0 && Instant::now() >= end {
+            return (readings, backward, worst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B ahead of A by `offset`; each leg takes what the list says.
+    fn exchanges(offset: i64, legs: &[(u64, u64)]) -> Vec<Exchange> {
+        let mut now = 1_000_u64;
+        legs.iter()
+            .map(|(out, back)| {
+                let before = now;
+                now += out;
+                let there = now.wrapping_add_signed(offset);
+                now += back;
+                Exchange {
+                    before,
+                    there,
+                    after: now,
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn bounds_come_from_the_fastest_leg_each_way() {
+        let made = exchanges(500, &[(80, 90), (60, 300), (700, 40)]);
+        // 500 - 40 and 500 + 60.
+        assert_eq!(bounds(&made, 0), Some((460, 560)));
+        assert_eq!(bounds(&made, 26), Some((434, 586)));
+        assert_eq!(bounds(&[], 26), None);
+    }
+
+    #[test]
+    fn the_truth_lies_within_for_every_offset_and_clock_step() {
+        for offset in -300..300_i64 {
+            for step in [1_u64, 10, 26] {
+                let shown = |ticks: u64| ticks / step * step;
+                let made: Vec<Exchange> = exchanges(offset, &[(33, 71), (90, 12), (44, 45)])
+                    .iter()
+                    .map(|e| Exchange {
+                        before: shown(e.before),
+                        there: shown(e.there),
+                        after: shown(e.after),
+                    })
+                    .collect();
+                let (lo, hi) = bounds(&made, step).unwrap();
+                assert!(lo <= offset && offset <= hi, "{offset} not in {lo}..{hi}");
+                assert!(hi - lo <= 33 + 12 + 4 * step as i64);
+            }
+        }
+    }
+
+    #[test]
+    fn an_offset_that_moves_is_seen() {
+        let mut made = exchanges(0, &[(20, 20)]);
+        made.extend(exchanges(1_000, &[(20, 20)]));
+        let (lo_ticks, hi_ticks) = bounds(&made, 1).unwrap();
+        let offset = Offset {
+            cpu: 1,
+            reference_cpu: 0,
+            lo_ticks,
+            hi_ticks,
+            exchanges: 2,
+        };
+        assert!(!offset.is_consistent());
+    }
+
+    #[test]
+    fn a_reading_below_the_published_one_went_back() {
+        let source = Source::open(crate::ClockId::MonotonicRaw).unwrap();
+        let start = source.read_ticks();
+        // Somebody published a reading from an hour ahead.
+        let greatest = AtomicI64::new(3_600_000_000_000);
+        let (readings, backward, worst) = look(source, start, &greatest, Duration::ZERO);
+        assert_eq!((readings, backward), (128, 128));
+        assert!(worst > 3_000_000_000_000 && worst <= 3_600_000_000_000);
+    }
+
+    #[test]
+    fn cpus_are_spread_over_those_there_are() {
+        assert_eq!(spread(&[0, 1], 8), [0, 1]);
+        assert_eq!(spread(&[2, 4, 6, 8, 10, 12], 3), [2, 6, 10]);
+        assert_eq!(spread(&[7], 8), [7]);
+    }
+
+    #[test]
+    fn this_machines_cpus() {
+        let source = Source::open(crate::best().clock).unwrap();
+        let across = measure(source, 26, Effort::SHORT);
+        println!("{across:?}");
+        assert_eq!(across.cpus_allowed, cpus::allowed().len());
+        for offset in &across.offsets {
+            assert!(offset.exchanges > 0);
+        }
+        if across.cpus.len() < 2 {
+            println!("skipped: one CPU only");
+            assert!(across.offsets.is_empty() && across.readings == 0);
+        }
+    }
+}
