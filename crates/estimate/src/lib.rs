@@ -42,11 +42,12 @@ mod quantile;
 mod rate;
 mod sample;
 mod series;
+pub mod slow;
 
 pub use batches::Batches;
 pub use cost::{Cost, scaled, shifted};
 pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
-pub use long_run::{SpreadOfMean, spread_of_mean};
+pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean};
 pub use moments::Moments;
 pub use quantile::{Ranks, binomial_ranks};
 pub use rate::{proportion, rate, ratio_of_sums};

@@ -1,0 +1,248 @@
+//! Planning: cycles and time needed before anything is measured (eq. 14).
+
+use super::stepped::{GOLDEN, lattice};
+use super::variance::Spectrum;
+use super::walk::WalkFacts;
+use crate::long_run::{normal, student};
+
+/// Cycles of a lock that a plan warns of.
+const MOST_CYCLES: u32 = 24;
+/// Passes of the phase over a q-th of the tick from which a lock is resolved.
+const PASSES: f64 = 4.0;
+/// Blocks of a stepped run.
+pub(super) const BLOCKS: u64 = 24;
+/// Jitter of a cycle that the figures for stepping assume, ticks.
+const ASSUMED_JITTER: f64 = 0.002;
+/// Fewest shots at tick edges.
+const FEWEST_SHOTS: u64 = 8;
+
+/// What is to be planned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// Expected duration of the activity, ns: the smallest one rules.
+    pub duration_ns: f64,
+    /// Length of a tick, ns.
+    pub tick_ns: f64,
+    /// Level of the interval.
+    pub level: f64,
+    /// Total width of the interval over the duration.
+    pub precision: f64,
+    /// Length of the loop's cycle, ns.
+    pub loop_ns: Option<f64>,
+    /// What one poll of the clock costs, ns, for the shots at edges.
+    pub poll_ns: f64,
+}
+
+/// The plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Cycles by 14a, independent counts.
+    pub cycles: u64,
+    /// Time for them, seconds.
+    pub seconds: Option<f64>,
+    /// Tick over duration.
+    pub tick_over_duration: f64,
+    /// Cycles if the phase is stepped, at a jitter of 0.2 % of the tick.
+    pub stepped_cycles: u64,
+    /// Time for them, delays included, seconds.
+    pub stepped_seconds: Option<f64>,
+    /// Shots if the loop may wait for tick edges.
+    pub edge_samples: u64,
+    /// Time for them, with one calibrating shot each, seconds.
+    pub edge_seconds: f64,
+    /// Delay to add to each cycle so that the phase steps by the golden
+    /// section, ns.
+    pub delay_ns: Option<f64>,
+    /// What speaks against plain counting in this loop.
+    pub warnings: Vec<String>,
+}
+
+/// Cycles by 14a (14b where the activity is shorter than a tick), for an
+/// interval `width_sds` standard deviations wide. The report rounds these: 3.30
+/// at 90 %, 3.94 (3.92 by the normal quantile) at 95 %, 5.16 (5.15) at 99 %.
+#[must_use]
+pub fn cycles_needed(width_sds: f64, precision: f64, tick_over_duration: f64) -> f64 {
+    let whole = (1.0 / tick_over_duration).floor();
+    let below = 1.0 - whole * tick_over_duration;
+    let above = (1.0 + whole) * tick_over_duration - 1.0;
+    (width_sds / precision).powi(2) * below * above
+}
+
+impl Plan {
+    /// Plans. `None` unless durations and tick are positive and finite, the
+    /// level lies between 0 and 1 and the precision above 0.
+    #[must_use]
+    pub fn of(q: &Question) -> Option<Self> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let lengths = [
+            q.duration_ns,
+            q.tick_ns,
+            q.precision,
+            q.loop_ns.unwrap_or(1.0),
+            q.poll_ns,
+        ];
+        if !(lengths.into_iter().all(positive) && positive(q.level) && q.level < 1.0) {
+            return None;
+        }
+        let ratio = q.tick_ns / q.duration_ns;
+        let width = 2.0 * normal(q.level);
+        let cycles = cycles_needed(width, q.precision, ratio).ceil().max(1.0) as u64;
+        let seconds = |n: u64, extra: f64| q.loop_ns.map(|l| n as f64 * (l + extra) / 1e9);
+        let step = q.loop_ns.map(|l| golden_delay(l / q.tick_ns));
+        let delay_ns = step.map(|s| s * q.tick_ns);
+        let stepped_cycles = stepped(q).min(cycles);
+        let edge_samples = edges(q, width);
+        Some(Self {
+            cycles,
+            seconds: seconds(cycles, 0.0),
+            tick_over_duration: ratio,
+            stepped_cycles,
+            stepped_seconds: seconds(stepped_cycles, delay_ns.unwrap_or(0.0)),
+            edge_samples,
+            edge_seconds: edge_samples as f64 * (q.duration_ns + 3.5 * q.tick_ns) / 1e9,
+            delay_ns,
+            warnings: warnings(q, cycles, delay_ns),
+        })
+    }
+}
+
+/// Least delay, ticks, that makes a loop of `period` ticks step by the golden
+/// section of a tick, forwards or backwards.
+fn golden_delay(period: f64) -> f64 {
+    delay_to(period, GOLDEN)
+}
+
+/// Least delay, ticks, that makes a loop of `period` ticks step by `step` of a
+/// tick, forwards or backwards.
+pub(super) fn delay_to(period: f64, step: f64) -> f64 {
+    let to = |target: f64| (target - period).rem_euclid(1.0);
+    to(step).min(to(1.0 - step))
+}
+
+/// The fraction r/q that a loop of `period` ticks is too near to for `cycles`
+/// cycles to tell them apart.
+fn near_fraction(period: f64, cycles: u64) -> Option<(u64, u32, f64)> {
+    (1..=MOST_CYCLES).find_map(|q| {
+        let multiple = f64::from(q) * period;
+        let off = (multiple - multiple.round()).abs();
+        let passes = off * cycles as f64;
+        (passes < PASSES).then_some((multiple.round() as u64, q, off))
+    })
+}
+
+fn warnings(q: &Question, cycles: u64, delay_ns: Option<f64>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let (Some(loop_ns), Some(delay)) = (q.loop_ns, delay_ns) else {
+        return warnings;
+    };
+    let period = loop_ns / q.tick_ns;
+    if let Some((ticks, of, _)) = near_fraction(period, cycles) {
+        warnings.push(format!(
+            "the loop is nearly locked to the tick: {of} cycles take {ticks} ticks, so counting may \
+             be wrong by up to {:.0} ns however long it runs; a delay of {delay:.0} ns in each \
+             cycle, or --estimator stepped, breaks that",
+            q.tick_ns / f64::from(of)
+        ));
+    }
+    if q.duration_ns > loop_ns {
+        warnings.push("the activity is longer than its loop".to_owned());
+    }
+    warnings
+}
+
+/// Cycles of a stepped run: blocks of even steps with random starts.
+fn stepped(q: &Question) -> u64 {
+    let ticks = q.duration_ns / q.tick_ns;
+    let wanted = q.precision * ticks / 2.0;
+    let of_block = |cycles: u64| {
+        let (cycles, step) = lattice(cycles);
+        let facts = WalkFacts::known(cycles, step, ASSUMED_JITTER);
+        let spectrum = Spectrum::of_walk(cycles, &facts, ASSUMED_JITTER);
+        let sd = (spectrum.variance(ticks) / BLOCKS as f64).sqrt();
+        student(q.level, (BLOCKS - 1) as f64) * sd
+    };
+    let mut cycles = 5.0_f64;
+    while of_block(cycles as u64) > wanted && cycles < 1e7 {
+        cycles = (cycles * 1.03).ceil();
+    }
+    cycles as u64 * BLOCKS
+}
+
+/// Shots at edges: each is off by a poll at either end, and so is the
+/// calibrating one.
+fn edges(q: &Question, width: f64) -> u64 {
+    let sd = q.poll_ns * (2.0_f64 / 6.0).sqrt();
+    let n = (width * sd / (q.precision * q.duration_ns)).powi(2).ceil();
+    (n as u64).max(FEWEST_SHOTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(ratio: f64, level: f64, precision: f64) -> Question {
+        Question {
+            duration_ns: 50_000.0,
+            tick_ns: 50_000.0 * ratio,
+            level,
+            precision,
+            loop_ns: None,
+            poll_ns: 50.0,
+        }
+    }
+
+    /// By hand: (3.30 / 0.1)^2 * 19 = 20 691; with the quantile 1.644854,
+    /// (3.289707 / 0.1)^2 * 19 = 20 562.1.
+    #[test]
+    fn cycles_by_hand() {
+        assert_eq!(cycles_needed(3.30, 0.1, 20.0).round(), 20_691.0);
+        assert_eq!(Plan::of(&question(20.0, 0.9, 0.1)).unwrap().cycles, 20_563);
+        // 1.3 ticks: (3.3 / 0.1)^2 (1 - 1/1.3) (2/1.3 - 1) = 135.3.
+        assert!((cycles_needed(3.30, 0.1, 1.0 / 1.3) - 135.313).abs() < 0.01);
+        // Two whole ticks have no scatter at all.
+        assert!(cycles_needed(3.30, 0.1, 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn round_loops_are_warned_of() {
+        for (loop_us, locked) in [(2500.0, true), (2333.33, true), (2618.0, false)] {
+            let q = Question {
+                loop_ns: Some(loop_us * 1e3),
+                ..question(20.0, 0.9, 0.1)
+            };
+            let plan = Plan::of(&q).unwrap();
+            assert_eq!(
+                !plan.warnings.is_empty(),
+                locked,
+                "{loop_us}: {:?}",
+                plan.warnings
+            );
+        }
+        // 2.5 + 0.118034 = 2.618034 ticks.
+        let q = Question {
+            loop_ns: Some(2.5e6),
+            ..question(20.0, 0.9, 0.1)
+        };
+        let plan = Plan::of(&q).unwrap();
+        assert!((plan.delay_ns.unwrap() - 118_034.0).abs() < 1.0);
+        assert!(
+            plan.warnings[0].contains("2 cycles take 5 ticks"),
+            "{:?}",
+            plan.warnings
+        );
+        assert!(plan.stepped_cycles * 8 <= plan.cycles, "{plan:?}");
+        assert!((plan.seconds.unwrap() - 20_563.0 * 2.5e-3).abs() < 1e-6);
+    }
+
+    #[test]
+    fn nonsense_is_none() {
+        for q in [
+            question(0.0, 0.9, 0.1),
+            question(20.0, 1.0, 0.1),
+            question(20.0, 0.9, -0.1),
+            question(f64::NAN, 0.9, 0.1),
+        ] {
+            assert_eq!(Plan::of(&q), None);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Tick counting on simulated loops whose truth is known: must-hold point 3 of
+//! the slow clocks, except stepping and edges.
+
+mod slow_sim;
+
+use slow_sim::{ACTIVITY, SimulatedLoop, band, five_parts};
+use undertick_estimate::slow::{ActivityResult, LoopCounts, Results};
+
+const TICK_NS: f64 = 1e6;
+const TRUTH_NS: f64 = 50_000.0;
+const LEVEL: f64 = 0.9;
+
+fn holds(result: &ActivityResult, truth_ns: f64) -> bool {
+    let interval = result.estimate.interval;
+    interval.lo.unwrap() <= truth_ns && truth_ns <= interval.hi.unwrap()
+}
+
+fn free_running(seed: u64, period: f64, jitter: f64, cycles: u64) -> Results {
+    let mut simulated = SimulatedLoop::new(seed, &five_parts(period), jitter);
+    let mut counts = LoopCounts::new(5);
+    for _ in 0..cycles {
+        counts.push(&simulated.cycle(), true);
+    }
+    counts.results(TICK_NS, LEVEL)
+}
+
+/// The paper's assumption: the phase is drawn anew in each cycle. 50 us in
+/// 2.5 ms, d = 1 ms, n = 20 691: 870..=930 of 1000, and intervals of at most a
+/// tenth of the mean in total width.
+#[test]
+fn random_phases_cover_at_the_planned_width() {
+    let (cycles, repetitions) = (20_691, 1000);
+    let (mut hits, mut narrow, mut width) = (0, 0, 0.0);
+    for seed in 0..repetitions {
+        let mut simulated = SimulatedLoop::new(seed, &five_parts(2.5), 0.0);
+        let mut counts = LoopCounts::new(5);
+        for _ in 0..cycles {
+            let wait = simulated.source.uniform();
+            simulated.wait(wait);
+            counts.push(&simulated.cycle(), false);
+        }
+        let results = counts.results(TICK_NS, LEVEL);
+        let activity = &results.activities[ACTIVITY];
+        assert_eq!(activity.refused, None, "seed {seed}");
+        let estimate = &activity.estimate;
+        let relative = 2.0 * estimate.interval.half_width().unwrap() / estimate.value;
+        hits += u32::from(holds(activity, TRUTH_NS));
+        narrow += u32::from(relative <= 0.1);
+        width += relative / repetitions as f64;
+    }
+    println!("covered {hits} of {repetitions}, mean width {width:.4}, {narrow} at most 0.1");
+    assert!((870..=930).contains(&hits), "{hits}");
+    assert!(width <= 0.1, "{width}");
+}
+
+/// A free-running phase: whatever the period and the jitter, intervals cover at
+/// least 85 % or the run is refused as locked.
+#[test]
+fn free_running_loops_cover_or_are_refused() {
+    let scale: u64 = std::env::var("UNDERTICK_SLOW_REPETITIONS")
+        .map_or(1, |times| times.parse().expect("a number"));
+    let mut wrong = Vec::new();
+    for period in [2.5, 2.500_37, 2.333_33, 2.4731, 2.618] {
+        for jitter in [0.0005, 0.002, 0.01, 0.05] {
+            for (cycles, repetitions) in [(200, 200), (2000, 100), (20_691, 40)] {
+                let repetitions = repetitions * scale;
+                let (mut hits, mut kept, mut width) = (0, 0, 0.0);
+                for seed in 0..repetitions {
+                    let results = free_running(seed, period, jitter, cycles);
+                    let activity = &results.activities[ACTIVITY];
+                    if activity.refused.is_none() {
+                        kept += 1;
+                        hits += u64::from(holds(activity, TRUTH_NS));
+                        width += 2.0 * activity.estimate.interval.half_width().unwrap();
+                    }
+                }
+                let width = width / kept as f64 / TRUTH_NS;
+                println!(
+                    "period {period} jitter {jitter} cycles {cycles}: {kept} of {repetitions} \
+                     kept, {hits} covered, width {width:.3}"
+                );
+                // 1 false alarm in 10^6 per cell if the coverage is 85 %.
+                if hits < band(kept, 0.85, 2e-6).0 {
+                    wrong.push((period, jitter, cycles, kept, hits));
+                }
+                // Refusing must not be the answer to everything.
+                if period == 2.618 && cycles >= 2000 && kept < repetitions {
+                    wrong.push((period, jitter, cycles, kept, hits));
+                }
+                // A loop that keeps its phase for the whole run is refused.
+                if period == 2.5 && jitter < 0.001 && cycles < 20_000 && kept > 0 {
+                    wrong.push((period, jitter, cycles, kept, hits));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
