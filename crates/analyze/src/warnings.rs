@@ -1,7 +1,7 @@
 //! What the reader must know, in plain words, gravest first.
 
 use undertick_report::document::{IntervalKind, IntervalReport, Warning};
-use undertick_trace::manifest::{Descheduled, Manifest};
+use undertick_trace::manifest::{AcrossCpus, Descheduled, Manifest};
 
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Cull, Options};
@@ -34,6 +34,9 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn warnings(facts: &Facts<'_>, intervals: &[IntervalReport]) -> Vec<Warning> {
     let mut list = List(Vec::new());
     completeness(&mut list, facts, intervals);
+    if let Some(across) = &facts.manifest.clock.across_cpus {
+        clock_across_cpus(&mut list, across, facts.manifest.clock.ns_per_tick());
+    }
     culling(&mut list, facts, intervals);
     precision(&mut list, facts, intervals);
     for text in &facts.manifest.warnings {
@@ -121,6 +124,28 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
         list.add("clock_stepped_back", format!(
             "{negative} intervals ended before they began, in {}: the clock stepped back, or CPUs' clocks differ; they are in the figures as they are",
             named(intervals, |i| i.negative > 0)
+        ));
+    }
+}
+
+/// What the short audit at the start of the recording found.
+fn clock_across_cpus(list: &mut List, across: &AcrossCpus, ns_per_tick: f64) {
+    let ns = |ticks: f64| (ticks * ns_per_tick).round();
+    if across.backward > 0 {
+        list.add("clock_goes_back", format!(
+            "when the recording began the clock went back from one CPU to another in {} of {} readings, by up to {} ns: intervals that end on another CPU than they began on are wrong by up to that; pin the threads, or record with UNDERTICK_CLOCK=monotonic_raw",
+            across.backward,
+            across.readings,
+            ns(across.worst_backward_ticks as f64)
+        ));
+    }
+    if across.cpus_apart > 0 {
+        list.add("clock_differs_by_cpu", format!(
+            "when the recording began {} of {} CPUs showed another time than the first one (offsets within {} .. {} ns): intervals between CPUs are wrong by up to that; see undertick clock",
+            across.cpus_apart,
+            across.cpus,
+            ns(across.offset_lo_ticks as f64),
+            ns(across.offset_hi_ticks as f64)
         ));
     }
 }
@@ -215,5 +240,52 @@ fn shortened<'a>(names: impl Iterator<Item = &'a str>) -> String {
     match names.len().saturating_sub(LISTED) {
         0 => shown,
         more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(across: AcrossCpus) -> Vec<(String, String)> {
+        let mut list = List(Vec::new());
+        // A tick of half a nanosecond.
+        clock_across_cpus(&mut list, &across, 0.5);
+        list.0.into_iter().map(|w| (w.code, w.text)).collect()
+    }
+
+    const GOOD: AcrossCpus = AcrossCpus {
+        cpus: 4,
+        cpus_allowed: 4,
+        offset_lo_ticks: -120,
+        offset_hi_ticks: 90,
+        cpus_apart: 0,
+        readings: 1_000,
+        backward: 0,
+        worst_backward_ticks: 0,
+        took_ns: 20_000_000,
+    };
+
+    #[test]
+    fn cpus_that_agree_are_no_warning() {
+        assert_eq!(told(GOOD), []);
+    }
+
+    #[test]
+    fn a_clock_that_differs_by_cpu_is_one_with_its_size() {
+        let back = told(AcrossCpus {
+            backward: 3,
+            worst_backward_ticks: 400,
+            ..GOOD
+        });
+        assert_eq!(back[0].0, "clock_goes_back");
+        assert!(back[0].1.contains("3 of 1000") && back[0].1.contains("200 ns"));
+        let apart = told(AcrossCpus {
+            cpus_apart: 2,
+            offset_hi_ticks: 5_000,
+            ..GOOD
+        });
+        assert_eq!(apart[0].0, "clock_differs_by_cpu");
+        assert!(apart[0].1.contains("2 of 4") && apart[0].1.contains("-60 .. 2500 ns"));
     }
 }

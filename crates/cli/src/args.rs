@@ -28,6 +28,7 @@ pub enum Command {
     Export(Export),
     Header(Header),
     Calibrate(crate::calibrate::Calibrate),
+    Clock(crate::clock::Clock),
     /// The workload of the demo, recorded by `undertick demo`
     #[command(hide = true, name = "__demo-workload")]
     DemoWorkload,

@@ -2,6 +2,7 @@
 
 mod args;
 mod calibrate;
+mod clock;
 mod demo;
 mod export;
 mod header;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Export(export) => export::run(&export),
         Command::Header(header) => header::run(&header),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
+        Command::Clock(clock) => clock::run(&clock),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload => {
             undertick_lab::calibration::workload();

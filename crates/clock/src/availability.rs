@@ -80,7 +80,7 @@ impl TscFacts {
         return Self {
             x86: true,
             disabled_by_prctl: prctl_refuses_tsc(),
-            invariant: crate::tsc::is_invariant(),
+            invariant: crate::tsc::is_invariant() && !invariance_is_masked(),
             offered_by_kernel: std::fs::read_to_string(AVAILABLE_CLOCKSOURCE)
                 .ok()
                 .map(|list| lists_tsc(&list)),
@@ -145,6 +145,15 @@ fn lists_tsc(available_clocksource: &str) -> bool {
     available_clocksource
         .split_whitespace()
         .any(|source| source == "tsc")
+}
+
+/// For tests: if set (and not empty), the TSC counts as not invariant, as on a
+/// CPU or hypervisor that does not promise it.
+pub const MASK_INVARIANT_TSC_VARIABLE: &str = "UNDERTICK_TEST_NO_INVARIANT_TSC";
+
+#[cfg(target_arch = "x86_64")]
+fn invariance_is_masked() -> bool {
+    std::env::var_os(MASK_INVARIANT_TSC_VARIABLE).is_some_and(|set| !set.is_empty())
 }
 
 /// Whether `rdtsc` would raise SIGSEGV. A kernel that does not know the

@@ -52,6 +52,12 @@ impl ClockId {
         }
     }
 
+    /// Whether an instruction reads it, not the kernel.
+    #[must_use]
+    pub const fn is_counter(self) -> bool {
+        matches!(self, Self::Tsc | Self::Cntvct)
+    }
+
     /// The kernel's number for the clock; `None` for a counter that an
     /// instruction reads.
     pub(crate) const fn kernel_id(self) -> Option<libc::clockid_t> {

@@ -58,7 +58,9 @@ mod source;
 pub mod tsc;
 pub mod wide;
 
-pub use availability::{TscFacts, TscUnavailable, Unavailable, usable};
+pub use availability::{
+    MASK_INVARIANT_TSC_VARIABLE, TscFacts, TscUnavailable, Unavailable, usable,
+};
 pub use choice::{CLOCK_VARIABLE, Choice, ChoiceError, Why, best, choose, choose_from_environment};
 pub use id::{ClockId, UnknownClock};
 pub use kernel::resolution_ns;

@@ -8,5 +8,7 @@
 //! around nothing and around work disagree, both figures are kept and the
 //! interval of what is subtracted spans them.
 
+pub mod audit;
 pub mod calibration;
+mod core_speed;
 pub mod zero_test;

@@ -21,6 +21,7 @@
 //! **Caveats.** The page needs no network and holds the whole document; its
 //! histograms are drawn by a script inside it, the rest is there without.
 
+pub mod audit;
 pub mod calibrate;
 pub mod document;
 pub mod figures;

@@ -9,6 +9,7 @@
 //! Caveats: Linux only. A trace holds readings of one clock of one machine.
 
 pub mod block;
+mod clock_check;
 pub mod collector;
 mod descheduled;
 mod error;

@@ -107,6 +107,33 @@ pub struct Clock {
     pub read_cost_ns_median: f64,
     /// Points that tie the clock to Unix time; linear in between.
     pub anchors: Vec<Anchor>,
+    /// Whether the CPUs agreed on it when the recording began; absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across_cpus: Option<AcrossCpus>,
+}
+
+/// The clock seen from several CPUs, in the 50 ms before the program began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcrossCpus {
+    /// CPUs that were compared; with one there is nothing to compare.
+    pub cpus: u32,
+    /// CPUs that the recorder may use.
+    pub cpus_allowed: u32,
+    /// Of the intervals that hold each CPU's offset to the first one: the least
+    /// lower bound, ticks.
+    pub offset_lo_ticks: i64,
+    /// The greatest upper bound, ticks.
+    pub offset_hi_ticks: i64,
+    /// CPUs whose interval excludes 0, or is empty because the offset moved.
+    pub cpus_apart: u32,
+    /// Readings compared with the greatest one published by any CPU.
+    pub readings: u64,
+    /// Of them, those below it.
+    pub backward: u64,
+    /// The furthest, ticks.
+    pub worst_backward_ticks: u64,
+    /// Time that the check took, ns.
+    pub took_ns: u64,
 }
 
 impl Clock {

@@ -319,6 +319,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             granularity_ticks: facts.granularity.map_or(1, |g| g.step_ticks),
             read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
             anchors: anchor(request).into_iter().collect(),
+            across_cpus: crate::clock_check::across_cpus(facts),
         },
         descheduled: crate::descheduled_self_test(),
         calibration: request.calibration.clone(),

@@ -122,6 +122,7 @@ pub fn manifest() -> Manifest {
             granularity_ticks: 1,
             read_cost_ns_median: 8.5,
             anchors: vec![],
+            across_cpus: None,
         },
         descheduled: Descheduled::PreemptionOnly,
         calibration: None,
