@@ -22,6 +22,8 @@ static uint64_t other_work(uint64_t x, int turns) {
     return x;
 }
 
+/* The amount expanded before it becomes text. */
+#define DOSE_OF(x, pairs) DOSE(x, pairs)
 #define SECTION(event, work)     \
     do {                         \
         ut_begin_ordered(event); \
@@ -38,11 +40,11 @@ int main(int argc, char **argv) {
     sched_setaffinity(0, sizeof cpu, &cpu);
     for (i = 0; i < n; i++) {
         x = other_work(x, 90);
-        SECTION(SMALL, DOSE(x, A));
+        SECTION(SMALL, DOSE_OF(x, A));
         x = other_work(x, 80);
-        SECTION(MIDDLE, DOSE(x, B));
+        SECTION(MIDDLE, DOSE_OF(x, B));
         x = other_work(x, 70);
-        SECTION(LARGE, DOSE(x, C));
+        SECTION(LARGE, DOSE_OF(x, C));
         if (i % 64 == 0) {
             int link;
             ut_begin_ordered(CHAIN);

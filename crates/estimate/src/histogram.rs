@@ -1,5 +1,7 @@
 //! Histograms of signed ticks: exact up to 2047, three significant digits above.
 
+use crate::skewed::Shape;
+
 /// Bins per octave, as a power of two: bins are at most 1/1024 of their value
 /// wide, and single integers below 2048.
 const BITS: u32 = 10;
@@ -200,23 +202,9 @@ impl Distribution {
         self.bins.get(i).copied()
     }
 
-    /// Skewness from the bins; `None` without spread.
-    #[must_use]
-    pub fn skewness(&self) -> Option<f64> {
-        let n = self.n() as f64;
-        let about = |origin: f64, power: i32| {
-            self.bins
-                .iter()
-                .map(|b| b.count as f64 * (b.middle() - origin).powi(power))
-                .sum::<f64>()
-                / n
-        };
-        if self.bins.len() < 2 {
-            return None;
-        }
-        let origin = self.bins[0].middle();
-        let mean = origin + about(origin, 1);
-        Some(about(mean, 3) / about(mean, 2).powf(1.5))
+    /// Skewness and excess from the bins.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::of(self.bins.iter().map(|b| (b.middle(), b.count as f64)))
     }
 
     /// Bins for drawing, aligned to the steps of the clock so that no bin
@@ -367,8 +355,8 @@ mod tests {
     fn skewness_by_hand() {
         let d = of(&[0, 0, 0, 1]).distribution();
         let expected = (3.0 / 32.0) / (3.0_f64 / 16.0).powf(1.5);
-        assert!((d.skewness().unwrap() - expected).abs() < 1e-12);
-        assert_eq!(of(&[4, 4]).distribution().skewness(), None);
+        assert!((d.shape().skewness - expected).abs() < 1e-12);
+        assert_eq!(of(&[4, 4]).distribution().shape(), Shape::default());
     }
 
     /// Another implementation, same layout: every bin of 60 000 magnitudes

@@ -62,6 +62,43 @@ fn lower_rank(n: u64, p: f64, alpha: f64) -> u64 {
     k as u64
 }
 
+/// Interpolated order statistics for a median's interval of exactly `level`
+/// (Hettmansperger and Sheather 1986): the lower bound lies `share` of the way
+/// from the value of rank `rank` to the next, the upper bound mirrors it. `None`
+/// where the level is beyond the sample's extremes, or n so great that ranks
+/// are fine enough.
+pub(crate) fn interpolated(n: u64, level: f64) -> Option<(u64, f64)> {
+    if n as f64 * 0.25 > EXPAND_ABOVE {
+        return None;
+    }
+    let alpha = (1.0 - level) / 2.0;
+    let rank = lower_rank(n, 0.5, alpha);
+    if rank == 0 || 2 * rank >= n {
+        return None;
+    }
+    // Coverage of the ranks (k, n + 1 - k) is 1 - 2 P(B <= k - 1).
+    let cover = |k: u64| 1.0 - 2.0 * binomial_cdf(n, k - 1);
+    let (wide, narrow) = (cover(rank), cover(rank + 1));
+    let i = (wide - level) / (wide - narrow);
+    let (n, k) = (n as f64, rank as f64);
+    Some((rank, (n - k) * i / (k + (n - 2.0 * k) * i)))
+}
+
+/// P(B <= k), B binomial(n, 1/2).
+fn binomial_cdf(n: u64, k: u64) -> f64 {
+    let nf = n as f64;
+    (0..=k)
+        .map(|j| {
+            let j = j as f64;
+            (ln_gamma(nf + 1.0)
+                - ln_gamma(j + 1.0)
+                - ln_gamma(nf - j + 1.0)
+                - nf * std::f64::consts::LN_2)
+                .exp()
+        })
+        .sum()
+}
+
 fn expanded(n: u64, p: f64, alpha: f64) -> (u64, u64) {
     let (mean, sd) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
     let z = Normal::standard().inverse_cdf(1.0 - alpha);
@@ -102,6 +139,19 @@ mod tests {
         assert_eq!(binomial_ranks(3688, 0.999, 0.95).hi, Some(3688));
         assert_eq!(binomial_ranks(3687, 0.001, 0.95).lo, None);
         assert_eq!(binomial_ranks(3688, 0.001, 0.95).lo, Some(1));
+    }
+
+    /// n = 10, 95 %: ranks 2 and 9 cover 0.97852, 3 and 8 0.89062; I = 0.32432,
+    /// share = 8 I / (2 + 6 I) = 0.65753. Below 6 values there is none.
+    #[test]
+    fn interpolated_by_hand() {
+        let (rank, share) = interpolated(10, 0.95).unwrap();
+        assert_eq!(rank, 2);
+        let i = (0.978_515_625 - 0.95) / (0.978_515_625 - 0.890_625);
+        assert!((share - 8.0 * i / (2.0 + 6.0 * i)).abs() < 1e-9, "{share}");
+        assert_eq!(interpolated(5, 0.95), None);
+        assert!(interpolated(6, 0.95).is_some());
+        assert_eq!(interpolated(20_000, 0.95), None);
     }
 
     /// The exact sum and the expansion agree where one takes over.

@@ -1,0 +1,239 @@
+//! Estimates from numbers of any unit, held in memory in their order.
+
+use undertick_units::{Estimate, Interval};
+
+use crate::batches::MOST;
+use crate::long_run::spread_of_mean;
+use crate::quantile::{binomial_ranks, interpolated};
+use crate::sample::{FEW, inflation, too_skewed, widened_ranks};
+use crate::skewed::{Shape, mend};
+
+/// Numbers in the order in which they were measured.
+///
+/// ```
+/// use undertick_estimate::Numbers;
+///
+/// let numbers = Numbers::new((0..1000).map(|i| f64::from(i * 617 % 1000)).collect());
+/// let median = numbers.quantile(0.5, 0.95).unwrap();
+/// assert_eq!(median.value, 499.5);
+/// assert!(median.interval.lo.unwrap() < 499.5 && median.interval.hi.unwrap() > 499.5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    values: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Numbers {
+    /// From finite numbers.
+    ///
+    /// # Panics
+    /// If a number is infinite or not a number.
+    #[must_use]
+    pub fn new(values: Vec<f64>) -> Self {
+        assert!(values.iter().all(|x| x.is_finite()), "finite numbers only");
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Self { values, sorted }
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.values.len() as u64
+    }
+
+    /// The mean, by batch means, with what skewness does to Student's interval
+    /// mended (Edgeworth expansion to order 1/n). `None` of nothing; without an
+    /// interval of one number.
+    #[must_use]
+    pub fn mean(&self, level: f64) -> Option<Estimate> {
+        let n = self.values.len();
+        // About the first number: large numbers with little spread keep their
+        // digits.
+        let origin = *self.values.first()?;
+        let mean_of = |of: &[f64]| of.iter().map(|x| x - origin).sum::<f64>() / of.len() as f64;
+        let value = origin + mean_of(&self.values);
+        let size = batch_size(n);
+        let means: Vec<f64> = self.values.chunks_exact(size).map(mean_of).collect();
+        let mut estimate = self.without_interval(value, level, "mean, batch means");
+        let Some(spread) = spread_of_mean(&means) else {
+            estimate.notes.push("one sample: no interval".into());
+            return Some(estimate);
+        };
+        let used = means.len() as f64 * size as f64 / n as f64;
+        let squares: f64 = (self.values.iter())
+            .map(|x| (x - value) * (x - value))
+            .sum();
+        let variance = squares / (n - 1) as f64;
+        let of_mean = spread.variance * used;
+        if of_mean > 0.0 {
+            estimate.n_effective = estimate.n_effective.min(variance / of_mean);
+        } else {
+            estimate.notes.push("all numbers agree".into());
+        }
+        let shape = Shape::of(self.values.iter().map(|&x| (x, 1.0)));
+        let mend = mend(shape, estimate.n_effective, level);
+        let half = spread.half_width(level) * used.sqrt() * mend.factor;
+        let centre = value + mend.shift * variance.sqrt() / estimate.n_effective;
+        // Never beyond the value itself, however skewed.
+        estimate.interval = Interval::new((centre - half).min(value), (centre + half).max(value));
+        if spread.too_short {
+            estimate.notes.push(format!(
+                "too few samples for their autocorrelation ({:.2} between {} batches): the interval is that of one batch",
+                spread.correlation, spread.batches
+            ));
+        } else if spread.correlation > 0.0 {
+            estimate.notes.push(format!(
+                "widened for a correlation of {:.2} left between batches",
+                spread.correlation
+            ));
+        }
+        if (n as u64) < FEW {
+            (estimate.notes).push(format!(
+                "fewer than {FEW} samples: autocorrelation not tested"
+            ));
+        }
+        if too_skewed(estimate.n_effective, shape.skewness) {
+            estimate.notes.push(format!(
+                "too few samples for their skewness {:.1}: the interval may be too narrow",
+                shape.skewness
+            ));
+        }
+        Some(estimate)
+    }
+
+    /// The `p`-quantile, 0 < p < 1, by order statistics; the median's are
+    /// interpolated (Hettmansperger and Sheather 1986), so that a small
+    /// sample's interval has the level asked for rather than the next one that
+    /// two order statistics have. `None` of nothing; a bound is missing where
+    /// its rank falls outside the sample.
+    #[must_use]
+    pub fn quantile(&self, p: f64, level: f64) -> Option<Estimate> {
+        let n = self.sorted.len();
+        let rank = ((p * n as f64).ceil() as usize).clamp(1, n.max(1));
+        let mut value = *self.sorted.get(rank - 1)?;
+        let is_median = p == 0.5;
+        if is_median && n.is_multiple_of(2) {
+            value += (self.sorted[n / 2] - value) / 2.0;
+        }
+        let mut estimate = self.without_interval(value, level, "order statistics");
+        let found = self.inflation(value, level);
+        let at = |rank: Option<u64>| Some(self.sorted[rank? as usize - 1]);
+        let between = |rank: u64, share: f64| {
+            let (a, b) = (self.sorted[rank as usize - 1], self.sorted[rank as usize]);
+            a + (b - a) * share
+        };
+        estimate.interval = match (
+            found,
+            is_median.then(|| interpolated(n as u64, level)).flatten(),
+        ) {
+            (None, Some((rank, share))) => {
+                estimate.method = "order statistics, interpolated".into();
+                let mirrored = n as u64 - rank;
+                Interval::new(between(rank, share), between(mirrored, 1.0 - share))
+            }
+            (found, _) => {
+                let ranks = match found {
+                    Some(_) => widened_ranks(n as u64, p, level, found),
+                    None => binomial_ranks(n as u64, p, level),
+                };
+                Interval {
+                    lo: at(ranks.lo),
+                    hi: at(ranks.hi),
+                }
+            }
+        };
+        if estimate.interval.lo.is_none() || estimate.interval.hi.is_none() {
+            (estimate.notes).push(format!(
+                "too few samples for both bounds of the {p} quantile"
+            ));
+        }
+        if let Some(found) = found {
+            estimate.n_effective = n as f64 / found.variance;
+            estimate.notes.push(format!(
+                "widened for autocorrelation: variance times {:.2}",
+                found.variance
+            ));
+        }
+        Some(estimate)
+    }
+
+    /// How much more the share of numbers up to `value` scatters between
+    /// batches than that of independent ones.
+    fn inflation(&self, value: f64, level: f64) -> Option<crate::sample::Inflation> {
+        let size = batch_size(self.values.len());
+        let shares: Vec<f64> = (self.values.chunks_exact(size))
+            .map(|chunk| chunk.iter().filter(|&&x| x <= value).count() as f64 / size as f64)
+            .collect();
+        inflation(&shares, size as f64, level)
+    }
+
+    fn without_interval(&self, value: f64, level: f64, method: &str) -> Estimate {
+        Estimate {
+            value,
+            interval: Interval { lo: None, hi: None },
+            level,
+            unit: "1".into(),
+            method: method.into(),
+            n: self.n(),
+            n_effective: self.n() as f64,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// As long as leaves fewer than 512 batches.
+fn batch_size(n: usize) -> usize {
+    let mut size = 1;
+    while n / size >= MOST {
+        size *= 2;
+    }
+    size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64]) -> Numbers {
+        Numbers::new(values.to_vec())
+    }
+
+    #[test]
+    fn of_nothing_one_and_two() {
+        assert!(of(&[]).mean(0.95).is_none() && of(&[]).quantile(0.5, 0.95).is_none());
+        let one = of(&[7.5]);
+        let mean = one.mean(0.95).unwrap();
+        assert_eq!((mean.value, mean.interval.lo), (7.5, None));
+        assert_eq!(one.quantile(0.5, 0.95).unwrap().interval.hi, None);
+        // 10 and 12: standard error 1, t(0.975; 1) = 12.7062; no skewness.
+        let mean = of(&[10.0, 12.0]).mean(0.95).unwrap();
+        assert!((mean.interval.half_width().unwrap() - 12.7062).abs() < 1e-4);
+        assert_eq!(of(&[10.0, 12.0]).quantile(0.5, 0.95).unwrap().value, 11.0);
+    }
+
+    /// A billion and a little: no digit of the spread is lost.
+    #[test]
+    fn large_numbers_keep_their_spread() {
+        let small: Vec<f64> = (0..40).map(|i| f64::from(i % 7)).collect();
+        let large: Vec<f64> = small.iter().map(|x| x + 1e15).collect();
+        let half = |v: &[f64]| of(v).mean(0.95).unwrap().interval.half_width().unwrap();
+        assert!((half(&small) / half(&large) - 1.0).abs() < 0.2);
+    }
+
+    #[test]
+    fn batches_are_fewer_than_512() {
+        assert_eq!(
+            (batch_size(511), batch_size(512), batch_size(1023)),
+            (1, 2, 2)
+        );
+        assert_eq!(batch_size(20_000), 64);
+    }
+
+    #[test]
+    #[should_panic(expected = "finite")]
+    fn infinity_is_no_number() {
+        of(&[1.0, f64::INFINITY]);
+    }
+}
