@@ -144,8 +144,8 @@ fn clock_across_cpus(list: &mut List, across: &AcrossCpus, ns_per_tick: f64) {
             "when the recording began {} of {} CPUs showed another time than the first one (offsets within {} .. {} ns): intervals between CPUs are wrong by up to that; see undertick clock",
             across.cpus_apart,
             across.cpus,
-            ns(across.offset_lo_ticks as f64),
-            ns(across.offset_hi_ticks as f64)
+            ns(across.offset_lo_ticks.unwrap_or(0) as f64),
+            ns(across.offset_hi_ticks.unwrap_or(0) as f64)
         ));
     }
 }
@@ -257,8 +257,9 @@ mod tests {
     const GOOD: AcrossCpus = AcrossCpus {
         cpus: 4,
         cpus_allowed: 4,
-        offset_lo_ticks: -120,
-        offset_hi_ticks: 90,
+        offset_lo_ticks: Some(-120),
+        offset_hi_ticks: Some(90),
+        offsets: 3,
         cpus_apart: 0,
         readings: 1_000,
         backward: 0,
@@ -282,7 +283,7 @@ mod tests {
         assert!(back[0].1.contains("3 of 1000") && back[0].1.contains("200 ns"));
         let apart = told(AcrossCpus {
             cpus_apart: 2,
-            offset_hi_ticks: 5_000,
+            offset_hi_ticks: Some(5_000),
             ..GOOD
         });
         assert_eq!(apart[0].0, "clock_differs_by_cpu");

@@ -71,8 +71,12 @@ pub struct Across {
 /// How long and how widely to look.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// For each pair of CPUs.
+    /// For each pair of CPUs, from its first answer on.
     pub pair: Duration,
+    /// For the first answer of a pair: another program may hold its CPU.
+    pub patience: Duration,
+    /// For all pairs.
+    pub all_pairs: Duration,
     /// For all CPUs at once.
     pub together: Duration,
     /// At most so many CPUs, spread over those that there are.
@@ -80,15 +84,20 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// What the start of a recording spends: 30 ms at most.
+    /// What the start of a recording spends: 20 ms at most on idle CPUs. Longer
+    /// patience does not help on busy ones: who spins uses up its time slice.
     pub const SHORT: Self = Self {
         pair: Duration::from_millis(2),
-        together: Duration::from_millis(5),
+        patience: Duration::from_millis(2),
+        all_pairs: Duration::from_millis(16),
+        together: Duration::from_millis(4),
         most_cpus: 8,
     };
     /// What an audit spends.
     pub const FULL: Self = Self {
         pair: Duration::from_millis(15),
+        patience: Duration::from_millis(50),
+        all_pairs: Duration::from_millis(300),
         together: Duration::from_millis(40),
         most_cpus: 16,
     };
@@ -109,8 +118,9 @@ pub fn measure(source: Source, step_ticks: u64, effort: Effort) -> Across {
         cpus,
     };
     if let [reference, others @ ..] = &across.cpus[..] {
+        let last = Instant::now() + effort.all_pairs;
         for cpu in others {
-            let exchanges = exchange(source, *reference, *cpu, effort.pair);
+            let exchanges = exchange(source, [*reference, *cpu], effort, last);
             across
                 .offsets
                 .extend(bounds(&exchanges, step_ticks).map(|(lo, hi)| Offset {
@@ -160,8 +170,13 @@ const MOST_EXCHANGES: usize = 20_000;
 #[derive(Default)]
 struct Line(AtomicU64);
 
-/// Passes a number to and fro between two CPUs for some time.
-fn exchange(source: Source, here: usize, there: usize, time: Duration) -> Vec<Exchange> {
+/// Passes a number to and fro between two CPUs, at most until `last`.
+fn exchange(
+    source: Source,
+    [here, there]: [usize; 2],
+    effort: Effort,
+    last: Instant,
+) -> Vec<Exchange> {
     let (ping, pong, reading) = (Line::default(), Line::default(), Line::default());
     let stop = AtomicBool::new(false);
     let mut exchanges = Vec::with_capacity(MOST_EXCHANGES);
@@ -183,7 +198,7 @@ fn exchange(source: Source, here: usize, there: usize, time: Duration) -> Vec<Ex
         });
         let asking = scope.spawn(|| {
             if cpus::pin(here).is_ok() {
-                let end = Instant::now() + time;
+                let mut end = last.min(Instant::now() + effort.patience);
                 for number in 1..=MOST_EXCHANGES as u64 {
                     let before = source.read_ticks_ordered();
                     ping.0.store(number, Ordering::Release);
@@ -197,6 +212,9 @@ fn exchange(source: Source, here: usize, there: usize, time: Duration) -> Vec<Ex
                         there,
                         after,
                     });
+                    if number == 1 {
+                        end = last.min(Instant::now() + effort.pair);
+                    }
                     if number % 64 == 0 && Instant::now() >= end {
                         break;
                     }

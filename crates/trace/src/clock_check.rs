@@ -8,7 +8,7 @@ use undertick_clock::facts::Facts;
 
 use crate::manifest::AcrossCpus;
 
-/// Looks at the recording clock from several CPUs; 20 ms with eight of them.
+/// Looks at the recording clock from several CPUs: 20 ms with eight of them.
 /// `None` if the clock cannot be opened.
 pub(crate) fn across_cpus(facts: &Facts) -> Option<AcrossCpus> {
     let begun = Instant::now();
@@ -27,8 +27,9 @@ fn summary(across: &Across, took_ns: u64) -> AcrossCpus {
     AcrossCpus {
         cpus: across.cpus.len() as u32,
         cpus_allowed: across.cpus_allowed as u32,
-        offset_lo_ticks: offsets.iter().map(|o| o.lo_ticks).min().unwrap_or(0),
-        offset_hi_ticks: offsets.iter().map(|o| o.hi_ticks).max().unwrap_or(0),
+        offset_lo_ticks: offsets.iter().map(|o| o.lo_ticks).min(),
+        offset_hi_ticks: offsets.iter().map(|o| o.hi_ticks).max(),
+        offsets: offsets.len() as u32,
         cpus_apart: apart.count() as u32,
         readings: across.readings,
         backward: across.backward,
@@ -61,7 +62,11 @@ mod tests {
             worst_backward_ticks: 7,
         };
         let kept = summary(&across, 5);
-        assert_eq!((kept.offset_lo_ticks, kept.offset_hi_ticks), (-100, 250));
+        assert_eq!(
+            (kept.offset_lo_ticks, kept.offset_hi_ticks),
+            (Some(-100), Some(250))
+        );
+        assert_eq!(kept.offsets, 3);
         assert_eq!((kept.cpus, kept.cpus_allowed, kept.cpus_apart), (4, 64, 2));
         assert_eq!(
             (kept.backward, kept.worst_backward_ticks, kept.took_ns),

@@ -120,10 +120,12 @@ pub struct AcrossCpus {
     /// CPUs that the recorder may use.
     pub cpus_allowed: u32,
     /// Of the intervals that hold each CPU's offset to the first one: the least
-    /// lower bound, ticks.
-    pub offset_lo_ticks: i64,
+    /// lower bound, ticks; `None` if no CPU answered in time.
+    pub offset_lo_ticks: Option<i64>,
     /// The greatest upper bound, ticks.
-    pub offset_hi_ticks: i64,
+    pub offset_hi_ticks: Option<i64>,
+    /// CPUs that answered in time, beside the first one.
+    pub offsets: u32,
     /// CPUs whose interval excludes 0, or is empty because the offset moved.
     pub cpus_apart: u32,
     /// Readings compared with the greatest one published by any CPU.
