@@ -40,7 +40,7 @@ fn stepped(period: f64, jitter: f64, cycles: u64, repetitions: u64) -> (u64, f64
 fn stepping_needs_fewer_cycles() {
     for period in [2.5, 2.333_33, 2.618] {
         for (jitter, fewer) in [(0.0, 8), (0.0005, 8), (0.002, 8), (0.01, 2)] {
-            let repetitions = 300;
+            let repetitions = 150;
             let (hits, half) = stepped(period, jitter, 20_691 / fewer, repetitions);
             println!(
                 "period {period} jitter {jitter}, {fewer} times fewer: half-width {:.3} of \
@@ -63,7 +63,7 @@ fn stepping_needs_fewer_cycles() {
 fn stepping_is_never_worse() {
     for cycles in [400, 2000, 20_000] {
         for jitter in [0.002, 0.05, 0.2] {
-            let repetitions = 200;
+            let repetitions = 150;
             let (hits, half) = stepped(2.5, jitter, cycles, repetitions);
             let mut plain = 0.0;
             for seed in 0..repetitions {
@@ -123,4 +123,50 @@ fn wrong_delays_are_corrected() {
         stepper.push(&simulated.cycle());
     }
     assert!((step - 2.618_034).abs() < 0.01, "{step}");
+}
+
+/// What disturbs the loop keeps step with the clock: every fourth tick, just
+/// after its edge, with a probability of 6 %, the cycle there is hit. A cycle so
+/// hit always holds an edge; without these cycles alone the mean is too low, so
+/// the whole block goes.
+#[test]
+fn disturbances_in_step_with_the_clock_do_not_bias() {
+    let (cycles, repetitions, truth_ns) = (8000, 200, 0.5 * TICK_NS);
+    let (mut error, mut square, mut hits, mut alone) = (0.0, 0.0, 0, 0.0);
+    for seed in 0..repetitions {
+        let mut simulated = SimulatedLoop::new(seed, &[0.05, 0.12, 0.33], 0.002);
+        let mut stepper = Stepper::new(3, cycles, seed);
+        let (mut kept, mut ticks) = (0, 0);
+        for _ in 0..cycles {
+            simulated.wait(stepper.delay_ticks());
+            let begin = simulated.now;
+            let readings = simulated.cycle();
+            // 0.02 of a tick after an edge whose number divides by 4.
+            let hit = ((simulated.now - 0.02) / 4.0).floor() > ((begin - 0.02) / 4.0).floor();
+            if hit && simulated.source.uniform() < 0.06 {
+                simulated.wait(3.0);
+                stepper.drop_cycle();
+            } else {
+                kept += 1;
+                ticks += readings[3] - readings[0];
+                stepper.push(&readings);
+            }
+        }
+        let result = stepper.blocks().cycle(TICK_NS, LEVEL);
+        let interval = result.estimate.interval;
+        hits += u64::from((interval.lo.unwrap()..=interval.hi.unwrap()).contains(&truth_ns));
+        let off = result.estimate.value - truth_ns;
+        error += off / repetitions as f64;
+        square += off * off / repetitions as f64;
+        alone += (ticks as f64 / kept as f64 * TICK_NS - truth_ns) / repetitions as f64;
+    }
+    println!(
+        "in step: off by {error:.0} ns (one run {:.0}), covered {hits} of {repetitions}; leaving \
+         out cycles alone {alone:.0} ns",
+        square.sqrt()
+    );
+    // What is left is small beside one run's own error.
+    assert!(error.abs() < 0.4 * square.sqrt(), "{error}");
+    assert!(alone.abs() > 4.0 * error.abs(), "{alone} {error}");
+    assert!(hits >= band(repetitions, 0.85, 1e-7).0, "{hits}");
 }

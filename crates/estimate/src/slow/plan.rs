@@ -155,7 +155,7 @@ fn stepped(q: &Question) -> u64 {
     let ticks = q.duration_ns / q.tick_ns;
     let wanted = q.precision * ticks / 2.0;
     let of_block = |cycles: u64| {
-        let (cycles, step) = lattice(cycles);
+        let (cycles, step) = lattice(cycles, ticks);
         let facts = WalkFacts::known(cycles, step, ASSUMED_JITTER);
         let spectrum = Spectrum::of_walk(cycles, &facts, ASSUMED_JITTER);
         let sd = (spectrum.variance(ticks) / BLOCKS as f64).sqrt();

@@ -2,7 +2,7 @@
 //! loop advance by the golden section of a tick, so that the phases seen fill
 //! the tick evenly instead of at random.
 //!
-//! The run is a pilot and then blocks. Each block begins at a random phase (a
+//! The run is a pilot and then blocks; a block with a disturbed cycle is left out. Each block begins at a random phase (a
 //! random delay of up to a tick), so the blocks' means are independent and
 //! unbiased whatever happens inside them, and Student's interval over the
 //! blocks is honest even if the stepping fails. Within a block of M cycles the
@@ -24,21 +24,65 @@ use crate::long_run::student;
 /// from whole ticks.
 pub const GOLDEN: f64 = 0.618_033_988_749_894_8;
 
-/// A number of cycles near `cycles`, and a step a/M of the tick, coprime and as
-/// near to the golden section as any there: its M multiples are evenly spaced,
-/// and stay spread while they come in.
-pub(super) fn lattice(cycles: u64) -> (u64, f64) {
-    let around = (cycles / 20).clamp(1, 6);
+/// Jitter, ticks, for which a step is chosen.
+const CHOSEN_FOR: f64 = 0.003;
+/// Harmonics that the choice looks at.
+const LOOKED_AT: u64 = 150;
+/// Steps compared lie this near to the golden section.
+const NEAR: f64 = 0.02;
+
+/// A number of cycles near `cycles`, and a step a/M of the tick, coprime and
+/// near the golden section: its M multiples are evenly spaced, and stay spread
+/// while they come in. Of such steps the one that suits an activity of `ticks`
+/// best: e.g. five steps that advance by just the length of the activity make
+/// its count telescope.
+pub(super) fn lattice(cycles: u64, ticks: f64) -> (u64, f64) {
+    let around = (cycles / 20).clamp(1, 4);
+    let harmonics = harmonics(ticks);
     let mut best = (cycles, GOLDEN, f64::INFINITY);
     for m in cycles.saturating_sub(around).max(3)..=cycles + around {
-        let a = (GOLDEN * m as f64).round() as u64;
-        let step = a as f64 / m as f64;
-        let off = (step - GOLDEN).abs();
-        if coprime(a, m) && off < best.2 {
-            best = (m, step, off);
+        let of = |share: f64| (share * m as f64).round() as u64;
+        for a in of(GOLDEN - NEAR)..=of(GOLDEN + NEAR) {
+            if !coprime(a, m) {
+                continue;
+            }
+            let roughness = roughness(a, m, &harmonics);
+            if roughness < best.2 {
+                best = (m, a as f64 / m as f64, roughness);
+            }
         }
     }
     (best.0, best.1)
+}
+
+/// Power of the count's harmonics, and how much of each fades in a cycle.
+fn harmonics(ticks: f64) -> Vec<(f64, f64)> {
+    let pi = core::f64::consts::PI;
+    (1..=LOOKED_AT)
+        .map(|h| {
+            let power = ((pi * h as f64 * ticks).sin() / h as f64).powi(2);
+            let fade = (-2.0 * (pi * h as f64 * CHOSEN_FOR).powi(2)).exp();
+            (power, fade)
+        })
+        .collect()
+}
+
+/// Variance, but for a factor, of a mean count while the phase steps by a/m with
+/// the jitter `CHOSEN_FOR`: each harmonic's power times the spectrum of its walk
+/// at 0.
+fn roughness(a: u64, m: u64, harmonics: &[(f64, f64)]) -> f64 {
+    let step = core::f64::consts::TAU * a as f64 / m as f64;
+    // cos(h step) by its recurrence.
+    let double = 2.0 * step.cos();
+    let (mut before, mut now) = (1.0, double / 2.0);
+    let mut sum = 0.0;
+    for (h, &(power, fade)) in (1_u64..).zip(harmonics) {
+        if h % m != 0 {
+            sum += power * (1.0 - fade * fade) / (1.0 - 2.0 * fade * now + fade * fade);
+        }
+        (before, now) = (now, double * now - before);
+    }
+    sum
 }
 
 fn coprime(mut a: u64, mut b: u64) -> bool {
@@ -50,8 +94,10 @@ fn coprime(mut a: u64, mut b: u64) -> bool {
 
 /// Cycles of the pilot.
 const PILOT: u64 = 64;
-/// A block with fewer than this share of its cycles is left out.
-const WHOLE: f64 = 0.5;
+/// Shortest block that is made where cycles are often disturbed.
+const SHORTEST: f64 = 24.0;
+/// Disturbed cycles that a block meets on average where they are frequent.
+const MET: f64 = 0.5;
 
 /// Decides the delays of a stepped run, and sums up its blocks.
 #[derive(Clone, Debug)]
@@ -60,9 +106,11 @@ pub struct Stepper {
     typical_cycles: u64,
     block_cycles: u64,
     block: u64,
+    cycles: u64,
     in_block: u64,
     step: f64,
     pilot: bool,
+    restart: bool,
     delay: f64,
     delayed: f64,
     slope: Slope,
@@ -142,9 +190,11 @@ impl Stepper {
             typical_cycles: block_cycles,
             block_cycles: PILOT.min(block_cycles.max(8)),
             block: 0,
+            cycles: 0,
             step: GOLDEN,
             in_block: 0,
             pilot: true,
+            restart: false,
             delay: 0.0,
             delayed: 0.0,
             slope: Slope::default(),
@@ -161,7 +211,7 @@ impl Stepper {
 
     /// The delay before the next cycle, ticks.
     pub fn delay_ticks(&mut self) -> f64 {
-        let delay = if self.in_block == 0 {
+        let delay = if self.in_block == 0 || core::mem::take(&mut self.restart) {
             self.uniform()
         } else {
             self.delay
@@ -198,15 +248,27 @@ impl Stepper {
         self.advance();
     }
 
-    /// The cycle after that delay was disturbed and does not count.
+    /// The cycle after that delay was disturbed. Its whole block is left out:
+    /// what disturbs a loop, e.g. the scheduler's tick, may well keep step with
+    /// the clock, and the phases that are then missing would bias the rest.
+    /// Where disturbances leave no whole blocks, cycles are left out one by one.
     pub fn drop_cycle(&mut self) {
         self.blocks.dropped += 1;
-        self.advance();
+        self.cycles += 1;
+        self.learn();
+        if self.pilot || !self.blocks.is_often_disturbed(self.cycles) {
+            self.open();
+        } else {
+            self.restart = true;
+            self.slope = Slope::default();
+        }
     }
 
     fn advance(&mut self) {
+        self.cycles += 1;
         self.in_block += 1;
         if self.in_block >= self.block_cycles {
+            self.learn();
             self.close();
             self.open();
         }
@@ -216,8 +278,11 @@ impl Stepper {
     fn open(&mut self) {
         self.block += 1;
         let spread = (self.block as f64 * GOLDEN).fract() - 0.5;
-        let cycles = self.typical_cycles as f64 * (1.0 + 0.3 * spread);
-        (self.block_cycles, self.step) = lattice((cycles.round() as u64).max(3));
+        let undisturbed = MET * self.cycles as f64 / self.blocks.dropped.max(1) as f64;
+        let typical = (self.typical_cycles as f64).min(undisturbed.max(SHORTEST));
+        let cycles = typical * (1.0 + 0.3 * spread);
+        (self.block_cycles, self.step) =
+            lattice((cycles.round() as u64).max(3), self.blocks.shortest());
         if let Some(length) = self.loop_ticks() {
             self.delay = delay_to(length, self.step);
         }
@@ -226,15 +291,19 @@ impl Stepper {
         (self.kept, self.in_block, self.pilot) = (0, 0, false);
     }
 
-    /// Ends a block: keeps its sums, learns the loop's length.
-    fn close(&mut self) {
+    /// The loop's length, from the readings of a block.
+    fn learn(&mut self) {
         if let Some(advance) = self.slope.ticks_per_cycle() {
             // Ticks are read whole: the slope's error falls as n^-1.5.
             let weight = self.slope.n.powi(3);
             self.loop_ticks.sum += weight * (advance - self.delay);
             self.loop_ticks.weight += weight;
         }
-        if self.pilot || (self.kept as f64) < WHOLE * self.block_cycles as f64 {
+    }
+
+    /// Ends a whole block: keeps its sums.
+    fn close(&mut self) {
+        if self.pilot {
             return;
         }
         let cycles = self.kept;
@@ -271,6 +340,22 @@ impl Stepper {
 }
 
 impl Stepped {
+    /// Whether so many of that many cycles were disturbed that no whole blocks
+    /// are left.
+    fn is_often_disturbed(&self, cycles: u64) -> bool {
+        self.dropped > 16 && self.dropped as f64 * SHORTEST > cycles as f64
+    }
+
+    /// Mean of the shortest activity that was seen at all, ticks: it needs the
+    /// most cycles, so the steps are chosen for it.
+    fn shortest(&self) -> f64 {
+        (self.activities.iter())
+            .map(|a| a.counts.mean())
+            .filter(|&mean| mean > 0.0)
+            .fold(f64::INFINITY, f64::min)
+            .min(0.5)
+    }
+
     /// Estimates of the activities, ns, for a tick of that length.
     #[must_use]
     pub fn activities(&self, tick_ns: f64, level: f64) -> Vec<ActivityResult> {
@@ -285,7 +370,7 @@ impl Stepped {
         self.cycle.result(tick_ns, level)
     }
 
-    /// Cycles dropped as disturbed.
+    /// Disturbed cycles, each of which cost its block.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
