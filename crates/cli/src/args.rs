@@ -28,7 +28,9 @@ pub enum Command {
     Export(Export),
     Header(Header),
     Calibrate(crate::calibrate::Calibrate),
+    Estimate(crate::estimate::Estimate),
     Clock(crate::clock::Clock),
+    Slow(crate::slow::Slow),
     /// The workload of the demo, recorded by `undertick demo`
     #[command(hide = true, name = "__demo-workload")]
     DemoWorkload,

@@ -4,6 +4,7 @@ mod args;
 mod calibrate;
 mod clock;
 mod demo;
+mod estimate;
 mod export;
 mod header;
 mod output;
@@ -11,6 +12,7 @@ mod progress;
 mod recording;
 mod reporting;
 mod sizes;
+mod slow;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
         Command::Export(export) => export::run(&export),
         Command::Header(header) => header::run(&header),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
+        Command::Estimate(estimate) => estimate::run(&estimate),
+        Command::Slow(slow) => slow::run(&slow),
         Command::Clock(clock) => clock::run(&clock),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload => {

@@ -71,6 +71,12 @@ pub fn figure(estimate: &Estimate) -> Figure {
     on_scale(estimate.value, estimate.interval, scale_of(&estimate.unit))
 }
 
+/// An estimate as a number in its own unit, whatever that is.
+#[must_use]
+pub fn plain(estimate: &Estimate) -> Figure {
+    on_scale(estimate.value, estimate.interval, NUMBERS)
+}
+
 /// A duration without an interval: three digits.
 #[must_use]
 pub fn duration(ns: f64) -> String {
