@@ -201,7 +201,7 @@ fn cost_by_cpu(source: Source, rate: TickRate) -> Vec<CpuCost> {
 
 /// What nearly all readings leave modulo the step, if they agree on anything.
 fn remainder(source: Source, step: u64) -> Option<u64> {
-    if step < 2 || step > 1 << 16 {
+    if !(2..=1 << 16).contains(&step) {
         return None;
     }
     let mut counts = vec![0_u32; step as usize];
