@@ -6,6 +6,7 @@ pub mod in_place;
 pub mod loss;
 pub mod recorder;
 pub mod report;
+pub mod slow;
 pub mod truth;
 
 use std::process::Command;
@@ -29,6 +30,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["report"] => report::measure(),
         ["truth"] => truth::measure(),
         ["hog"] => hog::measure(),
+        ["slow"] => slow::measure(),
         ["in_place"] => in_place::measure(200),
         ["in_place", repetitions] => in_place::measure(
             repetitions
@@ -43,7 +45,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             in_place::measure(20)?;
             report::measure()
         }
-        _ => Err("which one? recorder, loss, report, truth, hog, in_place or all".to_owned()),
+        _ => Err("which one? recorder, loss, report, truth, hog, in_place, slow or all".to_owned()),
     }
 }
 

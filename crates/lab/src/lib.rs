@@ -11,4 +11,5 @@
 pub mod audit;
 pub mod calibration;
 mod core_speed;
+pub mod slow;
 pub mod zero_test;

@@ -1,0 +1,285 @@
+//! `undertick slow`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use undertick_clock::slow::{SlowClock, SlowName};
+use undertick_estimate::slow::{Plan, Question};
+use undertick_lab::slow::{ActivityRow, Document, Estimator, Request, Script};
+
+use crate::Failure;
+use crate::output;
+use crate::progress::Progress;
+
+/// Intervals shorter than the tick of the clock: plan a measurement, run it
+#[derive(Args)]
+pub struct Slow {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Plan(PlanArguments),
+    Run(RunArguments),
+}
+
+/// Cycles and time that a measurement will need
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  undertick slow plan --duration 50us --tick 1ms --confidence 0.9 --precision 0.1 --loop 2.5ms"
+)]
+struct PlanArguments {
+    /// Expected duration of the shortest activity: it rules
+    #[arg(long, value_name = "DURATION", value_parser = duration_ns)]
+    duration: f64,
+    /// Tick of the clock
+    #[arg(long, value_name = "DURATION", value_parser = duration_ns)]
+    tick: f64,
+    /// Level of the interval
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    confidence: f64,
+    /// Whole width of the interval over the duration
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    precision: f64,
+    /// Length of the loop that the activity lies in
+    #[arg(long = "loop", value_name = "DURATION", value_parser = duration_ns)]
+    cycle: Option<f64>,
+    /// Cost of reading the clock, for the shots at tick edges
+    #[arg(long, value_name = "DURATION", default_value = "50ns", value_parser = duration_ns)]
+    poll: f64,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+/// Run a loop of steps against a slow clock
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick slow run experiments/slow-parts.toml --clock quantised:1ms\n  \
+    undertick slow run loop.toml --clock monotonic-coarse --estimator edges --json\n\n\
+    A script says how long to run and lists the steps of the loop; docs/book/slow-clocks.md has all its keys:\n  \
+    seconds = 10.0\n  [[step]]\n  name = \"small\"\n  work = \"50us\"\n  [[step]]\n  call = \"getppid\"\n\n\
+    Ctrl-C ends the run and gives the estimates so far."
+)]
+struct RunArguments {
+    /// The loop
+    #[arg(value_name = "SCRIPT.toml")]
+    script: PathBuf,
+    /// adjustable:TICK, quantised:TICK, monotonic-coarse, realtime-coarse or times
+    #[arg(long, value_name = "NAME")]
+    clock: String,
+    /// counts, stepped, edges or auto
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    estimator: String,
+    /// Level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    confidence: f64,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Slow) -> Result<u8, Failure> {
+    match &arguments.what {
+        What::Plan(plan) => planned(plan),
+        What::Run(run) => measured(run),
+    }
+}
+
+fn duration_ns(text: &str) -> Result<f64, String> {
+    undertick_lab::slow::duration_ns(text)
+        .ok_or_else(|| format!("{text:?} is no duration; write e.g. 50us, 2.5ms or 1s"))
+}
+
+/// The document of `slow plan`.
+#[derive(Serialize)]
+struct PlanDocument {
+    schema_version: u32,
+    cycles: u64,
+    seconds: Option<f64>,
+    tick_over_duration: f64,
+    level: f64,
+    precision: f64,
+    stepped_cycles: u64,
+    stepped_seconds: Option<f64>,
+    edge_samples: u64,
+    edge_seconds: f64,
+    proposed_delay_ns: Option<f64>,
+    warnings: Vec<String>,
+}
+
+fn planned(arguments: &PlanArguments) -> Result<u8, Failure> {
+    let level = output::level(arguments.confidence)?;
+    let question = Question {
+        duration_ns: arguments.duration,
+        tick_ns: arguments.tick,
+        level,
+        precision: arguments.precision,
+        loop_ns: arguments.cycle,
+        poll_ns: arguments.poll,
+    };
+    let plan = Plan::of(&question).ok_or_else(|| {
+        Failure::usage(format!(
+            "--precision {}: give the whole width of the interval as a share of the duration, e.g. 0.1",
+            arguments.precision
+        ))
+    })?;
+    let document = PlanDocument {
+        schema_version: 1,
+        cycles: plan.cycles,
+        seconds: plan.seconds,
+        tick_over_duration: plan.tick_over_duration,
+        level,
+        precision: arguments.precision,
+        stepped_cycles: plan.stepped_cycles,
+        stepped_seconds: plan.stepped_seconds,
+        edge_samples: plan.edge_samples,
+        edge_seconds: plan.edge_seconds,
+        proposed_delay_ns: plan.delay_ns,
+        warnings: plan.warnings,
+    };
+    output::document(arguments.json, &document, || document.text())
+}
+
+impl PlanDocument {
+    fn text(&self) -> String {
+        let time = |s: Option<f64>| s.map_or(String::new(), |s| format!(", {s:.1} s"));
+        let mut text = format!(
+            "tick / duration {:.4}; {} % interval of {} of the mean in width\n\
+             counts    {} cycles{}\n\
+             stepped   {} cycles{} (cycles that scatter by 0.2 % of the tick)\n\
+             edges     {} shots, {:.2} s (if the loop may wait)\n",
+            self.tick_over_duration,
+            self.level * 100.0,
+            self.precision,
+            self.cycles,
+            time(self.seconds),
+            self.stepped_cycles,
+            time(self.stepped_seconds),
+            self.edge_samples,
+            self.edge_seconds,
+        );
+        for warning in &self.warnings {
+            let _ = writeln!(text, "warning: {warning}");
+        }
+        text
+    }
+}
+
+fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
+    let name: SlowName = arguments.clock.parse().map_err(Failure::usage)?;
+    let estimator: Estimator =
+        (arguments.estimator.parse()).map_err(|e| Failure::usage(format!("--estimator {e}")))?;
+    let level = output::level(arguments.confidence)?;
+    let path = arguments.script.display();
+    let text = std::fs::read_to_string(&arguments.script)
+        .map_err(|e| Failure::usage(format!("{path}: {e}")))?;
+    let script = Script::parse(&text).map_err(|e| Failure::usage(format!("{path}:{e}")))?;
+    let cannot = |text: String| Failure { status: 1, text };
+    let clock = SlowClock::open(name).map_err(|e| {
+        cannot(format!(
+            "the clock {} cannot be had here: {e}",
+            arguments.clock
+        ))
+    })?;
+    let request = Request {
+        script,
+        clock: arguments.clock.clone(),
+        estimator,
+        level,
+    };
+    let stop = output::stop_on_signals();
+    let mut progress = Progress::new();
+    let result = undertick_lab::slow::run(&request, &clock, |share| {
+        progress.share("measuring", share);
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.done();
+    let document = result.map_err(|e| cannot(e.to_string()))?;
+    output::document(arguments.json, &document, || drawn(&document))?;
+    if document.is_refused() {
+        return Err(cannot(
+            "no interval: the loop is locked to the tick; use --estimator stepped, or edges if the loop may wait"
+                .to_owned(),
+        ));
+    }
+    Ok(if document.interrupted { 130 } else { 0 })
+}
+
+/// The table of a run.
+fn drawn(document: &Document) -> String {
+    let mut text = format!(
+        "{} (tick {}), {}: {} cycles in {:.2} s, {} dropped as preempted\n",
+        document.clock,
+        length(document.tick_ns),
+        document.estimator,
+        document.cycles,
+        document.seconds,
+        document.dropped
+    );
+    if let Some(why) = &document.why {
+        let _ = writeln!(text, "{} because {why}", document.estimator);
+    }
+    let _ = writeln!(
+        text,
+        "{:<16} {:>12} {:>25} {:>8} {:>10} {:>10} {:>12} {:>10}",
+        "activity", "mean", "interval", "n", "sd (10a)", "sd", "truth", "error"
+    );
+    for row in document.activities.iter().chain(&document.cycle) {
+        text.push_str(&line(row));
+    }
+    for finding in &document.findings {
+        let _ = writeln!(text, "{finding}");
+    }
+    for row in &document.activities {
+        if let Some(why) = &row.refused {
+            let _ = writeln!(text, "{}: refused: {why}", row.name);
+        }
+        if row.independence.as_ref().is_some_and(|i| i.rejected) {
+            let _ = writeln!(
+                text,
+                "{}: counts depend on each other from cycle to cycle",
+                row.name
+            );
+        }
+        for note in row.mean.notes.iter().filter(|_| row.refused.is_none()) {
+            let _ = writeln!(text, "{}: {note}", row.name);
+        }
+    }
+    text
+}
+
+fn line(row: &ActivityRow) -> String {
+    let or_dash = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), length);
+    let interval = match (row.mean.interval.lo, row.mean.interval.hi) {
+        (Some(lo), Some(hi)) => format!("{} .. {}", length(lo), length(hi)),
+        _ => "refused".to_owned(),
+    };
+    format!(
+        "{:<16} {:>12} {:>25} {:>8} {:>10} {:>10} {:>12} {:>10}\n",
+        row.name,
+        length(row.mean.value),
+        interval,
+        row.mean.n,
+        or_dash(row.predicted_sd_ns),
+        or_dash(row.sd_ns),
+        or_dash(row.truth_ns),
+        or_dash(row.error_ns)
+    )
+}
+
+/// Nanoseconds with a unit that suits them.
+fn length(ns: f64) -> String {
+    let size = ns.abs();
+    if size < 1e3 {
+        format!("{ns:.1} ns")
+    } else if size < 1e6 {
+        format!("{:.3} us", ns / 1e3)
+    } else {
+        format!("{:.4} ms", ns / 1e6)
+    }
+}

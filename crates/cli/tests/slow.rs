@@ -1,0 +1,150 @@
+//! `undertick slow`: plans against hand-worked figures; live runs are held to
+//! invariants only.
+
+mod support;
+
+use serde_json::Value;
+use support::{refused, undertick};
+
+const SCRIPT: &str = "cycles = 600\nwarm_up = 5\n\n[[step]]\nname = \"small\"\nwork = \"20us\"\n\n\
+    [[step]]\ncall = \"getppid\"\n\n[[step]]\nname = \"rest\"\nwork = \"80us\"\n";
+
+fn json(arguments: &[&str]) -> Value {
+    let output = undertick(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+fn script(dir: &tempfile::TempDir, text: &str) -> String {
+    let path = dir.path().join("loop.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// By hand: (3.289707 / 0.1)^2 * 19 = 20 562.1 cycles; of 2.5 ms each.
+#[test]
+fn a_plan() {
+    let words = "slow plan --duration 50us --tick 1ms --confidence 0.9 --precision 0.1";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push("--json");
+    let plan = json(&words);
+    assert_eq!(plan["schema_version"], 1);
+    assert_eq!(plan["cycles"], 20_563);
+    assert_eq!(plan["seconds"], Value::Null);
+    assert_eq!(plan["tick_over_duration"], 20.0);
+    assert_eq!(
+        (&plan["level"], &plan["precision"]),
+        (&0.9.into(), &0.1.into())
+    );
+
+    words.extend(["--loop", "2.5ms"]);
+    let plan = json(&words);
+    assert!((plan["seconds"].as_f64().unwrap() - 51.4075).abs() < 1e-6);
+    // 2.5 ms is 5:2; 0.118 of a tick more is a golden step.
+    assert_eq!(plan["warnings"].as_array().unwrap().len(), 1);
+    assert!((plan["proposed_delay_ns"].as_f64().unwrap() - 118_034.0).abs() < 1.0);
+    assert!(8 * plan["stepped_cycles"].as_u64().unwrap() <= 20_563);
+}
+
+/// What must hold of any run on any machine.
+#[test]
+fn a_run_adds_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = script(&dir, SCRIPT);
+    for estimator in ["stepped", "edges"] {
+        let run = json(&[
+            "slow",
+            "run",
+            &path,
+            "--clock",
+            "quantised:200us",
+            "--estimator",
+            estimator,
+            "--json",
+        ]);
+        assert_eq!(run["schema_version"], 1);
+        assert_eq!(run["estimator"], estimator);
+        let rows = run["activities"].as_array().unwrap();
+        let names: Vec<&str> = rows.iter().map(|r| r["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["small", "2 getppid", "rest"]);
+        assert!(run["dropped"].as_u64() <= run["cycles"].as_u64());
+        for row in rows {
+            let mean = &row["mean"];
+            let (value, lo, hi) = (&mean["value"], &mean["interval"][0], &mean["interval"][1]);
+            let (value, lo, hi) = (
+                value.as_f64().unwrap(),
+                lo.as_f64().unwrap(),
+                hi.as_f64().unwrap(),
+            );
+            assert!(lo <= value.max(0.0) && value <= hi, "{row}");
+            let error = row["error_ns"].as_f64().unwrap();
+            assert!(
+                (value - row["truth_ns"].as_f64().unwrap() - error).abs() < 1e-6,
+                "{row}"
+            );
+        }
+    }
+}
+
+#[test]
+fn plain_counts_give_intervals_or_say_why_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = script(&dir, SCRIPT);
+    let output = undertick(&[
+        "slow",
+        "run",
+        &path,
+        "--clock",
+        "quantised:200us",
+        "--estimator",
+        "counts",
+        "--json",
+    ]);
+    let run: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = run["activities"].as_array().unwrap();
+    let locked = rows.iter().any(|row| row["refused"].is_string());
+    assert_eq!(output.status.code(), Some(i32::from(locked)));
+    for row in rows {
+        let bounds = row["mean"]["interval"][0].is_number();
+        assert_ne!(bounds, row["refused"].is_string(), "{row}");
+    }
+    let total: i64 = rows.iter().map(|row| row["ticks"].as_i64().unwrap()).sum();
+    assert_eq!(Some(total), run["cycle"]["ticks"].as_i64());
+}
+
+#[test]
+fn mistakes_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = script(&dir, &SCRIPT.replace("getppid", "getpid"));
+    let wrong = undertick(&["slow", "run", &path, "--clock", "quantised:1ms"]);
+    refused(&wrong, 2, &["loop.toml:9:8", "getppid"]);
+    let path = script(&dir, SCRIPT);
+    let wrong = undertick(&["slow", "run", &path, "--clock", "sundial"]);
+    refused(&wrong, 2, &["sundial", "quantised:TICK"]);
+    let wrong = undertick(&[
+        "slow",
+        "run",
+        &path,
+        "--clock",
+        "quantised:1ms",
+        "--estimator",
+        "guess",
+    ]);
+    refused(&wrong, 2, &["guess", "stepped"]);
+    let wrong = undertick(&["slow", "run", "/nonexistent.toml", "--clock", "times"]);
+    refused(&wrong, 2, &["/nonexistent.toml"]);
+    let wrong = undertick(&["slow", "plan", "--duration", "50", "--tick", "1ms"]);
+    refused(&wrong, 2, &["is no duration"]);
+    let wrong = undertick(&[
+        "slow",
+        "plan",
+        "--duration",
+        "50us",
+        "--tick",
+        "1ms",
+        "--precision",
+        "0",
+    ]);
+    refused(&wrong, 2, &["--precision"]);
+}

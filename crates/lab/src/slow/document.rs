@@ -1,0 +1,122 @@
+//! What a slow run found, as other programs read it.
+
+use serde::Serialize;
+use undertick_estimate::slow::{ActivityResult, Independence};
+use undertick_units::Estimate;
+
+/// The document of `undertick slow run`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// 1.
+    pub schema_version: u32,
+    /// The slow clock, as it was asked for.
+    pub clock: String,
+    /// Its tick, ns.
+    pub tick_ns: f64,
+    /// The estimator used: `counts`, `stepped` or `edges`.
+    pub estimator: String,
+    /// Why that one, where the choice was left to the program.
+    pub why: Option<String>,
+    /// Cycles run, or pairs of shots.
+    pub cycles: u64,
+    /// Of these dropped because the scheduler took the thread off its CPU.
+    pub dropped: u64,
+    /// How disturbed cycles are known: `rseq` or `none`.
+    pub evidence: String,
+    /// Time of the run, seconds.
+    pub seconds: f64,
+    /// Of it spent in delays, seconds.
+    pub delay_seconds: f64,
+    /// Ended before its time.
+    pub interrupted: bool,
+    /// The activities in their order.
+    pub activities: Vec<ActivityRow>,
+    /// The whole cycle.
+    pub cycle: Option<ActivityRow>,
+    /// Standard deviation of one cycle's length, ticks: bounds and best guess.
+    pub jitter_ticks: Option<[f64; 3]>,
+    /// What the reader must know.
+    pub findings: Vec<String>,
+}
+
+/// One activity.
+#[derive(Clone, Debug, Serialize)]
+pub struct ActivityRow {
+    /// Its name.
+    pub name: String,
+    /// The mean duration, ns.
+    pub mean: Estimate,
+    /// Ticks counted.
+    pub ticks: Option<i64>,
+    /// Standard deviation of the mean by eq. 10a, ns.
+    pub predicted_sd_ns: Option<f64>,
+    /// Standard deviation of the mean that the interval rests on, ns.
+    pub sd_ns: Option<f64>,
+    /// True mean of the same cycles by the fine clock, ns.
+    pub truth_ns: Option<f64>,
+    /// Estimate less truth, ns.
+    pub error_ns: Option<f64>,
+    /// Why there is no interval.
+    pub refused: Option<String>,
+    /// Tests of independence.
+    pub independence: Option<IndependenceRow>,
+}
+
+/// Tests of the independence of counts.
+#[derive(Clone, Debug, Serialize)]
+pub struct IndependenceRow {
+    /// Autocorrelation at lags 1, 2, ...
+    pub autocorrelation: Vec<f64>,
+    /// Variance of batch means over that of independent counts.
+    pub batch_ratio: f64,
+    /// Whether independence is rejected.
+    pub rejected: bool,
+}
+
+impl From<&Independence> for IndependenceRow {
+    fn from(tests: &Independence) -> Self {
+        Self {
+            autocorrelation: tests.autocorrelation.to_vec(),
+            batch_ratio: tests.batch_ratio,
+            rejected: tests.is_rejected(),
+        }
+    }
+}
+
+impl ActivityRow {
+    pub(super) fn counted(name: &str, result: ActivityResult, truth_ns: Option<f64>) -> Self {
+        Self {
+            name: name.to_owned(),
+            ticks: Some(result.ticks),
+            predicted_sd_ns: Some(result.predicted_sd_ns),
+            sd_ns: Some(result.sd_ns),
+            error_ns: truth_ns.map(|truth| result.estimate.value - truth),
+            truth_ns,
+            refused: result.refused.map(|lock| lock.to_string()),
+            independence: result.independence.as_ref().map(IndependenceRow::from),
+            mean: result.estimate,
+        }
+    }
+
+    pub(super) fn shot(name: &str, mean: Estimate, truth_ns: Option<f64>) -> Self {
+        Self {
+            name: name.to_owned(),
+            ticks: None,
+            predicted_sd_ns: None,
+            sd_ns: None,
+            error_ns: truth_ns.map(|truth| mean.value - truth),
+            truth_ns,
+            refused: None,
+            independence: None,
+            mean,
+        }
+    }
+}
+
+impl Document {
+    /// Whether an activity has no interval because the run was locked.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.activities.iter().any(|a| a.refused.is_some())
+    }
+}

@@ -1,0 +1,22 @@
+//! Slow clocks, live: a script of steps runs in a loop, a clock of whole ticks
+//! is read at every point, and the estimators of
+//! [`undertick_estimate::slow`] say how long the steps took.
+//!
+//! The loop runs on one thread. Cycles in which the scheduler took that thread
+//! off its CPU are dropped and counted (the mark of [`undertick_ring::mark`]),
+//! unless the script itself gives the CPU away. Where the clock has a fine one
+//! beside it, the true means of the same cycles stand beside the estimates.
+//!
+//! Caveats: a point costs one reading of the clock, which belongs to the
+//! activity that it ends. Delays are counted instructions, calibrated once.
+
+mod document;
+mod edges;
+pub mod published;
+mod run;
+mod script;
+mod step;
+
+pub use document::{ActivityRow, Document};
+pub use run::{Estimator, Failed, Request, run};
+pub use script::{BadScript, Length, Script, duration_ns};

@@ -1,0 +1,331 @@
+//! The script of a slow run, version 1.
+
+use std::fmt;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::step::Step;
+
+/// A loop and how long to run it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    /// How long to run.
+    pub length: Length,
+    /// Cycles before the first one that counts.
+    pub warm_up: u64,
+    /// The loop may wait for tick edges.
+    pub may_wait: bool,
+    /// A delay may be added to each cycle.
+    pub may_delay: bool,
+    /// Shots per activity if it waits for edges.
+    pub shots: u64,
+    /// The activities in their order.
+    pub activities: Vec<Activity>,
+}
+
+/// How long to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// That many cycles.
+    Cycles(u64),
+    /// That many seconds.
+    Seconds(f64),
+}
+
+/// Steps between two points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activity {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub steps: Vec<Step>,
+}
+
+/// Why a script cannot be used, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadScript {
+    line: usize,
+    column: usize,
+    text: String,
+}
+
+impl fmt::Display for BadScript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.text)
+    }
+}
+
+impl core::error::Error for BadScript {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    cycles: Option<Spanned<u64>>,
+    seconds: Option<Spanned<f64>>,
+    #[serde(default)]
+    warm_up: u64,
+    #[serde(default)]
+    may_wait: bool,
+    #[serde(default = "yes")]
+    may_delay: bool,
+    #[serde(default = "few")]
+    shots: u64,
+    step: Spanned<Vec<Spanned<RawStep>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStep {
+    name: Option<String>,
+    work: Option<Spanned<String>>,
+    sleep: Option<Spanned<String>>,
+    call: Option<Spanned<String>>,
+    #[serde(default = "yes")]
+    point: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn few() -> u64 {
+    64
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// The place of the first mistake, and what it should be.
+    pub fn parse(text: &str) -> Result<Self, BadScript> {
+        let raw: Raw = toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start);
+            bad(text, at, with_nearest(e.message()))
+        })?;
+        let length = length(text, &raw)?;
+        let mut activities: Vec<Activity> = Vec::new();
+        for raw_step in raw.step.get_ref() {
+            let at = raw_step.span().start;
+            let raw_step = raw_step.get_ref();
+            let step = step(text, at, raw_step)?;
+            if let (false, Some(last)) = (raw_step.point, activities.last_mut()) {
+                last.steps.push(step);
+                continue;
+            }
+            let name = raw_step.name.clone();
+            let name = name.unwrap_or_else(|| format!("{} {}", activities.len() + 1, step));
+            if activities.iter().any(|a| a.name == name) {
+                return Err(bad(text, at, format!("there are two steps named {name:?}")));
+            }
+            activities.push(Activity {
+                name,
+                steps: vec![step],
+            });
+        }
+        if activities.is_empty() {
+            return Err(bad(
+                text,
+                raw.step.span().start,
+                "no step in the loop".to_owned(),
+            ));
+        }
+        Ok(Self {
+            length,
+            warm_up: raw.warm_up,
+            may_wait: raw.may_wait,
+            may_delay: raw.may_delay,
+            shots: raw.shots.max(4),
+            activities,
+        })
+    }
+
+    /// Whether a step gives the CPU away by itself.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        let mut steps = self.activities.iter().flat_map(|a| &a.steps);
+        steps.any(Step::blocks)
+    }
+}
+
+fn length(text: &str, raw: &Raw) -> Result<Length, BadScript> {
+    match (&raw.cycles, &raw.seconds) {
+        (Some(cycles), None) if *cycles.get_ref() >= 2 => Ok(Length::Cycles(*cycles.get_ref())),
+        (Some(cycles), None) => {
+            let why = "cycles must be at least 2".to_owned();
+            Err(bad(text, cycles.span().start, why))
+        }
+        (None, Some(seconds)) => {
+            let s = *seconds.get_ref();
+            if s.is_finite() && s > 0.0 {
+                return Ok(Length::Seconds(s));
+            }
+            let why = "seconds must be above 0".to_owned();
+            Err(bad(text, seconds.span().start, why))
+        }
+        (Some(_), Some(seconds)) => {
+            let why = "give cycles or seconds, not both".to_owned();
+            Err(bad(text, seconds.span().start, why))
+        }
+        (None, None) => {
+            let why = "say how long: cycles = 20000 or seconds = 10.0".to_owned();
+            Err(bad(text, 0, why))
+        }
+    }
+}
+
+fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
+    let one_of = || {
+        let why = "a step is one of work = \"50us\", sleep = \"1ms\", call = \"getppid\"";
+        bad(text, at, why.to_owned())
+    };
+    let duration = |value: &Spanned<String>| {
+        duration_ns(value.get_ref()).ok_or_else(|| {
+            let why = format!(
+                "{:?} is no duration; write e.g. 50us, 2.5ms or 1s",
+                value.get_ref()
+            );
+            bad(text, value.span().start, why)
+        })
+    };
+    match (&raw.work, &raw.sleep, &raw.call) {
+        (Some(work), None, None) => Ok(Step::Work {
+            ns: duration(work)?,
+        }),
+        (None, Some(sleep), None) => Ok(Step::Sleep {
+            ns: duration(sleep)?,
+        }),
+        (None, None, Some(call)) => Step::call(call.get_ref()).ok_or_else(|| {
+            let nearest = nearest(call.get_ref(), &Step::CALLS).unwrap_or("getppid");
+            let why = format!(
+                "there is no call {:?}; did you mean {nearest:?}? ({})",
+                call.get_ref(),
+                Step::CALLS.join(", ")
+            );
+            bad(text, call.span().start, why)
+        }),
+        _ => Err(one_of()),
+    }
+}
+
+fn bad(text: &str, at: usize, why: String) -> BadScript {
+    let before = text.get(..at).unwrap_or(text);
+    BadScript {
+        line: before.matches('\n').count() + 1,
+        column: before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1,
+        text: why,
+    }
+}
+
+/// Nanoseconds of `50us`, `2.5ms`, `1s`, `800ns`.
+#[must_use]
+pub fn duration_ns(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match &text[digits.len()..] {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    let ns = digits.trim().parse::<f64>().ok()? * scale;
+    (ns.is_finite() && ns > 0.0 && ns < 1e12).then_some(ns)
+}
+
+/// A message about an unknown field names the nearest known one.
+fn with_nearest(message: &str) -> String {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let (true, Some(wrong)) = (message.contains("unknown field"), names.next()) else {
+        return message.to_owned();
+    };
+    let known: Vec<&str> = names.collect();
+    match nearest(wrong, &known) {
+        Some(right) => format!("unknown key {wrong:?}; did you mean {right:?}?"),
+        None => message.to_owned(),
+    }
+}
+
+fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .copied()
+        .min_by_key(|right| distance(wrong, right))
+}
+
+/// Edits from one word to the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let swap = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = swap.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "cycles = 100\n[[step]]\nname = \"small\"\nwork = \"50us\"\n\
+        [[step]]\ncall = \"getppid\"\n[[step]]\npoint = false\nsleep = \"1ms\"\n";
+
+    #[test]
+    fn a_script() {
+        let script = Script::parse(GOOD).unwrap();
+        assert_eq!(script.length, Length::Cycles(100));
+        assert_eq!(script.activities.len(), 2);
+        assert_eq!(script.activities[0].name, "small");
+        assert_eq!(script.activities[0].steps, [Step::Work { ns: 50_000.0 }]);
+        assert_eq!(script.activities[1].steps.len(), 2);
+        assert!(script.blocks());
+    }
+
+    #[test]
+    fn mistakes_name_their_place_and_the_nearest_word() {
+        for (from, to, expected) in [
+            (
+                "\"getppid\"",
+                "\"getpid\"",
+                "6:8: there is no call \"getpid\"; did you mean \"getppid\"?",
+            ),
+            (
+                "\"50us\"",
+                "\"50 mikros\"",
+                "4:8: \"50 mikros\" is no duration",
+            ),
+            (
+                "name =",
+                "nome =",
+                "3:1: unknown key \"nome\"; did you mean \"name\"?",
+            ),
+            (
+                "cycles = 100",
+                "cycles = 1",
+                "1:10: cycles must be at least 2",
+            ),
+            ("cycles = 100", "", "1:1: say how long"),
+            ("work = \"50us\"", "", "2:1: a step is one of"),
+        ] {
+            let error = Script::parse(&GOOD.replace(from, to))
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration_ns("2.5ms"), Some(2_500_000.0));
+        assert_eq!(duration_ns("800 ns"), Some(800.0));
+        for bad in ["", "5", "us", "-1us", "1h", "1e99s", "nans"] {
+            assert_eq!(duration_ns(bad), None, "{bad}");
+        }
+    }
+}
