@@ -118,7 +118,7 @@ impl AdjustableClock {
                     let go = pinned.is_ok();
                     let told = ready.send(pinned);
                     if go && told.is_ok() {
-                        tick(&page, &shared, started_ns, tick_ns);
+                        tick(&page, &shared, started_ns);
                     }
                 })?
         };
@@ -173,10 +173,7 @@ impl AdjustableClock {
 
 impl Drop for AdjustableClock {
     fn drop(&mut self) {
-        // Pairs with the ticker's load; the wake ends a wait that has begun, and
-        // a wait that has not finds the word changed.
-        self.shared.stop.store(1, Ordering::Release);
-        wake(&self.shared.stop);
+        end(&self.shared.stop);
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
@@ -196,22 +193,29 @@ fn cpu_ns_of(thread: &JoinHandle<()>) -> Option<u64> {
 }
 
 /// The thread of the clock.
-fn tick(page: &Page, shared: &Shared, started_ns: u64, tick_ns: u64) {
+fn tick(page: &Page, shared: &Shared, started_ns: u64) {
     // Without this the kernel may wait 50 us longer to join wake-ups.
     // SAFETY: sets a number of this thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
     let mut shown = 0;
     while shared.stop.load(Ordering::Acquire) == 0 {
-        wait_until(&shared.stop, started_ns + (shown + 1) * tick_ns);
+        wait_until(&shared.stop, started_ns + (shown + 1) * page.tick_ns());
         let Ok(now) = now_ns() else { return };
-        let (count, missed) = due(now.saturating_sub(started_ns), tick_ns, shown);
         shared.wakeups.fetch_add(1, Ordering::Relaxed);
-        if count > shown {
-            page.write_ticks(count);
-            shared.missed.fetch_add(missed, Ordering::Relaxed);
-            shown = count;
-        }
+        shown = show(page, shared, now.saturating_sub(started_ns), shown);
     }
+}
+
+/// Shows the count that is right after so long, if it is a new one; what is
+/// shown then.
+fn show(page: &Page, shared: &Shared, elapsed_ns: u64, shown: u64) -> u64 {
+    let (count, missed) = due(elapsed_ns, page.tick_ns(), shown);
+    if count <= shown {
+        return shown;
+    }
+    page.write_ticks(count);
+    shared.missed.fetch_add(missed, Ordering::Relaxed);
+    count
 }
 
 /// The count that is right after so long, and how many ticks between it and the
@@ -240,6 +244,14 @@ fn wait_until(word: &AtomicU32, at_ns: u64) {
             libc::FUTEX_BITSET_MATCH_ANY,
         )
     };
+}
+
+/// Tells the ticker to end. The wake ends a wait that has begun, and a wait
+/// that has not finds the word changed.
+fn end(stop: &AtomicU32) {
+    // Pairs with the ticker's acquire load.
+    stop.store(1, Ordering::Release);
+    wake(stop);
 }
 
 fn wake(word: &AtomicU32) {

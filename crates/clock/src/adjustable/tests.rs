@@ -102,3 +102,35 @@ fn the_overhead_on_the_same_cpu_is_a_share() {
     assert!(overhead.share < 1.0 && overhead.thread_share < 1.0);
     assert!(overhead.thread_share > 0.0);
 }
+
+#[test]
+fn a_late_wake_up_shows_the_count_for_its_time() {
+    let page = Page::create(1_000_000).unwrap();
+    let shared = Shared::default();
+    // Three ticks late, then woken too early, then on time.
+    assert_eq!(show(&page, &shared, 4_200_000, 0), 4);
+    assert_eq!(page.read_ticks(), 4);
+    assert_eq!(show(&page, &shared, 4_999_999, 4), 4);
+    assert_eq!(show(&page, &shared, 5_000_000, 4), 5);
+    assert_eq!(page.read_ticks(), 5);
+    assert_eq!(shared.missed.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn a_wait_for_an_hour_ends_when_told() {
+    let stop = Arc::new(AtomicU32::new(0));
+    let (ended, told) = std::sync::mpsc::channel();
+    let waiter = Arc::clone(&stop);
+    let in_an_hour = now_ns().unwrap() + 3_600_000_000_000;
+    std::thread::spawn(move || {
+        while waiter.load(Ordering::Acquire) == 0 {
+            wait_until(&waiter, in_an_hour);
+        }
+        ended.send(()).unwrap();
+    });
+    // Long enough that it waits as a rule; it ends either way.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    end(&stop);
+    told.recv_timeout(std::time::Duration::from_secs(60))
+        .expect("it was woken");
+}
