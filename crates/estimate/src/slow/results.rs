@@ -54,6 +54,15 @@ pub struct ActivityResult {
     pub refused: Option<Lock>,
 }
 
+impl ActivityResult {
+    /// Moves the bounds out by that many ticks down and up.
+    pub(super) fn widen(&mut self, (down, up): (f64, f64), tick_ns: f64) {
+        let interval = &mut self.estimate.interval;
+        interval.lo = interval.lo.map(|lo| (lo - down * tick_ns).max(0.0));
+        interval.hi = interval.hi.map(|hi| hi + up * tick_ns);
+    }
+}
+
 /// Standard deviation of a mean count by 10a, ticks: an activity of `ticks`
 /// constant length, counted in `n` independent cycles.
 #[must_use]
@@ -62,12 +71,36 @@ pub fn count_sd(ticks: f64, n: u64) -> f64 {
     (p * (1.0 - p) / n.max(1) as f64).sqrt()
 }
 
+/// How far the cycles that were left out as disturbed may have shifted the mean
+/// count of the others, ticks down and up, with a share `dropped` of them gone.
+///
+/// What disturbs may keep step with the clock and hit the loop at one phase.
+/// Cycles of `cycle` ticks hold that phase with probability `c`, their length
+/// up to a tick; among these the share of counts that are one more than the
+/// whole ticks is at most p/c, and at least 0. So the truth lies between
+/// (1 - r) p and (1 - r) p + r p/c where p is what the others show.
+pub(super) fn selection(ticks: f64, cycle: f64, dropped: f64) -> (f64, f64) {
+    let p = ticks - ticks.floor();
+    let most = (p / cycle.clamp(1e-9, 1.0)).min(1.0);
+    (dropped * p, dropped * (most - p))
+}
+
+/// Share of cycles that were dropped.
+pub(super) fn share(dropped: u64, kept: u64) -> f64 {
+    dropped as f64 / (dropped + kept).max(1) as f64
+}
+
 pub(super) fn results(counts: &LoopCounts, tick_ns: f64, level: f64) -> Results {
     let walk = counts.walk.facts();
     let model = walk.map(|facts| Model::new(counts.cycle.n, facts));
     let lock = model.as_ref().and_then(Model::lock);
     let activities = (counts.activities.iter())
-        .map(|a| activity(a, model.as_ref(), lock, tick_ns, level))
+        .map(|a| {
+            let mut result = activity(a, model.as_ref(), lock, tick_ns, level);
+            let gone = share(counts.dropped, counts.cycle.n);
+            result.widen(selection(a.mean(), counts.cycle.mean(), gone), tick_ns);
+            result
+        })
         .collect();
     let cycle = if counts.stretches * 8 <= counts.cycle.n {
         contiguous(counts, walk, tick_ns, level)

@@ -17,7 +17,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::counts::ActivityCounts;
 use super::plan::{BLOCKS, delay_to};
-use super::results::{ActivityResult, count_sd};
+use super::results::{ActivityResult, count_sd, selection, share};
 use crate::long_run::student;
 
 /// The golden section of a tick: the step whose multiples keep the furthest
@@ -356,18 +356,30 @@ impl Stepped {
             .min(0.5)
     }
 
-    /// Estimates of the activities, ns, for a tick of that length.
+    /// Estimates of the activities, ns, for a tick of that length. Where cycles
+    /// had to be left out one by one, the intervals hold what that may have
+    /// shifted.
     #[must_use]
     pub fn activities(&self, tick_ns: f64, level: f64) -> Vec<ActivityResult> {
         (self.activities.iter())
-            .map(|a| a.result(tick_ns, level))
+            .map(|a| self.widened(a, tick_ns, level))
             .collect()
     }
 
     /// Estimate of the cycle without its delay, ns.
     #[must_use]
     pub fn cycle(&self, tick_ns: f64, level: f64) -> ActivityResult {
-        self.cycle.result(tick_ns, level)
+        self.widened(&self.cycle, tick_ns, level)
+    }
+
+    fn widened(&self, activity: &Activity, tick_ns: f64, level: f64) -> ActivityResult {
+        let mut result = activity.result(tick_ns, level);
+        let kept = self.cycle.counts.n();
+        if self.is_often_disturbed(kept + self.dropped) {
+            let (mean, cycle) = (activity.counts.mean(), self.cycle.counts.mean());
+            result.widen(selection(mean, cycle, share(self.dropped, kept)), tick_ns);
+        }
+        result
     }
 
     /// Disturbed cycles, each of which cost its block.
