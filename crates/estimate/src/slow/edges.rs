@@ -8,11 +8,16 @@
 //! is free of `o`: `T = (k - k0) d + (K0 - K) c`, and `c = k0 d / K0` but for
 //! `o / d`, which is about 1e-4 and scales the result by that.
 
+//!
+//! What hits the polls (an interrupt, a busy neighbour on the core) hits them
+//! for most of a tick, not only the activity, so the pairs scatter with heavy
+//! tails on both sides. The estimate is therefore their median, with the
+//! interval of order statistics: the duration of a typical execution.
+
 use undertick_units::{Estimate, Interval};
 
 use super::ends::two_ends;
-use crate::batches::Batches;
-use crate::long_run::{SpreadOfMean, spread_of_mean, student};
+use crate::quantile::binomial_ranks;
 
 /// A wait from edge to edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,27 +31,14 @@ pub struct EdgeShot {
 /// Shots of one activity, each with a calibrating shot beside it.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeSamples {
-    pairs: u64,
-    ticks: i64,
-    polls: i64,
-    null_ticks: i64,
-    null_polls: i64,
-    /// Differences in ticks and in polls, by batches.
-    batches: Batches<Differences>,
+    pairs: Vec<Pair>,
     dropped: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Differences {
-    ticks: i64,
-    polls: i64,
-}
-
-impl core::ops::AddAssign for Differences {
-    fn add_assign(&mut self, other: Self) {
-        self.ticks += other.ticks;
-        self.polls += other.polls;
-    }
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    shot: EdgeShot,
+    null: EdgeShot,
 }
 
 impl EdgeSamples {
@@ -58,16 +50,7 @@ impl EdgeSamples {
 
     /// Adds a shot and the calibrating shot beside it.
     pub fn push(&mut self, shot: EdgeShot, null: EdgeShot) {
-        self.pairs += 1;
-        self.ticks += shot.ticks;
-        self.polls += shot.polls as i64;
-        self.null_ticks += null.ticks;
-        self.null_polls += null.polls as i64;
-        let difference = Differences {
-            ticks: shot.ticks - null.ticks,
-            polls: null.polls as i64 - shot.polls as i64,
-        };
-        self.batches.extend(&[0], |_| difference);
+        self.pairs.push(Pair { shot, null });
     }
 
     /// A pair was disturbed and does not count.
@@ -78,7 +61,7 @@ impl EdgeSamples {
     /// Pairs that count.
     #[must_use]
     pub fn pairs(&self) -> u64 {
-        self.pairs
+        self.pairs.len() as u64
     }
 
     /// Pairs dropped.
@@ -87,49 +70,54 @@ impl EdgeSamples {
         self.dropped
     }
 
-    /// Cost of a poll, ns; `None` before a poll was counted.
+    /// Cost of a poll, ns, by the median calibrating shot; `None` before a poll
+    /// was counted.
     #[must_use]
     pub fn poll_cost_ns(&self, tick_ns: f64) -> Option<f64> {
-        (self.null_polls > 0).then(|| self.null_ticks as f64 * tick_ns / self.null_polls as f64)
+        let mut costs: Vec<f64> = (self.pairs.iter())
+            .filter(|pair| pair.null.polls > 0)
+            .map(|pair| pair.null.ticks as f64 * tick_ns / pair.null.polls as f64)
+            .collect();
+        costs.sort_by(f64::total_cmp);
+        (!costs.is_empty()).then(|| median(&costs))
     }
 
-    /// The mean duration, ns. The interval holds the scatter of the shots (edge
-    /// jitter, drift of the poll cost, the activity's own) and one poll at
-    /// either end, which would not average out if polls and ticks were locked.
-    /// `None` below two pairs or without polls.
+    /// The duration, ns: median of the pairs, interval from order statistics
+    /// (edge jitter, drift of the poll cost, the activity's own scatter), and
+    /// one poll at either end, which would not average out if polls and ticks
+    /// were locked. `None` where there are too few pairs for both bounds: below
+    /// 5 at 90 %.
     #[must_use]
     pub fn estimate(&self, tick_ns: f64, level: f64) -> Option<Estimate> {
         let cost_ns = self.poll_cost_ns(tick_ns)?;
-        let n = self.pairs as f64;
-        let value = (self.ticks - self.null_ticks) as f64 * tick_ns / n
-            + (self.null_polls - self.polls) as f64 * cost_ns / n;
-        let size = self.batches.size() as f64;
-        let means: Vec<f64> = (self.batches.sums().iter())
-            .map(|d| (d.ticks as f64 * tick_ns + d.polls as f64 * cost_ns) / size)
+        let mut durations: Vec<f64> = (self.pairs.iter())
+            .map(|Pair { shot, null }| {
+                let polls = null.polls as f64 - shot.polls as f64;
+                (shot.ticks - null.ticks) as f64 * tick_ns + polls * cost_ns
+            })
             .collect();
-        let spread = spread_of_mean(&means)?;
-        let half = half_width(&spread, cost_ns, level);
-        let mut notes = Vec::new();
-        if spread.too_short {
-            notes.push("the shots drift: the interval is that of one batch".to_owned());
-        }
+        durations.sort_by(f64::total_cmp);
+        let n = durations.len() as u64;
+        let ranks = binomial_ranks(n, 0.5, level);
+        let at = |rank: u64| durations[rank as usize - 1];
+        let poll = cost_ns * two_ends(0.0, f64::INFINITY, level);
         Some(Estimate {
-            value,
-            interval: Interval::new((value - half).max(0.0), value + half),
+            value: median(&durations),
+            interval: Interval::new((at(ranks.lo?) - poll).max(0.0), at(ranks.hi?) + poll),
             level,
             unit: "ns".into(),
-            method: "tick edges, polls interpolated".into(),
-            n: self.pairs,
-            n_effective: spread.batches as f64,
-            notes,
+            method: "median of shots at tick edges, polls interpolated".into(),
+            n,
+            n_effective: n as f64,
+            notes: Vec::new(),
         })
     }
 }
 
-fn half_width(spread: &SpreadOfMean, cost_ns: f64, level: f64) -> f64 {
-    let sd = spread.variance.sqrt() / cost_ns;
-    let heavier = student(level, spread.degrees) / student(level, 1e6);
-    cost_ns * two_ends(sd * heavier, f64::INFINITY, level)
+/// Of ascending values, at least one.
+fn median(values: &[f64]) -> f64 {
+    let n = values.len();
+    0.5 * (values[(n - 1) / 2] + values[n / 2])
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl Script {
             warm_up: raw.warm_up,
             may_wait: raw.may_wait,
             may_delay: raw.may_delay,
-            shots: raw.shots.max(4),
+            shots: raw.shots.max(8),
             activities,
         })
     }
