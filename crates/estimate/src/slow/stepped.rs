@@ -19,6 +19,7 @@ use super::counts::ActivityCounts;
 use super::plan::{BLOCKS, delay_to};
 use super::results::{ActivityResult, count_sd, selection, share};
 use crate::long_run::student;
+use crate::rate::proportion;
 
 /// The golden section of a tick: the step whose multiples keep the furthest
 /// from whole ticks.
@@ -94,6 +95,8 @@ fn coprime(mut a: u64, mut b: u64) -> bool {
 
 /// Cycles of the pilot.
 const PILOT: u64 = 64;
+/// Fewer ticks than this in a whole run are few.
+const FEW: u64 = 8;
 /// Shortest block that is made where cycles are often disturbed.
 const SHORTEST: f64 = 24.0;
 /// Disturbed cycles that a block meets on average where they are frequent.
@@ -404,7 +407,9 @@ impl Activity {
             Interval { lo: None, hi: None }
         } else {
             let half = student(level, b - 1.0) * sd.max(self.finest());
-            Interval::new((mean - half).max(0.0) * tick_ns, (mean + half) * tick_ns)
+            let (lo, hi) = self.few(ticks, cycles, level);
+            let (lo, hi) = ((mean - half).min(lo), (mean + half).max(hi));
+            Interval::new(lo.max(0.0) * tick_ns, hi * tick_ns)
         };
         let p = mean - mean.floor();
         ActivityResult {
@@ -428,6 +433,21 @@ impl Activity {
             independence: None,
             refused: None,
         }
+    }
+
+    /// Bounds of independent counts where only a few ticks were counted: blocks
+    /// then say little about their own scatter. Else nothing.
+    fn few(&self, ticks: i64, cycles: u64, level: f64) -> (f64, f64) {
+        let nothing = (f64::INFINITY, 0.0);
+        let Some(seen) = u64::try_from(ticks).ok().filter(|&t| t < FEW) else {
+            return nothing;
+        };
+        proportion(seen.min(cycles), cycles, level).map_or(nothing, |e| {
+            (
+                e.interval.lo.unwrap_or(0.0),
+                e.interval.hi.unwrap_or(f64::INFINITY),
+            )
+        })
     }
 
     /// The least standard deviation believed, ticks: that of one tick more in
