@@ -23,7 +23,7 @@ static uint64_t other_work(uint64_t x, int turns) {
 }
 
 /* The amount expanded before it becomes text. */
-#define DOSE_OF(x, pairs) DOSE(x, pairs)
+#define DOSE_OF(x, pairs) DOSE(x, odd, pairs)
 #define SECTION(event, work)     \
     do {                         \
         ut_begin_ordered(event); \
@@ -33,6 +33,7 @@ static uint64_t other_work(uint64_t x, int turns) {
 
 int main(int argc, char **argv) {
     uint32_t n = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 20000, i;
+    DOSE_READY(odd);
     uint64_t x = 88172645463325252ull;
     cpu_set_t cpu;
     CPU_ZERO(&cpu);
@@ -48,7 +49,7 @@ int main(int argc, char **argv) {
         if (i % 64 == 0) {
             int link;
             ut_begin_ordered(CHAIN);
-            for (link = 0; link < 50; link++) DOSE(x, 200);
+            for (link = 0; link < 50; link++) DOSE(x, odd, 200);
             ut_end_ordered(CHAIN);
         }
     }

@@ -22,15 +22,16 @@ int main(int argc, char **argv) {
     uint32_t n = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 50000, i, link;
     int hog = argc > 2 && atoi(argv[2]);
     uint64_t x = 1;
+    DOSE_READY(odd);
     pid_t child = 0;
     pin(0);
     if (hog && (child = fork()) == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) DOSE(x, 200);
+        for (;;) DOSE(x, odd, 200);
     }
     for (i = 0; i < n; i++) {
         ut_begin(1);
-        for (link = 0; link < 70; link++) DOSE(x, 200);
+        for (link = 0; link < 70; link++) DOSE(x, odd, 200);
         ut_end(1);
     }
     if (child) {

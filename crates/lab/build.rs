@@ -9,6 +9,10 @@ fn main() {
         .file("src/calibration.c")
         .include(header)
         .opt_level(2)
+        // As the programs it stands for are built: position-independent code
+        // of libraries reaches its thread's data by a longer way.
+        .pic(false)
+        .flag_if_supported("-fPIE")
         .warnings(true)
         .compile("undertick_calibration");
 }

@@ -11,6 +11,7 @@
 enum {
     CHAIN = 1,
     PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50, /* then 5, 20, 50, 200 pairs of work */
+    IN_LINE_0 = 60, /* 5, 20, 50, 200 pairs from 61 on */
     PLAIN_INNER = 30, ORDERED_INNER = 31,
     INNER_PLAIN = 40, INNER_ORDERED = 41
 };
@@ -31,29 +32,44 @@ static uint64_t other_work(uint64_t x) {
 /* Each case is a function of its own: in one function the compiler may take
  * common parts of the cases out of them, across a clock reading's neighbours. */
 #define CASE(name, before, work, after) \
-    static __attribute__((noinline)) uint64_t name(uint64_t x, uint32_t i) { (void)i; before; work; after; return x; }
+    static __attribute__((noinline)) uint64_t name(uint64_t x, uint32_t i) { DOSE_READY(odd); (void)i; (void)odd; before; work; after; return x; }
 #define PLAIN(name, event, work) CASE(name, ut_begin(event), work, ut_end(event))
 #define ORDERED(name, event, work) CASE(name, ut_begin_ordered(event), work, ut_end_ordered(event))
 #define PAIRED(name, event, work) CASE(name, ut_begin_paired(event), work, ut_end_paired(event))
 
 PLAIN(plain_0, PLAIN_0, (void)0)
-PLAIN(plain_5, PLAIN_0 + 1, DOSE(x, 5))
-PLAIN(plain_20, PLAIN_0 + 2, DOSE(x, 20))
-PLAIN(plain_50, PLAIN_0 + 3, DOSE(x, 50))
-PLAIN(plain_200, PLAIN_0 + 4, DOSE(x, 200))
+PLAIN(plain_5, PLAIN_0 + 1, DOSE(x, odd, 5))
+PLAIN(plain_20, PLAIN_0 + 2, DOSE(x, odd, 20))
+PLAIN(plain_50, PLAIN_0 + 3, DOSE(x, odd, 50))
+PLAIN(plain_200, PLAIN_0 + 4, DOSE(x, odd, 200))
 ORDERED(ordered_0, ORDERED_0, (void)0)
-ORDERED(ordered_5, ORDERED_0 + 1, DOSE(x, 5))
-ORDERED(ordered_20, ORDERED_0 + 2, DOSE(x, 20))
-ORDERED(ordered_50, ORDERED_0 + 3, DOSE(x, 50))
-ORDERED(ordered_200, ORDERED_0 + 4, DOSE(x, 200))
+ORDERED(ordered_5, ORDERED_0 + 1, DOSE(x, odd, 5))
+ORDERED(ordered_20, ORDERED_0 + 2, DOSE(x, odd, 20))
+ORDERED(ordered_50, ORDERED_0 + 3, DOSE(x, odd, 50))
+ORDERED(ordered_200, ORDERED_0 + 4, DOSE(x, odd, 200))
 PAIRED(paired_0, PAIRED_0, (void)0)
-PAIRED(paired_5, PAIRED_0 + 1, DOSE(x, 5))
-PAIRED(paired_20, PAIRED_0 + 2, DOSE(x, 20))
-PAIRED(paired_50, PAIRED_0 + 3, DOSE(x, 50))
-PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, 200))
-PLAIN(plain_inner, PLAIN_INNER, DOSE(x, 50); ut_event(INNER_PLAIN, i); DOSE(x, 50))
+PAIRED(paired_5, PAIRED_0 + 1, DOSE(x, odd, 5))
+PAIRED(paired_20, PAIRED_0 + 2, DOSE(x, odd, 20))
+PAIRED(paired_50, PAIRED_0 + 3, DOSE(x, odd, 50))
+PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, odd, 200))
+PLAIN(plain_inner, PLAIN_INNER, DOSE(x, odd, 50); ut_event(INNER_PLAIN, i); DOSE(x, odd, 50))
 ORDERED(ordered_inner, ORDERED_INNER,
-        DOSE(x, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, 50); ut_end_ordered(INNER_ORDERED))
+        DOSE(x, odd, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, odd, 50); ut_end_ordered(INNER_ORDERED))
+
+/* The same sections one after the other in one function, as programs have
+ * them. */
+#define IN_LINE(event, work) do { ut_begin_ordered(event); work; ut_end_ordered(event); } while (0)
+static __attribute__((noinline)) uint64_t in_line(uint64_t x) {
+    DOSE_READY(odd);
+    IN_LINE(IN_LINE_0 + 1, DOSE(x, odd, 5));
+    x = other_work(x);
+    IN_LINE(IN_LINE_0 + 2, DOSE(x, odd, 20));
+    x = other_work(x);
+    IN_LINE(IN_LINE_0 + 3, DOSE(x, odd, 50));
+    x = other_work(x);
+    IN_LINE(IN_LINE_0 + 4, DOSE(x, odd, 200));
+    return x;
+}
 
 typedef uint64_t (*measured_case)(uint64_t, uint32_t);
 static const measured_case cases[] = {
@@ -66,15 +82,17 @@ static const measured_case cases[] = {
 
 uint64_t undertick_calibration_workload(uint32_t iterations) {
     uint64_t x = 88172645463325252ull, choice = 1;
+    DOSE_READY(odd);
     uint32_t i;
     for (i = 0; i < iterations; i++) {
         x = other_work(x);
         choice = choice * 6364136223846793005ull + 1442695040888963407ull;
         x = cases[(choice >> 33) % CASES](x, i);
+        if (i % 8 == 0) x = in_line(other_work(x));
         if (i % 128 == 0) {
             int link;
             ut_begin_ordered(CHAIN);
-            for (link = 0; link < CHAIN_LINKS; link++) DOSE(x, 200);
+            for (link = 0; link < CHAIN_LINKS; link++) DOSE(x, odd, 200);
             ut_end_ordered(CHAIN);
         }
     }

@@ -9,6 +9,9 @@
 #else
 #define DOSE_PAIR_ "mul %0, %0, %1\n\tadd %0, %0, %1\n\t"
 #endif
-#define DOSE(x, k) __asm__ volatile(".rept " #k "\n\t" DOSE_PAIR_ ".endr" : "+r"(x) : "r"((uint64_t)0x9e3779b97f4a7c15ull))
+/* The multiplier, opaque to the compiler and loaded before a section begins:
+ * loading it inside would be part of the dose. */
+#define DOSE_READY(odd) uint64_t odd = 0x9e3779b97f4a7c15ull; __asm__ volatile("" : "+r"(odd))
+#define DOSE(x, odd, k) __asm__ volatile(".rept " #k "\n\t" DOSE_PAIR_ ".endr" : "+r"(x) : "r"(odd))
 
 #endif

@@ -79,7 +79,9 @@ fn pairs(scratch: &Scratch) -> Result<[u32; 3], String> {
 fn once(trace: &str, pairs: &[u32; 3], found: &mut [Vec<Found>]) -> Result<(), String> {
     // The ratio rule besides the flag: interrupts do not set it.
     let report = report_json(trace, &["--cull", "ratio:4"])?;
-    let chain = interval(&report, "event 1")?["mean"]["value"]
+    // The median: a chain of 10 us is hit by interrupts now and then that the
+    // rule cuts from sections and not from it.
+    let chain = interval(&report, "event 1")?["median"]["value"]
         .as_f64()
         .ok_or("no price of the chain")?;
     for (((name, _), &pairs), found) in SECTIONS.iter().zip(pairs).zip(found) {
