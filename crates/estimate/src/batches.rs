@@ -88,9 +88,27 @@ impl<T: Copy + Default + AddAssign> Batches<T> {
     }
 }
 
+/// Size of the batches of `n` values: as long as leaves fewer than 512.
+pub(crate) fn batch_size(n: usize) -> usize {
+    let mut size = 1;
+    while n / size >= MOST {
+        size *= 2;
+    }
+    size
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_are_fewer_than_512() {
+        assert_eq!(
+            (batch_size(511), batch_size(512), batch_size(1023)),
+            (1, 2, 2)
+        );
+        assert_eq!((batch_size(1024), batch_size(20_000)), (4, 64));
+    }
 
     fn sum(values: &[i64]) -> i128 {
         values.iter().map(|&x| i128::from(x)).sum()

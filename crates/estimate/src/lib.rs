@@ -33,10 +33,12 @@
 //! [`Series`] do not merge; [`Moments`] and [`SignedHistogram`] do.
 
 mod batches;
+mod compare;
 pub mod compensation;
 mod cost;
 mod histogram;
 mod long_run;
+mod mean;
 mod moments;
 mod numbers;
 mod quantile;
@@ -47,6 +49,9 @@ mod skewed;
 pub mod slow;
 
 pub use batches::Batches;
+pub use compare::{
+    difference, difference_of_quantiles, paired_difference, paired_ratio, ratio, ratio_of_quantiles,
+};
 pub use cost::{Cost, scaled, shifted};
 pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
 pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean};

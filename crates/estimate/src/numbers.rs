@@ -2,11 +2,10 @@
 
 use undertick_units::{Estimate, Interval};
 
-use crate::batches::MOST;
-use crate::long_run::spread_of_mean;
+use crate::batches::batch_size;
+use crate::mean::MeanOf;
 use crate::quantile::{binomial_ranks, interpolated};
-use crate::sample::{FEW, inflation, too_skewed, widened_ranks};
-use crate::skewed::{Shape, mend};
+use crate::sample::{inflation, widened_ranks};
 
 /// Numbers in the order in which they were measured.
 ///
@@ -48,59 +47,12 @@ impl Numbers {
     /// interval of one number.
     #[must_use]
     pub fn mean(&self, level: f64) -> Option<Estimate> {
-        let n = self.values.len();
-        // About the first number: large numbers with little spread keep their
-        // digits.
-        let origin = *self.values.first()?;
-        let mean_of = |of: &[f64]| of.iter().map(|x| x - origin).sum::<f64>() / of.len() as f64;
-        let value = origin + mean_of(&self.values);
-        let size = batch_size(n);
-        let means: Vec<f64> = self.values.chunks_exact(size).map(mean_of).collect();
-        let mut estimate = self.without_interval(value, level, "mean, batch means");
-        let Some(spread) = spread_of_mean(&means) else {
-            estimate.notes.push("one sample: no interval".into());
-            return Some(estimate);
-        };
-        let used = means.len() as f64 * size as f64 / n as f64;
-        let squares: f64 = (self.values.iter())
-            .map(|x| (x - value) * (x - value))
-            .sum();
-        let variance = squares / (n - 1) as f64;
-        let of_mean = spread.variance * used;
-        if of_mean > 0.0 {
-            estimate.n_effective = estimate.n_effective.min(variance / of_mean);
-        } else {
-            estimate.notes.push("all numbers agree".into());
-        }
-        let shape = Shape::of(self.values.iter().map(|&x| (x, 1.0)));
-        let mend = mend(shape, estimate.n_effective, level);
-        let half = spread.half_width(level) * used.sqrt() * mend.factor;
-        let centre = value + mend.shift * variance.sqrt() / estimate.n_effective;
-        // Never beyond the value itself, however skewed.
-        estimate.interval = Interval::new((centre - half).min(value), (centre + half).max(value));
-        if spread.too_short {
-            estimate.notes.push(format!(
-                "too few samples for their autocorrelation ({:.2} between {} batches): the interval is that of one batch",
-                spread.correlation, spread.batches
-            ));
-        } else if spread.correlation > 0.0 {
-            estimate.notes.push(format!(
-                "widened for a correlation of {:.2} left between batches",
-                spread.correlation
-            ));
-        }
-        if (n as u64) < FEW {
-            (estimate.notes).push(format!(
-                "fewer than {FEW} samples: autocorrelation not tested"
-            ));
-        }
-        if too_skewed(estimate.n_effective, shape.skewness) {
-            estimate.notes.push(format!(
-                "too few samples for their skewness {:.1}: the interval may be too narrow",
-                shape.skewness
-            ));
-        }
-        Some(estimate)
+        Some(MeanOf::of(&self.values)?.estimate(level, "mean, batch means"))
+    }
+
+    /// In the order given.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
     }
 
     /// The `p`-quantile, 0 < p < 1, by order statistics; the median's are
@@ -183,15 +135,6 @@ impl Numbers {
     }
 }
 
-/// As long as leaves fewer than 512 batches.
-fn batch_size(n: usize) -> usize {
-    let mut size = 1;
-    while n / size >= MOST {
-        size *= 2;
-    }
-    size
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,15 +163,6 @@ mod tests {
         let large: Vec<f64> = small.iter().map(|x| x + 1e15).collect();
         let half = |v: &[f64]| of(v).mean(0.95).unwrap().interval.half_width().unwrap();
         assert!((half(&small) / half(&large) - 1.0).abs() < 0.2);
-    }
-
-    #[test]
-    fn batches_are_fewer_than_512() {
-        assert_eq!(
-            (batch_size(511), batch_size(512), batch_size(1023)),
-            (1, 2, 2)
-        );
-        assert_eq!(batch_size(20_000), 64);
     }
 
     #[test]

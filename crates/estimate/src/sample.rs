@@ -337,7 +337,9 @@ mod tests {
     #[test]
     fn values_outside_full_batches_narrow_the_interval() {
         // Symmetric with long tails: nothing to mend.
-        let values: Vec<i64> = (0..513).map(|i| ((i * 7919) % 1009 - 504).pow(3)).collect();
+        let values: Vec<i64> = (0..513_i64)
+            .map(|i| ((i * 7919) % 1009 - 504).pow(3))
+            .collect();
         let half = |n: usize| {
             let mean = sample(&values[..n]).mean(0.95, 0).unwrap();
             mean.interval.half_width().unwrap()

@@ -47,7 +47,7 @@ pub(crate) struct Mend {
 }
 
 /// Of fewer values the moments themselves say too little.
-const FEWEST: f64 = 10.0;
+pub(crate) const FEWEST: f64 = 10.0;
 /// Beyond twice the width the expansion has left its ground.
 const WIDEST: f64 = 2.0;
 
@@ -64,14 +64,23 @@ pub(crate) fn mend(shape: Shape, n: f64, level: f64) -> Mend {
             shift: 0.0,
         };
     }
-    let z = Normal::standard().inverse_cdf(0.5 + level / 2.0);
-    let z2 = z * z;
-    let missing = shape.skewness * shape.skewness * (z2 * z2 + 2.0 * z2 - 3.0) / 18.0
-        - shape.excess * (z2 - 3.0) / 12.0;
+    // The mean's own cumulants are those of a value over root n and over n.
+    let factor = mend_cumulants(shape.skewness / n.sqrt(), shape.excess / n, level);
     Mend {
-        factor: (1.0 + missing / n).clamp(1.0, WIDEST),
+        factor,
         shift: shape.skewness / 2.0,
     }
+}
+
+/// The factor alone, from skewness and excess of the mean itself. The terms of
+/// the expansion are cumulants of the mean and of its variance, and these add
+/// up over independent samples: so it holds for differences of means too.
+pub(crate) fn mend_cumulants(skewness: f64, excess: f64, level: f64) -> f64 {
+    let z = Normal::standard().inverse_cdf(0.5 + level / 2.0);
+    let z2 = z * z;
+    let missing =
+        skewness * skewness * (z2 * z2 + 2.0 * z2 - 3.0) / 18.0 - excess * (z2 - 3.0) / 12.0;
+    (1.0 + missing).clamp(1.0, WIDEST)
 }
 
 #[cfg(test)]

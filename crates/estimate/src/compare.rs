@@ -1,0 +1,224 @@
+//! Two runs against each other: difference and ratio.
+
+use undertick_units::{Estimate, Interval};
+
+use crate::mean::MeanOf;
+use crate::numbers::Numbers;
+
+/// Mean of `a` less mean of `b`, measured one run after the other: batch means
+/// of each, Welch and Satterthwaite's degrees of freedom, skewness mended.
+/// `None` if a run is empty; without an interval of one number.
+///
+/// What differs between the runs besides what was changed (core speed,
+/// temperature, memory layout) is in the difference and not in the interval.
+/// [`paired_difference`] takes out what drifts slowly.
+///
+/// ```
+/// use undertick_estimate::{Numbers, difference};
+///
+/// let run = |offset: f64| Numbers::new((0..1000).map(|i| f64::from(i * 617 % 1000) + offset).collect());
+/// let d = difference(&run(100.0), &run(0.0), 0.95).unwrap();
+/// assert_eq!(d.value, 100.0);
+/// assert!(d.interval.lo.unwrap() > 70.0 && d.interval.hi.unwrap() < 130.0);
+/// ```
+#[must_use]
+pub fn difference(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
+    let (a, b) = (MeanOf::of(a.values())?, MeanOf::of(b.values())?);
+    let mut estimate = a
+        .less(1.0, &b)
+        .estimate(level, "difference of means, Welch");
+    estimate.notes = notes_of(&a, &b);
+    Some(estimate)
+}
+
+/// Mean of `a` over mean of `b`, measured one run after the other: the ratios
+/// r for which mean of `a` less r times mean of `b` may be 0 (Fieller 1954),
+/// with the interval of [`difference`]. `None` if a run is empty or the mean of
+/// `b` is 0; without an interval where that of `b` holds 0.
+#[must_use]
+pub fn ratio(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
+    let (a, b) = (MeanOf::of(a.values())?, MeanOf::of(b.values())?);
+    let residual = |ratio: f64| a.less(ratio, &b);
+    let notes = notes_of(&a, &b);
+    fieller(&a, &b, residual, level, "ratio of means, Fieller", notes)
+}
+
+/// Mean of `a - b` of pairs measured in turn (a, b, a, b, ...): what drifts
+/// more slowly than a pair lasts cancels; correlation between pairs widens the
+/// interval. `None` of nothing and of series of unequal length.
+#[must_use]
+pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
+    let residual = MeanOf::of(&residuals(a, b, 1.0)?)?;
+    Some(residual.estimate(level, "mean difference of pairs, batch means"))
+}
+
+/// Mean of `a` over mean of `b`, from pairs measured in turn, by Fieller's
+/// method on the pairs' `a - r b`. `None` as [`paired_difference`], and if the
+/// mean of `b` is 0; without an interval where that of `b` holds 0.
+#[must_use]
+pub fn paired_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
+    let (mean_a, mean_b) = (MeanOf::of(a)?, MeanOf::of(b)?);
+    let at_one = residuals(a, b, mean_a.value / mean_b.value)?;
+    if mean_b.value == 0.0 {
+        return None;
+    }
+    let notes = MeanOf::of(&at_one)?.notes();
+    let residual = |ratio: f64| {
+        let of = residuals(a, b, ratio).expect("as long as each other");
+        MeanOf::of(&of).expect("not empty")
+    };
+    let method = "ratio of means of pairs, Fieller";
+    fieller(&mean_a, &mean_b, residual, level, method, notes)
+}
+
+/// The `p`-quantile of `a` less that of `b`, measured one run after the other:
+/// from the interval of each by the squares of their arms (MOVER; Zou and
+/// Donner 2008). `None` if a run is empty; a bound is missing where one of
+/// those that it needs is.
+#[must_use]
+pub fn difference_of_quantiles(a: &Numbers, b: &Numbers, p: f64, level: f64) -> Option<Estimate> {
+    let (a, b) = (a.quantile(p, level)?, b.quantile(p, level)?);
+    Some(combined(
+        &a,
+        &b,
+        "difference of quantiles, MOVER",
+        |x| x,
+        |x| x,
+    ))
+}
+
+/// The `p`-quantile of `a` over that of `b`, both positive: as
+/// [`difference_of_quantiles`] on their logarithms. `None` if a run is empty
+/// or a quantile not positive; a bound is missing where one of those that it
+/// needs is missing or not positive.
+#[must_use]
+pub fn ratio_of_quantiles(a: &Numbers, b: &Numbers, p: f64, level: f64) -> Option<Estimate> {
+    let (a, b) = (a.quantile(p, level)?, b.quantile(p, level)?);
+    if a.value <= 0.0 || b.value <= 0.0 {
+        return None;
+    }
+    Some(combined(
+        &a,
+        &b,
+        "ratio of quantiles, MOVER",
+        f64::ln,
+        f64::exp,
+    ))
+}
+
+/// `a - b` on the scale `onto`, with the bounds' distances from the values
+/// added as squares, and `back`.
+fn combined(
+    a: &Estimate,
+    b: &Estimate,
+    method: &str,
+    onto: fn(f64) -> f64,
+    back: fn(f64) -> f64,
+) -> Estimate {
+    let value = onto(a.value) - onto(b.value);
+    // The distance of a bound; none of a bound that the scale does not have.
+    let arm = |of: &Estimate, bound: Option<f64>| {
+        Some((onto(bound?) - onto(of.value)).abs()).filter(|arm| arm.is_finite())
+    };
+    let both = |x: Option<f64>, y: Option<f64>| Some(x?.hypot(y?));
+    let below = both(arm(a, a.interval.lo), arm(b, b.interval.hi));
+    let above = both(arm(a, a.interval.hi), arm(b, b.interval.lo));
+    let mut notes = a.notes.clone();
+    notes.extend(
+        b.notes
+            .iter()
+            .filter(|&note| !a.notes.contains(note))
+            .cloned(),
+    );
+    Estimate {
+        value: back(value),
+        interval: Interval {
+            lo: below.map(|arm| back(value - arm)),
+            hi: above.map(|arm| back(value + arm)),
+        },
+        level: a.level,
+        unit: "1".into(),
+        method: method.into(),
+        n: a.n + b.n,
+        n_effective: a.n_effective.min(b.n_effective),
+        notes,
+    }
+}
+
+fn residuals(a: &[f64], b: &[f64], ratio: f64) -> Option<Vec<f64>> {
+    let pair = a.iter().zip(b).map(|(a, b)| a - ratio * b);
+    (a.len() == b.len()).then(|| pair.collect())
+}
+
+/// Steps towards a bound; each divides the distance by the denominator's mean
+/// in half-widths, at least 1.1 below.
+const STEPS: usize = 400;
+/// Of the denominator's half-width: nearer to 0 than that there are no bounds.
+const APART: f64 = 1.1;
+
+/// The ratios r whose residual `a - r b` may have the mean 0.
+fn fieller(
+    a: &MeanOf,
+    b: &MeanOf,
+    residual: impl Fn(f64) -> MeanOf,
+    level: f64,
+    method: &str,
+    notes: Vec<String>,
+) -> Option<Estimate> {
+    if b.value == 0.0 {
+        return None;
+    }
+    let value = a.value / b.value;
+    let mut estimate = residual(value).estimate(level, method);
+    estimate.value = value;
+    estimate.notes = notes;
+    estimate.interval = Interval { lo: None, hi: None };
+    let own = b.interval(level);
+    let (Some(lo), Some(hi)) = (own.lo, own.hi) else {
+        return Some(estimate);
+    };
+    let towards_zero = if b.value > 0.0 {
+        b.value - lo
+    } else {
+        hi - b.value
+    };
+    if b.value.abs() <= APART * towards_zero {
+        (estimate.notes).push("the denominator may be 0: no interval".into());
+        return Some(estimate);
+    }
+    // The bound of the residual's mean, in ratios: at the bound sought it is r
+    // itself.
+    let bound = |upper: bool| {
+        let mut r = value;
+        for _ in 0..STEPS {
+            let of = residual(r);
+            let interval = of.interval(level);
+            let end = if upper { interval.hi? } else { interval.lo? };
+            let next = (a.value + (end - of.value)) / b.value;
+            if (next - r).abs() <= 1e-12 * r.abs() {
+                return Some(next);
+            }
+            r = next;
+        }
+        None
+    };
+    let (x, y) = (bound(false), bound(true));
+    estimate.interval = if b.value > 0.0 {
+        Interval { lo: x, hi: y }
+    } else {
+        Interval { lo: y, hi: x }
+    };
+    if x.is_none() || y.is_none() {
+        (estimate.notes).push("a bound was not found".into());
+    }
+    Some(estimate)
+}
+
+fn notes_of(a: &MeanOf, b: &MeanOf) -> Vec<String> {
+    let of = |which: &str, mean: &MeanOf| -> Vec<String> {
+        (mean.notes().iter())
+            .map(|note| format!("{which}: {note}"))
+            .collect()
+    };
+    [of("first", a), of("second", b)].concat()
+}
