@@ -24,11 +24,11 @@ static uint64_t other_work(uint64_t x, int turns) {
 
 /* The amount expanded before it becomes text. */
 #define DOSE_OF(x, pairs) DOSE(x, odd, pairs)
-#define SECTION(event, work)     \
-    do {                         \
-        ut_begin_ordered(event); \
-        work;                    \
-        ut_end_ordered(event);   \
+#define SECTION(event, work)    \
+    do {                        \
+        ut_begin_paired(event); \
+        work;                   \
+        ut_end_paired(event);   \
     } while (0)
 
 int main(int argc, char **argv) {

@@ -58,7 +58,13 @@ pub(crate) struct Beside {
     pub(crate) error: Cost,
     /// Name of the method.
     pub(crate) name: &'static str,
+    /// Mean of a pair when the constant was found, ticks.
+    reference: Option<f64>,
 }
+
+/// Share of a drift by which it may be wrong: that a span's cost moves with a
+/// pair's one to one holds for the reading, not for what surrounds it.
+const DRIFT_ERROR: f64 = 0.25;
 
 impl Beside {
     /// Half of both pairs, as published; `bias` is what is known to be left,
@@ -68,6 +74,7 @@ impl Beside {
             correction: Correction::pairs(),
             error: bias.map_or_else(Cost::default, |paired| systematic(&paired.pairs_bias_ns)),
             name,
+            reference: None,
         }
     }
 
@@ -75,9 +82,14 @@ impl Beside {
     pub(crate) fn constant(paired: &PairedCost, ns_per_tick: f64) -> Self {
         let (cost, _) = span_cost(&paired.span, true);
         Self {
-            correction: Correction::constant(cost.value / ns_per_tick),
+            // The fence is for what the pairs say of drift.
+            correction: Correction {
+                fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
+                ..Correction::constant(cost.value / ns_per_tick)
+            },
             error: Cost { value: 0.0, ..cost },
             name: "calibrated",
+            reference: Some(paired.pair_ns.value / ns_per_tick),
         }
     }
 
@@ -106,7 +118,15 @@ impl Beside {
                 ..constant
             },
             name: "control-variate",
+            reference: Some(paired.pair_ns.value / ns_per_tick),
         }
+    }
+
+    /// By how much spans cost more than when the constant was found, ticks, as
+    /// their pairs say: one to one, less what the shares have subtracted.
+    fn drift(&self, mean_pair: f64) -> f64 {
+        let rest = 1.0 - self.correction.b1 - self.correction.b4;
+        self.reference.map_or(0.0, |then| rest * (mean_pair - then))
     }
 }
 
@@ -126,8 +146,17 @@ fn systematic(left: &undertick_units::Estimate) -> Cost {
 pub(crate) struct Taken {
     /// To the nearest tick.
     pub(crate) ticks: i64,
-    /// In fixed point, if its own pairs told.
-    pub(crate) beside: Option<i64>,
+    /// If its own pairs told.
+    pub(crate) beside: Option<Told>,
+}
+
+/// What the pairs of one sample told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Cost, fixed point.
+    fixed: i64,
+    /// Both pairs together as far as they are believed, ticks.
+    pairs: i64,
 }
 
 impl CostTable {
@@ -206,7 +235,10 @@ impl CostTable {
         let fixed = own.round() as i64 + self.inner(sample.inner_plain, sample.inner_ordered);
         Taken {
             ticks: (fixed + (1 << (POINT - 1))) >> POINT,
-            beside: Some(fixed),
+            beside: Some(Told {
+                fixed,
+                pairs: (beside.correction.held(t1) + beside.correction.held(t4)) as i64,
+            }),
         }
     }
 
@@ -269,14 +301,17 @@ pub(crate) struct Costs {
     /// subtracted from them, fixed point.
     pub(crate) by_pairs: [u64; 3],
     told: i128,
+    /// Sum of their pairs, both of each.
+    pairs: i128,
 }
 
 impl Costs {
     #[inline]
     pub(crate) fn add(&mut self, sample: &Sample, taken: Taken) {
-        if let Some(fixed) = taken.beside {
+        if let Some(told) = taken.beside {
             self.by_pairs[sample.ends as usize] += 1;
-            self.told += i128::from(fixed);
+            self.pairs += i128::from(told.pairs);
+            self.told += i128::from(told.fixed);
             self.rounded += i128::from(taken.ticks);
             return;
         }
@@ -298,6 +333,7 @@ impl Costs {
             rounded: self.rounded + other.rounded,
             by_pairs: std::array::from_fn(|i| self.by_pairs[i] + other.by_pairs[i]),
             told: self.told + other.told,
+            pairs: self.pairs + other.pairs,
         }
     }
 
@@ -345,17 +381,28 @@ impl Costs {
             .filter(|&(_, count)| count > 0)
             .map(|(cost, count)| cost.times(count as f64 / n));
         let told = self.told as f64 / f64::from(1 << POINT) * table.ns_per_tick / n;
-        let share = self.by_pairs.iter().sum::<u64>() as f64 / n;
-        let error = table
-            .beside
-            .map_or(Cost::default(), |b| b.error)
-            .times(share);
+        let with_pairs = self.by_pairs.iter().sum::<u64>() as f64;
+        let share = with_pairs / n;
+        let (drift, error) = match table.beside.filter(|_| with_pairs > 0.0) {
+            Some(beside) => {
+                let mean_pair = self.pairs as f64 / (2.0 * with_pairs);
+                let drift = beside.drift(mean_pair) * table.ns_per_tick;
+                let unsure = DRIFT_ERROR * drift.abs();
+                let error = Cost {
+                    below: beside.error.below + unsure,
+                    above: beside.error.above + unsure,
+                    ..beside.error
+                };
+                (drift, error.times(share))
+            }
+            None => (0.0, Cost::default()),
+        };
         spans
             .chain([
                 table.inner_plain.times(self.inner_plain as f64 / n),
                 table.inner_ordered.times(self.inner_ordered as f64 / n),
                 Cost {
-                    value: told,
+                    value: told + drift * share,
                     ..error
                 },
             ])

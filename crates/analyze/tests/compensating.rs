@@ -132,6 +132,7 @@ fn with_shares(chosen: &str) -> Manifest {
                 shares: [0.25, 0.5],
                 fence_ticks: [0.0, 60.0],
                 constant_ns: ns(5.0, 4.0, 6.0),
+                pair_ns: ns(25.0, 24.0, 26.0),
                 pairs_k: None,
                 control_variate_k: None,
                 chosen: chosen.into(),
@@ -143,32 +144,80 @@ fn with_shares(chosen: &str) -> Manifest {
     }
 }
 
-/// 5 + 0.25 * 20 + 0.5 * 30 = 25; a pair of 500 counts as 60: 5 + 15 + 15.
+/// 5 + 0.25 * 20 + 0.5 * 30 = 25; 5 + 0.25 * 34 + 0.5 * 16 = 21.5. The pairs'
+/// mean is the calibration's 25: nothing has drifted.
 #[test]
 fn fitted_shares_by_hand() {
     let rows = [
         row(Kind::BeginOrdered, 1000, 1, 20),
         row(Kind::EndOrdered, 1100, 1, 30),
-        row(Kind::BeginOrdered, 2000, 1, 500),
-        row(Kind::EndOrdered, 2100, 1, 30),
+        row(Kind::BeginOrdered, 2000, 1, 34),
+        row(Kind::EndOrdered, 2100, 1, 16),
     ];
     let found = compensated(&with_shares("long-term"), &rows, Compensate::ControlVariate);
     let span = interval(&found, "event 1");
-    assert_eq!(span.total_ns, 75.0 + 65.0);
+    assert_eq!(span.total_ns, 75.0 + 78.5);
     let cost = span.compensation.cost.clone().unwrap();
-    assert_eq!(cost.value, 30.0);
+    assert_eq!(cost.value, 23.25);
     // The constant may be wrong by 1 either way.
     assert_eq!(
         (cost.interval.lo, cost.interval.hi),
-        (Some(29.0), Some(31.0))
+        (Some(22.25), Some(24.25))
     );
     let auto = |chosen| {
         let found = compensated(&with_shares(chosen), &rows, Compensate::Auto);
         let span = interval(&found, "event 1").clone();
         (span.total_ns, span.compensation.method)
     };
-    assert_eq!(auto("control-variate"), (140.0, "control-variate".into()));
+    assert_eq!(auto("control-variate"), (153.5, "control-variate".into()));
     assert_eq!(auto("long-term"), (120.0, "calibrated".into()));
+}
+
+/// A pair of 500 counts as 60 in its own sample: 5 + 15 + 15; and as 60 in the
+/// mean of (60 + 30) / 2 that drift is told by.
+#[test]
+fn a_pair_that_was_hit_is_held_at_the_fence() {
+    let mut manifest = with_shares("control-variate");
+    let paired = manifest.calibration.as_mut().unwrap().paired.as_mut();
+    paired.unwrap().pair_ns = ns(45.0, 44.0, 46.0);
+    let rows = [
+        row(Kind::BeginOrdered, 2000, 1, 500),
+        row(Kind::EndOrdered, 2100, 1, 30),
+    ];
+    let found = compensated(&manifest, &rows, Compensate::Auto);
+    assert_eq!(interval(&found, "event 1").total_ns, 65.0);
+}
+
+/// Pairs of 29 where the calibration had 25: readings have become dearer by 4.
+/// The constant's 40 becomes 44; with shares of 0.75 the samples have had 3 of
+/// the 4 already. A quarter of what is put right widens the interval.
+#[test]
+fn a_drift_of_the_readings_is_followed() {
+    let rows: Vec<_> = (0..64)
+        .flat_map(|i| {
+            [
+                row(Kind::BeginOrdered, 1000 * i, 1, 29),
+                row(Kind::EndOrdered, 1000 * i + 100, 1, 29),
+            ]
+        })
+        .collect();
+    let figures = |chosen| {
+        let found = compensated(&with_shares(chosen), &rows, Compensate::Auto);
+        let cost = interval(&found, "event 1")
+            .compensation
+            .cost
+            .clone()
+            .unwrap();
+        let mean = interval(&found, "event 1").mean.clone().unwrap();
+        (
+            cost.value,
+            cost.value - cost.interval.lo.unwrap(),
+            mean.value,
+        )
+    };
+    assert_eq!(figures("long-term"), (44.0, 2.0, 56.0));
+    // 5 + 0.75 * 29 = 26.75, and a quarter of 4.
+    assert_eq!(figures("control-variate"), (27.75, 1.25, 72.25));
 }
 
 /// A known bias of published pairs is not taken off, but in the interval.

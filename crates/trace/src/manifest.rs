@@ -200,6 +200,9 @@ pub struct PairedCost {
     pub fence_ticks: [f64; 2],
     /// What is subtracted beside the shares, so that known doses come out right.
     pub constant_ns: Estimate,
+    /// Mean of these pairs: by as much as those of a recording differ from it,
+    /// readings have become dearer or cheaper since.
+    pub pair_ns: Estimate,
     /// Improvement factor of the pairs, around nothing.
     pub pairs_k: Option<Estimate>,
     /// Improvement factor of control variates.

@@ -48,11 +48,16 @@ impl Correction {
         }
     }
 
+    /// A pair as far as it is believed, ticks.
+    #[must_use]
+    pub fn held(&self, t: f64) -> f64 {
+        t.clamp(self.fence.0, self.fence.1)
+    }
+
     /// What is to be subtracted, ticks.
     #[must_use]
     pub fn cost(&self, t1: f64, t4: f64) -> f64 {
-        let held = |t: f64| t.clamp(self.fence.0, self.fence.1);
-        let slope = |b: f64, t: f64| if b == 0.0 { 0.0 } else { b * held(t) };
+        let slope = |b: f64, t: f64| if b == 0.0 { 0.0 } else { b * self.held(t) };
         self.constant + slope(self.b1, t1) + slope(self.b4, t4)
     }
 

@@ -47,6 +47,14 @@ pub(super) fn measure(
         each.map(|each| together(&each)).ok_or_else(few)
     };
     let fitted = control_variate(&samples[0]);
+    // As it is among the samples that doses were measured with.
+    let pairs: Vec<Paired> = (samples[1..].iter().flatten())
+        .map(|s| Paired {
+            tm: (s.t1 + s.t4) / 2.0,
+            ..*s
+        })
+        .collect();
+    let pair_ns = mean_ns(&pairs, &Correction::constant(0.0), ns).ok_or_else(few)?;
     Ok(PairedCost {
         span: span.clone(),
         pairs_bias_ns: left_by(&Correction::pairs())?,
@@ -56,6 +64,7 @@ pub(super) fn measure(
             constant: 0.0,
             ..fitted
         })?,
+        pair_ns,
         pairs_k: k(Method::Pairs),
         control_variate_k: k(Method::ControlVariate),
         chosen: zero.chosen.name().into(),
