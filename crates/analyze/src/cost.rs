@@ -60,6 +60,9 @@ pub(crate) struct Beside {
     pub(crate) name: &'static str,
     /// Mean of a pair when the constant was found, ticks.
     reference: Option<f64>,
+    /// Below this much work, ns, the error is the other one: what spans around
+    /// nothing cost beside is in it.
+    small: Option<(f64, Cost)>,
 }
 
 /// Share of a drift by which it may be wrong: that a span's cost moves with a
@@ -75,21 +78,44 @@ impl Beside {
             error: bias.map_or_else(Cost::default, |paired| systematic(&paired.pairs_bias_ns)),
             name,
             reference: None,
+            small: None,
         }
     }
 
     /// What spans with pairs cost, whatever their pairs say.
     pub(crate) fn constant(paired: &PairedCost, ns_per_tick: f64) -> Self {
-        let (cost, _) = span_cost(&paired.span, true);
+        let cost = Cost::of(&paired.span.dosed_ns);
         Self {
             // The fence is for what the pairs say of drift.
             correction: Correction {
                 fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
                 ..Correction::constant(cost.value / ns_per_tick)
             },
-            error: Cost { value: 0.0, ..cost },
             name: "calibrated",
+            ..Self::of_calibration(paired, cost, ns_per_tick)
+        }
+    }
+
+    /// The errors and the reference of a constant that known doses gave.
+    fn of_calibration(paired: &PairedCost, constant: Cost, ns_per_tick: f64) -> Self {
+        let error = Cost {
+            value: 0.0,
+            ..constant
+        };
+        let (hull, disputed) = span_cost(&paired.span, true);
+        let dosed = Cost::of(&paired.span.dosed_ns);
+        let small = Cost {
+            below: error.below + (hull.below - dosed.below).max(0.0),
+            above: error.above + (hull.above - dosed.above).max(0.0),
+            systematic: hull.systematic,
+            value: 0.0,
+        };
+        Self {
+            correction: Correction::constant(0.0),
+            error,
+            name: "",
             reference: Some(paired.pair_ns.value / ns_per_tick),
+            small: (paired.span.least_dose_ns.filter(|_| disputed)).map(|least| (least, small)),
         }
     }
 
@@ -113,12 +139,8 @@ impl Beside {
                 b4: paired.shares[1],
                 fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
             },
-            error: Cost {
-                value: 0.0,
-                ..constant
-            },
             name: "control-variate",
-            reference: Some(paired.pair_ns.value / ns_per_tick),
+            ..Self::of_calibration(paired, constant, ns_per_tick)
         }
     }
 
@@ -155,8 +177,9 @@ pub(crate) struct Taken {
 pub(crate) struct Told {
     /// Cost, fixed point.
     fixed: i64,
-    /// Both pairs together as far as they are believed, ticks.
-    pairs: i64,
+    /// Both pairs together, ticks, if both are believed: what was hit by
+    /// something else says nothing of the readings' cost.
+    pairs: Option<i64>,
 }
 
 impl CostTable {
@@ -237,7 +260,10 @@ impl CostTable {
             ticks: (fixed + (1 << (POINT - 1))) >> POINT,
             beside: Some(Told {
                 fixed,
-                pairs: (beside.correction.held(t1) + beside.correction.held(t4)) as i64,
+                pairs: [t1, t4]
+                    .iter()
+                    .all(|&t| beside.correction.held(t) == t)
+                    .then_some((t1 + t4) as i64),
             }),
         }
     }
@@ -301,7 +327,8 @@ pub(crate) struct Costs {
     /// subtracted from them, fixed point.
     pub(crate) by_pairs: [u64; 3],
     told: i128,
-    /// Sum of their pairs, both of each.
+    /// Those whose pairs are believed, and the sum of these, both of each.
+    believed: u64,
     pairs: i128,
 }
 
@@ -310,7 +337,10 @@ impl Costs {
     pub(crate) fn add(&mut self, sample: &Sample, taken: Taken) {
         if let Some(told) = taken.beside {
             self.by_pairs[sample.ends as usize] += 1;
-            self.pairs += i128::from(told.pairs);
+            if let Some(pairs) = told.pairs {
+                self.believed += 1;
+                self.pairs += i128::from(pairs);
+            }
             self.told += i128::from(told.fixed);
             self.rounded += i128::from(taken.ticks);
             return;
@@ -333,6 +363,7 @@ impl Costs {
             rounded: self.rounded + other.rounded,
             by_pairs: std::array::from_fn(|i| self.by_pairs[i] + other.by_pairs[i]),
             told: self.told + other.told,
+            believed: self.believed + other.believed,
             pairs: self.pairs + other.pairs,
         }
     }
@@ -350,24 +381,29 @@ impl Costs {
     /// subtracted: the disagreement with spans around nothing does not concern
     /// serialised spans that hold work.
     pub(crate) fn mean_for(&self, table: &CostTable, mean_ns: f64) -> Cost {
-        match table.worked {
-            Some((least, dosed)) if mean_ns >= least => {
-                let mut spans = table.spans;
-                spans[Ends::Ordered as usize] = dosed;
-                let disagreement_aside = CostTable {
-                    spans,
-                    ..table.clone()
-                };
-                self.mean(&disagreement_aside)
-            }
-            _ => self.mean(table),
+        let mut table = table.clone();
+        if let Some((least, dosed)) = table.worked
+            && mean_ns >= least
+        {
+            table.spans[Ends::Ordered as usize] = dosed;
         }
+        if let Some(beside) = &mut table.beside
+            && let Some((least, error)) = beside.small
+            && mean_ns < least
+        {
+            beside.error = error;
+        }
+        self.mean(&table)
     }
 
     /// Whether the cost subtracted from samples of `mean_ns` is one about which
     /// the two calibrations contradict each other.
     pub(crate) fn is_disputed(&self, table: &CostTable, mean_ns: f64) -> bool {
         let settled = table.worked.is_some_and(|(least, _)| mean_ns >= least);
+        let small = table.beside.and_then(|beside| beside.small);
+        if self.by_pairs.iter().any(|&n| n > 0) && small.is_some_and(|(least, _)| mean_ns < least) {
+            return true;
+        }
         (0..3).any(|e| {
             let ordered = e == Ends::Ordered as usize;
             table.disagree[e] && self.samples[e] > 0 && !(ordered && settled)
@@ -385,8 +421,12 @@ impl Costs {
         let share = with_pairs / n;
         let (drift, error) = match table.beside.filter(|_| with_pairs > 0.0) {
             Some(beside) => {
-                let mean_pair = self.pairs as f64 / (2.0 * with_pairs);
-                let drift = beside.drift(mean_pair) * table.ns_per_tick;
+                let mean_pair = self.pairs as f64 / (2.0 * self.believed as f64);
+                let drift = if self.believed > 0 {
+                    beside.drift(mean_pair) * table.ns_per_tick
+                } else {
+                    0.0
+                };
                 let unsure = DRIFT_ERROR * drift.abs();
                 let error = Cost {
                     below: beside.error.below + unsure,

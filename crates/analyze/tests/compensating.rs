@@ -173,19 +173,19 @@ fn fitted_shares_by_hand() {
     assert_eq!(auto("long-term"), (120.0, "calibrated".into()));
 }
 
-/// A pair of 500 counts as 60 in its own sample: 5 + 15 + 15; and as 60 in the
-/// mean of (60 + 30) / 2 that drift is told by.
+/// A pair of 500 counts as 60 in its own sample: 5 + 15 + 15; of the drift it
+/// says nothing: the other sample's 25 and 25 are the calibration's.
 #[test]
 fn a_pair_that_was_hit_is_held_at_the_fence() {
-    let mut manifest = with_shares("control-variate");
-    let paired = manifest.calibration.as_mut().unwrap().paired.as_mut();
-    paired.unwrap().pair_ns = ns(45.0, 44.0, 46.0);
     let rows = [
         row(Kind::BeginOrdered, 2000, 1, 500),
         row(Kind::EndOrdered, 2100, 1, 30),
+        row(Kind::BeginOrdered, 3000, 1, 25),
+        row(Kind::EndOrdered, 3100, 1, 25),
     ];
-    let found = compensated(&manifest, &rows, Compensate::Auto);
-    assert_eq!(interval(&found, "event 1").total_ns, 65.0);
+    let found = compensated(&with_shares("control-variate"), &rows, Compensate::Auto);
+    // 5 + 0.75 * 25 = 23.75.
+    assert_eq!(interval(&found, "event 1").total_ns, 65.0 + 76.25);
 }
 
 /// Pairs of 29 where the calibration had 25: readings have become dearer by 4.

@@ -13,7 +13,7 @@ use undertick_trace::read::Trace;
 use undertick_trace::schema::Kind;
 use undertick_units::{Estimate, Interval};
 
-use super::{NotCalibrated, less_work, together};
+use super::{NotCalibrated, in_any_surroundings, less_work, together};
 
 const LEVEL: f64 = 0.95;
 /// As the ratio rule for the other figures.
@@ -44,11 +44,14 @@ pub(super) fn measure(
                 Some(less_work(&mean_ns(of_dose, correction, ns)?, pair, pairs))
             })
             .collect();
-        each.map(|each| together(&each)).ok_or_else(few)
+        let cost = each.map(|each| together(&each)).ok_or_else(few)?;
+        Ok::<_, NotCalibrated>(in_any_surroundings(cost, pair))
     };
     let fitted = control_variate(&samples[0]);
     // As it is among the samples that doses were measured with.
+    let believed = |s: &&Paired| fitted.held(s.t1) == s.t1 && fitted.held(s.t4) == s.t4;
     let pairs: Vec<Paired> = (samples[1..].iter().flatten())
+        .filter(believed)
         .map(|s| Paired {
             tm: (s.t1 + s.t4) / 2.0,
             ..*s
