@@ -353,22 +353,25 @@ fn page_in_browser(page: &str) -> Result<(), String> {
     Err("the page's script drew nothing in the browser".to_owned())
 }
 
-/// The ring's protocol, all interleavings, and with each ordering weakened.
+/// The ring's protocol and the clock page's latch, all interleavings, and with
+/// each ordering weakened.
 fn model(count: &mut Count) {
-    let mut loom = command(&[
-        "cargo",
-        "test",
-        "--release",
-        "--locked",
-        "-p",
-        "undertick-ring",
-        "--test",
-        "protocol",
-        "--target-dir",
-        "target/loom",
-    ]);
-    loom.env("RUSTFLAGS", "--cfg loom");
-    count.tests(loom);
+    for (package, test) in [("undertick-ring", "protocol"), ("undertick-clock", "latch")] {
+        let mut loom = command(&[
+            "cargo",
+            "test",
+            "--release",
+            "--locked",
+            "-p",
+            package,
+            "--test",
+            test,
+            "--target-dir",
+            "target/loom",
+        ]);
+        loom.env("RUSTFLAGS", "--cfg loom");
+        count.tests(loom);
+    }
 }
 
 /// Miri and ThreadSanitizer, which need a nightly toolchain.
