@@ -33,14 +33,17 @@
 //! [`Series`] do not merge; [`Moments`] and [`SignedHistogram`] do.
 
 mod batches;
+mod bootstrap;
 mod compare;
 pub mod compensation;
 mod cost;
 mod histogram;
+mod line;
 mod long_run;
 mod mean;
 mod moments;
 mod numbers;
+mod proportion;
 mod quantile;
 mod rate;
 mod sample;
@@ -49,15 +52,18 @@ mod skewed;
 pub mod slow;
 
 pub use batches::Batches;
+pub use bootstrap::{block_bootstrap, block_length};
 pub use compare::{
     difference, difference_of_quantiles, paired_difference, paired_ratio, ratio, ratio_of_quantiles,
 };
 pub use cost::{Cost, scaled, shifted};
 pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
+pub use line::{Line, line};
 pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean};
 pub use moments::Moments;
 pub use numbers::Numbers;
+pub use proportion::{proportion, proportion_exact};
 pub use quantile::{Ranks, binomial_ranks};
-pub use rate::{proportion, rate, ratio_of_sums};
+pub use rate::{rate, ratio_of_sums};
 pub use sample::Sample;
 pub use series::{QUANTILES, Series};

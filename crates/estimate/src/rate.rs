@@ -3,7 +3,8 @@
 use statrs::distribution::{ContinuousCDF, Gamma};
 use undertick_units::{Estimate, Interval};
 
-use crate::long_run::{normal, spread_of_mean};
+use crate::long_run::spread_of_mean;
+pub(crate) use crate::proportion::proportion;
 
 /// Below this many events their scatter between slices is not known and the
 /// Poisson interval is used too.
@@ -112,32 +113,6 @@ pub fn ratio_of_sums(part: &[f64], whole: &[f64], level: f64) -> Option<Estimate
     })
 }
 
-/// Share of `seen` independent events that were `inside` (Wilson 1927, the
-/// score interval). `None` of nothing.
-#[must_use]
-pub fn proportion(inside: u64, seen: u64, level: f64) -> Option<Estimate> {
-    if seen == 0 || inside > seen {
-        return None;
-    }
-    let (n, p, z) = (seen as f64, inside as f64 / seen as f64, normal(level));
-    let shrink = 1.0 + z * z / n;
-    let centre = (p + z * z / (2.0 * n)) / shrink;
-    let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-    Some(Estimate {
-        value: p,
-        interval: Interval::new(
-            (centre - half).max(0.0).min(p),
-            (centre + half).min(1.0).max(p),
-        ),
-        level,
-        unit: "1".into(),
-        method: "score interval of independent events".into(),
-        n: seen,
-        n_effective: n,
-        notes: Vec::new(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,18 +156,5 @@ mod tests {
         assert_eq!(e.value, 0.5);
         let half = e.interval.half_width().unwrap();
         assert!((half - 12.7062 / 7.0).abs() < 1e-4, "{half}");
-    }
-
-    /// Newcombe 1998, table I: 81 of 263 gives 0.2553..0.3662, 0 of 20 0..0.1611.
-    #[test]
-    fn proportions_match_the_printed_ones() {
-        for (inside, seen, lo, hi) in [(81, 263, 0.2553, 0.3662), (0, 20, 0.0, 0.1611)] {
-            let i = proportion(inside, seen, 0.95).unwrap().interval;
-            assert!(
-                (i.lo.unwrap() - lo).abs() < 5e-5 && (i.hi.unwrap() - hi).abs() < 5e-5,
-                "{i:?}"
-            );
-        }
-        assert_eq!(proportion(0, 0, 0.95), None);
     }
 }
