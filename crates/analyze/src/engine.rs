@@ -297,7 +297,11 @@ impl Engine {
             Nearest::None => None,
             Nearest::Own if sample.pairs != [0; 2] => None,
             Nearest::Own => self.pairs.own(ts.saturating_sub(sample.ticks), ts),
-            Nearest::Sampler => self.pairs.of_sampler(ts.saturating_sub(sample.ticks), ts),
+            // Its own pairs are not the sampler's.
+            Nearest::Sampler => {
+                let start = ts.saturating_sub(sample.ticks);
+                Some(self.pairs.of_sampler(start, ts).unwrap_or([0; 2]))
+            }
         };
         let paired = found.map(|pairs| Sample { pairs, ..*sample });
         let value = tally.add(paired.as_ref().unwrap_or(sample), &self.costs, dropping);

@@ -1,0 +1,116 @@
+//! Sections that carry pairs of readings, from a C program to the report.
+
+mod support;
+
+use serde_json::Value;
+use support::{compile, said, undertick};
+
+const PROGRAM: &str = "#include \"undertick.h\"\n\
+    int main(void) {\n\
+        volatile uint64_t sum = 0;\n\
+        for (int i = 0; i < 3000; i++) {\n\
+            for (int k = 0; k < 300; k++) sum += k;\n\
+            ut_begin_paired(1);\n\
+            for (int k = 0; k < 30; k++) sum += k;\n\
+            ut_end_paired(1);\n\
+            ut_pair(2);\n\
+            ut_begin(3);\n\
+            for (int k = 0; k < 30; k++) sum += k;\n\
+            ut_end(3);\n\
+        }\n\
+        return 0;\n\
+    }\n";
+
+fn interval(report: &Value, name: &str) -> Value {
+    let found = report["intervals"].as_array().unwrap().iter();
+    let mut found = found.filter(|i| i["name"] == name);
+    found
+        .next()
+        .unwrap_or_else(|| panic!("no {name}: {report}"))
+        .clone()
+}
+
+#[test]
+fn every_method_works_on_a_recorded_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "paired", PROGRAM, &[]);
+    let trace = dir.path().join("paired.ut");
+    let trace = trace.to_str().unwrap();
+    let (code, text) = said(&undertick(&[
+        "record",
+        "-o",
+        trace,
+        "--",
+        program.to_str().unwrap(),
+    ]));
+    assert_eq!(code, 0, "{text}");
+    let report = |method: &str| -> Value {
+        let out = undertick(&["report", trace, "--json", "--compensate", method]);
+        assert_eq!(out.status.code(), Some(0), "{method}: {}", said(&out).1);
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    let mean =
+        |report: &Value, name: &str| interval(report, name)["mean"]["value"].as_f64().unwrap();
+    let plain = report("none");
+    assert_eq!(
+        interval(&plain, "event 1")["count"].as_u64().unwrap() / 2990,
+        1
+    );
+    assert_eq!(interval(&plain, "event 1")["reads"], "ordered");
+    for method in ["long-term", "pairs", "control-variate"] {
+        let found = report(method);
+        let section = interval(&found, "event 1");
+        assert_eq!(section["compensation"]["method"], method, "{section}");
+        // The cost of a reading is some nanoseconds on any machine.
+        let less = mean(&plain, "event 1") - mean(&found, "event 1");
+        assert!(less > 1.0, "{method} subtracted {less} ns");
+        let cost = section["compensation"]["cost"]["value"].as_f64().unwrap();
+        assert!((cost - less).abs() < 1e-6 * less + 1e-6, "{cost} {less}");
+    }
+    for method in ["pairs", "control-variate"] {
+        let k = &interval(&report(method), "event 1")["compensation"]["k"];
+        assert!(
+            k["value"].as_f64().unwrap() > 0.0 && k["n"].as_u64().unwrap() > 2900,
+            "{k}"
+        );
+    }
+    // The plain section has the plain pairs around it.
+    let found = report("pairs");
+    assert_eq!(
+        interval(&found, "event 3")["compensation"]["method"],
+        "pairs"
+    );
+    // No thread but the program's own took pairs.
+    let found = report("sampler");
+    let section = interval(&found, "event 1");
+    assert_eq!(section["compensation"]["method"], "none", "{section}");
+}
+
+#[test]
+fn a_trace_without_pairs_is_refused_with_the_mend() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = "#include \"undertick.h\"\nint main(void) { ut_begin(1); ut_end(1); return 0; }\n";
+    let program = compile(dir.path(), "bare", source, &[]);
+    let trace = dir.path().join("bare.ut");
+    let trace = trace.to_str().unwrap();
+    let program = program.to_str().unwrap();
+    let (code, text) = said(&undertick(&[
+        "record",
+        "--no-calibration",
+        "-o",
+        trace,
+        "--",
+        program,
+    ]));
+    assert_eq!(code, 0, "{text}");
+    for (method, told) in [
+        ("pairs", "ut_begin_paired"),
+        ("long-term", "ut_pair"),
+        ("sampler", "ut_pair"),
+        ("control-variate", "--no-calibration"),
+    ] {
+        let (code, text) = said(&undertick(&["report", trace, "--compensate", method]));
+        assert_eq!(code, 2, "{method}: {text}");
+        assert!(text.contains(told), "{method}: {text}");
+    }
+}
