@@ -238,4 +238,15 @@ mod tests {
             "{starts:?}"
         );
     }
+
+    /// Sums of two, and of four, of the squares modulo 401: memory of one and of
+    /// three lags. Lengths calculated apart, in Python: 10.95 and 21.72.
+    #[test]
+    fn lengths_match_another_calculation() {
+        let square = |i: u32| f64::from(i * i % 401);
+        let of = |k: u32| -> Vec<f64> { (1..=400).map(|i| (i..i + k).map(square).sum()).collect() };
+        assert_eq!(block_length(&of(2)), 11);
+        assert_eq!(block_length(&of(4)), 22);
+        assert_eq!(block_length(&of(1)), 1);
+    }
 }

@@ -222,3 +222,7 @@ fn notes_of(a: &MeanOf, b: &MeanOf) -> Vec<String> {
     };
     [of("first", a), of("second", b)].concat()
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

@@ -160,4 +160,19 @@ mod tests {
             (6.0, Interval::new(5.0, 8.0), "ns")
         );
     }
+
+    #[test]
+    fn costs_add_up_by_hand() {
+        let a = Cost::of(&estimate(20.0, 12.0, 24.0));
+        let twice = a.times(2.0);
+        assert_eq!((twice.value, twice.below, twice.above), (40.0, 16.0, 8.0));
+        let sum = a.and(twice);
+        assert_eq!(sum.value, 60.0);
+        assert_eq!((sum.below, sum.above, sum.systematic), (24.0, 12.0, false));
+        let bounds = Cost {
+            systematic: true,
+            ..a
+        };
+        assert!(a.and(bounds).systematic && bounds.and(a).systematic);
+    }
 }

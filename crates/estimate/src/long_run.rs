@@ -177,4 +177,67 @@ mod tests {
         assert_eq!(spread_of_mean(&[1.0]), None);
         assert_eq!(spread_of_mean(&[1.0, 3.0]).unwrap().variance, 1.0);
     }
+
+    /// The sum of `k` neighbours among the squares modulo 401.
+    fn smooth(k: u32, n: u32) -> Vec<f64> {
+        let square = |i: u32| f64::from(i * i % 401);
+        (1..=n).map(|i| (i..i + k).map(square).sum()).collect()
+    }
+
+    #[track_caller]
+    fn spread(values: &[f64], batches: usize, variance: f64, correlation: f64, too_short: bool) {
+        let s = spread_of_mean(values).unwrap();
+        assert_eq!(
+            (s.batches, s.degrees, s.too_short),
+            (batches, (batches - 1) as f64, too_short)
+        );
+        assert!((s.variance / variance - 1.0).abs() < 1e-6, "{s:?}");
+        assert!((s.correlation - correlation).abs() < 1e-6, "{s:?}");
+    }
+
+    /// Variances and correlations of each level were calculated apart, in Python; the
+    /// rules were then applied by hand.
+    #[test]
+    fn merging_by_hand() {
+        // 15 and 63 values, as they are: correlation 0.013 .. no more than 2.33 errors.
+        let few = smooth(1, 15);
+        let (v, _) = variance_and_lag1(&few);
+        spread(&few, 15, v / 15.0, 0.0, false);
+        // 64 are more than 63; r 0.328759 is 2.63 errors, halved it widens 32 batches.
+        spread(
+            &smooth(1, 64),
+            32,
+            398.654_706_4 * 1.328_759_34,
+            0.164_379_67,
+            false,
+        );
+        // 0.549174 / 2 is too much for 63; r 0.283918 there is 2.25 errors.
+        spread(
+            &smooth(2, 126),
+            31,
+            539.685_535_9 * 1.283_918_47,
+            0.141_959_23,
+            false,
+        );
+        // 0.592083 / 4 from 126 batches; that of 63, 0.205341, is 1.63 errors.
+        spread(
+            &smooth(4, 252),
+            31,
+            1_176.069_685_4 * 1.296_041_55,
+            0.148_020_78,
+            false,
+        );
+        // 31 batches cannot be halved: their own variance, not over 31.
+        spread(&smooth(4, 126), 31, 48_838.328_225_8, 0.276_540_02, true);
+        assert!(is_correlated(&smooth(1, 64)));
+        assert!(!is_correlated(&smooth(1, 15)) && !is_correlated(&smooth(4, 15)));
+    }
+
+    #[test]
+    fn the_normal_quantile_is_two_sided() {
+        assert!((normal_quantile(0.95) - 1.959_964).abs() < 1e-5);
+        // Beyond a million degrees Student's is the normal one.
+        assert_eq!(student(0.95, 1e6), normal(0.95));
+        assert!(student(0.95, 999.0) > normal(0.95) + 2e-3);
+    }
 }

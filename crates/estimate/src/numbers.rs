@@ -170,4 +170,48 @@ mod tests {
     fn infinity_is_no_number() {
         of(&[1.0, f64::INFINITY]);
     }
+
+    /// 1 .. 10: ranks 2 and 9 (0.97852), 3 and 8 (0.89062), interpolated 0.657658
+    /// of the way (Hettmansperger and Sheather); p90 has no upper bound.
+    #[test]
+    fn quantiles_by_hand() {
+        let numbers = of(&[3.0, 1.0, 2.0, 10.0, 4.0, 7.0, 6.0, 5.0, 9.0, 8.0]);
+        let e = numbers.quantile(0.5, 0.95).unwrap();
+        assert_eq!((e.value, e.n, e.n_effective), (5.5, 10, 10.0));
+        assert!((e.interval.lo.unwrap() - 2.657_658).abs() < 1e-5, "{e:?}");
+        assert!((e.interval.hi.unwrap() - 8.342_342).abs() < 1e-5, "{e:?}");
+        assert!(e.notes.is_empty());
+        let e = numbers.quantile(0.9, 0.95).unwrap();
+        assert_eq!(
+            (e.value, e.interval),
+            (
+                9.0,
+                Interval {
+                    lo: Some(7.0),
+                    hi: None
+                }
+            )
+        );
+        assert_eq!(
+            e.notes,
+            ["too few samples for both bounds of the 0.9 quantile"]
+        );
+        assert_eq!(of(&[3.0, 1.0, 2.0]).quantile(0.5, 0.95).unwrap().value, 2.0);
+    }
+
+    /// A ramp of 4096: its median is any of it.
+    #[test]
+    fn a_median_that_moves_is_said() {
+        let ramp = Numbers::new((0..4096).map(f64::from).collect());
+        let e = ramp.quantile(0.5, 0.95).unwrap();
+        assert!(
+            e.notes
+                .iter()
+                .any(|n| n.starts_with("widened for autocorrelation")),
+            "{e:?}"
+        );
+        assert!(e.n_effective < 64.0, "{e:?}");
+        let mean = ramp.mean(0.95).unwrap();
+        assert!(mean.n_effective < 2.0 && mean.interval.half_width().unwrap() > 2048.0);
+    }
 }

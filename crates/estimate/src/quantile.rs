@@ -141,8 +141,8 @@ mod tests {
         assert_eq!(binomial_ranks(3688, 0.001, 0.95).lo, Some(1));
     }
 
-    /// n = 10, 95 %: ranks 2 and 9 cover 0.97852, 3 and 8 0.89062; I = 0.32432,
-    /// share = 8 I / (2 + 6 I) = 0.65753. Below 6 values there is none.
+    /// n = 10, 95 %: ranks 2 and 9 cover 0.97852, 3 and 8 0.89062; I = 0.32444,
+    /// share = 8 I / (2 + 6 I) = 0.65766. Below 6 values there is none.
     #[test]
     fn interpolated_by_hand() {
         let (rank, share) = interpolated(10, 0.95).unwrap();

@@ -157,4 +157,39 @@ mod tests {
         let half = e.interval.half_width().unwrap();
         assert!((half - 12.7062 / 7.0).abs() < 1e-4, "{half}");
     }
+
+    /// 18 and 22 in two slices of 10: 2 a unit, variance of the mean 4, at 50 %
+    /// t = 1: half 2 / 20 * 2. With 10 and 30: 10 / 20 * 2, worth 400 / 100 events.
+    #[test]
+    fn rate_by_hand() {
+        let e = rate(&[18.0, 22.0], 40, 20.0, 0.5).unwrap();
+        assert_eq!(e.value, 2.0);
+        assert!(
+            (e.interval.lo.unwrap() - 1.8).abs() < 1e-9
+                && (e.interval.hi.unwrap() - 2.2).abs() < 1e-9
+        );
+        assert_eq!((e.n, e.n_effective), (40, 40.0));
+        let e = rate(&[10.0, 30.0], 40, 20.0, 0.5).unwrap();
+        assert!(
+            (e.interval.lo.unwrap() - 1.0).abs() < 1e-9
+                && (e.interval.hi.unwrap() - 3.0).abs() < 1e-9
+        );
+        assert!((e.n_effective - 4.0).abs() < 1e-9);
+        // 30 events are enough, 29 hold the Poisson interval: 29 in 10 at 95 %
+        // is 1.942 .. 4.165 (Garwood: 19.42 .. 41.65).
+        assert!(rate(&[15.0; 2], 30, 10.0, 0.95).unwrap().notes.is_empty());
+        let e = rate(&[14.5; 2], 29, 10.0, 0.95).unwrap();
+        assert!(
+            (e.interval.lo.unwrap() - 1.942).abs() < 1e-3,
+            "{:?}",
+            e.interval
+        );
+        assert!(
+            (e.interval.hi.unwrap() - 4.165).abs() < 1e-3,
+            "{:?}",
+            e.interval
+        );
+        let one = rate(&[3.0], 3, 10.0, 0.95).unwrap();
+        assert_eq!(one.notes.len(), 2);
+    }
 }

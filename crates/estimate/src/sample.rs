@@ -3,7 +3,7 @@
 use undertick_units::{Estimate, Interval};
 
 use crate::histogram::{Bin, Distribution};
-use crate::long_run::{is_correlated, normal, spread_of_mean};
+use crate::long_run::{is_correlated, normal, spread_of_mean, student};
 use crate::moments::Moments;
 use crate::quantile::{Ranks, binomial_ranks};
 use crate::series::{Mark, Series};
@@ -190,7 +190,28 @@ impl Sample {
         let shares: Vec<f64> = (mark.below.sums().iter())
             .map(|&sum| sum as f64 / size)
             .collect();
+        if shares.len() < FEW as usize || shares.iter().all(|share| *share == shares[0]) {
+            return self.inflation_of_mean(level);
+        }
         inflation(&shares, size, level)
+    }
+
+    /// That of the mean, where a quantile ran away from the threshold that was
+    /// to watch it: only a drift does that.
+    fn inflation_of_mean(&self, level: f64) -> Option<Inflation> {
+        let size = self.series.sums.size() as f64;
+        let means: Vec<f64> = (self.series.sums.sums().iter())
+            .map(|&sum| sum as f64 / size)
+            .collect();
+        if !is_correlated(&means) {
+            return None;
+        }
+        let spread = spread_of_mean(&means)?;
+        let independent = self.moments().variance()? / (means.len() as f64 * size);
+        Some(Inflation {
+            variance: (spread.variance / independent).max(1.0),
+            quantile_ratio: student(level, spread.degrees) / normal(level),
+        })
     }
 }
 
@@ -346,5 +367,91 @@ mod tests {
         };
         let expected = half(512) * (512.0_f64 / 513.0).sqrt();
         assert!((half(513) / expected - 1.0).abs() < 1e-12);
+    }
+
+    /// 32 shares of 10 values: 0.2, 0.8, 0.8, 0.2, ..: variance 0.0929032 of a
+    /// batch, 0.025 if independent; t(31) over normal 1.040587.
+    fn scattered() -> Inflation {
+        let shares = [0.2, 0.8, 0.8, 0.2].repeat(8);
+        inflation(&shares, 10.0, 0.95).unwrap()
+    }
+
+    #[test]
+    fn inflation_by_hand() {
+        let found = scattered();
+        assert!((found.variance - 3.716_129).abs() < 1e-5, "{found:?}");
+        assert!((found.quantile_ratio - 1.040_587).abs() < 1e-5, "{found:?}");
+        // 8 shares are too few, and single values 0 and 1 scatter as they must.
+        assert!(inflation(&[0.2, 0.8, 0.8, 0.2].repeat(2), 10.0, 0.95).is_none());
+        assert!(inflation(&[0.0, 1.0, 1.0, 0.0].repeat(8), 1.0, 0.95).is_none());
+        assert!(inflation(&[1.0; 32], 10.0, 0.95).is_none());
+        // Shares that scatter less than independent ones: no deflation.
+        assert!(inflation(&[0.4, 0.6, 0.6, 0.4].repeat(8), 10.0, 0.95).is_none());
+        // A long run of each, of single values: seen by its correlation.
+        let runs = [[0.0; 8], [1.0; 8]].concat().repeat(16);
+        assert!(inflation(&runs, 1.0, 0.95).unwrap().variance > 3.0);
+    }
+
+    /// 1000 / (3.716129 * 1.082822) = 248.5: ranks of 248, stretched by 1000 /
+    /// 248. Median: 109 and 140 (binomial sums); p90: 214 and 233.
+    #[test]
+    fn widened_ranks_by_hand() {
+        let ranks = |p| {
+            let r = widened_ranks(1000, p, 0.95, Some(scattered()));
+            (r.lo, r.hi)
+        };
+        assert_eq!(ranks(0.5), (Some(439), Some(562)));
+        assert_eq!(ranks(0.9), (Some(862), Some(937)));
+        let none = widened_ranks(4, 0.5, 0.95, Some(scattered()));
+        assert_eq!((none.lo, none.hi), (None, None));
+        let as_it_is = widened_ranks(20, 0.5, 0.95, None);
+        assert_eq!((as_it_is.lo, as_it_is.hi), (Some(6), Some(15)));
+    }
+
+    /// Cochran: skewness 2 wants 100 values.
+    #[test]
+    fn cochran_by_hand() {
+        assert!(too_skewed(99.0, 2.0) && !too_skewed(100.0, 2.0));
+    }
+
+    /// The words that go with what was found.
+    #[test]
+    fn notes_and_effective_size() {
+        let few = sample(&[1, 2, 3]).mean(0.95, 0).unwrap();
+        assert_eq!(
+            few.notes,
+            ["fewer than 16 samples: autocorrelation not tested"]
+        );
+        let alternating: Vec<i64> = (0..64).map(|i| [0, 9, 9, 0][i % 4]).collect();
+        let e = sample(&alternating).mean(0.95, 0).unwrap();
+        assert_eq!((e.notes.len(), e.n, e.n_effective), (0, 64, 64.0));
+        let ramp: Vec<i64> = (0..4096).collect();
+        let e = sample(&ramp).mean(0.95, 0).unwrap();
+        assert!(e.notes[0].starts_with("too few samples for their autocorrelation"));
+        assert!(e.n_effective < 2.0, "{}", e.n_effective);
+        // Its median leaves every threshold behind.
+        let median = sample(&ramp).quantile(0.5, 0.95, 0).unwrap();
+        assert_eq!((median.interval.lo, median.interval.hi), (None, None));
+        assert!(median.n_effective < 64.0, "{}", median.n_effective);
+        assert!(
+            median
+                .notes
+                .iter()
+                .any(|n| n.starts_with("widened for autocorrelation"))
+        );
+    }
+
+    /// Skewed, as `numbers`: the same values in ticks of a tenth; 5.26071 and
+    /// 15.03171 were calculated apart.
+    #[test]
+    fn a_skewed_mean_matches_another_calculation() {
+        let e = sample(&[
+            3, 47, 129, 8, 55, 149, 13, 64, 174, 19, 74, 208, 25, 86, 259, 32, 98, 369, 39, 112,
+        ])
+        .mean(0.95, 0)
+        .unwrap();
+        assert!((e.interval.lo.unwrap() - 52.607_13).abs() < 1e-3, "{e:?}");
+        assert!((e.interval.hi.unwrap() - 150.317_15).abs() < 1e-3, "{e:?}");
+        assert!(e.notes[0].starts_with("too few samples for their skewness 1.4"));
     }
 }
