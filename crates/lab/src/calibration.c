@@ -10,8 +10,8 @@
 /* Event numbers; crates/lab/src/calibration.rs has the same. */
 enum {
     CHAIN = 1,
-    PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50, /* then 5, 20, 50, 200 pairs of work */
-    IN_LINE_0 = 60, /* 5, 20, 50, 200 pairs from 61 on */
+    PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50, /* then 3, 20, 50, 200 pairs of work */
+    IN_LINE_0 = 60, /* 3, 20, 50, 200 pairs from 61 on */
     PLAIN_INNER = 30, ORDERED_INNER = 31,
     INNER_PLAIN = 40, INNER_ORDERED = 41
 };
@@ -38,17 +38,17 @@ static uint64_t other_work(uint64_t x) {
 #define PAIRED(name, event, work) CASE(name, ut_begin_paired(event), work, ut_end_paired(event))
 
 PLAIN(plain_0, PLAIN_0, (void)0)
-PLAIN(plain_5, PLAIN_0 + 1, DOSE(x, odd, 5))
+PLAIN(plain_3, PLAIN_0 + 1, DOSE(x, odd, 3))
 PLAIN(plain_20, PLAIN_0 + 2, DOSE(x, odd, 20))
 PLAIN(plain_50, PLAIN_0 + 3, DOSE(x, odd, 50))
 PLAIN(plain_200, PLAIN_0 + 4, DOSE(x, odd, 200))
 ORDERED(ordered_0, ORDERED_0, (void)0)
-ORDERED(ordered_5, ORDERED_0 + 1, DOSE(x, odd, 5))
+ORDERED(ordered_3, ORDERED_0 + 1, DOSE(x, odd, 3))
 ORDERED(ordered_20, ORDERED_0 + 2, DOSE(x, odd, 20))
 ORDERED(ordered_50, ORDERED_0 + 3, DOSE(x, odd, 50))
 ORDERED(ordered_200, ORDERED_0 + 4, DOSE(x, odd, 200))
 PAIRED(paired_0, PAIRED_0, (void)0)
-PAIRED(paired_5, PAIRED_0 + 1, DOSE(x, odd, 5))
+PAIRED(paired_3, PAIRED_0 + 1, DOSE(x, odd, 3))
 PAIRED(paired_20, PAIRED_0 + 2, DOSE(x, odd, 20))
 PAIRED(paired_50, PAIRED_0 + 3, DOSE(x, odd, 50))
 PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, odd, 200))
@@ -57,25 +57,29 @@ ORDERED(ordered_inner, ORDERED_INNER,
         DOSE(x, odd, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, odd, 50); ut_end_ordered(INNER_ORDERED))
 
 /* The same sections one after the other in one function, as programs have
- * them. */
-#define IN_LINE(event, work) do { ut_begin_ordered(event); work; ut_end_ordered(event); } while (0)
+ * them. Those with pairs have the numbers of the others: half of each are in
+ * these surroundings. */
+#define IN_LINE(k, work) \
+    do { \
+        ut_begin_ordered(IN_LINE_0 + (k)); work; ut_end_ordered(IN_LINE_0 + (k)); \
+        x = other_work(x); \
+        ut_begin_paired(PAIRED_0 + (k)); work; ut_end_paired(PAIRED_0 + (k)); \
+        x = other_work(x); \
+    } while (0)
 static __attribute__((noinline)) uint64_t in_line(uint64_t x) {
     DOSE_READY(odd);
-    IN_LINE(IN_LINE_0 + 1, DOSE(x, odd, 5));
-    x = other_work(x);
-    IN_LINE(IN_LINE_0 + 2, DOSE(x, odd, 20));
-    x = other_work(x);
-    IN_LINE(IN_LINE_0 + 3, DOSE(x, odd, 50));
-    x = other_work(x);
-    IN_LINE(IN_LINE_0 + 4, DOSE(x, odd, 200));
+    IN_LINE(1, DOSE(x, odd, 3));
+    IN_LINE(2, DOSE(x, odd, 20));
+    IN_LINE(3, DOSE(x, odd, 50));
+    IN_LINE(4, DOSE(x, odd, 200));
     return x;
 }
 
 typedef uint64_t (*measured_case)(uint64_t, uint32_t);
 static const measured_case cases[] = {
-    plain_0, plain_5, plain_20, plain_50, plain_200,
-    ordered_0, ordered_5, ordered_20, ordered_50, ordered_200,
-    paired_0, paired_5, paired_20, paired_50, paired_200,
+    plain_0, plain_3, plain_20, plain_50, plain_200,
+    ordered_0, ordered_3, ordered_20, ordered_50, ordered_200,
+    paired_0, paired_3, paired_20, paired_50, paired_200,
     plain_inner, ordered_inner,
 };
 #define CASES (sizeof cases / sizeof cases[0])
@@ -88,7 +92,7 @@ uint64_t undertick_calibration_workload(uint32_t iterations) {
         x = other_work(x);
         choice = choice * 6364136223846793005ull + 1442695040888963407ull;
         x = cases[(choice >> 33) % CASES](x, i);
-        if (i % 8 == 0) x = in_line(other_work(x));
+        if (i % 16 == 0) x = in_line(other_work(x));
         if (i % 128 == 0) {
             int link;
             ut_begin_ordered(CHAIN);

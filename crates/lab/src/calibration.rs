@@ -23,7 +23,7 @@ unsafe extern "C" {
 const CHAIN: &str = "event 1";
 /// Pairs of multiply and add in the chain.
 const CHAIN_PAIRS: f64 = 100.0 * 200.0;
-const DOSES: [(u32, f64); 4] = [(1, 5.0), (2, 20.0), (3, 50.0), (4, 200.0)];
+const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
 const PLAIN: u32 = 10;
 const ORDERED: u32 = 20;
 const PAIRED: u32 = 50;
