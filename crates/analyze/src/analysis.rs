@@ -7,8 +7,9 @@ use undertick_estimate::{Cost, Moments, normal_quantile};
 use undertick_report::document::{IntervalKind, Report};
 use undertick_trace::manifest::Manifest;
 
+use crate::beside::Beside;
 use crate::columns::Columns;
-use crate::cost::{Beside, CostTable};
+use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
 use crate::matching::{self, RowCounts};

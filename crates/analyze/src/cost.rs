@@ -1,9 +1,9 @@
 //! What the recording itself adds to a span, from the manifest's calibration.
 
 use undertick_estimate::Cost;
-use undertick_estimate::compensation::Correction;
-use undertick_trace::manifest::{Calibration, PairedCost, SpanCost};
+use undertick_trace::manifest::{Calibration, SpanCost};
 
+use crate::beside::{Beside, DRIFT_ERROR};
 use crate::tally::Sample;
 
 /// Fixed point of costs: 2^-16 tick, far below any clock's step.
@@ -48,119 +48,6 @@ pub(crate) struct CostTable {
     /// Serialised spans of this much work or more, ns, have the cost beside
     /// known doses, whatever a span around nothing costs.
     worked: Option<(f64, Cost)>,
-}
-
-/// A correction by the pairs beside each sample.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
-    pub(crate) correction: Correction,
-    /// How far its constant may be wrong, ns.
-    pub(crate) error: Cost,
-    /// Name of the method.
-    pub(crate) name: &'static str,
-    /// Mean of a pair when the constant was found, ticks.
-    reference: Option<f64>,
-    /// Below this much work, ns, the error is the other one: what spans around
-    /// nothing cost beside is in it.
-    small: Option<(f64, Cost)>,
-}
-
-/// Share of a drift by which it may be wrong: that a span's cost moves with a
-/// pair's one to one holds for the reading, not for what surrounds it.
-const DRIFT_ERROR: f64 = 0.25;
-
-impl Beside {
-    /// Half of both pairs, as published; `bias` is what is known to be left,
-    /// and is not subtracted.
-    pub(crate) fn published(name: &'static str, bias: Option<&PairedCost>) -> Self {
-        Self {
-            correction: Correction::pairs(),
-            error: bias.map_or_else(Cost::default, |paired| systematic(&paired.pairs_bias_ns)),
-            name,
-            reference: None,
-            small: None,
-        }
-    }
-
-    /// What spans with pairs cost, whatever their pairs say.
-    pub(crate) fn constant(paired: &PairedCost, ns_per_tick: f64) -> Self {
-        let cost = Cost::of(&paired.span.dosed_ns);
-        Self {
-            // The fence is for what the pairs say of drift.
-            correction: Correction {
-                fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
-                ..Correction::constant(cost.value / ns_per_tick)
-            },
-            name: "calibrated",
-            ..Self::of_calibration(paired, cost, ns_per_tick)
-        }
-    }
-
-    /// The errors and the reference of a constant that known doses gave.
-    fn of_calibration(paired: &PairedCost, constant: Cost, ns_per_tick: f64) -> Self {
-        let error = Cost {
-            value: 0.0,
-            ..constant
-        };
-        let (hull, disputed) = span_cost(&paired.span, true);
-        let dosed = Cost::of(&paired.span.dosed_ns);
-        let small = Cost {
-            below: error.below + (hull.below - dosed.below).max(0.0),
-            above: error.above + (hull.above - dosed.above).max(0.0),
-            systematic: hull.systematic,
-            value: 0.0,
-        };
-        Self {
-            correction: Correction::constant(0.0),
-            error,
-            name: "",
-            reference: Some(paired.pair_ns.value / ns_per_tick),
-            small: (paired.span.least_dose_ns.filter(|_| disputed)).map(|least| (least, small)),
-        }
-    }
-
-    /// In the report's words.
-    pub(crate) fn how(&self) -> &'static str {
-        match self.name {
-            "pairs" => "half of both pairs beside each sample",
-            "sampler" => "half of the sampler's nearest pairs",
-            "calibrated" => "calibration by known doses of work",
-            _ => "fitted shares of both pairs, the constant by known doses of work",
-        }
-    }
-
-    /// Fitted shares, and the constant that known doses ask for.
-    pub(crate) fn fitted(paired: &PairedCost, ns_per_tick: f64) -> Self {
-        let constant = Cost::of(&paired.constant_ns);
-        Self {
-            correction: Correction {
-                constant: constant.value / ns_per_tick,
-                b1: paired.shares[0],
-                b4: paired.shares[1],
-                fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
-            },
-            name: "control-variate",
-            ..Self::of_calibration(paired, constant, ns_per_tick)
-        }
-    }
-
-    /// By how much spans cost more than when the constant was found, ticks, as
-    /// their pairs say: one to one, less what the shares have subtracted.
-    fn drift(&self, mean_pair: f64) -> f64 {
-        let rest = 1.0 - self.correction.b1 - self.correction.b4;
-        self.reference.map_or(0.0, |then| rest * (mean_pair - then))
-    }
-}
-
-/// What is left although nothing should be, as an error in its direction.
-fn systematic(left: &undertick_units::Estimate) -> Cost {
-    let bound = |b: Option<f64>| b.unwrap_or(left.value);
-    Cost {
-        value: 0.0,
-        below: (-bound(left.interval.lo)).max(0.0),
-        above: bound(left.interval.hi).max(0.0),
-        systematic: true,
-    }
 }
 
 /// What one sample has subtracted.
@@ -290,7 +177,7 @@ impl CostTable {
 /// span around nothing differs; a plain reading overlaps with work by as much
 /// as the work allows (a dependent chain most, nothing at all least), so a
 /// program's own code lies anywhere between, and the middle is taken.
-fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
+pub(crate) fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
     let (dosed, empty) = (Cost::of(&span.dosed_ns), Cost::of(&span.empty_ns));
     let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
     let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);

@@ -33,6 +33,7 @@
 //! a clock that steps back gives negative samples, which are counted and kept.
 
 mod analysis;
+mod beside;
 mod columns;
 mod cost;
 mod engine;
