@@ -1,6 +1,7 @@
 //! Benchmarks: figures, never tests. Each prints its target beside the figure
 //! and does not fail for a noisy machine.
 
+pub mod coverage;
 pub mod hog;
 pub mod in_place;
 pub mod loss;
@@ -31,6 +32,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["truth"] => truth::measure(),
         ["hog"] => hog::measure(),
         ["slow"] => slow::measure(),
+        ["coverage"] => coverage::measure(),
         ["in_place"] => in_place::measure(200),
         ["in_place", repetitions] => in_place::measure(
             repetitions
@@ -45,7 +47,10 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             in_place::measure(20)?;
             report::measure()
         }
-        _ => Err("which one? recorder, loss, report, truth, hog, in_place, slow or all".to_owned()),
+        _ => Err(
+            "which one? recorder, loss, report, truth, hog, in_place, slow, coverage or all"
+                .to_owned(),
+        ),
     }
 }
 

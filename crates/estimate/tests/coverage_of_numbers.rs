@@ -1,46 +1,14 @@
 //! Does 95 % mean 95 % for numbers held in memory? Mean and median of
-//! distributions that behave well and badly, 2000 seeded repetitions each; the
+//! distributions that behave well and badly, 2000 seeded repetitions each (UNDERTICK_REPETITIONS: more); the
 //! truth comes from the generator's formula. Between 93.5 % and 96.5 % must
 //! hold it (a median on coarse steps may be held more often), and the intervals
 //! must not be wide to be safe: at most 1.3 times the best known half-width.
 
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+mod known;
+
+use known::{LEVEL, Source, repetitions};
 use undertick_estimate::Numbers;
 use undertick_units::Estimate;
-
-const REPETITIONS: u64 = 2000;
-const LEVEL: f64 = 0.95;
-
-struct Source(ChaCha8Rng);
-
-impl Source {
-    fn uniform(&mut self) -> f64 {
-        1.0 - self.0.random::<f64>()
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
-    }
-
-    /// Stationary, unit variance.
-    fn ar1(&mut self, phi: f64, n: usize) -> Vec<f64> {
-        let innovation = (1.0 - phi * phi).sqrt();
-        let mut x = self.normal();
-        (0..n)
-            .map(|_| {
-                x = phi * x + innovation * self.normal();
-                x
-            })
-            .collect()
-    }
-}
 
 /// One distribution: its draw, mean, median, standard deviation, and by how much the variance of its mean exceeds that of
 /// independent values.
@@ -206,19 +174,19 @@ impl Counted {
             return;
         };
         self.hits += u64::from(lo <= truth && truth <= hi);
-        self.half += (hi - lo) / 2.0 / REPETITIONS as f64;
+        self.half += (hi - lo) / 2.0 / repetitions() as f64;
     }
 
     #[track_caller]
     fn check(&self, what: &str, best: f64, may_cover_more: bool) {
-        let share = self.hits as f64 / REPETITIONS as f64;
+        let share = self.hits as f64 / repetitions() as f64;
         println!(
             "{what}: {:.2} % hold the truth, half-width {:.4}, best known {best:.4}",
             share * 100.0,
             self.half
         );
         assert!(
-            self.refused * 100 <= REPETITIONS,
+            self.refused * 100 <= repetitions(),
             "{what}: {}",
             self.refused
         );
@@ -251,13 +219,12 @@ fn coverage(n: usize) {
     for (number, case) in CASES.iter().enumerate().filter(|(_, c)| n >= c.least_n) {
         let (mut mean, mut median) = (Counted::default(), Counted::default());
         let (rank, mut by_ranks) = (conover(n), 0.0);
-        for repetition in 0..REPETITIONS {
-            let seed = (number as u64 * 31 + n as u64) * 1_000_003 + repetition;
-            let mut source = Source(ChaCha8Rng::seed_from_u64(seed));
+        for repetition in 0..repetitions() {
+            let mut source = Source::new(number as u64 * 31 + n as u64, repetition);
             let mut drawn = (case.draw)(&mut source, n);
             let numbers = Numbers::new(drawn.clone());
             let mut at = |rank: usize| *drawn.select_nth_unstable_by(rank - 1, f64::total_cmp).1;
-            by_ranks += (at(n + 1 - rank) - at(rank)) / 2.0 / REPETITIONS as f64;
+            by_ranks += (at(n + 1 - rank) - at(rank)) / 2.0 / repetitions() as f64;
             mean.add(&numbers.mean(LEVEL).unwrap(), case.mean);
             if !case.median.is_nan() {
                 median.add(&numbers.quantile(0.5, LEVEL).unwrap(), case.median);

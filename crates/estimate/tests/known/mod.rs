@@ -1,5 +1,8 @@
 //! Series of known truth, and the count of intervals that hold it.
 
+// Each test uses its part.
+#![allow(dead_code)]
+
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
