@@ -248,5 +248,10 @@ mod tests {
         assert_eq!(block_length(&of(2)), 11);
         assert_eq!(block_length(&of(4)), 22);
         assert_eq!(block_length(&of(1)), 1);
+        // Memory after 4 and 8 values, little between: 37.56.
+        let apart: Vec<f64> = (1..=400)
+            .map(|i| square(i) + square(i + 4) + square(i + 8))
+            .collect();
+        assert_eq!(block_length(&apart), 38);
     }
 }

@@ -301,6 +301,7 @@ mod tests {
         assert_eq!(at(5), Some((5, 5)));
         assert_eq!(at(6), Some((2047, 2047)));
         assert_eq!(at(7), None);
+        assert_eq!((d.n(), d.bins().len(), d.bins()[1].count), (6, 5, 2));
     }
 
     #[test]

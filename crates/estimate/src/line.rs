@@ -236,6 +236,7 @@ mod tests {
         near(l.slope.value, 1.136_690_647);
         near(l.slope.interval.half_width().unwrap(), 0.732_719_57);
         near(l.slope.n_effective, 3.536_167_7);
+        assert!(l.slope.notes.is_empty(), "{:?}", l.slope.notes);
         near(l.intercept.value, 0.081_534_772);
         near(l.intercept.interval.half_width().unwrap(), 3.390_715_1);
         assert_eq!((l.intercept.n, l.intercept.n_effective), (6, 6.0));

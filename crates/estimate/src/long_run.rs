@@ -233,6 +233,18 @@ mod tests {
         assert!(!is_correlated(&smooth(1, 15)) && !is_correlated(&smooth(4, 15)));
     }
 
+    /// Up and down by 10, under a wave of 1 and 64 long: only pairs show it.
+    #[test]
+    fn a_correlation_under_an_alternation_is_seen() {
+        let wave = |i: u32| f64::from(i / 32 % 2);
+        let values: Vec<f64> = (0..256)
+            .map(|i| wave(i) + f64::from(i % 2) * 10.0)
+            .collect();
+        assert!(is_correlated(&values));
+        let flat: Vec<f64> = (0..256).map(|i| f64::from(i % 2) * 10.0).collect();
+        assert!(!is_correlated(&flat));
+    }
+
     #[test]
     fn the_normal_quantile_is_two_sided() {
         assert!((normal_quantile(0.95) - 1.959_964).abs() < 1e-5);

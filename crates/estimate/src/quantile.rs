@@ -151,6 +151,10 @@ mod tests {
         assert!((share - 8.0 * i / (2.0 + 6.0 * i)).abs() < 1e-9, "{share}");
         assert_eq!(interpolated(5, 0.95), None);
         assert!(interpolated(6, 0.95).is_some());
+        // Up to 10 000 values; ranks 469 and 470 of 1000.
+        assert_eq!(interpolated(1000, 0.95).unwrap().0, 469);
+        assert!(interpolated(10_000, 0.95).is_some());
+        assert_eq!(interpolated(10_002, 0.95), None);
         assert_eq!(interpolated(20_000, 0.95), None);
     }
 

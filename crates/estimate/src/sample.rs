@@ -408,6 +408,16 @@ mod tests {
         assert_eq!((as_it_is.lo, as_it_is.hi), (Some(6), Some(15)));
     }
 
+    /// Bins of large values are wider than one; what was seen bounds the answer.
+    #[test]
+    fn a_quantile_stays_between_the_extremes() {
+        let s = sample(&[1_234_567; 20]);
+        assert_eq!(s.distribution().n(), 20);
+        let e = s.quantile(0.5, 0.95, 0).unwrap();
+        assert_eq!(e.value, 1_234_567.0);
+        assert_eq!(e.interval, Interval::new(1_234_567.0, 1_234_567.0));
+    }
+
     /// Cochran: skewness 2 wants 100 values.
     #[test]
     fn cochran_by_hand() {
@@ -432,7 +442,12 @@ mod tests {
         // Its median leaves every threshold behind.
         let median = sample(&ramp).quantile(0.5, 0.95, 0).unwrap();
         assert_eq!((median.interval.lo, median.interval.hi), (None, None));
-        assert!(median.n_effective < 64.0, "{}", median.n_effective);
+        // Its sixteen or more batches scatter as the values do.
+        assert!(
+            (median.n_effective - 1.0).abs() < 0.1,
+            "{}",
+            median.n_effective
+        );
         assert!(
             median
                 .notes

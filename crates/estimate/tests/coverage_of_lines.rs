@@ -69,7 +69,7 @@ fn lines_of_doses() {
     // Residuals grow with x in 0..8: sum (x - 3.5)^2 (1 + x)^2 / 8 = 160.125 per
     // point, over the square of 5.25.
     let mean: f64 = (0..8)
-        .map(|x| f64::from(x))
+        .map(f64::from)
         .map(|x| (x - 3.5).powi(2) * (1.0 + x).powi(2) / 8.0)
         .sum();
     covers(
