@@ -31,6 +31,10 @@ pub enum Command {
     Estimate(crate::estimate::Estimate),
     Clock(crate::clock::Clock),
     Slow(crate::slow::Slow),
+    Reproduce(crate::reproduce::Reproduce),
+    /// The second process of the experiment of `undertick reproduce slow-clock`
+    #[command(hide = true, name = crate::reproduce::PARTNER)]
+    ReproducePartner,
     /// The workload of the demo, recorded by `undertick demo`
     #[command(hide = true, name = "__demo-workload")]
     DemoWorkload,

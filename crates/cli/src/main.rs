@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod recording;
 mod reporting;
+mod reproduce;
 mod sizes;
 mod slow;
 
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Slow(slow) => slow::run(&slow),
         Command::Clock(clock) => clock::run(&clock),
+        Command::Reproduce(what) => reproduce::run(&what),
+        Command::ReproducePartner => reproduce::partner(),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload => {
             undertick_lab::calibration::workload();

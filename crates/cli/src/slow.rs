@@ -203,7 +203,7 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
     output::document(arguments.json, &document, || drawn(&document))?;
     if document.is_refused() {
         return Err(cannot(
-            "no interval: the loop is locked to the tick; use --estimator stepped, or edges if the loop may wait"
+            "no interval: the loop is locked to the tick, or preempted too often; use --estimator stepped, or edges if the loop may wait"
                 .to_owned(),
         ));
     }

@@ -12,6 +12,7 @@
 
 mod details;
 mod escape;
+pub mod reproduce;
 mod summary;
 mod tables;
 

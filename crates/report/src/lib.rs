@@ -27,5 +27,6 @@ pub mod document;
 pub mod figures;
 pub mod html;
 mod remarks;
+pub mod reproduce;
 pub mod terminal;
 mod text;

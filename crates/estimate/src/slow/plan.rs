@@ -10,7 +10,7 @@ const MOST_CYCLES: u32 = 24;
 /// Passes of the phase over a q-th of the tick from which a lock is resolved.
 const PASSES: f64 = 4.0;
 /// Blocks of a stepped run.
-pub(super) const BLOCKS: u64 = 24;
+pub(super) const BLOCKS: u64 = 40;
 /// Jitter of a cycle that the figures for stepping assume, ticks.
 const ASSUMED_JITTER: f64 = 0.002;
 /// Fewest shots at tick edges.

@@ -1,5 +1,7 @@
 //! From counts to estimates with intervals.
 
+use std::fmt;
+
 use undertick_units::{Estimate, Interval};
 
 use super::counts::{ActivityCounts, LoopCounts};
@@ -19,6 +21,9 @@ const ALIKE: f64 = 1.1;
 /// Probability below which batches that scatter this much are not believed to
 /// be chance.
 const SURELY: f64 = 0.9995;
+/// With more of the cycles left out as disturbed counting as it is has no
+/// interval: see the test `a_few_disturbances_are_in_the_interval`.
+const MOST_DISTURBED: f64 = 0.02;
 /// Steps of the search for the ends of an interval.
 const SEARCH: usize = 48;
 
@@ -37,6 +42,33 @@ pub struct Results {
     pub dropped: u64,
 }
 
+/// Why there is no interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refused {
+    /// The loop is locked to the tick.
+    Locked(Lock),
+    /// So many of the cycles were left out as disturbed.
+    Disturbed {
+        /// Their share.
+        share: f64,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Locked(lock) => lock.fmt(f),
+            Self::Disturbed { share } => write!(
+                f,
+                "{:.1} % of the cycles were preempted: the scheduler keeps step with the clock, so \
+                 after each of them the loop goes on at a phase that is not random, and the others \
+                 are not fair either",
+                100.0 * share
+            ),
+        }
+    }
+}
+
 /// The estimate of one activity.
 #[derive(Clone, Debug)]
 pub struct ActivityResult {
@@ -51,10 +83,17 @@ pub struct ActivityResult {
     /// Tests of the independence of the counts.
     pub independence: Option<Independence>,
     /// Why there is no interval.
-    pub refused: Option<Lock>,
+    pub refused: Option<Refused>,
 }
 
 impl ActivityResult {
+    /// There is no interval.
+    fn refuse(&mut self, why: Refused) {
+        self.estimate.interval = Interval { lo: None, hi: None };
+        self.estimate.notes.push(why.to_string());
+        self.refused = Some(why);
+    }
+
     /// Moves the bounds out by that many ticks down and up.
     pub(super) fn widen(&mut self, (down, up): (f64, f64), tick_ns: f64) {
         let interval = &mut self.estimate.interval;
@@ -94,19 +133,25 @@ pub(super) fn results(counts: &LoopCounts, tick_ns: f64, level: f64) -> Results 
     let walk = counts.walk.facts();
     let model = walk.map(|facts| Model::new(counts.cycle.n, facts));
     let lock = model.as_ref().and_then(Model::lock);
+    let gone = share(counts.dropped, counts.cycle.n);
     let activities = (counts.activities.iter())
         .map(|a| {
             let mut result = activity(a, model.as_ref(), lock, tick_ns, level);
-            let gone = share(counts.dropped, counts.cycle.n);
             result.widen(selection(a.mean(), counts.cycle.mean(), gone), tick_ns);
+            if gone > MOST_DISTURBED {
+                result.refuse(Refused::Disturbed { share: gone });
+            }
             result
         })
         .collect();
-    let cycle = if counts.stretches * 8 <= counts.cycle.n {
+    let mut cycle = if counts.stretches * 8 <= counts.cycle.n {
         contiguous(counts, walk, tick_ns, level)
     } else {
         activity(&counts.cycle, model.as_ref(), lock, tick_ns, level)
     };
+    if gone > MOST_DISTURBED {
+        cycle.refuse(Refused::Disturbed { share: gone });
+    }
     Results {
         activities,
         cycle,
@@ -188,9 +233,11 @@ fn activity(
         (lo, hi, sd) = (lo.min(mean - half), hi.max(mean + half), wider.sqrt());
         notes.push("the counts swing together more than their phase explains: interval from batches of cycles".to_owned());
     }
-    let refused = lock.filter(|lock| lock.spoils(mean, n));
-    if let Some(lock) = refused {
-        notes.push(lock.to_string());
+    let refused = lock
+        .filter(|lock| lock.spoils(mean, n))
+        .map(Refused::Locked);
+    if let Some(why) = refused {
+        notes.push(why.to_string());
     }
     let interval = if refused.is_some() || n < 2 {
         Interval { lo: None, hi: None }

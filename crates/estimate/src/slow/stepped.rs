@@ -2,22 +2,28 @@
 //! loop advance by the golden section of a tick, so that the phases seen fill
 //! the tick evenly instead of at random.
 //!
-//! The run is a pilot and then blocks; a block with a disturbed cycle is left out. Each block begins at a random phase (a
-//! random delay of up to a tick), so the blocks' means are independent and
-//! unbiased whatever happens inside them, and Student's interval over the
-//! blocks is honest even if the stepping fails. Within a block of M cycles the
-//! step is a fraction a/M near the golden section: the M phases are evenly spaced, so the count is one of two
-//! neighbours and the mean off by less than 1/M; and since multiples of a/M
-//! are badly approximable, phases stay spread where the walk of the phase, or
-//! a length of the loop not yet known well, spoils the lattice. Blocks differ in
-//! length by up to 15 %, so that no activity is a whole number of M-ths in all of
-//! them; the estimate is the ratio of the sums.
+//! The run is a pilot and then blocks. Each block begins at an edge of the tick
+//! plus a random delay of up to a tick, so the blocks' means are independent and
+//! unbiased whatever happens inside them, and Student's interval over the blocks
+//! is honest even if the stepping fails. Within a block of M cycles the step is a
+//! fraction a/M near the golden section: the M phases are evenly spaced, so the
+//! count is one of two neighbours and the mean off by less than 1/M; and since
+//! multiples of a/M are badly approximable, phases stay spread where the walk of
+//! the phase, or a length of the loop not yet known well, spoils the lattice.
+//! Blocks differ in length by up to 15 %, so that no activity is a whole number
+//! of M-ths in all of them; the estimate is the ratio of the sums.
+//!
+//! A block that was disturbed is left out. What disturbs a loop, e.g. the end of
+//! a time slice, keeps step with the clock, so whether a block is disturbed must
+//! not depend on its random phase: each block watches a *window* of whole ticks,
+//! from the edge before its delay to an edge after its last cycle, wherever in it
+//! the cycles lie. Blocks become shorter until most windows fit between the
+//! disturbances, down to a single cycle.
 
 use undertick_units::{Estimate, Interval};
 
-use super::counts::ActivityCounts;
 use super::plan::{BLOCKS, delay_to};
-use super::results::{ActivityResult, count_sd, selection, share};
+use super::results::{ActivityResult, count_sd};
 use crate::long_run::student;
 use crate::rate::proportion;
 
@@ -97,29 +103,54 @@ fn coprime(mut a: u64, mut b: u64) -> bool {
 const PILOT: u64 = 64;
 /// Fewer ticks than this in a whole run are few.
 const FEW: u64 = 8;
-/// Shortest block that is made where cycles are often disturbed.
-const SHORTEST: f64 = 24.0;
-/// Disturbed cycles that a block meets on average where they are frequent.
-const MET: f64 = 0.5;
+/// After a disturbed window blocks become shorter by this, after a whole one
+/// longer by that, up to their proper length: about 7 of 10 windows stay whole.
+const SHORTER: f64 = 0.7;
+const LONGER: f64 = 1.15;
+/// Room in a window for cycles that take longer than learned.
+const ROOM: f64 = 1.01;
 
-/// Decides the delays of a stepped run, and sums up its blocks.
+/// What a stepped run does next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Move {
+    /// Begin to watch for disturbances and wait for an edge of the tick; then
+    /// [`Stepper::aligned`].
+    Align,
+    /// Wait for so long, run a cycle; then [`Stepper::push`].
+    Cycle {
+        /// The delay, ticks.
+        delay_ticks: f64,
+    },
+    /// Wait until the clock shows so many ticks; then [`Stepper::held`].
+    Hold {
+        /// The reading that ends the window.
+        until: i64,
+    },
+}
+
+/// Decides the delays of a stepped run, and sums up its blocks. A disturbance
+/// at any time is told by [`Stepper::disturbed`], instead of the answer that the
+/// move asks for.
 #[derive(Clone, Debug)]
 pub struct Stepper {
     random: u64,
-    typical_cycles: u64,
+    /// Cycles of a block where nothing disturbs.
+    proper_cycles: f64,
+    /// Cycles of a block as disturbances allow.
+    typical_cycles: f64,
     block_cycles: u64,
     block: u64,
-    cycles: u64,
     in_block: u64,
     step: f64,
-    pilot: bool,
-    restart: bool,
+    /// Cycles still to be run that only tell how long the loop is.
+    pilot: u64,
+    /// The edge that the window began with.
+    edge: Option<i64>,
     delay: f64,
     delayed: f64,
     slope: Slope,
     loop_ticks: Weighted,
     sums: Vec<i64>,
-    kept: u64,
     blocks: Stepped,
 }
 
@@ -129,9 +160,10 @@ pub struct Stepped {
     activities: Vec<Activity>,
     cycle: Activity,
     dropped: u64,
+    disturbances: u64,
 }
 
-/// Ticks counted in the cycles of a block that were not dropped.
+/// Ticks counted in the cycles of a block.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     ticks: i64,
@@ -141,7 +173,8 @@ struct Block {
 #[derive(Clone, Debug, Default)]
 struct Activity {
     blocks: Vec<Block>,
-    counts: ActivityCounts,
+    ticks: i64,
+    cycles: u64,
 }
 
 /// Least squares line through the mean reading of each cycle: every point is a
@@ -187,40 +220,62 @@ impl Stepper {
     /// `seed` for the random phases.
     #[must_use]
     pub fn new(activities: usize, cycles: u64, seed: u64) -> Self {
-        let block_cycles = (cycles.saturating_sub(PILOT.min(cycles / 10)) / BLOCKS).max(3);
+        let counted = cycles.saturating_sub(PILOT.min(cycles / 10)) as f64;
+        // A little shorter, so that the last one is whole when the run ends.
+        let block_cycles = (counted / (BLOCKS as f64 + 0.4)).max(3.0);
         Self {
             random: seed,
+            proper_cycles: block_cycles,
             typical_cycles: block_cycles,
-            block_cycles: PILOT.min(block_cycles.max(8)),
+            block_cycles: PILOT,
             block: 0,
-            cycles: 0,
             step: GOLDEN,
             in_block: 0,
-            pilot: true,
-            restart: false,
+            pilot: PILOT.min(cycles / 10).max(8),
+            edge: None,
             delay: 0.0,
             delayed: 0.0,
             slope: Slope::default(),
             loop_ticks: Weighted::default(),
             sums: vec![0; activities + 1],
-            kept: 0,
             blocks: Stepped {
                 activities: vec![Activity::default(); activities],
                 cycle: Activity::default(),
                 dropped: 0,
+                disturbances: 0,
             },
         }
     }
 
-    /// The delay before the next cycle, ticks.
-    pub fn delay_ticks(&mut self) -> f64 {
-        let delay = if self.in_block == 0 || core::mem::take(&mut self.restart) {
+    /// What to do next.
+    pub fn next_move(&mut self) -> Move {
+        let Some(edge) = self.edge.or((self.pilot > 0).then_some(0)) else {
+            return Move::Align;
+        };
+        if self.in_block >= self.block_cycles {
+            return Move::Hold {
+                until: edge + self.window_ticks(),
+            };
+        }
+        let delay_ticks = if self.in_block == 0 {
             self.uniform()
         } else {
             self.delay
         };
-        self.delayed += delay;
-        delay
+        self.delayed += delay_ticks;
+        Move::Cycle { delay_ticks }
+    }
+
+    /// The edge came; the clock shows so many ticks now.
+    pub fn aligned(&mut self, reading: i64) {
+        self.edge = Some(reading);
+    }
+
+    /// Whole ticks that hold the random delay and every cycle of the block.
+    fn window_ticks(&self) -> i64 {
+        let cycles = self.block_cycles as f64;
+        let length = cycles * self.loop_ticks().unwrap_or(1.0) + (cycles - 1.0) * self.delay;
+        ((1.0 + length) * ROOM).ceil() as i64
     }
 
     /// SplitMix64 (Steele, Lea and Flood 2014), as a number in [0, 1).
@@ -241,38 +296,46 @@ impl Stepper {
             *sum += ends[1] - ends[0];
         }
         self.sums[last] += readings[last] - readings[0];
-        if !self.pilot {
-            for (activity, ends) in self.blocks.activities.iter_mut().zip(readings.windows(2)) {
-                activity.counts.push(ends[1] - ends[0]);
-            }
-            self.blocks.cycle.counts.push(readings[last] - readings[0]);
-        }
-        self.kept += 1;
-        self.advance();
-    }
-
-    /// The cycle after that delay was disturbed. Its whole block is left out:
-    /// what disturbs a loop, e.g. the scheduler's tick, may well keep step with
-    /// the clock, and the phases that are then missing would bias the rest.
-    /// Where disturbances leave no whole blocks, cycles are left out one by one.
-    pub fn drop_cycle(&mut self) {
-        self.blocks.dropped += 1;
-        self.cycles += 1;
-        self.learn();
-        if self.pilot || !self.blocks.is_often_disturbed(self.cycles) {
-            self.open();
-        } else {
-            self.restart = true;
-            self.slope = Slope::default();
-        }
-    }
-
-    fn advance(&mut self) {
-        self.cycles += 1;
         self.in_block += 1;
-        if self.in_block >= self.block_cycles {
-            self.learn();
-            self.close();
+        if self.pilot > 0 {
+            self.pilot -= 1;
+            if self.pilot == 0 {
+                self.learn();
+                self.open();
+            }
+        }
+    }
+
+    /// The window ended undisturbed: its block counts.
+    pub fn held(&mut self) {
+        self.learn();
+        let cycles = self.in_block;
+        let all = self.blocks.activities.iter_mut();
+        let all = all.chain(core::iter::once(&mut self.blocks.cycle));
+        for (activity, &ticks) in all.zip(&self.sums) {
+            activity.blocks.push(Block { ticks, cycles });
+            activity.ticks += ticks;
+            activity.cycles += cycles;
+        }
+        self.typical_cycles = (self.typical_cycles * LONGER).min(self.proper_cycles);
+        self.open();
+    }
+
+    /// The loop was disturbed since the last [`Move::Align`]: the whole block is
+    /// left out, the cycle that was just run included.
+    pub fn disturbed(&mut self) {
+        self.blocks.disturbances += 1;
+        self.blocks.dropped += (self.in_block + 1).min(self.block_cycles);
+        self.learn();
+        if self.pilot > 0 {
+            // The rest of it, after the disturbance.
+            self.slope = Slope::default();
+            self.in_block = 0;
+            self.pilot -= 1;
+        } else {
+            self.typical_cycles = (self.typical_cycles * SHORTER).max(1.0);
+        }
+        if self.pilot == 0 {
             self.open();
         }
     }
@@ -281,17 +344,20 @@ impl Stepper {
     fn open(&mut self) {
         self.block += 1;
         let spread = (self.block as f64 * GOLDEN).fract() - 0.5;
-        let undisturbed = MET * self.cycles as f64 / self.blocks.dropped.max(1) as f64;
-        let typical = (self.typical_cycles as f64).min(undisturbed.max(SHORTEST));
-        let cycles = typical * (1.0 + 0.3 * spread);
-        (self.block_cycles, self.step) =
-            lattice((cycles.round() as u64).max(3), self.blocks.shortest());
+        let cycles = (self.typical_cycles * (1.0 + 0.3 * spread))
+            .round()
+            .max(1.0) as u64;
+        (self.block_cycles, self.step) = if cycles < 3 {
+            (cycles, GOLDEN)
+        } else {
+            lattice(cycles, self.blocks.shortest())
+        };
         if let Some(length) = self.loop_ticks() {
             self.delay = delay_to(length, self.step);
         }
         self.sums.fill(0);
         self.slope = Slope::default();
-        (self.kept, self.in_block, self.pilot) = (0, 0, false);
+        (self.in_block, self.edge) = (0, None);
     }
 
     /// The loop's length, from the readings of a block.
@@ -301,19 +367,6 @@ impl Stepper {
             let weight = self.slope.n.powi(3);
             self.loop_ticks.sum += weight * (advance - self.delay);
             self.loop_ticks.weight += weight;
-        }
-    }
-
-    /// Ends a whole block: keeps its sums.
-    fn close(&mut self) {
-        if self.pilot {
-            return;
-        }
-        let cycles = self.kept;
-        let all = self.blocks.activities.iter_mut();
-        let all = all.chain(core::iter::once(&mut self.blocks.cycle));
-        for (activity, &ticks) in all.zip(&self.sums) {
-            activity.blocks.push(Block { ticks, cycles });
         }
     }
 
@@ -343,62 +396,57 @@ impl Stepper {
 }
 
 impl Stepped {
-    /// Whether so many of that many cycles were disturbed that no whole blocks
-    /// are left.
-    fn is_often_disturbed(&self, cycles: u64) -> bool {
-        self.dropped > 16 && self.dropped as f64 * SHORTEST > cycles as f64
-    }
-
     /// Mean of the shortest activity that was seen at all, ticks: it needs the
     /// most cycles, so the steps are chosen for it.
     fn shortest(&self) -> f64 {
         (self.activities.iter())
-            .map(|a| a.counts.mean())
-            .filter(|&mean| mean > 0.0)
-            .fold(f64::INFINITY, f64::min)
-            .min(0.5)
+            .filter(|a| a.ticks > 0)
+            .map(Activity::mean)
+            .fold(0.5, f64::min)
     }
 
-    /// Estimates of the activities, ns, for a tick of that length. Where cycles
-    /// had to be left out one by one, the intervals hold what that may have
-    /// shifted.
+    /// Estimates of the activities, ns, for a tick of that length.
     #[must_use]
     pub fn activities(&self, tick_ns: f64, level: f64) -> Vec<ActivityResult> {
         (self.activities.iter())
-            .map(|a| self.widened(a, tick_ns, level))
+            .map(|a| a.result(tick_ns, level))
             .collect()
     }
 
     /// Estimate of the cycle without its delay, ns.
     #[must_use]
     pub fn cycle(&self, tick_ns: f64, level: f64) -> ActivityResult {
-        self.widened(&self.cycle, tick_ns, level)
+        self.cycle.result(tick_ns, level)
     }
 
-    fn widened(&self, activity: &Activity, tick_ns: f64, level: f64) -> ActivityResult {
-        let mut result = activity.result(tick_ns, level);
-        let kept = self.cycle.counts.n();
-        if self.is_often_disturbed(kept + self.dropped) {
-            let (mean, cycle) = (activity.counts.mean(), self.cycle.counts.mean());
-            result.widen(selection(mean, cycle, share(self.dropped, kept)), tick_ns);
-        }
-        result
-    }
-
-    /// Disturbed cycles, each of which cost its block.
+    /// Cycles left out with the blocks that were disturbed.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
+
+    /// Blocks that were disturbed.
+    #[must_use]
+    pub fn disturbances(&self) -> u64 {
+        self.disturbances
+    }
+
+    /// Blocks that count.
+    #[must_use]
+    pub fn whole(&self) -> usize {
+        self.cycle.blocks.len()
+    }
 }
 
 impl Activity {
+    fn mean(&self) -> f64 {
+        self.ticks as f64 / self.cycles.max(1) as f64
+    }
+
     fn result(&self, tick_ns: f64, level: f64) -> ActivityResult {
         let b = self.blocks.len() as f64;
-        let ticks: i64 = self.blocks.iter().map(|b| b.ticks).sum();
-        let cycles: u64 = self.blocks.iter().map(|b| b.cycles).sum();
-        let n = cycles as f64;
-        let mean = ticks as f64 / n.max(1.0);
+        let (ticks, cycles) = (self.ticks, self.cycles);
+        let (n, mean) = (cycles as f64, self.mean());
         let squares: f64 = (self.blocks.iter())
             .map(|block| (block.ticks as f64 - mean * block.cycles as f64).powi(2))
             .sum();
@@ -453,7 +501,6 @@ impl Activity {
     /// The least standard deviation believed, ticks: that of one tick more in
     /// one of the blocks. Where all blocks say the same, less never shows.
     fn finest(&self) -> f64 {
-        let cycles: u64 = self.blocks.iter().map(|b| b.cycles).sum();
-        1.0 / cycles.max(1) as f64
+        1.0 / self.cycles.max(1) as f64
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn measure(
     span: &SpanCost,
 ) -> Result<PairedCost, NotCalibrated> {
     let mut samples = sections(trace, first, doses.len())?;
-    samples.iter_mut().for_each(|of_dose| cut(of_dose));
+    samples.iter_mut().for_each(cut);
     let clock = &trace.manifest.clock;
     let ns = clock.ns_per_tick();
     let few = || NotCalibrated("too few undisturbed sections with pairs".to_owned());

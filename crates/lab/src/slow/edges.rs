@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use undertick_clock::slow::TickClock;
 use undertick_estimate::slow::{EdgeSamples, EdgeShot};
-use undertick_ring::mark::Mark;
 
 use super::document::{ActivityRow, Document};
-use super::run::{Estimator, Failed, Loop};
+use super::estimator::Estimator;
+use super::run::{Failed, Loop};
 use super::script::Length;
 
 /// A shot with the fine clock beside it.
@@ -93,9 +93,7 @@ impl<C: TickClock> Loop<'_, C> {
     fn shot(&mut self, activity: Option<usize>) -> Seen {
         let clock = self.clock;
         let (start, _) = clock.read_with_truth();
-        if let Some(mark) = &self.mark {
-            mark.set();
-        }
+        self.watch();
         let (mut edge, mut fine_edge) = clock.read_with_truth();
         while edge == start {
             (edge, fine_edge) = clock.read_with_truth();
@@ -117,7 +115,7 @@ impl<C: TickClock> Loop<'_, C> {
                 polls,
             },
             fine: fine_edge.zip(fine_after).map(|(a, b)| b.saturating_sub(a)),
-            whole: !self.mark.as_ref().is_some_and(Mark::is_gone),
+            whole: !self.is_gone(),
         }
     }
 }

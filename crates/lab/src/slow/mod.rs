@@ -10,13 +10,19 @@
 //! Caveats: a point costs one reading of the clock, which belongs to the
 //! activity that it ends. Delays are counted instructions, calibrated once.
 
+mod counted;
 mod document;
 mod edges;
+mod estimator;
+mod pace;
 pub mod published;
 mod run;
 mod script;
 mod step;
+mod stepped;
 
 pub use document::{ActivityRow, Document};
-pub use run::{Estimator, Failed, Request, run};
+pub use estimator::Estimator;
+pub use run::{Failed, Request, run};
 pub use script::{BadScript, Length, Script, duration_ns};
+pub(crate) use step::Worker;

@@ -58,7 +58,7 @@ impl Step {
 }
 
 /// Does steps, and delays.
-pub(super) struct Worker {
+pub(crate) struct Worker {
     turn_ns: f64,
     partner: Option<Partner>,
 }
@@ -70,7 +70,7 @@ struct Partner {
 
 impl Worker {
     /// Calibrates the work; starts the partner if messages are exchanged.
-    pub(super) fn new(steps: &[Step]) -> std::io::Result<Self> {
+    pub(crate) fn new(steps: &[Step]) -> std::io::Result<Self> {
         let partner = if steps.contains(&Step::Message) {
             Some(Partner::start()?)
         } else {
@@ -100,7 +100,7 @@ impl Worker {
     }
 
     /// Turns of dependent instructions that take about so long.
-    pub(super) fn work(&self, ns: f64) {
+    pub(crate) fn work(&self, ns: f64) {
         turns((ns / self.turn_ns).round() as u64);
     }
 }

@@ -1,0 +1,94 @@
+//! What repetitions of an experiment say: the mean of their results, and the
+//! standard deviation of one of them, which is what eq. 10a predicts.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+use undertick_units::{Estimate, Interval};
+
+use crate::long_run::student;
+
+/// Mean of the repetitions with Student's interval; `least_sd` is the smallest
+/// standard deviation of one repetition that is believed (e.g. a tick more in
+/// one of them), because few repetitions may all agree by chance. `None` below
+/// two of them.
+#[must_use]
+pub fn mean_of_repetitions(
+    values: &[f64],
+    least_sd: f64,
+    level: f64,
+    unit: &str,
+) -> Option<Estimate> {
+    let (mean, variance) = moments(values)?;
+    let n = values.len() as f64;
+    let sd = variance.sqrt().max(least_sd);
+    let half = student(level, n - 1.0) * sd / n.sqrt();
+    Some(Estimate {
+        value: mean,
+        interval: Interval::new(mean - half, mean + half),
+        level,
+        unit: unit.to_owned(),
+        method: "Student's t over the repetitions".to_owned(),
+        n: values.len() as u64,
+        n_effective: n,
+        notes: Vec::new(),
+    })
+}
+
+/// Standard deviation of one repetition, with the interval of normal results
+/// (chi-squared). `None` below two of them.
+#[must_use]
+pub fn spread_of_repetitions(values: &[f64], level: f64, unit: &str) -> Option<Estimate> {
+    let (_, variance) = moments(values)?;
+    let degrees = values.len() as f64 - 1.0;
+    let chi = ChiSquared::new(degrees).ok()?;
+    let bound = |p: f64| (variance * degrees / chi.inverse_cdf(p)).sqrt();
+    Some(Estimate {
+        value: variance.sqrt(),
+        interval: Interval::new(bound(0.5 + level / 2.0), bound(0.5 - level / 2.0)),
+        level,
+        unit: unit.to_owned(),
+        method: "chi-squared over the repetitions".to_owned(),
+        n: values.len() as u64,
+        n_effective: values.len() as f64,
+        notes: Vec::new(),
+    })
+}
+
+/// Mean and variance (divided by n - 1).
+fn moments(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 2 {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    Some((mean, squares / (n - 1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 1, 2, 3, 4, 5 have mean 3, variance 2.5; t(4, 97.5 %) = 2.776445;
+    /// chi-squared(4) at 2.5 % and 97.5 % = 0.484419 and 11.143287 (tables).
+    #[test]
+    fn five_numbers() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0];
+        let mean = mean_of_repetitions(&values, 0.0, 0.95, "ns").unwrap();
+        assert_eq!(mean.value, 3.0);
+        let half = 2.776_445 * (2.5_f64 / 5.0).sqrt();
+        assert!((mean.interval.hi.unwrap() - 3.0 - half).abs() < 1e-5);
+        assert!((mean.interval.lo.unwrap() - 3.0 + half).abs() < 1e-5);
+        let sd = spread_of_repetitions(&values, 0.95, "ns").unwrap();
+        assert!((sd.value - 1.581_139).abs() < 1e-6);
+        assert!((sd.interval.lo.unwrap() - (10.0_f64 / 11.143_287).sqrt()).abs() < 1e-5);
+        assert!((sd.interval.hi.unwrap() - (10.0_f64 / 0.484_419).sqrt()).abs() < 1e-5);
+    }
+
+    #[test]
+    fn equal_repetitions_do_not_claim_certainty() {
+        let mean = mean_of_repetitions(&[7.0; 4], 2.0, 0.95, "ns").unwrap();
+        // t(3, 97.5 %) = 3.182446, of sd 2 over 4 repetitions.
+        assert!((mean.interval.hi.unwrap() - 7.0 - 3.182_446).abs() < 1e-5);
+        assert!(mean_of_repetitions(&[7.0], 2.0, 0.95, "ns").is_none());
+    }
+}

@@ -1,0 +1,109 @@
+//! The document of `undertick reproduce`: published figures, the same figures
+//! worked out again, simulated, and measured here; and how it looks on a terminal.
+
+use comfy_table::CellAlignment;
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+use crate::terminal::tables::new_table;
+use crate::text::{clean, wrap};
+
+/// A source with its figures. The field names are the JSON shape that other
+/// programs read; extend, never rename.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// 1.
+    pub schema_version: u32,
+    /// The source's short name, e.g. `slow-clock`; several joined by `+`.
+    pub source: String,
+    /// The source in full: author, year, title, number.
+    pub title: String,
+    /// Every figure by itself.
+    pub items: Vec<Item>,
+    /// The same figures as tables for the eye.
+    pub tables: Vec<Table>,
+    /// What the reader must know.
+    pub findings: Vec<String>,
+    /// Ended before its time: some figures rest on less than was asked for.
+    pub interrupted: bool,
+}
+
+/// One figure of a source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its name, e.g. `table-17b/(1,2)/mean`.
+    pub id: String,
+    /// What it is.
+    pub quantity: String,
+    /// Unit of all its figures; `1` for a bare number.
+    pub unit: String,
+    /// As printed; `None` where the source has no such figure.
+    pub published: Option<f64>,
+    /// Worked out again by formula.
+    pub formula: Option<f64>,
+    /// From a simulation whose truth is known.
+    pub simulated: Option<Estimate>,
+    /// Measured on this machine.
+    pub measured: Option<Estimate>,
+    /// Why they differ, if they do; else empty.
+    pub note: String,
+}
+
+/// A table for the eye.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// Sentences above it.
+    pub text: Vec<String>,
+    /// Headings of the columns.
+    pub columns: Vec<String>,
+    /// As many cells in a row as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Whether a column holds words: then it stands to the left.
+    pub(crate) fn is_words(&self, column: usize) -> bool {
+        let figure = |cell: &String| {
+            cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "+-–".contains(c))
+        };
+        column == 0 || !self.rows.iter().filter_map(|r| r.get(column)).all(figure)
+    }
+}
+
+/// The document for a terminal of that many columns.
+#[must_use]
+pub fn render(found: &Reproduction, columns: usize) -> String {
+    let mut parts = vec![wrap(&clean(&found.title), columns, 0)];
+    for table in &found.tables {
+        parts.push(drawn(table, columns));
+    }
+    if !found.findings.is_empty() {
+        let lines = found.findings.iter();
+        let lines: Vec<String> = lines
+            .map(|f| wrap(&format!("* {}", clean(f)), columns, 2))
+            .collect();
+        parts.push(lines.join("\n"));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+fn drawn(table: &Table, columns: usize) -> String {
+    let mut lines = vec![clean(&table.title)];
+    lines.extend(table.text.iter().map(|t| wrap(&clean(t), columns, 0)));
+    let mut cells = new_table(columns);
+    cells.set_header(table.columns.iter().map(|c| clean(c)));
+    for row in &table.rows {
+        cells.add_row(row.iter().map(|c| clean(c)));
+    }
+    for (index, column) in cells.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if !table.is_words(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    lines.push(String::new());
+    lines.extend(cells.to_string().lines().map(|l| l.trim_end().to_owned()));
+    lines.join("\n")
+}
