@@ -148,3 +148,32 @@ fn mistakes_are_named() {
     ]);
     refused(&wrong, 2, &["--precision"]);
 }
+
+/// The loop that is locked on purpose runs as it stands, and its pace makes the
+/// cycle no shorter than it says.
+#[test]
+fn a_pace_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../experiments/slow-locked.toml"
+    );
+    let text = std::fs::read_to_string(here).unwrap();
+    let path = script(&dir, &text.replace("seconds = 5.0", "cycles = 400"));
+    let output = undertick(&[
+        "slow",
+        "run",
+        &path,
+        "--clock",
+        "quantised:200us",
+        "--estimator",
+        "counts",
+        "--json",
+    ]);
+    assert!(output.status.code().is_some_and(|c| c < 2));
+    let run: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert!(run["seconds"].as_f64().unwrap() >= 399.0 * 500e-6, "{run}");
+    let wrong = script(&dir, &text.replace("pace = \"500us\"", "pace = \"often\""));
+    let wrong = undertick(&["slow", "run", &wrong, "--clock", "quantised:1ms"]);
+    refused(&wrong, 2, &["is no duration"]);
+}

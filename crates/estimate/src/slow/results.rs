@@ -91,7 +91,7 @@ impl ActivityResult {
     fn refuse(&mut self, why: Refused) {
         self.estimate.interval = Interval { lo: None, hi: None };
         self.estimate.notes.push(why.to_string());
-        self.refused = Some(why);
+        self.refused.get_or_insert(why);
     }
 
     /// Moves the bounds out by that many ticks down and up.

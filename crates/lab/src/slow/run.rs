@@ -132,6 +132,7 @@ impl<C: TickClock> Loop<'_, C> {
 
     /// Runs a cycle.
     pub(super) fn cycle(&mut self) {
+        self.worker.begin();
         self.read(0);
         for (point, activity) in self.script.activities.iter().enumerate() {
             for step in &activity.steps {

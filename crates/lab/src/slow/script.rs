@@ -80,6 +80,7 @@ struct RawStep {
     name: Option<String>,
     work: Option<Spanned<String>>,
     sleep: Option<Spanned<String>>,
+    pace: Option<Spanned<String>>,
     call: Option<Spanned<String>>,
     #[serde(default = "yes")]
     point: bool,
@@ -176,7 +177,7 @@ fn length(text: &str, raw: &Raw) -> Result<Length, BadScript> {
 
 fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
     let one_of = || {
-        let why = "a step is one of work = \"50us\", sleep = \"1ms\", call = \"getppid\"";
+        let why = "a step is one of work = \"50us\", sleep = \"1ms\", pace = \"500us\", call = \"getppid\"";
         bad(text, at, why.to_owned())
     };
     let duration = |value: &Spanned<String>| {
@@ -188,14 +189,17 @@ fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
             bad(text, value.span().start, why)
         })
     };
-    match (&raw.work, &raw.sleep, &raw.call) {
-        (Some(work), None, None) => Ok(Step::Work {
+    match (&raw.work, &raw.sleep, &raw.pace, &raw.call) {
+        (Some(work), None, None, None) => Ok(Step::Work {
             ns: duration(work)?,
         }),
-        (None, Some(sleep), None) => Ok(Step::Sleep {
+        (None, Some(sleep), None, None) => Ok(Step::Sleep {
             ns: duration(sleep)?,
         }),
-        (None, None, Some(call)) => Step::call(call.get_ref()).ok_or_else(|| {
+        (None, None, Some(pace), None) => Ok(Step::Pace {
+            ns: duration(pace)?,
+        }),
+        (None, None, None, Some(call)) => Step::call(call.get_ref()).ok_or_else(|| {
             let nearest = nearest(call.get_ref(), &Step::CALLS).unwrap_or("getppid");
             let why = format!(
                 "there is no call {:?}; did you mean {nearest:?}? ({})",

@@ -5,6 +5,8 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use undertick_clock::slow::Fine;
+
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
@@ -16,6 +18,12 @@ pub enum Step {
     /// Sleeps at least so long, ns.
     Sleep {
         /// Nominal time, ns.
+        ns: f64,
+    },
+    /// Spins until so long has passed since the step was here last: the loop
+    /// keeps a pace of its own, whatever its other steps take.
+    Pace {
+        /// The period, ns.
         ns: f64,
     },
     /// `sched_yield(2)`.
@@ -31,6 +39,7 @@ impl fmt::Display for Step {
         match self {
             Self::Work { ns } => write!(f, "work {} us", ns / 1e3),
             Self::Sleep { ns } => write!(f, "sleep {} us", ns / 1e3),
+            Self::Pace { ns } => write!(f, "pace {} us", ns / 1e3),
             Self::Yield => f.write_str("yield"),
             Self::Getppid => f.write_str("getppid"),
             Self::Message => f.write_str("message"),
@@ -61,6 +70,34 @@ impl Step {
 pub(crate) struct Worker {
     turn_ns: f64,
     partner: Option<Partner>,
+    pacer: Option<Pacer>,
+}
+
+/// Keeps a loop's pace against the fine clock.
+struct Pacer {
+    clock: Fine,
+    /// When the step was due last, fine ticks; `None` after a pause.
+    due: Option<f64>,
+}
+
+impl Pacer {
+    fn now(&self) -> f64 {
+        self.clock.read_ticks() as f64
+    }
+
+    fn ticks(&self, ns: f64) -> f64 {
+        ns / self.clock.rate().ns_per_tick()
+    }
+
+    /// Waits for the next time that is due, a whole number of periods on.
+    fn wait(&mut self, ns: f64) {
+        let period = self.ticks(ns);
+        let now = self.now();
+        let last = self.due.unwrap_or(now);
+        let due = last + period * ((now - last) / period).ceil().max(1.0);
+        while self.now() < due {}
+        self.due = Some(due);
+    }
 }
 
 struct Partner {
@@ -76,9 +113,18 @@ impl Worker {
         } else {
             None
         };
+        let pacer = if steps.iter().any(|s| matches!(s, Step::Pace { .. })) {
+            let clock = Fine::best().ok_or_else(|| {
+                std::io::Error::other("no fine clock to keep a pace by; see undertick clock")
+            })?;
+            Some(Pacer { clock, due: None })
+        } else {
+            None
+        };
         Ok(Self {
             turn_ns: calibrated_turn_ns(),
             partner,
+            pacer,
         })
     }
 
@@ -87,6 +133,11 @@ impl Worker {
         match *step {
             Step::Work { ns } => self.work(ns),
             Step::Sleep { ns } => std::thread::sleep(Duration::from_nanos(ns as u64)),
+            Step::Pace { ns } => {
+                if let Some(pacer) = &mut self.pacer {
+                    pacer.wait(ns);
+                }
+            }
             Step::Yield => std::thread::yield_now(),
             Step::Getppid => {
                 black_box(std::os::unix::process::parent_id());
@@ -97,6 +148,30 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// A cycle begins: after a pause its pace counts from here.
+    pub(super) fn begin(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            let now = pacer.now();
+            pacer.due.get_or_insert(now);
+        }
+    }
+
+    /// The loop waits for something else: a pace begins anew.
+    pub(super) fn pause(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.due = None;
+        }
+    }
+
+    /// Delays the loop by about so long, and its pace too.
+    pub(super) fn delay(&mut self, ns: f64) {
+        if let Some(pacer) = &mut self.pacer {
+            let ticks = pacer.ticks(ns);
+            pacer.due = pacer.due.map(|due| due + ticks);
+        }
+        self.work(ns);
     }
 
     /// Turns of dependent instructions that take about so long.

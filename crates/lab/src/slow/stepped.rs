@@ -48,13 +48,14 @@ pub(super) fn run<C: TickClock>(
         match stepper.next_move() {
             Move::Align => {
                 truth.forget();
+                looped.worker.pause();
                 let begin = Instant::now();
                 looped.watch();
                 stepper.aligned(looped.edge());
                 waited += begin.elapsed();
             }
             Move::Cycle { delay_ticks } => {
-                looped.worker.work(delay_ticks * looped.tick_ns);
+                looped.worker.delay(delay_ticks * looped.tick_ns);
                 looped.cycle();
                 if looped.is_gone() {
                     stepper.disturbed();

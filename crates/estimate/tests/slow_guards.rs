@@ -1,0 +1,113 @@
+//! What the other tests would let through: each is about one part of the model.
+
+mod slow_sim;
+
+use slow_sim::{ACTIVITY, SimulatedLoop, Source, five_parts};
+use undertick_estimate::slow::{LoopCounts, Move, Plan, Question, Stepper, two_ends};
+
+const TICK_NS: f64 = 1e6;
+
+/// What happens to the phase in a cycle that was dropped is no scatter of the
+/// loop, and no part of its period.
+#[test]
+fn a_dropped_cycle_breaks_the_walk() {
+    let mut simulated = SimulatedLoop::new(11, &[0.3, 2.318], 0.0);
+    let mut counts = LoopCounts::new(2);
+    for cycle in 1..=9700 {
+        counts.push(&simulated.cycle(), false);
+        if cycle % 97 == 0 {
+            let jump = simulated.source.uniform();
+            simulated.wait(jump);
+            counts.drop_cycle();
+        }
+    }
+    let walk = counts.results(TICK_NS, 0.9).walk.unwrap();
+    // With the jumps the period would be 2.623, the scatter 0.03 a cycle.
+    assert!((walk.period - 2.618).abs() < 1e-3, "{}", walk.period);
+    assert!(walk.jitter[1] < 0.005, "{:?}", walk.jitter);
+    assert_eq!(counts.walk().pieces(), 100);
+}
+
+/// A lock that adds little is no reason to refuse: near 5:2, in 2000 cycles, the
+/// phase moves 1.5 ticks, and about half of the runs can be told (see the book).
+#[test]
+fn a_weak_lock_is_not_refused() {
+    let kept = (0..60)
+        .filter(|&seed| {
+            let mut simulated = SimulatedLoop::new(seed, &five_parts(2.500_37), 0.0005);
+            let mut counts = LoopCounts::new(5);
+            (0..2000).for_each(|_| counts.push(&simulated.cycle(), false));
+            let results = counts.results(TICK_NS, 0.9);
+            results.activities[ACTIVITY].refused.is_none()
+        })
+        .count();
+    println!("kept {kept} of 60");
+    assert!(kept >= 10, "{kept}");
+}
+
+/// Two ends and a scatter together, against 400 000 draws: the share within the
+/// half-width has a standard error of 0.0005, 6 of them are allowed.
+#[test]
+fn two_ends_and_scatter_together() {
+    for (sd, level) in [(0.1, 0.9), (0.3, 0.9), (0.3, 0.99), (1.0, 0.95)] {
+        let half = two_ends(sd, f64::INFINITY, level);
+        let mut source = Source::new(17);
+        let draws = 400_000;
+        let within = (0..draws)
+            .filter(|_| {
+                let error = source.uniform() - source.uniform() + sd * source.normal();
+                error.abs() <= half
+            })
+            .count();
+        let share = within as f64 / f64::from(draws);
+        assert!((share - level).abs() < 0.003, "{sd} {level}: {share}");
+    }
+}
+
+/// The planned number of stepped cycles gives the width that was asked for: 5 %
+/// of 50 us to either side, within a quarter.
+#[test]
+fn the_planned_width_is_reached() {
+    let plan = Plan::of(&Question {
+        duration_ns: 50_000.0,
+        tick_ns: TICK_NS,
+        level: 0.9,
+        precision: 0.1,
+        loop_ns: Some(2.5e6),
+        poll_ns: 50.0,
+    })
+    .unwrap();
+    let (cycles, repetitions) = (plan.stepped_cycles, 60);
+    let mut half = 0.0;
+    for seed in 0..repetitions {
+        let mut simulated = SimulatedLoop::new(seed, &five_parts(2.5), 0.002);
+        let mut stepper = Stepper::new(5, cycles, seed);
+        let mut run = 0;
+        while run < cycles {
+            match stepper.next_move() {
+                Move::Align => {
+                    simulated.now = simulated.now.floor() + 1.0;
+                    stepper.aligned(simulated.now as i64);
+                }
+                Move::Cycle { delay_ticks } => {
+                    simulated.wait(delay_ticks);
+                    stepper.push(&simulated.cycle());
+                    run += 1;
+                }
+                Move::Hold { until } => {
+                    simulated.now = simulated.now.max(until as f64);
+                    stepper.held();
+                }
+            }
+        }
+        let result = stepper
+            .blocks()
+            .activities(TICK_NS, 0.9)
+            .swap_remove(ACTIVITY);
+        half += result.estimate.interval.half_width().unwrap() / repetitions as f64;
+    }
+    println!("{cycles} cycles: half-width {half:.0} ns of 2500");
+    assert!((half / 2500.0 - 1.0).abs() < 0.25, "{cycles}: {half}");
+    // A delay that brings the loop from 2.5 to a golden step: 0.118 ticks.
+    assert!((plan.delay_ns.unwrap() - 118_034.0).abs() < 1.0);
+}
