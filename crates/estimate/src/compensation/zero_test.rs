@@ -242,3 +242,56 @@ fn mean_of(values: &[f64], level: f64) -> Option<Estimate> {
         notes: Vec::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 192 values in 64 chunks of three, in turn.
+    #[test]
+    fn halves_take_turns_by_chunks() {
+        let values: Vec<f64> = (0..192).map(f64::from).collect();
+        let (even, odd) = (for_choice(&values), reported(&values));
+        assert_eq!((even.len(), odd.len()), (96, 96));
+        assert_eq!(even[..7], [0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 12.0]);
+        assert_eq!(odd[..4], [3.0, 4.0, 5.0, 9.0]);
+        assert_eq!(odd[95], 191.0);
+    }
+
+    /// 1 and 4: mean 2.5, standard error 1.5, t = 1 at 50 %; worth two values.
+    #[test]
+    fn mean_of_two_by_hand() {
+        let e = mean_of(&[1.0, 4.0], 0.5).unwrap();
+        assert_eq!((e.value, e.n, e.n_effective), (2.5, 2, 2.0));
+        assert!((e.interval.lo.unwrap() - 1.0).abs() < 1e-9);
+        assert!((e.interval.hi.unwrap() - 4.0).abs() < 1e-9);
+        assert_eq!(mean_of(&[3.0; 5], 0.5).unwrap().n_effective, 5.0);
+        // A ramp of 512: sixteen to thirty-one batches say as much as one value.
+        let ramp: Vec<f64> = (0..512).map(f64::from).collect();
+        let e = mean_of(&ramp, 0.95).unwrap();
+        assert!((e.n_effective - 1.0).abs() < 0.2, "{}", e.n_effective);
+    }
+
+    /// Without slopes only the mean goes; pairs take off what they are.
+    #[test]
+    fn what_is_left_of_each_sample() {
+        let samples: Vec<Paired> = (0..40)
+            .map(|i| Paired {
+                t1: f64::from(i % 3),
+                tm: f64::from(i % 5) + 7.0,
+                t4: f64::from(i % 2),
+            })
+            .collect();
+        let left = out_of_sample(Method::LongTerm, &samples);
+        let expected: Vec<f64> = (0..40).map(|i| f64::from(i % 5) - 2.0).collect();
+        assert_eq!(left.len(), 40);
+        for (left, expected) in left.iter().zip(expected) {
+            assert!((left - expected).abs() < 1e-9, "{left} {expected}");
+        }
+        let left = out_of_sample(Method::Pairs, &samples);
+        let pairs = Correction::pairs();
+        for (left, sample) in left.iter().zip(&samples) {
+            assert!((left - pairs.apply(sample)).abs() < 1e-9);
+        }
+    }
+}
