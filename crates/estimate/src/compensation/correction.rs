@@ -294,4 +294,20 @@ mod tests {
         let few = control_variate(&equal[..99]);
         assert_eq!(few.b1, 0.0);
     }
+
+    /// 1.4826 median deviations; where more than half are 0, the mean.
+    #[test]
+    fn scale_by_hand() {
+        assert!((scale(&[1.0, -2.0, 9.0]) - 2.0 * 1.482_602_2).abs() < 1e-12);
+        assert_eq!(scale(&[0.0, 0.0, 0.0, -8.0]), 2.0);
+    }
+
+    /// Nearly all pairs cost 10: the middle half has no width, the middle
+    /// nine tenths are 10 wide.
+    #[test]
+    fn a_fence_around_equal_pairs() {
+        let mut samples = vec![paired(10.0, 0.0, 10.0); 90];
+        samples.extend(vec![paired(20.0, 0.0, 20.0); 10]);
+        assert_eq!(fence(&samples), (10.0 - FENCE * 10.0, 10.0 + FENCE * 10.0));
+    }
 }

@@ -106,4 +106,21 @@ mod tests {
         let k = improvement(&few, &few, 0.95).unwrap();
         assert_eq!((k.value, k.interval.lo), (1.0, None));
     }
+
+    /// 70 values, 32 blocks of two and the last of eight: calculated apart, in
+    /// Python, with t(31) = 2.039513.
+    #[test]
+    fn an_interval_that_matches_another_calculation() {
+        let u: Vec<f64> = (1..71).map(|i| f64::from(i * i % 401)).collect();
+        let c: Vec<f64> = (1..71).map(|i| f64::from(i * 7 % 13)).collect();
+        let k = improvement(&u, &c, 0.95).unwrap();
+        for (found, expected) in [
+            (k.value, 1_064.186_553),
+            (k.interval.lo.unwrap(), 810.125_488),
+            (k.interval.hi.unwrap(), 1_409.950_977),
+        ] {
+            assert!((found / expected - 1.0).abs() < 1e-7, "{k:?}");
+        }
+        assert_eq!(k.n_effective, 32.0);
+    }
 }
