@@ -28,21 +28,23 @@ fn a_dropped_cycle_breaks_the_walk() {
     assert_eq!(counts.walk().pieces(), 100);
 }
 
-/// A lock that adds little is no reason to refuse: near 5:2, in 2000 cycles, the
-/// phase moves 1.5 ticks, and about half of the runs can be told (see the book).
+/// A lock that adds little is no reason to refuse: 31 cycles take 78 ticks for
+/// ever, and a mean is off by at most a 31st of a tick, less than independent
+/// counts scatter in 300 cycles. The interval holds it.
 #[test]
 fn a_weak_lock_is_not_refused() {
-    let kept = (0..60)
-        .filter(|&seed| {
-            let mut simulated = SimulatedLoop::new(seed, &five_parts(2.500_37), 0.0005);
-            let mut counts = LoopCounts::new(5);
-            (0..2000).for_each(|_| counts.push(&simulated.cycle(), false));
-            let results = counts.results(TICK_NS, 0.9);
-            results.activities[ACTIVITY].refused.is_none()
-        })
-        .count();
-    println!("kept {kept} of 60");
-    assert!(kept >= 10, "{kept}");
+    for seed in 0..60 {
+        let mut simulated = SimulatedLoop::new(seed, &five_parts(78.0 / 31.0), 1e-6);
+        let mut counts = LoopCounts::new(5);
+        (0..300).for_each(|_| counts.push(&simulated.cycle(), false));
+        let results = counts.results(TICK_NS, 0.9);
+        let result = &results.activities[ACTIVITY];
+        assert_eq!(results.lock.map(|l| (l.ticks, l.cycles)), Some((78, 31)));
+        assert_eq!(result.refused, None, "seed {seed}");
+        let interval = result.estimate.interval;
+        let bounds = interval.lo.unwrap()..=interval.hi.unwrap();
+        assert!(bounds.contains(&50_000.0), "seed {seed}: {interval:?}");
+    }
 }
 
 /// Two ends and a scatter together, against 400 000 draws: the share within the
@@ -65,7 +67,7 @@ fn two_ends_and_scatter_together() {
 }
 
 /// The planned number of stepped cycles gives the width that was asked for: 5 %
-/// of 50 us to either side, within a quarter.
+/// of 50 us to either side, within a fifth.
 #[test]
 fn the_planned_width_is_reached() {
     let plan = Plan::of(&Question {
@@ -107,7 +109,8 @@ fn the_planned_width_is_reached() {
         half += result.estimate.interval.half_width().unwrap() / repetitions as f64;
     }
     println!("{cycles} cycles: half-width {half:.0} ns of 2500");
-    assert!((half / 2500.0 - 1.0).abs() < 0.25, "{cycles}: {half}");
+    // Seen: 1.15 of it.
+    assert!((0.9..1.2).contains(&(half / 2500.0)), "{cycles}: {half}");
     // A delay that brings the loop from 2.5 to a golden step: 0.118 ticks.
     assert!((plan.delay_ns.unwrap() - 118_034.0).abs() < 1.0);
 }

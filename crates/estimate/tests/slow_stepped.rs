@@ -212,7 +212,7 @@ fn blocks_begin_at_random_phases() {
 #[test]
 fn the_window_holds_the_block() {
     let mut simulated = SimulatedLoop::new(6, &five_parts(2.5), 0.002);
-    let mut stepper = Stepper::new(5, 4000, 6);
+    let mut stepper = Stepper::new(5, 400, 6);
     let (mut windows, mut outside) = (0, 0);
     for _ in 0..4100 {
         match stepper.next_move() {
