@@ -12,7 +12,8 @@ use super::script::Length;
 
 /// Cycles that tell how many a number of seconds is.
 const PILOT: u64 = 32;
-/// Random phases are drawn from this.
+/// Random phases are drawn from this and the clock: runs with the same phases
+/// would share their errors.
 const SEED: u64 = 0x5eed_0f51_0c10_c45e;
 
 /// Cycles that the run will have, delays included.
@@ -41,7 +42,13 @@ pub(super) fn run<C: TickClock>(
     cycles: u64,
     go_on: &mut impl FnMut(f64) -> bool,
 ) -> Found {
-    let mut stepper = Box::new(Stepper::new(looped.ticks.len() - 1, cycles, SEED));
+    let seed = SEED
+        ^ looped
+            .clock
+            .read_with_truth()
+            .1
+            .unwrap_or_else(|| u64::from(std::process::id()));
+    let mut stepper = Box::new(Stepper::new(looped.ticks.len() - 1, cycles, seed));
     let mut waited = Duration::ZERO;
     looped.watch();
     loop {
