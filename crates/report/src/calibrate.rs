@@ -268,7 +268,7 @@ fn correlations(found: &Calibrate, columns: usize) -> String {
         ]);
     }
     format!(
-        "{}\n  s: standard deviation of the pair before (1), the interval (3), the pair after \
+        "{}\n  s: standard deviation of the pair before (1), of the interval (3), of the pair after\n  \
          (4); r: correlation.",
         text_of(table, 1)
     )

@@ -86,7 +86,11 @@ impl Correlations {
             if sd > 1e-12 * mean[i].abs() { sd } else { 0.0 }
         };
         let (s1, s3, s4) = (spread(0), spread(1), spread(2));
-        let ratio = |c: f64, a: f64, b: f64| if a * b > 0.0 { c / (a * b) } else { 0.0 };
+        // Rounding may put the correlation of equal pairs above 1.
+        let ratio = |c: f64, a: f64, b: f64| match a * b > 0.0 {
+            true => (c / (a * b)).clamp(-1.0, 1.0),
+            false => 0.0,
+        };
         // Independent errors alone make every variance d^2/6 at least; what lies
         // below has its phase locked to the step, and shares no more than that.
         let step = granularity as f64;
