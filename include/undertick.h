@@ -156,6 +156,7 @@ struct ut_thread_ {
     struct ut_writer_ own;     /* the thread's ring */
     struct ut_writer_ nested;  /* of a handler that interrupted a write */
     uint32_t retry_in;         /* events until a failed ring is tried again */
+    uint64_t again[2];         /* what a slow path has read anew: timestamp, second reading */
 };
 
 struct ut_process_ {
@@ -176,7 +177,7 @@ struct ut_process_ {
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0};
+    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -232,8 +233,8 @@ UT_COLD_ uint64_t ut_slow_clock_(void) {
     return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
-UT_HOT_ uint64_t ut_read_plain_(void) {
-    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) return ut_slow_clock_();
+/* Only for a counter, not ordered. */
+UT_HOT_ uint64_t ut_counter_(void) {
 #if defined(__x86_64__)
     uint32_t low, high;
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
@@ -245,18 +246,41 @@ UT_HOT_ uint64_t ut_read_plain_(void) {
 #endif
 }
 
-/* After all that comes before it, before all that comes after it. */
-UT_HOT_ uint64_t ut_read_ordered_(void) {
-    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) return ut_slow_clock_();
+/* Nothing after it starts before all that is before it has been executed. */
+UT_HOT_ void ut_fence_(void) {
+#if defined(__x86_64__)
+    __asm__ volatile("lfence" ::: "memory");
+#else
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+/* After all that comes before it; only for a counter. */
+UT_HOT_ uint64_t ut_counter_after_(void) {
 #if defined(__x86_64__)
     uint32_t low, high, aux;
-    __asm__ volatile("rdtscp\n\tlfence" : "=a"(low), "=d"(high), "=c"(aux)::"memory");
+    __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux)::"memory");
     return ((uint64_t)high << 32) | low;
 #else
     uint64_t value;
-    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(value)::"memory");
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(value)::"memory");
     return value;
 #endif
+}
+
+/* Two of them with nothing between; one piece of code, so that a pair costs the
+ * same whatever the compiler. Returns the first. */
+UT_HOT_ uint64_t ut_counter_pair_(uint64_t *second) {
+    uint64_t first;
+#if defined(__x86_64__)
+    uint64_t low, high, aux;
+    __asm__ volatile("rdtscp\n\tshl $32, %%rdx\n\tor %%rdx, %%rax\n\tmov %%rax, %0\n\tlfence\n\trdtscp"
+                     : "=&r"(first), "=&a"(low), "=&d"(high), "=&c"(aux)::"memory", "cc");
+    *second = high << 32 | low;
+#else
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb\n\tmrs %1, cntvct_el0" : "=&r"(first), "=&r"(*second)::"memory");
+#endif
+    return first;
 }
 
 /* ---- slow paths ----------------------------------------------------------- */
@@ -488,31 +512,83 @@ enum {
     UT_PAIRED_END_        /* two of them, the timestamp first */
 };
 
-UT_HOT_ void ut_read_as_(int how, uint64_t *ts, uint64_t *second) {
-    if (how == UT_PAIRED_BEGIN_) *second = ut_read_ordered_();
-    *ts = how == UT_PLAIN_READ_ || how == UT_PLAIN_PAIR_ ? ut_read_plain_() : ut_read_ordered_();
-    if (how == UT_PLAIN_PAIR_) *second = ut_read_plain_();
-    if (how == UT_PAIRED_END_) *second = ut_read_ordered_();
+UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
+    uint64_t first = ut_slow_clock_();
+    if (how != UT_PLAIN_PAIR_ && how != UT_PAIRED_BEGIN_ && how != UT_PAIRED_END_) return first;
+    *second = ut_slow_clock_();
+    if (how != UT_PAIRED_BEGIN_) return first;
+    {
+        uint64_t last = *second;
+        *second = first;
+        return last;
+    }
+}
+
+/* The timestamp. What comes after a begin's last reading may start early:
+ * ut_fence_ is the recorder's to place, after it has stored the record. */
+UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second) {
+    uint64_t ts;
+    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) {
+        uint64_t other = 0;
+        ts = ut_slow_readings_(how, &other);
+        *second = other;
+        return ts;
+    }
+    if (how == UT_PLAIN_READ_ || how == UT_PLAIN_PAIR_) {
+        ts = ut_counter_();
+        if (how == UT_PLAIN_PAIR_) *second = ut_counter_();
+        return ts;
+    }
+    if (how == UT_PAIRED_BEGIN_) {
+        *second = ut_counter_pair_(&ts);
+        return ts;
+    }
+    if (how == UT_PAIRED_END_) return ut_counter_pair_(second);
+    return ut_counter_after_();
 }
 
 /* The mark is not ours any more: the kernel cleared it, or someone else uses
- * rseq_cs. Arms it again and reads the clock anew, so that the reading lies
- * after what the flag tells of. Returns the flags. */
-UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t *ts, uint64_t *second, int how) {
+ * rseq_cs. Arms it again and reads the clock anew (ut_thread.again), so that the
+ * reading lies after what the flag tells of. Returns the flags. */
+UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t ts, uint64_t second, int how) {
+    struct ut_thread_ *t = &ut_thread;
     uint32_t flags = 0;
     int tries;
-    if (rseq == &ut_no_rseq_) return UT_DESCHEDULED_UNKNOWN_;
-    for (tries = 0; tries < 16; tries++) {
+    if (rseq == &ut_no_rseq_) flags = UT_DESCHEDULED_UNKNOWN_;
+    for (tries = 0; tries < 16 && rseq != &ut_no_rseq_; tries++) {
         uint64_t seen = rseq->rseq_cs;
         if (seen == ut_process.armed) break;
         if (seen == 0) flags = UT_DESCHEDULED_;
         else if (flags == 0) flags = UT_DESCHEDULED_UNKNOWN_;
         rseq->rseq_cs = ut_process.armed;
         UT_COMPILER_BARRIER_();
-        ut_read_as_(how, ts, second);
+        ts = ut_read_as_(how, &second);
         UT_COMPILER_BARRIER_();
     }
+    t->again[0] = ts;
+    t->again[1] = second;
     return flags;
+}
+
+/* An end that was read before it was known whether to record, and now it shows
+ * that recording is off, or that this is the first event of a forked child. The
+ * ring to use, the clock read anew, or NULL. */
+UT_COLD_ struct ut_writer_ *ut_choose_late_(int how) {
+    struct ut_thread_ *t = &ut_thread;
+    struct ut_writer_ *w = &t->own;
+    if (*ut_process.on == 0) {
+        /* A handler that came in after fork() may have left another state. */
+        if (w->state == UT_WRITING_) w->state = UT_READY_;
+        return NULL;
+    }
+    w = ut_choose_();
+    if (w != NULL) {
+        uint64_t second = 0;
+        UT_COMPILER_BARRIER_();
+        t->again[0] = ut_read_as_(how, &second);
+        t->again[1] = second;
+    }
+    return w;
 }
 
 /* Runs before the program's own constructors of ordinary priority. */
@@ -570,31 +646,50 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(vo
  * exactly the time since the record before.
  *
  * A serialised reading is for sections so short that the recorder's own
- * instructions show: at the begin of one the clock is read when nothing is left
- * to do but to store it, at the end before anything else is done, so that next
- * to nothing of the recorder lies inside. The begin's look at the mark then
- * comes before its reading: a deschedule between the two is flagged by the
- * record after, a few nanoseconds too late, never too early. */
+ * instructions show, so almost nothing of it lies inside. At the begin of one
+ * the clock is read when nothing is left to do but to store it, and a fence after
+ * the stores makes the section start from one and the same state whatever the
+ * code around it: without it, its cost differs between programs by three cycles
+ * instead of one, and moves twice as much as a pair of readings when another
+ * thread shares the core. At the end the clock is read before anything else is
+ * asked, even whether to record. The begin's look at the mark comes before its
+ * reading: a deschedule between the two is flagged by the record after, a few
+ * nanoseconds too late, never too early. */
 UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
     const int last = how == UT_ORDERED_BEGIN_ || how == UT_PAIRED_BEGIN_;
     const int first = how == UT_ORDERED_END_ || how == UT_PAIRED_END_;
-    struct ut_writer_ *w;
+    struct ut_writer_ *w = &ut_thread.own;
     struct ut_rseq_ *rseq;
     uintptr_t slot;
     uint64_t ts = 0, second = 0, tail = 0, position, *head;
     uint32_t cpu;
-    /* Straight through while recording, where every jump would be measured. */
-    if (__builtin_expect(*ut_process.on == 0, !first && !last)) return;
-    w = &ut_thread.own;
-    if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
-    else if ((w = ut_choose_()) == NULL) return;
-    UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
-    if (first) ut_read_as_(how, &ts, &second);
+    if (first && UT_LIKELY_(w->state == UT_READY_)) {
+        w->state = UT_WRITING_;
+        UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
+        ts = ut_read_as_(how, &second);
+        UT_COMPILER_BARRIER_();
+        if (UT_UNLIKELY_(*ut_process.on == 0 || !*ut_process.same_process || w->state != UT_WRITING_)) {
+            if ((w = ut_choose_late_(how)) == NULL) return;
+            ts = ut_thread.again[0];
+            second = ut_thread.again[1];
+        }
+    } else {
+        /* Straight through while recording, where every jump would be measured. */
+        if (__builtin_expect(*ut_process.on == 0, !last)) return;
+        if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
+        else if ((w = ut_choose_()) == NULL) return;
+        UT_COMPILER_BARRIER_();
+        if (first) ts = ut_read_as_(how, &second);
+    }
     slot = w->cursor;
     if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
     rseq = ut_thread.rseq;
-    if (!first && !last) ut_read_as_(how, &ts, &second);
-    if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) tail = (uint64_t)ut_rearm_(rseq, &ts, &second, how) << 14;
+    if (!first && !last) ts = ut_read_as_(how, &second);
+    if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
+        tail = (uint64_t)ut_rearm_(rseq, ts, second, how) << 14;
+        ts = ut_thread.again[0];
+        second = ut_thread.again[1];
+    }
     cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
     head = &w->ring->head;
@@ -603,7 +698,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         ((volatile uint64_t *)slot)[1] = (uint64_t)event << 32 | tail << 48;
         w->cursor = slot + 16;
         UT_COMPILER_BARRIER_();
-        ut_read_as_(how, &ts, &second);
+        ts = ut_read_as_(how, &second);
         ((volatile uint64_t *)slot)[0] = ts;
         if (how == UT_PAIRED_BEGIN_) ((volatile uint32_t *)slot)[2] = (uint32_t)(ts - second);
         UT_ATOMIC_STORE_(head, position);
@@ -616,6 +711,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     }
     UT_COMPILER_BARRIER_();
     w->state = UT_READY_;
+    if (last) ut_fence_();
 }
 
 /** Records a point in time with a number of the program's own. */
@@ -658,8 +754,11 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
         UT_ATOMIC_STORE_(&w->ring->head, slot + 16 + w->to_position);
         if ((slot = ut_next_segment_(w)) == 0) return;
     }
-    ts = ut_read_plain_();
-    if (t->rseq->rseq_cs != ut_process.armed) tail = (uint64_t)ut_rearm_(t->rseq, &ts, &second, 0) << 14;
+    ts = ut_read_as_(UT_PLAIN_READ_, &second);
+    if (t->rseq->rseq_cs != ut_process.armed) {
+        tail = (uint64_t)ut_rearm_(t->rseq, ts, second, UT_PLAIN_READ_) << 14;
+        ts = t->again[0];
+    }
     tail |= t->rseq->cpu_id < UT_CPU_UNKNOWN_ ? t->rseq->cpu_id : UT_CPU_UNKNOWN_;
     record = (uint64_t *)slot;
     record[0] = ts;

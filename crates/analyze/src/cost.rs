@@ -64,9 +64,9 @@ pub(crate) struct Taken {
 pub(crate) struct Told {
     /// Cost, fixed point.
     fixed: i64,
-    /// Both pairs together, ticks, if both are believed: what was hit by
-    /// something else says nothing of the readings' cost.
-    pairs: Option<i64>,
+    /// Both pairs, ticks, if both are believed: what was hit by something else
+    /// says nothing of the readings' cost.
+    pairs: Option<[u32; 2]>,
 }
 
 impl CostTable {
@@ -150,7 +150,7 @@ impl CostTable {
                 pairs: [t1, t4]
                     .iter()
                     .all(|&t| beside.correction.held(t) == t)
-                    .then_some((t1 + t4) as i64),
+                    .then_some(sample.pairs),
             }),
         }
     }
@@ -214,9 +214,10 @@ pub(crate) struct Costs {
     /// subtracted from them, fixed point.
     pub(crate) by_pairs: [u64; 3],
     told: i128,
-    /// Those whose pairs are believed, and the sum of these, both of each.
+    /// Those whose pairs are believed, and the sums of the first and of the last
+    /// pairs, ticks.
     believed: u64,
-    pairs: i128,
+    pairs: [u64; 2],
 }
 
 impl Costs {
@@ -226,7 +227,9 @@ impl Costs {
             self.by_pairs[sample.ends as usize] += 1;
             if let Some(pairs) = told.pairs {
                 self.believed += 1;
-                self.pairs += i128::from(pairs);
+                for (sum, ticks) in self.pairs.iter_mut().zip(pairs) {
+                    *sum += u64::from(ticks);
+                }
             }
             self.told += i128::from(told.fixed);
             self.rounded += i128::from(taken.ticks);
@@ -251,7 +254,7 @@ impl Costs {
             by_pairs: std::array::from_fn(|i| self.by_pairs[i] + other.by_pairs[i]),
             told: self.told + other.told,
             believed: self.believed + other.believed,
-            pairs: self.pairs + other.pairs,
+            pairs: std::array::from_fn(|i| self.pairs[i] + other.pairs[i]),
         }
     }
 
@@ -308,9 +311,9 @@ impl Costs {
         let share = with_pairs / n;
         let (drift, error) = match table.beside.filter(|_| with_pairs > 0.0) {
             Some(beside) => {
-                let mean_pair = self.pairs as f64 / (2.0 * self.believed as f64);
                 let drift = if self.believed > 0 {
-                    beside.drift(mean_pair) * table.ns_per_tick
+                    let means = self.pairs.map(|sum| sum as f64 / self.believed as f64);
+                    beside.drift(means) * table.ns_per_tick
                 } else {
                     0.0
                 };

@@ -188,20 +188,22 @@ fn a_pair_that_was_hit_is_held_at_the_fence() {
     assert_eq!(interval(&found, "event 1").total_ns, 65.0 + 76.25);
 }
 
-/// Pairs of 29 where the calibration had 25: readings have become dearer by 4.
-/// The constant's 40 becomes 44; with shares of 0.75 the samples have had 3 of
-/// the 4 already. A quarter of what is put right widens the interval.
+/// Pairs of 29 where the calibration had 25: readings have become dearer by 4,
+/// spans by one and a half times that. The constant's 40 becomes 46; with shares
+/// of 0.75 the samples have had 3 of the 6 already. A third of what is put right
+/// widens the interval. Where the last pairs show 1 only, that counts; where they
+/// show the opposite, nothing does.
 #[test]
 fn a_drift_of_the_readings_is_followed() {
-    let rows: Vec<_> = (0..64)
-        .flat_map(|i| {
-            [
-                row(Kind::BeginOrdered, 1000 * i, 1, 29),
-                row(Kind::EndOrdered, 1000 * i + 100, 1, 29),
-            ]
-        })
-        .collect();
-    let figures = |chosen| {
+    let figures = |chosen, first, last| {
+        let rows: Vec<_> = (0..64)
+            .flat_map(|i| {
+                [
+                    row(Kind::BeginOrdered, 1000 * i, 1, first),
+                    row(Kind::EndOrdered, 1000 * i + 100, 1, last),
+                ]
+            })
+            .collect();
         let found = compensated(&with_shares(chosen), &rows, Compensate::Auto);
         let cost = interval(&found, "event 1")
             .compensation
@@ -215,9 +217,12 @@ fn a_drift_of_the_readings_is_followed() {
             mean.value,
         )
     };
-    assert_eq!(figures("long-term"), (44.0, 2.0, 56.0));
-    // 5 + 0.75 * 29 = 26.75, and a quarter of 4.
-    assert_eq!(figures("control-variate"), (27.75, 1.25, 72.25));
+    assert_eq!(figures("long-term", 29, 29), (46.0, 3.0, 54.0));
+    // 5 + 0.75 * 29 = 26.75, and 3 more.
+    assert_eq!(figures("control-variate", 29, 29), (29.75, 2.0, 70.25));
+    assert_eq!(figures("long-term", 29, 26), (41.5, 1.5, 58.5));
+    assert_eq!(figures("long-term", 24, 21), (38.5, 1.5, 61.5));
+    assert_eq!(figures("long-term", 29, 24), (40.0, 1.0, 60.0));
 }
 
 /// A known bias of published pairs is not taken off, but in the interval.

@@ -1,17 +1,20 @@
-/* What recording costs, in a loop of the kind that programs have: about 2 us
- * of other work around each section, the cases in random order, so that no
- * case profits from its neighbour. Sections hold known doses of work; what a
- * section shows beyond its dose is what recording adds. A long chain of the
- * same instructions, in between, says what a dose takes, because the speed of
- * a core drifts against the counter. */
+/* What recording costs, in the two kinds of loop that programs have: the same
+ * sections in the same order every time, as where small times matter, and cases
+ * in random order, whose code the core meets cold. Other work lies around each
+ * section. Sections hold known doses of work; what a section shows beyond its
+ * dose is what recording adds. A long chain of the same instructions, in
+ * between, says what a dose takes, because the speed of a core drifts against
+ * the counter. */
 #include "dose.h"
 #include "undertick.h"
 
 /* Event numbers; crates/lab/src/calibration.rs has the same. */
 enum {
     CHAIN = 1,
-    PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50, /* then 3, 20, 50, 200 pairs of work */
-    IN_LINE_0 = 60, /* 3, 20, 50, 200 pairs from 61 on */
+    /* In random order; after each, 3, 20, 50, 200 pairs of work. */
+    PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50,
+    /* In the same order every time. */
+    REGULAR_PLAIN_0 = 60, REGULAR_ORDERED_0 = 70, REGULAR_PAIRED_0 = 80,
     PLAIN_INNER = 30, ORDERED_INNER = 31,
     INNER_PLAIN = 40, INNER_ORDERED = 41
 };
@@ -56,22 +59,23 @@ PLAIN(plain_inner, PLAIN_INNER, DOSE(x, odd, 50); ut_event(INNER_PLAIN, i); DOSE
 ORDERED(ordered_inner, ORDERED_INNER,
         DOSE(x, odd, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, odd, 50); ut_end_ordered(INNER_ORDERED))
 
-/* The same sections one after the other in one function, as programs have
- * them. Those with pairs have the numbers of the others: half of each are in
- * these surroundings. */
-#define IN_LINE(k, work) \
+/* The same sections one after the other in one function. */
+#define REGULAR(k, work) \
     do { \
-        ut_begin_ordered(IN_LINE_0 + (k)); work; ut_end_ordered(IN_LINE_0 + (k)); \
         x = other_work(x); \
-        ut_begin_paired(PAIRED_0 + (k)); work; ut_end_paired(PAIRED_0 + (k)); \
+        ut_begin(REGULAR_PLAIN_0 + (k)); work; ut_end(REGULAR_PLAIN_0 + (k)); \
         x = other_work(x); \
+        ut_begin_ordered(REGULAR_ORDERED_0 + (k)); work; ut_end_ordered(REGULAR_ORDERED_0 + (k)); \
+        x = other_work(x); \
+        ut_begin_paired(REGULAR_PAIRED_0 + (k)); work; ut_end_paired(REGULAR_PAIRED_0 + (k)); \
     } while (0)
-static __attribute__((noinline)) uint64_t in_line(uint64_t x) {
+static __attribute__((noinline)) uint64_t regular(uint64_t x) {
     DOSE_READY(odd);
-    IN_LINE(1, DOSE(x, odd, 3));
-    IN_LINE(2, DOSE(x, odd, 20));
-    IN_LINE(3, DOSE(x, odd, 50));
-    IN_LINE(4, DOSE(x, odd, 200));
+    REGULAR(0, (void)0);
+    REGULAR(1, DOSE(x, odd, 3));
+    REGULAR(2, DOSE(x, odd, 20));
+    REGULAR(3, DOSE(x, odd, 50));
+    REGULAR(4, DOSE(x, odd, 200));
     return x;
 }
 
@@ -84,20 +88,25 @@ static const measured_case cases[] = {
 };
 #define CASES (sizeof cases / sizeof cases[0])
 
-uint64_t undertick_calibration_workload(uint32_t iterations) {
+/* `passes` through the regular sections, and four cases in random order for
+ * each, in turns of 64 and 256, so that both kinds see the same times. */
+uint64_t undertick_calibration_workload(uint32_t passes) {
     uint64_t x = 88172645463325252ull, choice = 1;
     DOSE_READY(odd);
-    uint32_t i;
-    for (i = 0; i < iterations; i++) {
-        x = other_work(x);
-        choice = choice * 6364136223846793005ull + 1442695040888963407ull;
-        x = cases[(choice >> 33) % CASES](x, i);
-        if (i % 16 == 0) x = in_line(other_work(x));
-        if (i % 128 == 0) {
+    uint32_t i, j;
+    for (i = 0; i < passes; i++) {
+        x = regular(x);
+        if (i % 16 == 0) {
             int link;
             ut_begin_ordered(CHAIN);
             for (link = 0; link < CHAIN_LINKS; link++) DOSE(x, odd, 200);
             ut_end_ordered(CHAIN);
+        }
+        if (i % 64 != 63) continue;
+        for (j = 0; j < 256; j++) {
+            x = other_work(x);
+            choice = choice * 6364136223846793005ull + 1442695040888963407ull;
+            x = cases[(choice >> 33) % CASES](x, j);
         }
     }
     return x;

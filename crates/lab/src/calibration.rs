@@ -16,7 +16,7 @@ use undertick_trace::{Overflow, TraceError};
 use undertick_units::{Estimate, Interval};
 
 unsafe extern "C" {
-    fn undertick_calibration_workload(iterations: u32) -> u64;
+    fn undertick_calibration_workload(passes: u32) -> u64;
 }
 
 /// Event numbers of `calibration.c`.
@@ -24,15 +24,33 @@ const CHAIN: &str = "event 1";
 /// Pairs of multiply and add in the chain.
 const CHAIN_PAIRS: f64 = 100.0 * 200.0;
 const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
-const PLAIN: u32 = 10;
-const ORDERED: u32 = 20;
-const PAIRED: u32 = 50;
-const IN_LINE: u32 = 60;
+
+/// One kind of section in both kinds of loop; these events are around nothing,
+/// and [`DOSES`] count from them.
+#[derive(Clone, Copy)]
+struct Sections {
+    regular: u32,
+    random: u32,
+}
+
+const PLAIN: Sections = Sections {
+    regular: 60,
+    random: 10,
+};
+const ORDERED: Sections = Sections {
+    regular: 70,
+    random: 20,
+};
+const PAIRED: Sections = Sections {
+    regular: 80,
+    random: 50,
+};
 const PLAIN_INNER: &str = "event 30";
 const ORDERED_INNER: &str = "event 31";
 
-/// Turns of the workload: about 3500 samples of each case, 250 ms.
-const ITERATIONS: u32 = 60_000;
+/// Passes of the workload, each one sample of every regular section; in random
+/// order there are a fourth of that. About 250 ms.
+const PASSES: u32 = 10_000;
 
 /// Why the cost is not known.
 #[derive(Debug)]
@@ -55,7 +73,7 @@ impl From<TraceError> for NotCalibrated {
 /// The program that [`measure`] records: call it when the command line says so.
 pub fn workload() {
     // SAFETY: no arguments but a number; it touches only its own table.
-    std::hint::black_box(unsafe { undertick_calibration_workload(ITERATIONS) });
+    std::hint::black_box(unsafe { undertick_calibration_workload(PASSES) });
 }
 
 /// Runs of the workload. The least disturbed gives the figures, the others that
@@ -187,7 +205,7 @@ fn measure_once(
     let report = analysis.finish().map_err(failed)?;
     let calibration = from_report(&report)?;
     let pair_ns = of_chain(&report)?;
-    let paired = paired::measure(&trace, PAIRED as i32, &DOSES, &pair_ns, &calibration.1)?;
+    let paired = paired::measure(&trace, PAIRED, &pair_ns, &calibration.1)?;
     Ok(Calibration {
         paired: Some(paired),
         ..calibration.0
@@ -198,39 +216,40 @@ fn measure_once(
 fn from_report(report: &Report) -> Result<(Calibration, SpanCost), NotCalibrated> {
     let mean = |name: &str| figure(report, name, |interval| &interval.mean);
     let pair = of_chain(report)?;
-    let span_cost = |base: u32| -> Result<SpanCost, NotCalibrated> {
-        // Serialised sections in two surroundings.
-        let bases: &[u32] = match base {
-            ORDERED => &[ORDERED, IN_LINE],
-            _ => &[base],
-        };
-        let doses = (bases.iter())
-            .flat_map(|base| DOSES.map(|(offset, pairs)| (base + offset, pairs)))
-            .map(|(event, pairs)| Ok(less_work(&mean(&format!("event {event}"))?, &pair, pairs)))
-            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+    let doses = |base: u32| {
+        (DOSES.iter())
+            .map(|&(offset, pairs)| {
+                let section = mean(&format!("event {}", base + offset))?;
+                Ok(less_work(&section, &pair, pairs))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()
+    };
+    let span_cost = |sections: Sections| -> Result<SpanCost, NotCalibrated> {
+        let empty = |base: u32| mean(&format!("event {base}"));
+        let dosed = together(&doses(sections.regular)?, &doses(sections.random)?);
         let empty = Estimate {
             method: "mean of sections around nothing".to_owned(),
-            ..mean(&format!("event {base}"))?
+            ..together(&[empty(sections.regular)?], &[empty(sections.random)?])
         };
         Ok(SpanCost {
             empty_ns: empty,
-            dosed_ns: in_any_surroundings(together(&doses), &pair),
+            dosed_ns: in_any_surroundings(dosed, &pair),
             least_dose_ns: Some(DOSES[0].1 * pair.value),
         })
     };
     let (plain, ordered) = (span_cost(PLAIN)?, span_cost(ORDERED)?);
-    // Two halves of 50 pairs, a record (or two) between, and the section's own
-    // cost: what remains is the inner record's.
-    let inner = |name: &str, section: &SpanCost, records: f64| {
+    // Two halves of 50 pairs, a record (or two) between, and the cost of a
+    // section, of those in random order like these: what remains is the inner
+    // record's.
+    let inner = |name: &str, sections: Sections, records: f64| {
         let with_inner = less_work(&mean(name)?, &pair, 100.0);
-        Ok::<_, NotCalibrated>(scaled(
-            &difference(&with_inner, &section.dosed_ns),
-            1.0 / records,
-        ))
+        let section = together(&doses(sections.random)?, &[]);
+        let left = difference(&with_inner, &section);
+        Ok::<_, NotCalibrated>(scaled(&left, 1.0 / records))
     };
     let calibration = Calibration {
-        inner_event_ns: inner(PLAIN_INNER, &plain, 1.0)?,
-        inner_ordered_ns: inner(ORDERED_INNER, &ordered, 2.0)?,
+        inner_event_ns: inner(PLAIN_INNER, PLAIN, 1.0)?,
+        inner_ordered_ns: inner(ORDERED_INNER, ORDERED, 2.0)?,
         plain,
         ordered,
         paired: None,
@@ -258,9 +277,17 @@ fn of_chain(report: &Report) -> Result<Estimate, NotCalibrated> {
     Ok(scaled(&chain, 1.0 / CHAIN_PAIRS))
 }
 
+/// Share of a dose by which its price may be wrong: what slows the core for a
+/// moment moves a section's mean and leaves the chains' median.
+const PRICE_ERROR: f64 = 0.001;
+
 /// A section's mean less its dose, whose price the chain tells.
 fn less_work(section: &Estimate, pair: &Estimate, pairs: f64) -> Estimate {
-    difference(section, &scaled(pair, pairs))
+    let work = scaled(pair, pairs);
+    let half = work.interval.half_width().unwrap_or(f64::INFINITY);
+    let half = half.hypot(PRICE_ERROR * work.value);
+    let interval = Interval::new(work.value - half, work.value + half);
+    difference(section, &Estimate { interval, ..work })
 }
 
 fn scaled(a: &Estimate, by: f64) -> Estimate {
@@ -308,32 +335,81 @@ fn in_any_surroundings(cost: Estimate, pair: &Estimate) -> Estimate {
     }
 }
 
-/// One figure for doses that should agree: their mean, and an interval that
-/// holds all their values, so that a cost which changes with the work shows.
-fn together(doses: &[Estimate]) -> Estimate {
-    let count = doses.len() as f64;
-    let value = doses.iter().map(|dose| dose.value).sum::<f64>() / count;
-    let half = doses
-        .iter()
-        .filter_map(|dose| dose.interval.half_width())
-        .map(|half| half * half)
-        .sum::<f64>()
-        .sqrt()
-        / count;
-    let lo = doses
-        .iter()
-        .map(|dose| dose.value)
-        .fold(value - half, f64::min);
-    let hi = doses
-        .iter()
-        .map(|dose| dose.value)
-        .fold(value + half, f64::max);
+/// One figure for doses that should agree: the mean of those in a regular loop,
+/// as where small times matter, and an interval that holds all values, also
+/// those in random order, so that a cost which changes with the work or with the
+/// surroundings shows.
+fn together(regular: &[Estimate], random: &[Estimate]) -> Estimate {
+    let weight = |dose: &Estimate| {
+        let half = dose.interval.half_width().unwrap_or(f64::INFINITY);
+        // A half-width of nothing would leave nothing to the others.
+        half.max(1e-6).powi(-2)
+    };
+    let weights: f64 = regular.iter().map(weight).sum();
+    let weighted: f64 = regular.iter().map(|d| weight(d) * d.value).sum();
+    let (value, half) = (weighted / weights, weights.powf(-0.5));
+    let values = || regular.iter().chain(random).map(|dose| dose.value);
     Estimate {
         value,
-        interval: Interval::new(lo, hi),
-        method: format!("sections around {count} known doses of work, less the work"),
-        n: doses.iter().map(|dose| dose.n).sum(),
-        n_effective: doses.iter().map(|dose| dose.n_effective).sum(),
-        ..doses[0].clone()
+        interval: Interval::new(
+            values().fold(value - half, f64::min),
+            values().fold(value + half, f64::max),
+        ),
+        method: format!(
+            "sections around {} known doses of work, less the work",
+            regular.len()
+        ),
+        n: regular.iter().map(|dose| dose.n).sum(),
+        n_effective: regular.iter().map(|dose| dose.n_effective).sum(),
+        ..regular[0].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ns(value: f64, half: f64) -> Estimate {
+        Estimate {
+            value,
+            interval: Interval::new(value - half, value + half),
+            level: 0.95,
+            unit: "ns".into(),
+            method: "test".into(),
+            n: 10,
+            n_effective: 10.0,
+            notes: vec![],
+        }
+    }
+
+    /// 30 +- 1 and 31 +- 2 with weights of 1 and 1/4: 30.2 +- 0.894.
+    #[test]
+    fn a_regular_loop_tells_the_value_and_all_widen_it() {
+        let regular = [ns(30.0, 1.0), ns(31.0, 2.0)];
+        let alone = together(&regular, &[]);
+        assert!((alone.value - 30.2).abs() < 1e-12);
+        let (lo, hi) = (alone.interval.lo.unwrap(), alone.interval.hi.unwrap());
+        assert!((lo - (30.2 - 0.8_f64.sqrt())).abs() < 1e-12, "{lo}");
+        assert!((hi - (30.2 + 0.8_f64.sqrt())).abs() < 1e-12, "{hi}");
+        assert_eq!(alone.n, 20);
+        let wide = together(&regular, &[ns(35.0, 9.0), ns(28.0, 9.0)]);
+        assert!((wide.value - 30.2).abs() < 1e-12);
+        assert_eq!(
+            (wide.interval.lo, wide.interval.hi),
+            (Some(28.0), Some(35.0))
+        );
+    }
+
+    /// 50 +- 0.3 less ten pairs of 2 +- 0.02: 30, and half-widths of 0.3, of 0.2
+    /// and of a thousandth of 20 in squares.
+    #[test]
+    fn the_work_is_taken_off_with_its_error() {
+        let left = less_work(&ns(50.0, 0.3), &ns(2.0, 0.02), 10.0);
+        assert!((left.value - 30.0).abs() < 1e-12);
+        let half = left.interval.half_width().unwrap();
+        assert!(
+            (half - (0.09_f64 + 0.04 + 0.0004).sqrt()).abs() < 1e-9,
+            "{half}"
+        );
     }
 }

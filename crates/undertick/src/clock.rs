@@ -26,25 +26,81 @@ pub fn counter() -> u64 {
     }
 }
 
-/// After all that comes before it, before all that comes after it.
+/// After all that comes before it; what comes after it may start early:
+/// [`fence`].
 #[inline(always)]
-pub fn counter_ordered() -> u64 {
+pub fn counter_after() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         let (low, high): (u32, u32);
         // SAFETY: as `counter`; RDTSCP is there on every x86-64 CPU with an
         // invariant TSC, and without one there is no counter session.
-        unsafe {
-            asm!("rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") _, options(nostack))
-        };
+        unsafe { asm!("rdtscp", out("eax") low, out("edx") high, out("ecx") _, options(nostack)) };
         u64::from(high) << 32 | u64::from(low)
     }
     #[cfg(target_arch = "aarch64")]
     {
         let value: u64;
         // SAFETY: as `counter`.
-        unsafe { asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) value, options(nostack)) };
+        unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) value, options(nostack)) };
         value
+    }
+}
+
+/// Two of them with nothing between; the same code as undertick.h, so that a
+/// pair costs the same here.
+#[inline(always)]
+pub fn counter_pair() -> (u64, u64) {
+    let first: u64;
+    #[cfg(target_arch = "x86_64")]
+    {
+        let (low, high): (u64, u64);
+        // SAFETY: as `counter_after`.
+        unsafe {
+            asm!(
+                "rdtscp",
+                "shl rdx, 32",
+                "or rax, rdx",
+                "mov {first}, rax",
+                "lfence",
+                "rdtscp",
+                first = out(reg) first,
+                out("rax") low,
+                out("rdx") high,
+                out("rcx") _,
+                options(nostack)
+            );
+        }
+        (first, high << 32 | low)
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let second: u64;
+        // SAFETY: as `counter`.
+        unsafe {
+            asm!(
+                "isb",
+                "mrs {first}, cntvct_el0",
+                "isb",
+                "mrs {second}, cntvct_el0",
+                first = out(reg) first,
+                second = out(reg) second,
+                options(nostack)
+            );
+        }
+        (first, second)
+    }
+}
+
+/// Nothing after it starts before all that is before it has been executed.
+#[inline(always)]
+pub fn fence() {
+    // SAFETY: waits, and changes nothing.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("lfence", options(nostack));
+        #[cfg(target_arch = "aarch64")]
+        asm!("isb", options(nostack));
     }
 }
 

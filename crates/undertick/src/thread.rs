@@ -84,6 +84,9 @@ thread_local! {
 /// Records one event.
 #[inline(always)]
 pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
+    if kind == Kind::EndOrdered {
+        return record_end(event, reading);
+    }
     if !process::switched_on() {
         return;
     }
@@ -116,6 +119,9 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
             );
             compiler_fence(Ordering::SeqCst);
             (&raw mut (*own).state).write_volatile(State::Ready);
+            if kind == Kind::BeginOrdered {
+                clock::fence();
+            }
         } else {
             record_slow(
                 session,
@@ -125,6 +131,81 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
                     event,
                     payload,
                     reading,
+                    early: None,
+                },
+            );
+        }
+    }
+}
+
+/// Records the end of a serialised section: the clock is read before anything
+/// else is asked, even whether to record.
+#[inline(always)]
+fn record_end(event: u16, reading: Reading) {
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: as `record`.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        if (*own).state == State::Ready
+            && let Some(session) = process::current()
+        {
+            (&raw mut (*own).state).write_volatile(State::Writing);
+            compiler_fence(Ordering::SeqCst);
+            let readings = read(session, reading);
+            compiler_fence(Ordering::SeqCst);
+            if process::switched_on()
+                && session.same_process().load(Ordering::Relaxed) != 0
+                && (&raw const (*own).state).read_volatile() == State::Writing
+                && !(*own).writer.needs_segment()
+            {
+                let rseq = &*(*thread).rseq;
+                let kind = Kind::EndOrdered;
+                let words = finish(session, rseq, kind, event, 0, reading, readings);
+                (*own).writer.put(words);
+                compiler_fence(Ordering::SeqCst);
+                (&raw mut (*own).state).write_volatile(State::Ready);
+            } else {
+                record_end_slow(session, thread, event, reading, readings);
+            }
+        } else if process::switched_on() {
+            record_first(Kind::EndOrdered, event, 0, reading);
+        }
+    }
+}
+
+/// An end that was read before it was known that recording is off, that this
+/// is the first event of a forked child, or that the segment is full.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[cold]
+#[inline(never)]
+unsafe fn record_end_slow(
+    session: &'static Session,
+    thread: *mut Thread,
+    event: u16,
+    reading: Reading,
+    readings: (u64, u64),
+) {
+    // SAFETY: as `record`.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        // A handler that came in after a fork has left a state of its own, and
+        // records later than the reading.
+        let interrupted = (&raw const (*own).state).read_volatile() != State::Writing;
+        if !interrupted {
+            (&raw mut (*own).state).write_volatile(State::Ready);
+        }
+        if process::switched_on() {
+            record_slow(
+                session,
+                thread,
+                Job::One {
+                    kind: Kind::EndOrdered,
+                    event,
+                    payload: 0,
+                    reading,
+                    early: (!interrupted).then_some(readings),
                 },
             );
         }
@@ -160,6 +241,7 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
                     event,
                     payload,
                     reading,
+                    early: None,
                 },
             );
         });
@@ -174,9 +256,11 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
 ///
 /// A serialised reading is for sections so short that the recorder's own
 /// instructions show: at the begin of one the clock is read when nothing is left
-/// to do but to store it, at the end before anything else is done. The begin's
-/// look at the mark then comes before its reading: a deschedule between the two
-/// is flagged by the record after, a few nanoseconds too late, never too early.
+/// to do but to store it (and a fence after that makes the section start from
+/// one and the same state), at the end before anything else is done
+/// ([`record_end`]). The begin's look at the mark then comes before its reading:
+/// a deschedule between the two is flagged by the record after, a few
+/// nanoseconds too late, never too early.
 #[inline(always)]
 fn put(
     session: &Session,
@@ -223,6 +307,20 @@ fn sample(
 ) -> [u64; 2] {
     let readings = read(session, reading);
     compiler_fence(Ordering::SeqCst);
+    finish(session, rseq, kind, event, payload, reading, readings)
+}
+
+/// The record's two words, the clock having been read.
+#[inline(always)]
+fn finish(
+    session: &Session,
+    rseq: &Rseq,
+    kind: Kind,
+    event: u16,
+    payload: u32,
+    reading: Reading,
+    readings: (u64, u64),
+) -> [u64; 2] {
     let look = look(session, rseq, reading, readings);
     let payload = match reading {
         Reading::Plain | Reading::Ordered | Reading::PairBefore => payload,
@@ -267,13 +365,13 @@ fn read(session: &Session, reading: Reading) -> (u64, u64) {
     }
     match reading {
         Reading::Plain => (clock::counter(), 0),
-        Reading::Ordered => (clock::counter_ordered(), 0),
+        Reading::Ordered => (clock::counter_after(), 0),
         Reading::Pair => (clock::counter(), clock::counter()),
         Reading::PairBefore => {
-            let first = clock::counter_ordered();
-            (clock::counter_ordered(), first)
+            let (first, second) = clock::counter_pair();
+            (second, first)
         }
-        Reading::PairAfter => (clock::counter_ordered(), clock::counter_ordered()),
+        Reading::PairAfter => clock::counter_pair(),
     }
 }
 
@@ -324,6 +422,8 @@ enum Job {
         event: u16,
         payload: u32,
         reading: Reading,
+        /// Taken before it was known that the segment is full.
+        early: Option<(u64, u64)>,
     },
     Wide {
         event: u16,
@@ -405,13 +505,19 @@ unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) 
                 event,
                 payload,
                 reading,
+                early,
             } => {
                 let room = if writer.needs_segment() {
                     writer.next_segment(&mut source)
                 } else {
                     Ok(())
                 };
-                room.map(|()| put(session, rseq, writer, kind, event, payload, reading))
+                room.map(|()| match early {
+                    Some(readings) => writer.put(finish(
+                        session, rseq, kind, event, payload, reading, readings,
+                    )),
+                    None => put(session, rseq, writer, kind, event, payload, reading),
+                })
             }
         };
         if result.is_err() {

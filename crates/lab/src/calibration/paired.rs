@@ -13,23 +13,22 @@ use undertick_trace::read::Trace;
 use undertick_trace::schema::Kind;
 use undertick_units::{Estimate, Interval};
 
-use super::{NotCalibrated, in_any_surroundings, less_work, together};
+use super::{DOSES, NotCalibrated, Sections, in_any_surroundings, less_work, together};
 
 const LEVEL: f64 = 0.95;
 /// As the ratio rule for the other figures.
 const RATIO: f64 = 4.0;
 
-/// From the sections whose events are `first` (around nothing) and the numbers
-/// after it (around `doses`, in pairs of instructions of `pair` each).
+/// From the sections whose events are `of` and the numbers after them; a dose is
+/// in pairs of instructions of `pair` each.
 pub(super) fn measure(
     trace: &Trace,
-    first: i32,
-    doses: &[(u32, f64)],
+    of: Sections,
     pair: &Estimate,
     span: &SpanCost,
 ) -> Result<PairedCost, NotCalibrated> {
-    let mut samples = sections(trace, first, doses.len())?;
-    samples.iter_mut().for_each(cut);
+    let samples = sections(trace, of.regular)?;
+    let in_random_order = sections(trace, of.random)?;
     let clock = &trace.manifest.clock;
     let ns = clock.ns_per_tick();
     let few = || NotCalibrated("too few undisturbed sections with pairs".to_owned());
@@ -39,12 +38,16 @@ pub(super) fn measure(
         found.and_then(|t| t.k.clone())
     };
     let left_by = |correction: &Correction| {
-        let each: Option<Vec<Estimate>> = (doses.iter().zip(&samples[1..]))
-            .map(|(&(_, pairs), of_dose)| {
-                Some(less_work(&mean_ns(of_dose, correction, ns)?, pair, pairs))
-            })
-            .collect();
-        let cost = each.map(|each| together(&each)).ok_or_else(few)?;
+        let each = |samples: &[Vec<Paired>]| -> Option<Vec<Estimate>> {
+            (DOSES.iter().zip(&samples[1..]))
+                .map(|(&(_, pairs), of_dose)| {
+                    Some(less_work(&mean_ns(of_dose, correction, ns)?, pair, pairs))
+                })
+                .collect()
+        };
+        let regular = each(&samples).ok_or_else(few)?;
+        let random = each(&in_random_order).ok_or_else(few)?;
+        let cost = together(&regular, &random);
         Ok::<_, NotCalibrated>(in_any_surroundings(cost, pair))
     };
     let fitted = control_variate(&samples[0]);
@@ -75,10 +78,11 @@ pub(super) fn measure(
     })
 }
 
-/// Sections by dose, in the order of the trace; without those during which the
-/// thread was descheduled.
-fn sections(trace: &Trace, first: i32, doses: usize) -> Result<Vec<Vec<Paired>>, NotCalibrated> {
-    let mut found = vec![Vec::new(); doses + 1];
+/// Sections around nothing and by dose, in the order of the trace; without those
+/// during which the thread was descheduled or that are far beyond the usual.
+fn sections(trace: &Trace, first: u32) -> Result<Vec<Vec<Paired>>, NotCalibrated> {
+    let first = first as i32;
+    let mut found = vec![Vec::new(); DOSES.len() + 1];
     let mut open: HashMap<i32, (i64, i64)> = HashMap::new();
     for batch in trace.batches() {
         let batch = batch?;
@@ -118,6 +122,7 @@ fn sections(trace: &Trace, first: i32, doses: usize) -> Result<Vec<Vec<Paired>>,
             }
         }
     }
+    found.iter_mut().for_each(cut);
     Ok(found)
 }
 
