@@ -337,6 +337,21 @@ fn forked_children_and_orphans_have_their_own_rings() {
     assert_complete(&trace, &said);
 }
 
+#[test]
+fn ends_read_before_it_is_asked_whether_to_record() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("o.ut");
+    let (manifest, said) = recorded(
+        &trace,
+        &["ends", "20"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    // One each: nobody was left in the middle of a write.
+    assert_eq!(manifest.rings.len(), 21);
+    assert_complete(&trace, &said);
+}
+
 /// More processes than the budget has segments: rings of the dead are reused.
 #[test]
 fn thousands_of_short_processes_do_not_use_up_the_budget() {
@@ -391,6 +406,30 @@ fn signal_handlers_record_while_the_thread_records() {
     assert_eq!(count(1), 20_000_000);
     assert_eq!(count(2), handled);
     assert_eq!(manifest.lost, 0);
+}
+
+#[test]
+fn signal_handlers_record_sections_while_the_thread_records_sections() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("p.ut");
+    let (manifest, said) = recorded(
+        &trace,
+        &["sections", "10000000"],
+        settings(Overflow::Grow, MIB, None),
+    );
+    let handled = *said.iter().find(|((_, event), _)| *event == 2).unwrap().1;
+    assert!(handled > 100, "the handler hardly ran: {handled}");
+    let rows = assert_complete(&trace, &said);
+    assert_eq!(manifest.lost, 0);
+    // The two rings of the thread, each in order of its own readings.
+    assert_eq!(manifest.rings.len(), 2);
+    for ring in 0..2 {
+        assert!(
+            (rows.iter().filter(|row| row.ring == ring)).is_sorted_by_key(|row| row.ts),
+            "ring {ring}"
+        );
+    }
 }
 
 #[test]

@@ -61,17 +61,27 @@ static void on_timer(int signal) {
     (void)signal;
     ut_event(2, (uint32_t)in_handler++);
 }
+static void on_timer_in_sections(int signal) {
+    (void)signal;
+    ut_begin_ordered(2);
+    ut_end_paired(2);
+    in_handler += 2;
+}
 
-/* A handler that records while the thread records. */
-static void signals(unsigned long n) {
+/* A handler that records while the thread records, events or sections. */
+static void signals(unsigned long n, int sections) {
     struct sigaction action;
     struct itimerval every = {{0, 50}, {0, 50}};
     unsigned long i;
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_timer;
+    action.sa_handler = sections ? on_timer_in_sections : on_timer;
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
-    for (i = 0; i < n; i++) ut_event(1, (uint32_t)i);
+    for (i = 0; !sections && i < n; i++) ut_event(1, (uint32_t)i);
+    for (i = 0; sections && i < n; i += 2) {
+        ut_begin_paired(1);
+        ut_end_ordered(1);
+    }
     memset(&every, 0, sizeof every);
     setitimer(ITIMER_REAL, &every, NULL);
     signal(SIGALRM, SIG_IGN);
@@ -99,6 +109,30 @@ static void forks(unsigned long n) {
         ut_event(1, (uint32_t)i + 1);
     }
     said(1, n + 1);
+}
+
+/* Ends of serialised sections, read before it is asked whether to record: with
+ * recording switched off meanwhile, and as the first event of a child. */
+static void ends(unsigned long n) {
+    unsigned long i;
+    ut_begin_paired(1);
+    ut_process.control->on = 0;
+    ut_end_paired(1);
+    ut_end_ordered(1);
+    ut_process.control->on = 1;
+    for (i = 0; i < n; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            ut_end_paired(2);
+            ut_event(3, (uint32_t)i);
+            said(2, 1);
+            said(3, 1);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    ut_end_ordered(1);
+    said(1, 2);
 }
 
 /* Children one after the other, none of which closes its ring. */
@@ -144,8 +178,10 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "vectors")) vectors();
     else if (!strcmp(what, "count")) count_up((void *)(uintptr_t)n);
     else if (!strcmp(what, "wide")) wide(n);
-    else if (!strcmp(what, "signals")) signals(n);
+    else if (!strcmp(what, "signals")) signals(n, 0);
+    else if (!strcmp(what, "sections")) signals(n, 1);
     else if (!strcmp(what, "forks")) forks(n);
+    else if (!strcmp(what, "ends")) ends(n);
     else if (!strcmp(what, "children")) children(n);
     else if (!strcmp(what, "kill")) wait_for_kill(argv[2], atoi(argv[3]));
     else if (!strcmp(what, "threads")) { /* N short threads, one after the other in pairs */
