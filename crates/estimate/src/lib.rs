@@ -48,6 +48,7 @@ mod quantile;
 mod rate;
 mod sample;
 mod series;
+mod shift;
 mod skewed;
 pub mod slow;
 
@@ -67,3 +68,4 @@ pub use quantile::{Ranks, binomial_ranks};
 pub use rate::{rate, ratio_of_sums};
 pub use sample::Sample;
 pub use series::{QUANTILES, Series};
+pub use shift::{Shift, shift};

@@ -342,11 +342,7 @@ fn ends_read_before_it_is_asked_whether_to_record() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("o.ut");
-    let (manifest, said) = recorded(
-        &trace,
-        &["ends", "20"],
-        settings(Overflow::Grow, MIB, None),
-    );
+    let (manifest, said) = recorded(&trace, &["ends", "20"], settings(Overflow::Grow, MIB, None));
     // One each: nobody was left in the middle of a write.
     assert_eq!(manifest.rings.len(), 21);
     assert_complete(&trace, &said);

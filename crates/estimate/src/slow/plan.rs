@@ -13,8 +13,9 @@ const PASSES: f64 = 4.0;
 pub(super) const BLOCKS: u64 = 40;
 /// Jitter of a cycle that the figures for stepping assume, ticks.
 const ASSUMED_JITTER: f64 = 0.002;
-/// Fewest shots at tick edges.
-const FEWEST_SHOTS: u64 = 8;
+/// Fewest shots at tick edges: about half of all ticks of 1 ms meet an
+/// interrupt, and the interval then needs so many to lie among the others.
+const FEWEST_SHOTS: u64 = 24;
 
 /// What is to be planned.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,7 +17,7 @@ pub struct Document {
     pub estimator: String,
     /// Why that one, where the choice was left to the program.
     pub why: Option<String>,
-    /// Cycles run, or pairs of shots.
+    /// Cycles run, or shots.
     pub cycles: u64,
     /// Of these dropped because the scheduler took the thread off its CPU.
     pub dropped: u64,

@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use undertick_clock::slow::TickClock;
 use undertick_estimate::slow::{EdgeSamples, EdgeShot};
 
@@ -18,8 +21,11 @@ struct Seen {
     whole: bool,
 }
 
-/// Each activity in its place in the loop, waited for one after the other, a
-/// calibrating shot before each.
+/// Seed of the waits between rounds; what they meet is random without it.
+const WAITS: u64 = 0x3a17_5eed;
+
+/// Rounds of the loop in which each activity is waited for, with a shot around
+/// nothing in front.
 pub(super) fn run<C: TickClock>(
     looped: &mut Loop<'_, C>,
     level: f64,
@@ -27,22 +33,30 @@ pub(super) fn run<C: TickClock>(
 ) -> Result<Document, Failed> {
     let script = looped.script;
     let mut document = looped.empty_document(Estimator::Edges);
-    let mut samples = vec![EdgeSamples::new(); script.activities.len()];
-    let mut truths = vec![0.0; script.activities.len()];
-    let fine_ns = looped.fine_ns();
+    let mut samples = EdgeSamples::new(script.activities.len());
+    let mut truth = Truth::default();
     let begin = Instant::now();
+    let mut random = ChaCha8Rng::seed_from_u64(WAITS);
     let mut round = 0;
     loop {
-        for at in 0..script.activities.len() {
-            let null = looped.shot(None);
-            let seen = looped.around(at);
-            if !(null.whole && seen.whole) {
-                samples[at].drop_pair();
-                continue;
-            }
-            samples[at].push(seen.shot, null.shot);
-            if let (Some(seen), Some(null), Some(ns)) = (seen.fine, null.fine, fine_ns) {
-                truths[at] += (seen as f64 - null as f64) * ns;
+        let mut edge = looped.edge_seen();
+        // One tick more or not, so that rounds do not keep step with what comes
+        // every few ticks: a kernel's own tick, most of all.
+        if random.random() {
+            edge = looped.edge_seen();
+        }
+        for at in [None]
+            .into_iter()
+            .chain((0..script.activities.len()).map(Some))
+        {
+            let (seen, end) = looped.shot(at, edge);
+            edge = end;
+            if seen.whole {
+                samples.push(at, seen.shot);
+                truth.0.push((at, seen.fine));
+            } else {
+                samples.drop_shot(at);
+                edge = looped.edge_seen();
             }
         }
         round += 1;
@@ -56,18 +70,21 @@ pub(super) fn run<C: TickClock>(
         }
     }
     document.seconds = begin.elapsed().as_secs_f64();
-    document.cycles = samples.iter().map(|s| s.pairs() + s.dropped()).sum();
-    document.dropped = samples.iter().map(EdgeSamples::dropped).sum();
-    for ((activity, samples), truth) in script.activities.iter().zip(&samples).zip(truths) {
-        let mean = samples
-            .estimate(looped.tick_ns, level)
-            .ok_or(Failed::TooShort)?;
-        let truth_ns = fine_ns.map(|_| truth / samples.pairs() as f64);
+    let all = 0..script.activities.len();
+    document.cycles = all
+        .clone()
+        .map(|a| samples.shots(a) + samples.dropped(a))
+        .sum();
+    document.dropped = all.map(|a| samples.dropped(a)).sum();
+    let fine_ns = looped.fine_ns();
+    for (at, activity) in script.activities.iter().enumerate() {
+        let mean = (samples.estimate(at, looped.tick_ns, level)).ok_or(Failed::TooShort)?;
+        let truth_ns = truth.ticks(at).zip(fine_ns).map(|(ticks, ns)| ticks * ns);
         document
             .activities
             .push(ActivityRow::shot(&activity.name, mean, truth_ns));
     }
-    if let Some(cost_ns) = samples[0].poll_cost_ns(looped.tick_ns) {
+    if let Some(cost_ns) = samples.poll_cost_ns(looped.tick_ns) {
         document
             .findings
             .push(format!("a poll of the clock takes {cost_ns:.1} ns"));
@@ -75,47 +92,66 @@ pub(super) fn run<C: TickClock>(
     Ok(document)
 }
 
+/// What the fine clock showed of each shot.
+#[derive(Debug, Default)]
+struct Truth(Vec<(Option<usize>, Option<u64>)>);
+
+impl Truth {
+    /// A typical execution of that activity, less a typical one of nothing, by
+    /// medians.
+    fn ticks(&self, activity: usize) -> Option<f64> {
+        let median = |wanted: Option<usize>| {
+            let of = self.0.iter().filter(|(at, _)| *at == wanted);
+            let mut fine: Vec<u64> = of.filter_map(|(_, fine)| *fine).collect();
+            fine.sort_unstable();
+            let middle = fine.get(fine.len().checked_sub(1)? / 2)? + fine[fine.len() / 2];
+            Some(0.5 * middle as f64)
+        };
+        Some(median(Some(activity))? - median(None)?)
+    }
+}
+
+/// What the clock shows, and the fine one beside it.
+type Reading = (u64, Option<u64>);
+
 impl<C: TickClock> Loop<'_, C> {
-    /// One cycle in which the activity there is waited for.
-    fn around(&mut self, at: usize) -> Seen {
-        let script = self.script;
-        for activity in &script.activities[..at] {
-            activity.steps.iter().for_each(|step| self.worker.act(step));
-        }
-        let seen = self.shot(Some(at));
-        for activity in &script.activities[at + 1..] {
-            activity.steps.iter().for_each(|step| self.worker.act(step));
-        }
-        seen
+    /// Waits for an edge: what the clock shows then.
+    fn edge_seen(&self) -> Reading {
+        poll(self.clock, self.clock.read_with_truth().0).0
     }
 
-    /// Waits for an edge, does the activity or nothing, polls to the next edge.
-    fn shot(&mut self, activity: Option<usize>) -> Seen {
-        let clock = self.clock;
-        let (start, _) = clock.read_with_truth();
+    /// From an edge just seen: does the activity or nothing and polls to the next
+    /// edge, which is given too.
+    fn shot(&mut self, activity: Option<usize>, edge: Reading) -> (Seen, Reading) {
         self.watch();
-        let (mut edge, mut fine_edge) = clock.read_with_truth();
-        while edge == start {
-            (edge, fine_edge) = clock.read_with_truth();
-        }
         if let Some(at) = activity {
             let steps = &self.script.activities[at].steps;
             steps.iter().for_each(|step| self.worker.act(step));
         }
-        let (after, fine_after) = clock.read_with_truth();
-        let mut polls = 1;
-        let mut end = clock.read_with_truth().0;
-        while end == after {
-            polls += 1;
-            end = clock.read_with_truth().0;
-        }
-        Seen {
+        let (after, fine_after) = self.clock.read_with_truth();
+        let (end, polls) = poll(self.clock, after);
+        let seen = Seen {
             shot: EdgeShot {
-                ticks: end as i64 - edge as i64,
+                ticks: end.0 as i64 - edge.0 as i64,
                 polls,
             },
-            fine: fine_edge.zip(fine_after).map(|(a, b)| b.saturating_sub(a)),
+            fine: edge.1.zip(fine_after).map(|(a, b)| b.saturating_sub(a)),
             whole: !self.is_gone(),
-        }
+        };
+        (seen, end)
     }
+}
+
+/// Reads the clock until it does not show `seen` any more: what it shows then,
+/// and how often it was read. One piece of code for all waits, so that polls
+/// take the same time in each.
+#[inline(never)]
+fn poll<C: TickClock>(clock: &C, seen: u64) -> (Reading, u64) {
+    let mut polls = 1;
+    let mut now = clock.read_with_truth();
+    while now.0 == seen {
+        polls += 1;
+        now = clock.read_with_truth();
+    }
+    (now, polls)
 }
