@@ -62,7 +62,9 @@ impl Analysis {
         }
         subtracting(&mut engine, manifest, options.compensate)?;
         engine.dropping = Some(match options.cull {
-            Cull::Auto | Cull::Kernel => Dropping::Descheduled,
+            // Until there are rows of the kernel.
+            Cull::Auto => Dropping::Descheduled,
+            Cull::Kernel => Dropping::Evidence,
             Cull::Ratio(_) => Dropping::OverLimit,
             Cull::None => Dropping::Nothing,
         });
@@ -103,8 +105,15 @@ impl Analysis {
         let columns = Columns::of(batch)?;
         let mut at = 0;
         while at < columns.len() {
+            if columns.mode[at] != 0 {
+                self.push_kernel(&columns, at);
+                at += 1;
+                continue;
+            }
             let id = columns.ring[at];
-            let run = columns.ring[at..].iter().take_while(|&&r| r == id).count();
+            let run = (columns.ring[at..].iter().zip(&columns.mode[at..]))
+                .take_while(|&(&ring, &mode)| ring == id && mode == 0)
+                .count();
             let rows = columns.rows(at..at + run);
             self.push_run(id, &rows)?;
             at += run;
@@ -112,10 +121,23 @@ impl Analysis {
         Ok(())
     }
 
+    /// A row of the kernel; these come before all others, in the first pass.
+    fn push_kernel(&mut self, columns: &Columns<'_>, at: usize) {
+        self.rows.kernel += 1;
+        if self.passes_done == 0 {
+            let (tid, ts) = (columns.tid[at], columns.ts[at]);
+            (self.engine.evidence).push(columns.kind[at], tid, ts, columns.payload[at]);
+            if self.options.cull == Cull::Auto && self.engine.evidence.is_there() {
+                self.engine.dropping = Some(Dropping::Evidence);
+            }
+        }
+    }
+
     /// Rows of one ring.
     fn push_run(&mut self, id: i32, rows: &Columns<'_>) -> Result<(), Error> {
         let place = self.ring(id, rows)?;
         self.engine.pairs.ring = place as u32;
+        self.engine.evidence.select(self.rings[place].tid);
         let first = rows.ts[0];
         let (lo, hi) = (rows.ts.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
@@ -124,7 +146,6 @@ impl Analysis {
         let seen = matching::rows(&mut self.rings[place], &mut self.engine, rows, table);
         self.rows.events += seen.events;
         self.rows.bad += seen.bad;
-        self.rows.kernel += seen.kernel;
         self.rows.gaps += seen.gaps;
         self.rows.lost_in_gaps = self.rows.lost_in_gaps.saturating_add(seen.lost_in_gaps);
         Ok(())
@@ -199,6 +220,13 @@ impl Analysis {
             return Err(Error::Passes {
                 needed: self.passes(),
                 done: self.passes_done,
+            });
+        }
+        if self.options.cull == Cull::Kernel && !self.engine.evidence.is_there() {
+            return Err(Error::NotAvailable {
+                method: "--cull kernel".into(),
+                why: "it holds no kernel events: record it with --kernel on, which says what is \
+                      missing; or use auto, which culls by the descheduled flag",
             });
         }
         let pairs = &self.engine.pairs;

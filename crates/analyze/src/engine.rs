@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use undertick_report::document::IntervalKind;
 
 use crate::cost::CostTable;
+use crate::evidence::{Evidence, Found};
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
@@ -107,6 +108,7 @@ pub(crate) struct Engine {
     pub(crate) slices: Slices,
     pub(crate) costs: CostTable,
     pub(crate) pairs: Pairs,
+    pub(crate) evidence: Evidence,
     /// Where samples without pairs of their own get some from.
     pub(crate) nearest: Nearest,
     pub(crate) messages: Messages,
@@ -304,7 +306,13 @@ impl Engine {
             }
         };
         let paired = found.map(|pairs| Sample { pairs, ..*sample });
-        let value = tally.add(paired.as_ref().unwrap_or(sample), &self.costs, dropping);
+        let fell = if self.evidence.is_there() && tally.kind != IntervalKind::Message {
+            self.evidence.of(ts.saturating_sub(sample.ticks), ts)
+        } else {
+            Found::default()
+        };
+        let sample = paired.as_ref().unwrap_or(sample);
+        let value = tally.add(sample, &fell, &self.costs, dropping);
         if tally.parent != parent {
             tally.parent = match tally.parent {
                 Parent::Unseen => parent,

@@ -38,6 +38,7 @@ mod columns;
 mod cost;
 mod engine;
 mod error;
+mod evidence;
 mod matching;
 mod messages;
 mod names;

@@ -27,7 +27,7 @@ pub(crate) struct RowCounts {
     pub(crate) events: u64,
     /// Rows whose codes mean nothing.
     pub(crate) bad: u64,
-    /// Rows of the kernel, which this version does not match.
+    /// Rows of the kernel.
     pub(crate) kernel: u64,
     /// Gaps, and the events lost in them.
     pub(crate) gaps: u64,
@@ -45,10 +45,6 @@ pub(crate) fn rows(
     for i in 0..columns.len() {
         let (kind, event) = (columns.kind[i], columns.event[i]);
         let (ts, payload) = (columns.ts[i], columns.payload[i]);
-        if columns.mode[i] != 0 {
-            seen.kernel += 1;
-            continue;
-        }
         let flag = columns.descheduled[i];
         ring.counts.hits = ring.counts.hits.wrapping_add(u32::from(flag == 1));
         ring.counts.unknown = ring

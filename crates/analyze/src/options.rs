@@ -34,9 +34,11 @@ impl Default for Options {
 /// Which samples to drop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cull {
-    /// Those during which the thread was descheduled, as its records say.
+    /// As `Kernel` where the trace holds kernel events, else those during which the
+    /// thread was descheduled, as its records say.
     Auto,
-    /// Those that the kernel's own events say were hit.
+    /// Those that the kernel's own events say were hit: by a preemption, an
+    /// interrupt or a migration, not by waiting of their own.
     Kernel,
     /// Those over this many times the least (TRAMS, pass 2): a fallback without
     /// evidence, and marked so.
@@ -132,19 +134,13 @@ impl Options {
     /// Refuses what cannot be done.
     ///
     /// # Errors
-    /// A level outside 0..1, and methods that no trace of this version supports.
+    /// A level outside 0..1.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
             return Err(Error::Option {
                 option: "--confidence",
                 given: self.confidence.to_string(),
                 mend: "use a level above 0 and below 1, e.g. 0.95".into(),
-            });
-        }
-        if self.cull == Cull::Kernel {
-            return Err(Error::NotAvailable {
-                method: "--cull kernel".into(),
-                why: "it holds no kernel events; use auto, which culls by the descheduled flag",
             });
         }
         Ok(())
@@ -182,11 +178,6 @@ mod tests {
         }
         assert!("magic".parse::<Compensate>().is_err());
         let refused = |options: Options| options.check().unwrap_err().to_string();
-        let kernel = refused(Options {
-            cull: Cull::Kernel,
-            ..Options::default()
-        });
-        assert!(kernel.contains("no kernel events"), "{kernel}");
         for confidence in [0.0, 1.0, f64::NAN, 95.0] {
             refused(Options {
                 confidence,

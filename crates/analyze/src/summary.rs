@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, shifted};
+use undertick_estimate::{Bin, Cost, Sample, Series, rate, ratio_of_sums, scaled, shifted};
 use undertick_report::document::{
-    Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
-    IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, TraceSummary,
+    Alternative, ClockSummary, Compensation, Culled, Evidence, FrequencyReport, Histogram,
+    HostSummary, IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf,
+    TraceSummary, Unexplained,
 };
 use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::{Estimate, Interval};
 
 use crate::cost::Costs;
 use crate::engine::Engine;
+use crate::evidence::{Cause, UNEXPLAINED_RATIO};
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
 use crate::ring::Ring;
-use crate::tally::{Parent, Tally};
+use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{Facts, warnings};
 
 /// Said of an interval whose cost is uncertain by more than chance.
@@ -63,6 +65,8 @@ impl Summary {
             manifest: &self.manifest,
             options: &self.options,
             rows: self.rows,
+            kernel_lost: engine.evidence.lost,
+            by_evidence: engine.dropping == Some(Dropping::Evidence),
             pushed_out: engine.pushed_out,
             crowded: engine.crowded,
             unknown: tallies.iter().map(|t| t.unknown).sum(),
@@ -189,10 +193,13 @@ impl Summary {
         let moments = kept.sample.moments();
         let (n, culled) = (moments.n(), tally.culled());
         let in_ns = |ticks: Option<i64>| ticks.map(|t| (t as f64 + kept.residue) * self.ns());
+        let by_cause = (Cause::ALL.iter().zip(tally.culled_evidence)).map(|(c, n)| (c.name(), n));
         let by = [
             ("descheduled", tally.culled_descheduled),
             ("ratio", tally.culled_ratio),
-        ];
+        ]
+        .into_iter()
+        .chain(by_cause);
         let median_steps = (uncompensated
             .sample
             .quantile(0.5, self.options.confidence, 0))
@@ -205,10 +212,12 @@ impl Summary {
             culled: Culled {
                 count: culled,
                 share: culled as f64 / (n + culled).max(1) as f64,
-                by: (by.iter().filter(|(_, n)| *n > 0))
-                    .map(|&(cause, n)| (cause.to_owned(), n))
+                by: (by.filter(|(_, n)| *n > 0))
+                    .map(|(cause, n)| (cause.to_owned(), n))
                     .collect(),
             },
+            evidence: self.evidence(engine, tally, n + culled),
+            unexplained: self.unexplained(engine, tally, &kept),
             mean: self.mean(&kept),
             median: self.quantile(&kept, 0.5),
             quantiles: SHOWN
@@ -239,6 +248,47 @@ impl Summary {
             median_steps,
             notes: self.notes(engine, tally, &kept, compensated),
         }
+    }
+
+    fn evidence(&self, engine: &Engine, tally: &Tally, matched: u64) -> Vec<Evidence> {
+        let culling = engine.dropping == Some(Dropping::Evidence);
+        (Cause::ALL.into_iter().zip(&tally.evidence))
+            .filter(|(_, fallen)| fallen.samples > 0)
+            .map(|(cause, fallen)| Evidence {
+                cause: cause.name().to_owned(),
+                count: fallen.samples,
+                share: fallen.samples as f64 / matched.max(1) as f64,
+                time_ns: fallen.ticks as f64 * self.ns(),
+                culled: culling && cause.culls(),
+            })
+            .collect()
+    }
+
+    /// Kept samples that are far over the least although nothing is known to have
+    /// hit them; `None` where nothing is known at all.
+    fn unexplained(&self, engine: &Engine, tally: &Tally, kept: &Figures) -> Option<Unexplained> {
+        let moments = kept.sample.moments();
+        let least = moments.min()?;
+        if !engine.evidence.is_there() || tally.kind == IntervalKind::Message {
+            return None;
+        }
+        let step = i64::try_from(self.granularity().max(1)).unwrap_or(i64::MAX);
+        let limit = UNEXPLAINED_RATIO * least.max(step) as f64;
+        let over = |bins: &[Bin], of: &dyn Fn(&Bin) -> f64| -> u64 {
+            (bins.iter().filter(|bin| of(bin) > limit))
+                .map(|bin| bin.count)
+                .sum()
+        };
+        // Flagged ones are as they were read.
+        let cost = kept.cost.value / self.ns();
+        let all = over(kept.sample.distribution().bins(), &|bin| bin.middle());
+        let flagged = over(&tally.flagged.bins(), &|bin| bin.middle() - cost);
+        let count = all.saturating_sub(flagged);
+        Some(Unexplained {
+            ratio: UNEXPLAINED_RATIO,
+            count,
+            share: count as f64 / moments.n().max(1) as f64,
+        })
     }
 
     fn alternative(&self, figures: &Figures) -> Alternative {

@@ -1,11 +1,12 @@
 //! What is kept of one interval while the events pass.
 
-use undertick_estimate::Series;
 use undertick_estimate::compensation::improvement;
+use undertick_estimate::{Series, SignedHistogram};
 use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Taken};
+use crate::evidence::{CAUSES, Cause, Found};
 
 /// A matched sample, as the clock showed it.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +30,19 @@ pub(crate) struct Sample {
 pub(crate) enum Dropping {
     Nothing,
     Descheduled,
+    /// By what the kernel says fell into it.
+    Evidence,
     /// Over the limit that the first pass set.
     OverLimit,
+}
+
+/// What one cause did to an interval's samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fallen {
+    /// Samples it fell into.
+    pub(crate) samples: u64,
+    /// Time that it took of them.
+    pub(crate) ticks: i128,
 }
 
 /// In which interval the samples lay.
@@ -86,6 +98,11 @@ pub(crate) struct Tally {
     pub(crate) unknown: u64,
     pub(crate) culled_descheduled: u64,
     pub(crate) culled_ratio: u64,
+    /// By cause of [`crate::evidence::Cause`].
+    pub(crate) culled_evidence: [u64; CAUSES],
+    pub(crate) evidence: [Fallen; CAUSES],
+    /// Samples that something fell into and that are kept nevertheless, as read.
+    pub(crate) flagged: SignedHistogram,
     /// Least sample of the first pass.
     pub(crate) least: Option<i64>,
     /// Samples above are dropped in the second.
@@ -118,6 +135,9 @@ impl Tally {
             unknown: 0,
             culled_descheduled: 0,
             culled_ratio: 0,
+            culled_evidence: [0; CAUSES],
+            evidence: [Fallen::default(); CAUSES],
+            flagged: SignedHistogram::new(),
             least: None,
             limit: i64::MAX,
             kept: Series::new(),
@@ -152,9 +172,15 @@ impl Tally {
         self.least = Some(self.least.map_or(sample.ticks, |l| l.min(sample.ticks)));
     }
 
-    /// Takes a sample in; returns it compensated.
+    /// Takes a sample in, with what fell into it; returns it compensated.
     #[inline]
-    pub(crate) fn add(&mut self, sample: &Sample, costs: &CostTable, dropping: Dropping) -> i64 {
+    pub(crate) fn add(
+        &mut self,
+        sample: &Sample,
+        found: &Found,
+        costs: &CostTable,
+        dropping: Dropping,
+    ) -> i64 {
         let taken = if self.is_compensated() {
             costs.of(sample)
         } else {
@@ -169,14 +195,25 @@ impl Tally {
             self.negative += u64::from(sample.ticks < 0);
             self.unknown += u64::from(sample.unknown);
         }
+        if !found.is_empty() {
+            self.note(found);
+        }
         let dropped = match dropping {
             Dropping::Nothing => false,
             Dropping::Descheduled => sample.hit && self.kind != IntervalKind::Message,
+            // A flag that no row explains is believed all the same.
+            Dropping::Evidence => {
+                found.culling().is_some()
+                    || (sample.hit && !found.was_off() && self.kind != IntervalKind::Message)
+            }
             Dropping::OverLimit => sample.ticks > self.limit,
         };
         if dropped {
-            self.drop_sample(sample, value, taken, dropping);
+            self.drop_sample(sample, found, value, taken, dropping);
             return value;
+        }
+        if !found.is_empty() {
+            self.flagged.record(sample.ticks);
         }
         if self.cost != Some(cost) && self.uncompensated.is_none() {
             self.change_cost(cost);
@@ -196,9 +233,27 @@ impl Tally {
     }
 
     #[inline(never)]
-    fn drop_sample(&mut self, sample: &Sample, value: i64, taken: Taken, dropping: Dropping) {
-        match dropping {
-            Dropping::OverLimit => self.culled_ratio += 1,
+    fn note(&mut self, found: &Found) {
+        for (cause, fallen) in Cause::ALL.into_iter().zip(&mut self.evidence) {
+            if found.has(cause) {
+                fallen.samples += 1;
+                fallen.ticks += i128::from(found.ticks[cause as usize]);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn drop_sample(
+        &mut self,
+        sample: &Sample,
+        found: &Found,
+        value: i64,
+        taken: Taken,
+        dropping: Dropping,
+    ) {
+        match (dropping, found.culling()) {
+            (Dropping::OverLimit, _) => self.culled_ratio += 1,
+            (Dropping::Evidence, Some(cause)) => self.culled_evidence[cause as usize] += 1,
             _ => self.culled_descheduled += 1,
         }
         let kept = &self.kept;
@@ -221,7 +276,7 @@ impl Tally {
     }
 
     pub(crate) fn culled(&self) -> u64 {
-        self.culled_descheduled + self.culled_ratio
+        self.culled_descheduled + self.culled_ratio + self.culled_evidence.iter().sum::<u64>()
     }
 
     /// Every matched sample, compensated; `None` if that is `kept`.

@@ -3,6 +3,7 @@
 use undertick_report::document::{IntervalKind, IntervalReport, Warning};
 use undertick_trace::manifest::{AcrossCpus, Descheduled, Manifest};
 
+use crate::evidence::UNEXPLAINED_RATIO;
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Cull, Options};
 
@@ -20,6 +21,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) options: &'a Options,
     pub(crate) rows: RowCounts,
+    /// Kernel events that their sources lost.
+    pub(crate) kernel_lost: u64,
+    /// Samples are dropped by kernel events.
+    pub(crate) by_evidence: bool,
     pub(crate) pushed_out: u64,
     pub(crate) crowded: u64,
     /// Samples with unknown flags.
@@ -79,12 +84,12 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
             facts.rows.bad
         ));
     }
-    if facts.rows.kernel > 0 {
+    if facts.kernel_lost > 0 {
         list.add(
-            "kernel_rows",
+            "kernel_lost",
             format!(
-                "{} rows come from the kernel and were left out: this version does not match them",
-                facts.rows.kernel
+                "{} events of the kernel were lost: samples they fell into may have been kept",
+                facts.kernel_lost
             ),
         );
     }
@@ -175,7 +180,15 @@ fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
             named(intervals, much)
         ));
     }
+    let unexplained = |i: &IntervalReport| i.unexplained.as_ref().is_some_and(|u| u.count > 0);
+    if facts.by_evidence && intervals.iter().any(unexplained) {
+        list.add("slow_without_evidence", format!(
+            "nothing known hit some samples over {UNEXPLAINED_RATIO} times the least, so they were kept: {}",
+            named(intervals, unexplained)
+        ));
+    }
     if any_culled
+        && !facts.by_evidence
         && facts.options.cull == Cull::Auto
         && facts.manifest.descheduled == Descheduled::AnyDeschedule
     {

@@ -128,6 +128,13 @@ pub struct IntervalReport {
     pub unmatched: u64,
     /// What was dropped on evidence.
     pub culled: Culled,
+    /// What fell into its samples, dropped for it or not.
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
+    /// Slow samples without evidence, all kept; `null` where the trace holds no
+    /// kernel events.
+    #[serde(default)]
+    pub unexplained: Option<Unexplained>,
     /// Mean, ns, compensated; `null` without samples.
     pub mean: Option<Estimate>,
     /// Median, ns, compensated; `null` without samples.
@@ -213,8 +220,37 @@ pub struct Culled {
     pub count: u64,
     /// Their share of the matched samples, 0..=1.
     pub share: f64,
-    /// Samples dropped per cause: `descheduled`, `ratio`.
+    /// Samples dropped per cause: `descheduled`, `ratio`, and those of
+    /// [`Evidence`]; one that several fell into counts for the first of them.
     pub by: BTreeMap<String, u64>,
+}
+
+/// What one cause did to an interval's samples, by the kernel's own events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// `preempted`, `switched` (not known why), `interrupt`, `softirq`,
+    /// `migration`, `fault`, or `waited`: the thread gave its CPU away itself.
+    pub cause: String,
+    /// Samples it fell into.
+    pub count: u64,
+    /// Their share of the matched samples, 0..=1.
+    pub share: f64,
+    /// Time it took of them, ns; 0 where only the moment is known.
+    pub time_ns: f64,
+    /// Whether these samples were dropped for it.
+    pub culled: bool,
+}
+
+/// Kept samples that are far over the least, and nothing is known to have hit
+/// them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unexplained {
+    /// Over so many times the least.
+    pub ratio: f64,
+    /// Samples.
+    pub count: u64,
+    /// Their share of the samples kept, 0..=1.
+    pub share: f64,
 }
 
 /// The same figures under another treatment of the same samples.
@@ -395,6 +431,8 @@ mod tests {
                 unmatched_ends: 0,
                 unmatched_by_loss: 1,
                 negative: 0,
+                evidence: Vec::new(),
+                unexplained: None,
                 before_culling: Alternative::default(),
                 uncompensated: Alternative::default(),
                 share_of: Some(ShareOf {

@@ -83,7 +83,8 @@ pub fn batch(rows: &[Row]) -> RecordBatch {
             i64s(|r| r.ts),
             i32s(|r| r.ring),
             i32s(|r| r.pid),
-            i32s(|r| 1000 + r.ring),
+            // Rows of the kernel are about the thread of ring 0.
+            i32s(|r| 1000 + r.ring.max(0)),
             i16s(|_| 0),
             i8s(|r| r.mode),
             i8s(|r| r.kind),
@@ -137,6 +138,7 @@ pub fn manifest() -> Manifest {
         events: 0,
         lost: 0,
         parts: vec![],
+        kernel: None,
         session: None,
         warnings: vec![],
     }

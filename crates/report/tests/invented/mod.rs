@@ -126,6 +126,8 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
         unmatched_ends: 0,
         unmatched_by_loss: 0,
         negative: 0,
+        evidence: Vec::new(),
+        unexplained: None,
         before_culling: Alternative {
             count: n + culled,
             mean: Some(within(median_ns * 1.94, 0.3, "batch means", n + culled)),
@@ -169,6 +171,8 @@ pub fn empty_interval(name: &str) -> IntervalReport {
             inner_records: None,
         },
         histogram: Histogram::default(),
+        evidence: Vec::new(),
+        unexplained: None,
         before_culling: Alternative::default(),
         uncompensated: Alternative::default(),
         total_ns: 0.0,

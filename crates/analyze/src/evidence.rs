@@ -1,0 +1,391 @@
+//! What hit a thread while it was being measured, by the kernel's own events.
+
+use std::collections::HashMap;
+
+use undertick_trace::schema::Kind;
+
+/// Things that fall into a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Something else ran on the CPU although the thread could have.
+    Preempted,
+    /// Taken off the CPU, and not known why.
+    Switched,
+    Interrupt,
+    SoftInterrupt,
+    /// It went on on another CPU.
+    Migrated,
+    Fault,
+    /// It gave its CPU away itself: it waited, slept or yielded.
+    Waited,
+}
+
+/// Samples over this many times the least that nothing is known of are counted
+/// (TRAMS drops them).
+pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
+
+/// How many causes there are.
+pub(crate) const CAUSES: usize = 7;
+
+impl Cause {
+    /// In the order in which a sample that several fell into is put down to one.
+    pub(crate) const ALL: [Self; CAUSES] = [
+        Self::Preempted,
+        Self::Switched,
+        Self::Interrupt,
+        Self::SoftInterrupt,
+        Self::Migrated,
+        Self::Fault,
+        Self::Waited,
+    ];
+
+    /// As the report calls it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Preempted => "preempted",
+            Self::Switched => "switched",
+            Self::Interrupt => "interrupt",
+            Self::SoftInterrupt => "softirq",
+            Self::Migrated => "migration",
+            Self::Fault => "fault",
+            Self::Waited => "waited",
+        }
+    }
+
+    /// Whether a sample that it fell into is dropped. Waiting and page faults are
+    /// what the program does: they are flagged.
+    pub(crate) const fn culls(self) -> bool {
+        !matches!(self, Self::Fault | Self::Waited)
+    }
+}
+
+/// Time during which something else had the thread's CPU.
+#[derive(Clone, Copy, Debug)]
+struct Hit {
+    start: i64,
+    /// The same as `start` where only a point is known.
+    end: i64,
+    cause: Cause,
+}
+
+/// What fell into one sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Bit `c` for cause `c`.
+    causes: u8,
+    /// Ticks inside the sample, by cause.
+    pub(crate) ticks: [i64; CAUSES],
+}
+
+impl Found {
+    pub(crate) fn has(&self, cause: Cause) -> bool {
+        self.causes & (1 << cause as u8) != 0
+    }
+
+    /// What the sample is dropped for.
+    pub(crate) fn culling(&self) -> Option<Cause> {
+        Cause::ALL.into_iter().find(|c| c.culls() && self.has(*c))
+    }
+
+    /// Whether the thread was off its CPU, for whatever reason.
+    pub(crate) fn was_off(&self) -> bool {
+        [Cause::Preempted, Cause::Switched, Cause::Waited]
+            .into_iter()
+            .any(|c| self.has(c))
+    }
+
+    /// Whether there is anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.causes == 0
+    }
+}
+
+/// Hits of one thread.
+#[derive(Debug, Default)]
+struct Thread {
+    hits: Vec<Hit>,
+    /// Latest end of the hits up to each.
+    reach: Vec<i64>,
+    /// Since when it is off its CPU, and why.
+    off: Option<(i64, Cause)>,
+    /// Hits that start up to `seen`, in questions that come in order.
+    cursor: usize,
+    seen: i64,
+}
+
+/// Rows of the kernel, by thread.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    threads: Vec<Thread>,
+    place_of: HashMap<i32, usize>,
+    /// The thread whose samples come now.
+    current: Option<usize>,
+    /// How far the kernel's times may be off against the program's, ticks.
+    error: i64,
+    settled: bool,
+    /// Rows that were of use.
+    pub(crate) rows: u64,
+    /// Records that the sources lost.
+    pub(crate) lost: u64,
+    /// Time that the hypervisor took from all CPUs, ns.
+    pub(crate) stolen_ns: u64,
+}
+
+impl Evidence {
+    /// Whose times may be off by so many ticks.
+    pub(crate) fn with_error(error: i64) -> Self {
+        Self {
+            error: error.max(0),
+            ..Self::default()
+        }
+    }
+
+    /// A row of the kernel; in order of time.
+    pub(crate) fn push(&mut self, kind: i8, tid: i32, ts: i64, payload: i64) {
+        let Some(kind) = Kind::from_code(kind) else {
+            return;
+        };
+        let hit = |cause: Cause, ticks: i64| Hit {
+            start: ts,
+            end: ts.saturating_add(ticks.max(0)),
+            cause,
+        };
+        let hit = match kind {
+            Kind::SwitchOut => {
+                let cause = match payload {
+                    0 => Cause::Waited,
+                    1 => Cause::Preempted,
+                    _ => Cause::Switched,
+                };
+                self.thread(tid).off = Some((ts, cause));
+                self.rows += 1;
+                return;
+            }
+            Kind::SwitchIn => match self.thread(tid).off.take() {
+                Some((start, cause)) => Hit {
+                    start,
+                    end: ts,
+                    cause,
+                },
+                None => return,
+            },
+            Kind::Migrate => hit(Cause::Migrated, 0),
+            Kind::Interrupt => hit(Cause::Interrupt, payload),
+            Kind::SoftInterrupt => hit(Cause::SoftInterrupt, payload),
+            Kind::Fault => hit(Cause::Fault, payload),
+            Kind::Steal => {
+                self.stolen_ns = self.stolen_ns.saturating_add(payload.max(0).unsigned_abs());
+                return;
+            }
+            Kind::KernelGap => {
+                self.lost = self.lost.saturating_add(payload.max(0).unsigned_abs());
+                return;
+            }
+            _ => return,
+        };
+        self.rows += 1;
+        self.settled = false;
+        self.thread(tid).hits.push(hit);
+    }
+
+    fn thread(&mut self, tid: i32) -> &mut Thread {
+        let place = *self.place_of.entry(tid).or_insert_with(|| {
+            self.threads.push(Thread::default());
+            self.threads.len() - 1
+        });
+        &mut self.threads[place]
+    }
+
+    /// Whether there are any rows that say something of a thread.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        self.rows > 0
+    }
+
+    /// The samples that come now are of this thread.
+    pub(crate) fn select(&mut self, tid: i32) {
+        if !self.settled {
+            self.settle();
+        }
+        self.current = self.place_of.get(&tid).copied();
+    }
+
+    /// All rows are there: those of the kernel come before all others.
+    fn settle(&mut self) {
+        for thread in &mut self.threads {
+            if let Some((start, cause)) = thread.off.take() {
+                // It never came back.
+                thread.hits.push(Hit {
+                    start,
+                    end: i64::MAX,
+                    cause,
+                });
+            }
+            thread.hits.sort_by_key(|hit| hit.start);
+            let mut latest = i64::MIN;
+            thread.reach = (thread.hits.iter())
+                .map(|hit| {
+                    latest = latest.max(hit.end);
+                    latest
+                })
+                .collect();
+        }
+        self.settled = true;
+    }
+
+    /// What fell into the sample from `start` to `end` of the thread selected.
+    /// What may lie in it, because the kernel's times are not exact, counts.
+    #[inline]
+    pub(crate) fn of(&mut self, start: i64, end: i64) -> Found {
+        let error = self.error;
+        match self.current {
+            Some(place) => self.threads[place].of(start, end, error),
+            None => Found::default(),
+        }
+    }
+}
+
+impl Thread {
+    #[inline]
+    fn of(&mut self, start: i64, end: i64, error: i64) -> Found {
+        let until = end.saturating_add(error);
+        if until < self.seen {
+            self.cursor = 0;
+        }
+        self.seen = until;
+        // Samples end in order, so this moves on by a few at a time.
+        self.cursor += if self.cursor == 0 {
+            self.hits.partition_point(|hit| hit.start <= until)
+        } else {
+            let rest = &self.hits[self.cursor..];
+            rest.iter().take_while(|hit| hit.start <= until).count()
+        };
+        let from = start.saturating_sub(error);
+        let mut found = Found::default();
+        let mut at = self.cursor;
+        while at > 0 && self.reach[at - 1] >= from {
+            at -= 1;
+            let hit = &self.hits[at];
+            if hit.end >= from {
+                found.causes |= 1 << hit.cause as u8;
+                let inside = hit.end.min(end).saturating_sub(hit.start.max(start));
+                found.ticks[hit.cause as usize] += inside.max(0);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(rows: &[(Kind, i32, i64, i64)]) -> Evidence {
+        let mut evidence = Evidence::with_error(0);
+        for &(kind, tid, ts, payload) in rows {
+            evidence.push(kind as i8, tid, ts, payload);
+        }
+        evidence
+    }
+
+    fn causes(found: &Found) -> Vec<Cause> {
+        (Cause::ALL.into_iter()).filter(|c| found.has(*c)).collect()
+    }
+
+    #[test]
+    fn each_cause_with_its_time() {
+        let mut e = evidence(&[
+            (Kind::SwitchOut, 7, 100, 1),
+            (Kind::SwitchIn, 7, 150, 0),
+            (Kind::SwitchOut, 7, 200, 0),
+            (Kind::SwitchIn, 7, 280, 0),
+            (Kind::Interrupt, 7, 300, 20),
+            (Kind::SoftInterrupt, 7, 310, 5),
+            (Kind::Migrate, 7, 400, 1),
+            (Kind::Fault, 7, 500, -1),
+            (Kind::SwitchOut, 7, 600, 2),
+            (Kind::SwitchIn, 7, 640, 0),
+        ]);
+        e.select(7);
+        for (start, end, cause, ticks) in [
+            (90, 110, Cause::Preempted, 10),
+            (110, 190, Cause::Preempted, 40),
+            (190, 290, Cause::Waited, 80),
+            (390, 410, Cause::Migrated, 0),
+            (490, 510, Cause::Fault, 0),
+            (590, 700, Cause::Switched, 40),
+        ] {
+            let found = e.of(start, end);
+            assert_eq!(causes(&found), [cause], "{start}");
+            assert_eq!(found.ticks[cause as usize], ticks, "{start}");
+            assert_eq!(found.ticks.iter().sum::<i64>(), ticks, "{start}");
+        }
+        let both = e.of(305, 312);
+        assert_eq!(causes(&both), [Cause::Interrupt, Cause::SoftInterrupt]);
+        assert_eq!(both.ticks[Cause::Interrupt as usize], 7);
+        assert_eq!(both.ticks[Cause::SoftInterrupt as usize], 2);
+        assert_eq!(both.culling(), Some(Cause::Interrupt));
+        assert!(e.of(151, 199).is_empty() && e.of(700, 1000).is_empty());
+    }
+
+    /// A long absence under which short interrupts of other times lie: the walk
+    /// back must not stop at the short ones.
+    #[test]
+    fn outer_samples_and_long_absences() {
+        let mut rows = vec![(Kind::SwitchOut, 7, 10, 0), (Kind::SwitchIn, 7, 1000, 0)];
+        rows.extend((1..50).map(|i| (Kind::Interrupt, 7, 1000 + 10 * i, 2)));
+        let mut e = evidence(&rows);
+        e.select(7);
+        // Inner samples first, as they end.
+        assert_eq!(causes(&e.of(1490, 1491)), [Cause::Interrupt]);
+        assert!(e.of(1493, 1495).is_empty());
+        let outer = e.of(5, 2000);
+        assert_eq!(causes(&outer), [Cause::Interrupt, Cause::Waited]);
+        assert_eq!(outer.ticks[Cause::Interrupt as usize], 49 * 2);
+        assert_eq!(outer.ticks[Cause::Waited as usize], 990);
+        assert_eq!(outer.culling(), Some(Cause::Interrupt));
+        // Back in time: another ring of the same thread.
+        assert_eq!(causes(&e.of(20, 30)), [Cause::Waited]);
+        assert_eq!(e.of(20, 30).culling(), None);
+    }
+
+    #[test]
+    fn threads_are_apart_and_the_error_reaches_further() {
+        let mut e = evidence(&[
+            (Kind::Interrupt, 7, 100, 10),
+            (Kind::Interrupt, 8, 500, 10),
+            (Kind::SwitchOut, 8, 900, 0),
+        ]);
+        e.select(8);
+        assert!(e.of(90, 120).is_empty());
+        assert!(!e.of(490, 505).is_empty());
+        // Never came back.
+        assert!(e.of(5000, 6000).has(Cause::Waited));
+        e.select(7);
+        assert!(e.of(80, 99).is_empty() && e.of(111, 120).is_empty());
+        e.select(9);
+        assert!(e.of(0, 1000).is_empty());
+        let mut e = Evidence::with_error(15);
+        e.push(Kind::Interrupt as i8, 7, 100, 10);
+        e.select(7);
+        assert!(e.of(70, 84).is_empty() && e.of(126, 130).is_empty());
+        for (start, end) in [(70, 85), (125, 130)] {
+            let found = e.of(start, end);
+            assert!(found.has(Cause::Interrupt), "{start}");
+            assert_eq!(found.ticks, [0; CAUSES], "{start}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_no_thread_is_added_up() {
+        let e = evidence(&[
+            (Kind::Steal, 0, 10, 400),
+            (Kind::Steal, 0, 20, 100),
+            (Kind::KernelGap, 0, 30, 7),
+            (Kind::Frequency, 0, 40, 2_800_000),
+            (Kind::SwitchIn, 7, 50, 0),
+        ]);
+        assert_eq!((e.stolen_ns, e.lost, e.rows), (500, 7, 0));
+        assert!(!e.is_there());
+    }
+}
