@@ -11,6 +11,10 @@ const MOST_CYCLES: u32 = 24;
 const PASSES: f64 = 4.0;
 /// Blocks of a stepped run.
 pub(super) const BLOCKS: u64 = 40;
+/// Of a block, so that the last one is whole when the run ends.
+pub(super) const PART_OF_A_BLOCK: f64 = 0.4;
+/// Cycles before the first block, in which the loop's length is learned.
+pub(super) const PILOT: u64 = 64;
 /// Jitter of a cycle that the figures for stepping assume, ticks.
 const ASSUMED_JITTER: f64 = 0.002;
 /// Fewest shots at tick edges: about half of all ticks of 1 ms meet an
@@ -166,7 +170,8 @@ fn stepped(q: &Question) -> u64 {
     while of_block(cycles as u64) > wanted && cycles < 1e7 {
         cycles = (cycles * 1.03).ceil();
     }
-    cycles as u64 * BLOCKS
+    let counted = (cycles.floor() * (BLOCKS as f64 + PART_OF_A_BLOCK)).ceil();
+    counted as u64 + PILOT
 }
 
 /// Shots at edges: each is off by a poll at either end, and so is the

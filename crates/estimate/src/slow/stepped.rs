@@ -22,7 +22,7 @@
 
 use undertick_units::{Estimate, Interval};
 
-use super::plan::{BLOCKS, delay_to};
+use super::plan::{BLOCKS, PART_OF_A_BLOCK, PILOT, delay_to};
 use super::results::{ActivityResult, count_sd};
 use crate::long_run::student;
 use crate::rate::proportion;
@@ -99,8 +99,6 @@ fn coprime(mut a: u64, mut b: u64) -> bool {
     a == 1
 }
 
-/// Cycles of the pilot.
-const PILOT: u64 = 64;
 /// Fewer ticks than this in a whole run are few.
 const FEW: u64 = 8;
 /// After a disturbed window blocks become shorter by this, after a whole one
@@ -221,8 +219,7 @@ impl Stepper {
     #[must_use]
     pub fn new(activities: usize, cycles: u64, seed: u64) -> Self {
         let counted = cycles.saturating_sub(PILOT.min(cycles / 10)) as f64;
-        // A little shorter, so that the last one is whole when the run ends.
-        let block_cycles = (counted / (BLOCKS as f64 + 0.4)).max(3.0);
+        let block_cycles = (counted / (BLOCKS as f64 + PART_OF_A_BLOCK)).max(3.0);
         Self {
             random: seed,
             proper_cycles: block_cycles,
