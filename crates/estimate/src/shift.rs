@@ -31,7 +31,7 @@ pub fn shift(below: &[f64], above: &[f64], level: f64) -> Option<Shift> {
     let pairs = n * m;
     let sd = (pairs * (n + m + 1.0) / 12.0).sqrt();
     let rank = (pairs / 2.0 - normal_quantile(level) * sd).floor();
-    if !(rank >= 1.0) {
+    if rank.is_nan() || rank < 1.0 {
         return None;
     }
     let pairs = below.len() as u64 * above.len() as u64;

@@ -12,6 +12,7 @@
 
 mod details;
 mod escape;
+mod evidence;
 pub mod reproduce;
 mod summary;
 mod tables;
@@ -48,6 +49,7 @@ fn write_page(page: &mut String, report: &Report) -> core::fmt::Result {
         tables::estimates(page, report)?;
         details::write(page, report)?;
         tables::taken_out(page, report)?;
+        evidence::table(page, report)?;
     }
     tables::losses(page, report)?;
     tables::clock(page, report)?;

@@ -131,6 +131,52 @@ pub(crate) fn causes(interval: &IntervalReport) -> Vec<String> {
     .collect()
 }
 
+/// What fell into an interval's samples, or that nothing is known to have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fell {
+    /// In the report's words, harmless.
+    pub what: String,
+    /// Samples.
+    pub count: u64,
+    /// Their share, 0..=1.
+    pub share: f64,
+    /// Time it took of them, ns, where it took any.
+    pub time_ns: Option<f64>,
+    /// Whether they were left out.
+    pub culled: bool,
+}
+
+impl Fell {
+    /// What was done with the samples.
+    pub(crate) fn treatment(&self) -> &'static str {
+        match self.culled {
+            true => "left out",
+            false => "kept",
+        }
+    }
+}
+
+/// What fell into the samples of an interval, and the slow ones without evidence.
+pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
+    let by_cause = interval.evidence.iter().map(|e| Fell {
+        what: clean(&e.cause),
+        count: e.count,
+        share: e.share,
+        time_ns: Some(e.time_ns).filter(|ns| *ns != 0.0),
+        culled: e.culled,
+    });
+    let unexplained = interval.unexplained.iter().filter(|u| u.count > 0);
+    by_cause
+        .chain(unexplained.map(|u| Fell {
+            what: format!("nothing known, over {} times the least", u.ratio),
+            count: u.count,
+            share: u.share,
+            time_ns: None,
+            culled: false,
+        }))
+        .collect()
+}
+
 /// A remark and the intervals that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {

@@ -47,6 +47,7 @@ pub fn render(report: &Report, options: Options) -> String {
     } else {
         parts.push(tables::estimates(report, columns));
         parts.push(tables::taken_out(report, columns));
+        parts.extend(tables::evidence(report, columns));
     }
     parts.extend(tables::shares(report, columns));
     if !report.frequencies.is_empty() {

@@ -43,7 +43,7 @@ pub(super) fn cell(
     write!(page, "<td data-label=\"{label}\"{sort}>{content}</td>")
 }
 
-fn name_cell(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
+pub(super) fn name_cell(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     write!(
         page,
         "<th scope=\"row\" data-label=\"interval\"><a class=\"name\" href=\"#i{index}\">{}</a></th>",

@@ -77,6 +77,35 @@ pub(super) fn taken_out(report: &Report, columns: usize) -> String {
     text_of(table, 2)
 }
 
+/// What the kernel's own events say fell into samples; `None` where there are
+/// none of them.
+pub(super) fn evidence(report: &Report, columns: usize) -> Option<String> {
+    let mut table = new_table(columns);
+    table.set_header([
+        "fell into",
+        "what",
+        "samples",
+        "share",
+        "took",
+        "so they\nwere",
+    ]);
+    let mut any = false;
+    for interval in &report.intervals {
+        for fell in remarks::fell_into(interval) {
+            any = true;
+            table.add_row([
+                name(&interval.name),
+                fell.what.clone(),
+                figures::short_count(fell.count),
+                figures::per_cent(fell.share),
+                fell.time_ns.map_or(none(), figures::duration),
+                fell.treatment().to_owned(),
+            ]);
+        }
+    }
+    any.then(|| text_of(table, 2))
+}
+
 /// Samples dropped over their share.
 fn culled(interval: &IntervalReport) -> String {
     match interval.culled.count {
