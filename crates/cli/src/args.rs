@@ -152,7 +152,7 @@ pub struct Record {
     /// Do not measure what recording costs here first (saves about 0.6 s)
     #[arg(long)]
     pub no_calibration: bool,
-    /// Which kernel events to add: auto and off record none so far, on is refused
+    /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
     /// Program and arguments
@@ -190,10 +190,20 @@ impl From<Overflow> for undertick_trace::Overflow {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kernel {
-    /// What the machine allows
+    /// What is allowed here
     Auto,
-    /// Kernel events or nothing
+    /// As auto, but refuse to record where context switches cannot be had
     On,
     /// None
     Off,
+}
+
+impl From<Kernel> for undertick_trace::kernel::Wanted {
+    fn from(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::Auto => Self::Auto,
+            Kernel::On => Self::On,
+            Kernel::Off => Self::Off,
+        }
+    }
 }

@@ -41,6 +41,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         facts,
         calibration,
         names: Vec::new(),
+        kernel: undertick_trace::kernel::Wanted::Auto,
     };
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));

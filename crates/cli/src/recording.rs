@@ -8,7 +8,7 @@ use undertick_trace::record::{Request, record};
 use undertick_trace::session::Settings;
 
 use crate::Failure;
-use crate::args::{Kernel, Record};
+use crate::args::Record;
 use crate::progress::Progress;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
@@ -22,12 +22,6 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         Some(given) => given,
         None => free_name(&arguments.command[0]),
     };
-    if arguments.kernel == Kernel::On {
-        return Err(Failure {
-            status: 1,
-            text: "--kernel on: this version records no kernel events; use auto or off".to_owned(),
-        });
-    }
     if trace.exists() {
         let name = trace.display();
         return Err(Failure::usage(format!(
@@ -57,6 +51,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         facts,
         calibration,
         names,
+        kernel: arguments.kernel.into(),
     };
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));
@@ -101,9 +96,29 @@ fn summary(trace: &Path, manifest: &Manifest) {
         trace.display(),
         manifest.lost
     );
+    if let Some(kernel) = &manifest.kernel {
+        eprintln!("undertick: {}", evidence(kernel));
+    }
     for warning in &manifest.warnings {
         eprintln!("undertick: note: {warning}");
     }
+}
+
+/// What there is of the kernel's events, and what is missing, in a line.
+fn evidence(kernel: &undertick_trace::manifest::Kernel) -> String {
+    let (used, missing): (Vec<_>, Vec<_>) = kernel.sources.iter().partition(|source| source.used);
+    let used: Vec<&str> = used.iter().map(|source| source.name.as_str()).collect();
+    let missing: Vec<String> = (missing.iter())
+        .map(|source| format!("; without {}: {}", source.name, source.why))
+        .collect();
+    format!(
+        "{} kernel events from {} within {:.0} ns, {} lost{}",
+        kernel.rows,
+        used.join(", "),
+        kernel.error_ns,
+        kernel.lost,
+        missing.concat()
+    )
 }
 
 /// The program's own status, as a shell gives it.

@@ -182,6 +182,7 @@ fn measure_once(
         facts: facts.clone(),
         calibration: None,
         names: Vec::new(),
+        kernel: undertick_trace::kernel::Wanted::Off,
     };
     let trace = request.trace.clone();
     record(request, |_| {})?;

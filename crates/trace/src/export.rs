@@ -255,6 +255,15 @@ impl Names {
         )
     }
 
+    /// The name of a row's event; rows of the kernel have none.
+    fn of(&self, row: &Row) -> std::borrow::Cow<'_, str> {
+        if row.mode == 0 {
+            self.event(row.pid, row.event)
+        } else {
+            "".into()
+        }
+    }
+
     fn thread(&self, pid: i32, tid: i32) -> Option<&str> {
         self.threads.get(&(pid, tid)).map(String::as_str)
     }
@@ -270,6 +279,16 @@ const fn kind_name(kind: Option<Kind>) -> &'static str {
         Some(Kind::BeginOrdered) => "begin_ordered",
         Some(Kind::EndOrdered) => "end_ordered",
         Some(Kind::Gap) => "gap",
+        Some(Kind::SwitchOut) => "switch_out",
+        Some(Kind::SwitchIn) => "switch_in",
+        Some(Kind::Waking) => "waking",
+        Some(Kind::Migrate) => "migrate",
+        Some(Kind::Interrupt) => "interrupt",
+        Some(Kind::SoftInterrupt) => "soft_interrupt",
+        Some(Kind::Fault) => "fault",
+        Some(Kind::Steal) => "steal",
+        Some(Kind::Frequency) => "frequency",
+        Some(Kind::KernelGap) => "kernel_gap",
         None => "unknown",
     }
 }

@@ -16,6 +16,7 @@ mod error;
 pub mod export;
 pub use undertick_ring::Overflow;
 pub mod keep;
+pub mod kernel;
 pub mod manifest;
 pub mod names;
 pub mod read;

@@ -16,6 +16,8 @@ use undertick_clock::{Choice, Source};
 use crate::TraceError;
 use crate::collector::{Collector, Progress};
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
+use crate::kernel::raw::RAW_KERNEL_FILE;
+use crate::kernel::{self, Wanted, Watcher};
 use crate::manifest::{self, Anchor, Calibration, Manifest, SCHEMA_VERSION, State};
 use crate::session::{Session, Settings};
 
@@ -35,6 +37,8 @@ pub struct Request {
     pub calibration: Option<Calibration>,
     /// Names from a file; they replace those of the program.
     pub names: Vec<manifest::Name>,
+    /// Which evidence of the kernel to keep beside it.
+    pub kernel: Wanted,
 }
 
 /// What the user sees meanwhile.
@@ -73,25 +77,36 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     let started = Instant::now();
     let mut manifest = first_manifest(&request, &session);
     let raw = trace.join(RAW_FILE);
-    let begun =
-        keep::write_manifest(trace, &manifest).and_then(|()| Collector::new(&session, &raw));
-    let (mut collector, child) =
-        match begun.and_then(|collector| Ok((collector, start(&request.command, &session)?))) {
-            Ok(both) => both,
-            Err(error) => {
-                remove_empty(trace);
-                return Err(error);
-            }
-        };
+    let (mut collector, mut kernel, child) = match begin(&request, &session, &mut manifest) {
+        Ok(all) => all,
+        Err(error) => {
+            remove_empty(trace);
+            return Err(error);
+        }
+    };
     // Held while we record: who opens the trace meanwhile sees it.
     let lock = std::fs::File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
     let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
 
-    let exit = watch(&session, &mut collector, child, &mut signals, |progress| {
-        told(Tell::Recording(progress, started.elapsed()));
-    });
+    let round = |collector: &mut Collector| {
+        if let Some(kernel) = &mut kernel {
+            kernel.round(false);
+        }
+        collector.round(&session, false)
+    };
+    let exit = watch(
+        &session,
+        &mut collector,
+        child,
+        &mut signals,
+        round,
+        |progress| {
+            told(Tell::Recording(progress, started.elapsed()));
+        },
+    );
     session.switch(false);
     while collector.round(&session, true) > 0 {}
+    manifest.warnings.extend(kernel.and_then(Watcher::finish));
     let lost_no_ring = session.lost_no_ring();
     let (names, threads) = crate::names::read(session.dir());
     let (rings, warnings, written) = collector.close();
@@ -151,15 +166,35 @@ fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
     })
 }
 
+/// What runs while the program does, and the program. The kernel is watched before
+/// there is a program, because it inherits that.
+fn begin(
+    request: &Request,
+    session: &Session,
+    manifest: &mut Manifest,
+) -> Result<(Collector, Option<Watcher>, Child), TraceError> {
+    let trace = &request.trace;
+    let (kernel, about) = Watcher::start(request.kernel, trace, &request.facts)?.unzip();
+    manifest.kernel = about;
+    keep::write_manifest(trace, manifest)?;
+    let collector = Collector::new(session, &trace.join(RAW_FILE))?;
+    let child = start(&request.command, session, kernel.as_ref())?;
+    Ok((collector, kernel, child))
+}
+
 /// Takes away a trace that never began: only what we made.
 fn remove_empty(trace: &Path) {
-    for file in [MANIFEST_FILE, RAW_FILE] {
+    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE] {
         let _ = std::fs::remove_file(trace.join(file));
     }
     let _ = std::fs::remove_dir(trace);
 }
 
-fn start(command: &[OsString], session: &Session) -> Result<Child, TraceError> {
+fn start(
+    command: &[OsString],
+    session: &Session,
+    kernel: Option<&Watcher>,
+) -> Result<Child, TraceError> {
     let (program, arguments) = command
         .split_first()
         .ok_or_else(|| TraceError::Usage("no program to record was given".to_owned()))?;
@@ -167,9 +202,13 @@ fn start(command: &[OsString], session: &Session) -> Result<Child, TraceError> {
     command
         .args(arguments)
         .env(undertick_ring::layout::SESSION_ENV, session.dir());
-    // SAFETY: sigprocmask and signal are safe between fork and exec.
+    let announces = kernel.and_then(Watcher::child_announces);
+    // SAFETY: sigprocmask, signal, getpid and write are safe between fork and exec.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            if let Some(file) = announces {
+                kernel::announce(file);
+            }
             let mut none = std::mem::zeroed();
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -198,6 +237,7 @@ fn watch(
     collector: &mut Collector,
     child: Child,
     signals: &mut SignalsInfo<WithOrigin>,
+    mut round: impl FnMut(&mut Collector) -> u64,
     mut told: impl FnMut(Progress),
 ) -> manifest::Exit {
     let mut exit = manifest::Exit {
@@ -217,7 +257,7 @@ fn watch(
             interrupts += u32::from(origin.signal == SIGINT);
             pass_on(&origin, main);
         }
-        let moved = collector.round(session, false);
+        let moved = round(collector);
         let all_ended = reap(main, &mut exit);
         if all_ended || interrupts >= 2 {
             return exit;
@@ -334,6 +374,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
         events: 0,
         lost: 0,
         parts: Vec::new(),
+        kernel: None,
         session: Some(session.dir().to_string_lossy().into_owned()),
         warnings,
     }

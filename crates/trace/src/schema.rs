@@ -10,15 +10,17 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 /// Reading of the trace clock, in ticks. Ascending within a ring except where
 /// the clock itself stepped back.
 pub const TS: usize = 0;
-/// Ring number: one per thread and recorder instance, unique in the trace.
+/// Ring number: one per thread and recorder instance, unique in the trace; -1 in
+/// rows of the kernel.
 pub const RING: usize = 1;
 /// Process id of the writer.
 pub const PID: usize = 2;
-/// Thread id of the writer.
+/// Thread id of the writer; in rows of the kernel that of the thread they are
+/// about, 0 none.
 pub const TID: usize = 3;
 /// CPU the record was written on; -1 unknown.
 pub const CPU: usize = 4;
-/// 0 user, 1 kernel.
+/// 0 user, 1 kernel. Rows of the kernel come before all others, in order of time.
 pub const MODE: usize = 5;
 /// What the record says: see [`Kind`].
 pub const KIND: usize = 6;
@@ -30,6 +32,9 @@ pub const EVENT: usize = 8;
 pub const PAYLOAD: usize = 9;
 /// Index into the manifest's hosts.
 pub const HOST: usize = 10;
+
+/// Added to the event of an [`Kind::Interrupt`] that is no line but a vector.
+pub const OWN_VECTOR: i32 = 1 << 15;
 
 /// What a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +56,34 @@ pub enum Kind {
     EndOrdered = 6,
     /// Events of this ring were lost here; payload is how many.
     Gap = 7,
+    /// Kernel: the thread was taken off its CPU; payload 0 it waits or slept of
+    /// itself, 1 it was preempted, 2 not known.
+    SwitchOut = 16,
+    /// Kernel: the thread was put on its CPU.
+    SwitchIn = 17,
+    /// Kernel: the thread is being woken; payload is the waker's thread id, 0 not
+    /// known; the CPU is the waker's.
+    Waking = 18,
+    /// Kernel: the thread goes to another CPU; payload is the one it leaves.
+    Migrate = 19,
+    /// Kernel: an interrupt hit the thread; payload is how long it took, ticks,
+    /// the event its number; [`OWN_VECTOR`] is added to the vectors of the CPU's own
+    /// interrupts (timer, calls from other CPUs).
+    Interrupt = 20,
+    /// Kernel: deferred work of interrupts ran on top of the thread; payload is
+    /// how long it took, ticks, the event its vector.
+    SoftInterrupt = 21,
+    /// Kernel: a page fault of the thread; payload is how long it took, ticks, -1
+    /// not known.
+    Fault = 22,
+    /// Kernel: the hypervisor ran something else on this CPU; payload is how long,
+    /// nanoseconds, up to this row's time since the row before. No thread.
+    Steal = 23,
+    /// Kernel: the CPU's frequency changed; payload in kHz. No thread.
+    Frequency = 24,
+    /// Kernel: records of a source were lost on this CPU before this time; payload
+    /// is how many, -1 not known. No thread.
+    KernelGap = 25,
 }
 
 impl Kind {
@@ -66,6 +99,16 @@ impl Kind {
             5 => Self::BeginOrdered,
             6 => Self::EndOrdered,
             7 => Self::Gap,
+            16 => Self::SwitchOut,
+            17 => Self::SwitchIn,
+            18 => Self::Waking,
+            19 => Self::Migrate,
+            20 => Self::Interrupt,
+            21 => Self::SoftInterrupt,
+            22 => Self::Fault,
+            23 => Self::Steal,
+            24 => Self::Frequency,
+            25 => Self::KernelGap,
             _ => return None,
         })
     }

@@ -73,6 +73,9 @@ impl Sink for Chrome {
     }
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {
+        if row.mode != 0 {
+            return Ok(()); // of the kernel: of no ring
+        }
         match row.kind {
             Some(Kind::Begin | Kind::BeginOrdered) => self.begin_slice(row.event, row, names),
             Some(Kind::End | Kind::EndOrdered) => {
@@ -94,7 +97,7 @@ impl Sink for Chrome {
                 let extra = format!(",\"s\":\"t\",\"args\":{{\"payload\":{}}}", row.payload);
                 self.event('i', Some(&names.event(row.pid, row.event)), row, &extra)
             }
-            None => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 

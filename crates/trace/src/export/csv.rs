@@ -24,7 +24,7 @@ impl Sink for Csv {
     }
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {
-        let name = names.event(row.pid, row.event);
+        let name = names.of(row);
         let quoted = if name.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", name.replace('"', "\"\"")).into()
         } else {

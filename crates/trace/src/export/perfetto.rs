@@ -145,6 +145,9 @@ impl Sink for Perfetto {
     }
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {
+        if row.mode != 0 {
+            return Ok(()); // of the kernel: of no ring
+        }
         self.describe(row, names)?;
         match row.kind {
             Some(Kind::Begin | Kind::BeginOrdered) => self.begin_slice(row.event, row, names),
@@ -180,7 +183,7 @@ impl Sink for Perfetto {
                     Some(("second reading after, ticks", row.payload)),
                 )
             }
-            None => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 

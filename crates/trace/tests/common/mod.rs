@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
 use undertick_clock::{Choice, Source, facts};
+use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::read::Trace;
 use undertick_trace::record::{Request, record};
@@ -80,6 +81,7 @@ pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
         facts,
         calibration: None,
         names: Vec::new(),
+        kernel: Wanted::Off,
     }
 }
 

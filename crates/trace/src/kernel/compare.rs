@@ -1,0 +1,213 @@
+//! The same switches, told by two sources.
+//!
+//! Two records are the same switch if they name the same thread, direction and
+//! CPU and are nearest to each other in time, not further apart than
+//! [`Compare::apart`]: the two are made within a microsecond, unless something
+//! comes in between.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::manifest::Comparison;
+
+/// Differences of time kept.
+const MOST_DIFFERENCES: usize = 1 << 20;
+
+/// A switch as one source tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Switch {
+    pub(super) ticks: i64,
+    pub(super) tid: i32,
+    pub(super) cpu: i16,
+    pub(super) into: bool,
+    /// Of a switch out: the thread could have run on.
+    pub(super) runnable: bool,
+}
+
+/// Which source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Teller {
+    First = 0,
+    Second = 1,
+}
+
+/// What the two have told, oldest first.
+type Told = [VecDeque<Switch>; 2];
+
+/// Which of them told the oldest.
+fn oldest(told: &Told) -> Option<usize> {
+    let ticks = |teller: usize| told[teller].front().map(|switch: &Switch| switch.ticks);
+    match (ticks(0), ticks(1)) {
+        (Some(first), Some(second)) => Some(usize::from(second < first)),
+        (Some(_), None) => Some(0),
+        (None, Some(_)) => Some(1),
+        (None, None) => None,
+    }
+}
+
+/// Pairs switches up as they come, in order of time.
+#[derive(Debug)]
+pub(super) struct Compare {
+    /// Ticks that two records of one switch may be apart.
+    apart: i64,
+    /// By thread, CPU and direction.
+    waiting: HashMap<(i32, i16, bool), Told>,
+    told: [u64; 2],
+    both: u64,
+    causes_differ: u64,
+    differences: Vec<i64>,
+    added: u64,
+    swept: i64,
+}
+
+impl Compare {
+    pub(super) fn new(apart: i64) -> Self {
+        Self {
+            apart,
+            waiting: HashMap::new(),
+            told: [0; 2],
+            both: 0,
+            causes_differ: 0,
+            differences: Vec::new(),
+            added: 0,
+            swept: i64::MIN,
+        }
+    }
+
+    /// Time has come to `ticks`: switches that only the second source told, and
+    /// that are too old now to be told by the first, are handed out.
+    pub(super) fn pass(&mut self, ticks: i64, alone: impl FnMut(Switch)) {
+        if ticks.saturating_sub(self.swept) > self.apart {
+            self.sweep(ticks.saturating_sub(self.apart), alone);
+            self.swept = ticks;
+        }
+    }
+
+    /// A switch that is told.
+    pub(super) fn take(&mut self, teller: Teller, switch: Switch) {
+        self.told[teller as usize] += 1;
+        let key = (switch.tid, switch.cpu, switch.into);
+        self.waiting.entry(key).or_default()[teller as usize].push_back(switch);
+    }
+
+    /// Decides on all that is older than `before`: what could be its other half
+    /// is there by now.
+    fn sweep(&mut self, before: i64, mut alone: impl FnMut(Switch)) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|_, told| {
+            while let Some(oldest) = oldest(told)
+                && told[oldest][0].ticks < before
+            {
+                self.decide(told, oldest, &mut alone);
+            }
+            told.iter().any(|told| !told.is_empty())
+        });
+        self.waiting = waiting;
+    }
+
+    fn decide(&mut self, told: &mut Told, oldest: usize, alone: &mut impl FnMut(Switch)) {
+        let Some(switch) = told[oldest].pop_front() else {
+            return;
+        };
+        let apart = |a: &Switch, b: &Switch| a.ticks.abs_diff(b.ticks);
+        let other = told[1 - oldest].front().copied().filter(|other| {
+            let between = apart(&switch, other);
+            // It may go better with the one after this.
+            let better = (told[oldest].front()).is_some_and(|next| apart(next, other) < between);
+            between <= self.apart.unsigned_abs() && !better
+        });
+        let Some(other) = other else {
+            if oldest == Teller::Second as usize {
+                self.added += 1;
+                alone(switch);
+            }
+            return;
+        };
+        told[1 - oldest].pop_front();
+        self.both += 1;
+        self.causes_differ += u64::from(other.runnable != switch.runnable);
+        let later = other.ticks - switch.ticks;
+        if self.differences.len() < MOST_DIFFERENCES {
+            self.differences
+                .push(if oldest == 0 { later } else { -later });
+        }
+    }
+
+    /// What was found; hands out the rest that only the second source told.
+    pub(super) fn finish(
+        &mut self,
+        sources: [&str; 2],
+        ns_per_tick: f64,
+        alone: impl FnMut(Switch),
+    ) -> Comparison {
+        self.sweep(i64::MAX, alone);
+        self.differences.sort_unstable();
+        let quantile = |share: f64| {
+            let last = self.differences.len().saturating_sub(1);
+            let at = (share * last as f64).round() as usize;
+            (self.differences.get(at)).map_or(0.0, |&ticks| ticks as f64 * ns_per_tick)
+        };
+        Comparison {
+            sources: sources.map(str::to_owned),
+            first: self.told[0],
+            second: self.told[1],
+            both: self.both,
+            causes_differ: self.causes_differ,
+            later_ns_median: quantile(0.5),
+            later_ns_p99: quantile(0.99),
+            added: self.added,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switch(ticks: i64, tid: i32, into: bool) -> Switch {
+        Switch {
+            ticks,
+            tid,
+            cpu: 1,
+            into,
+            runnable: false,
+        }
+    }
+
+    #[test]
+    fn one_missing_in_each() {
+        let mut compare = Compare::new(1000);
+        let mut alone = Vec::new();
+        let mut take = |teller, switch: Switch| {
+            compare.pass(switch.ticks, |s| alone.push(s.ticks));
+            compare.take(teller, switch);
+        };
+        // Every 500 ticks; the second source is 4 later, lacks the one at 2000 and
+        // calls the cause of that at 1000 otherwise; the first lacks 4000.
+        for ticks in (0..8000).step_by(500) {
+            if ticks != 4000 {
+                take(Teller::First, switch(ticks, 7, false));
+            }
+            if ticks != 2000 {
+                let mut second = switch(ticks + 4, 7, false);
+                second.runnable = ticks == 1000;
+                take(Teller::Second, second);
+            }
+        }
+        // Another CPU, direction, thread: not the same.
+        take(Teller::First, switch(8500, 7, true));
+        take(Teller::Second, switch(8501, 8, true));
+        take(
+            Teller::Second,
+            Switch {
+                cpu: 0,
+                ..switch(8502, 7, true)
+            },
+        );
+        let found = compare.finish(["a", "b"], 0.5, |s| alone.push(s.ticks));
+        assert_eq!((found.first, found.second, found.both), (16, 17, 14));
+        assert_eq!((found.causes_differ, found.added), (1, 3));
+        alone.sort_unstable();
+        assert_eq!(alone, [4004, 8501, 8502]);
+        assert_eq!((found.later_ns_median, found.later_ns_p99), (2.0, 2.0));
+    }
+}

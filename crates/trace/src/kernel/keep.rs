@@ -1,0 +1,338 @@
+//! The raw file to `kernel.parquet`.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
+use parquet::arrow::ArrowWriter;
+
+use super::order::Order;
+use super::raw::{RAW_KERNEL_FILE, Reader, Record, What};
+use super::threads::{APART_NS, Row, Threads, Told};
+use super::times::{Anchor, Times};
+use crate::TraceError;
+use crate::keep::{checksum, parquet_error, properties};
+use crate::manifest::{Clock, Kernel, Manifest, Part};
+use crate::schema::event_schema;
+
+/// The file of the kernel's rows.
+pub(crate) const KERNEL_FILE: &str = "kernel.parquet";
+/// Rows handed to the Parquet writer at a time.
+const BATCH_ROWS: usize = 1 << 15;
+/// Records may come this much after later ones: those in the making when the
+/// recorder looked, and interrupts, which are told at their end.
+const SLACK_NS: i64 = 100_000_000;
+
+/// Turns the raw file into rows; `None` if there is nothing to keep. The raw file
+/// stays until the manifest names the result ([`remove_raw`]).
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn finish(trace: &Path, manifest: &mut Manifest) -> Result<Option<Part>, TraceError> {
+    let Some(mut kernel) = manifest.kernel.take() else {
+        return Ok(None);
+    };
+    let raw = trace.join(RAW_KERNEL_FILE);
+    let part = match Survey::of(&raw, manifest.clock.ns_per_tick())? {
+        Some(survey) => {
+            if survey.torn {
+                manifest.warnings.push(
+                    "the kernel's evidence was cut short: it ends before the recording does"
+                        .to_owned(),
+                );
+            }
+            write(trace, &raw, &survey, &mut kernel, &manifest.clock)?
+        }
+        None => {
+            if kernel.sources.iter().any(|source| source.used) {
+                manifest.warnings.push(format!(
+                    "the kernel's evidence is missing: {RAW_KERNEL_FILE} is not there"
+                ));
+            }
+            None
+        }
+    };
+    manifest.warnings.extend(remarks(&kernel));
+    manifest.kernel = Some(kernel);
+    Ok(part)
+}
+
+/// Removes the raw file, once the manifest names what came of it.
+pub(crate) fn remove_raw(trace: &Path) {
+    let _ = fs::remove_file(trace.join(RAW_KERNEL_FILE));
+}
+
+/// What the user must know of the evidence.
+fn remarks(kernel: &Kernel) -> Vec<String> {
+    let mut out = Vec::new();
+    if kernel.lost > 0 || kernel.losses_not_counted > 0 {
+        out.push(format!(
+            "{} records of the kernel were lost{}: some switches and interrupts are not in the trace",
+            kernel.lost,
+            if kernel.losses_not_counted > 0 {
+                ", and more that it did not count"
+            } else {
+                ""
+            }
+        ));
+    }
+    if let Some(balance) = &kernel.balance {
+        let missing = balance.missing_in + balance.missing_out;
+        let all = balance.switches_in + balance.switches_out + missing;
+        if missing > 0 {
+            out.push(format!(
+                "of {all} switches of threads {missing} are missing in the kernel's records \
+                 ({} onto a CPU, {} off it): such intervals carry no evidence",
+                balance.missing_in, balance.missing_out
+            ));
+        }
+    }
+    out
+}
+
+/// What a first reading of the raw file tells.
+struct Survey {
+    told: Told,
+    times: Times,
+    last_mapped_ns: i64,
+    torn: bool,
+}
+
+impl Survey {
+    fn of(raw: &Path, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
+        let Some(mut reader) = Reader::open(raw)? else {
+            return Ok(None);
+        };
+        let mut told = Told::default();
+        let mut anchors = Vec::new();
+        let mut last_mapped_ns = i64::MIN;
+        for record in reader.by_ref() {
+            told.perf |= matches!(record.what, What::PerfIn | What::PerfOut);
+            // Without the exec it is not known whose threads are ours.
+            told.tracefs |= record.what == What::Exec;
+            if record.what == What::Anchor {
+                anchors.push(Anchor {
+                    ticks: record.time as i64,
+                    ns: record.payload,
+                    error_ns: i64::from(record.a),
+                });
+            }
+            if record.mapped {
+                last_mapped_ns = last_mapped_ns.max(record.time as i64);
+            }
+        }
+        Ok(Some(Self {
+            told,
+            times: Times::new(&anchors, 1.0 / ns_per_tick),
+            last_mapped_ns,
+            torn: reader.torn,
+        }))
+    }
+
+    fn error_ns(&self) -> f64 {
+        if self.last_mapped_ns == i64::MIN {
+            0.0
+        } else {
+            self.times.error_at_ns(self.last_mapped_ns)
+        }
+    }
+
+    /// A record's time and duration on the trace clock.
+    fn on_trace_clock(&self, mut record: Record) -> (i64, Record) {
+        let time = record.time as i64;
+        if !record.mapped {
+            return (time, record);
+        }
+        let ticks = self.times.ticks(time);
+        if matches!(record.what, What::Interrupt | What::SoftInterrupt) {
+            record.payload = self.times.ticks(time.saturating_add(record.payload)) - ticks;
+        }
+        (ticks, record)
+    }
+}
+
+fn write(
+    trace: &Path,
+    raw: &Path,
+    survey: &Survey,
+    kernel: &mut Kernel,
+    clock: &Clock,
+) -> Result<Option<Part>, TraceError> {
+    let target = trace.join(KERNEL_FILE);
+    let temporary = trace.join("kernel.parquet.new");
+    let written = rows_to_file(raw, &temporary, survey, kernel, clock);
+    if !matches!(written, Ok(rows) if rows > 0) {
+        let _ = fs::remove_file(&temporary);
+    }
+    kernel.rows = written?;
+    if kernel.rows == 0 {
+        return Ok(None);
+    }
+    fs::rename(&temporary, &target).map_err(TraceError::io(&target, "cannot replace"))?;
+    let (bytes, crc32) = checksum(&target)?;
+    Ok(Some(Part {
+        file: KERNEL_FILE.to_owned(),
+        rows: kernel.rows,
+        bytes,
+        crc32,
+    }))
+}
+
+fn rows_to_file(
+    raw: &Path,
+    target: &Path,
+    survey: &Survey,
+    kernel: &mut Kernel,
+    clock: &Clock,
+) -> Result<u64, TraceError> {
+    let ns_per_tick = clock.ns_per_tick();
+    let mut sink = Sink::create(target)?;
+    let in_ticks = |ns: i64| (ns as f64 / ns_per_tick) as i64;
+    let mut order = Order::new(in_ticks(SLACK_NS));
+    let mut threads = Threads::new(survey.told, in_ticks(APART_NS));
+    let mut counts = Counts::default();
+    for record in Reader::open(raw)?.into_iter().flatten() {
+        counts.add(&record);
+        let (ticks, record) = survey.on_trace_clock(record);
+        match record.what {
+            What::Anchor => {}
+            What::Round => order.round(ticks, |ticks, record| {
+                threads.take(ticks, &record, |row| sink.push(row));
+            }),
+            _ if record.mapped && survey.times.is_empty() => {}
+            _ => order.push(ticks, record),
+        }
+        sink.write_full()?;
+    }
+    order.rest(|ticks, record| threads.take(ticks, &record, |row| sink.push(row)));
+    let (comparison, balance) = threads.finish(ns_per_tick, |row| sink.push(row));
+    kernel.comparison = comparison;
+    kernel.balance = (survey.told.perf || survey.told.tracefs).then_some(balance);
+    counts.state(kernel, &clock.name, survey.error_ns(), order.too_late);
+    sink.finish()
+}
+
+/// Records by source.
+#[derive(Default)]
+struct Counts {
+    perf: u64,
+    perf_lost: u64,
+    tracefs: u64,
+    tracefs_lost: u64,
+    not_counted: u64,
+    steal: u64,
+}
+
+impl Counts {
+    fn add(&mut self, record: &Record) {
+        match record.what {
+            What::PerfLost => self.perf_lost += record.payload.max(0) as u64,
+            What::TracefsLost if record.payload < 0 => self.not_counted += 1,
+            What::TracefsLost => self.tracefs_lost += record.payload as u64,
+            What::Steal => self.steal += 1,
+            what if what.is_perf() => self.perf += 1,
+            what if what.is_tracefs() => self.tracefs += 1,
+            _ => {}
+        }
+    }
+
+    fn state(&self, kernel: &mut Kernel, trace_clock: &str, mapped_error_ns: f64, too_late: u64) {
+        for source in &mut kernel.sources {
+            (source.records, source.lost) = match source.name.as_str() {
+                "perf" => (self.perf, self.perf_lost),
+                "tracefs" => (self.tracefs, self.tracefs_lost),
+                _ => (self.steal, 0),
+            };
+            source.error_ns = if source.clock == trace_clock {
+                0.0
+            } else {
+                mapped_error_ns
+            };
+        }
+        kernel.lost = self.perf_lost + self.tracefs_lost + too_late;
+        kernel.losses_not_counted = self.not_counted;
+        kernel.error_ns = (kernel.sources.iter())
+            .filter(|source| source.used)
+            .map(|source| source.error_ns)
+            .fold(0.0, f64::max);
+    }
+}
+
+/// Rows on their way into the file.
+struct Sink<'a> {
+    target: &'a Path,
+    writer: ArrowWriter<BufWriter<File>>,
+    rows: Vec<Row>,
+    written: u64,
+}
+
+impl<'a> Sink<'a> {
+    fn create(target: &'a Path) -> Result<Self, TraceError> {
+        let file = File::create(target).map_err(TraceError::io(target, "cannot create"))?;
+        let file = BufWriter::with_capacity(1 << 18, file);
+        let writer = ArrowWriter::try_new(file, event_schema(), Some(properties()))
+            .map_err(|e| parquet_error(target, "cannot write", e))?;
+        Ok(Self {
+            target,
+            writer,
+            rows: Vec::with_capacity(BATCH_ROWS),
+            written: 0,
+        })
+    }
+
+    fn push(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    fn write_full(&mut self) -> Result<(), TraceError> {
+        if self.rows.len() >= BATCH_ROWS {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), TraceError> {
+        let batch = batch(&self.rows);
+        self.written += self.rows.len() as u64;
+        self.rows.clear();
+        self.writer
+            .write(&batch)
+            .map_err(|e| parquet_error(self.target, "cannot write", e))
+    }
+
+    fn finish(mut self) -> Result<u64, TraceError> {
+        self.write()?;
+        let target = self.target;
+        let file = self
+            .writer
+            .into_inner()
+            .map_err(|e| parquet_error(target, "cannot write", e))?
+            .into_inner()
+            .map_err(|e| TraceError::io(target, "cannot write")(e.into_error()))?;
+        file.sync_all()
+            .map_err(TraceError::io(target, "cannot write"))?;
+        Ok(self.written)
+    }
+}
+
+fn batch(rows: &[Row]) -> RecordBatch {
+    let i64s = |of: fn(&Row) -> i64| Arc::new(rows.iter().map(of).collect::<Int64Array>());
+    let i32s = |of: fn(&Row) -> i32| Arc::new(rows.iter().map(of).collect::<Int32Array>());
+    let same = |value: i8| Arc::new(Int8Array::from_value(value, rows.len()));
+    let columns: Vec<ArrayRef> = vec![
+        i64s(|row| row.ticks),
+        i32s(|_| -1),
+        i32s(|row| row.pid),
+        i32s(|row| row.tid),
+        Arc::new(rows.iter().map(|row| row.cpu).collect::<Int16Array>()),
+        same(1),
+        Arc::new(rows.iter().map(|row| row.kind as i8).collect::<Int8Array>()),
+        same(0),
+        i32s(|row| row.event),
+        i64s(|row| row.payload),
+        Arc::new(Int16Array::from_value(0, rows.len())),
+    ];
+    RecordBatch::try_new(event_schema(), columns).expect("columns as the schema says")
+}

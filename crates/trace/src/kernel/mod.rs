@@ -1,0 +1,304 @@
+//! What the kernel did to the program meanwhile: taken off a CPU, interrupted,
+//! moved, woken.
+//!
+//! **Question.** Which named thing fell into an interval that was too long?
+//!
+//! **Method.** Each source that is allowed runs while the program does: perf's
+//! context switches of the program's own threads (no privilege), the kernel's
+//! trace buffers (tracefs; root or permission), the steal counters. What they say
+//! goes to a raw file (`kernel.utk`), which a crash only cuts short. When the
+//! recording ends it is put in order of time, on the trace clock, told apart by
+//! thread, and kept as rows with mode 1 in `kernel.parquet`.
+//!
+//! **Caveats.** The bound on the times is in the manifest ([`crate::manifest::Kernel`]),
+//! as are losses, and sources that could not be used. Programs that write to
+//! another session are not told apart from it.
+
+mod compare;
+pub(crate) mod keep;
+mod order;
+mod perf;
+pub(crate) mod raw;
+mod steal;
+mod threads;
+mod times;
+
+use std::os::fd::RawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use undertick_clock::facts::Facts;
+use undertick_clock::{ClockId, Source, bracket, granularity};
+
+use crate::TraceError;
+use crate::manifest::{Kernel, KernelSource};
+use perf::Perf;
+use raw::{RAW_KERNEL_FILE, Record, What, Writer};
+use steal::Steal;
+
+/// Which evidence of the kernel a recording is to hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// What is allowed here.
+    #[default]
+    Auto,
+    /// As `Auto`, and a recording that can have none is refused.
+    On,
+    /// None.
+    Off,
+}
+
+/// Pause between two looks at the sources.
+const ROUND_EVERY: Duration = Duration::from_millis(10);
+/// Pause between two looks at the steal counters, which move in steps of 10 ms.
+const STEAL_EVERY: Duration = Duration::from_millis(100);
+/// First pause between two anchors of the clocks; it doubles.
+const FIRST_ANCHOR: Duration = Duration::from_millis(100);
+/// The longest.
+const ANCHOR_EVERY: Duration = Duration::from_secs(1);
+
+/// The sources while the program runs.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    writer: Writer,
+    clock: Source,
+    perf: Option<Perf>,
+    steal: Option<Steal>,
+    anchors: Option<Anchors>,
+    next_round: Instant,
+    next_steal: Instant,
+}
+
+impl Watcher {
+    /// Opens the sources, on the thread that will start the program and before it
+    /// does. `None` if none is wanted; the second is what the manifest says of them.
+    ///
+    /// # Errors
+    /// [`Wanted::On`], and no source of context switches can be used; the raw file
+    /// cannot be made.
+    pub(crate) fn start(
+        wanted: Wanted,
+        trace: &Path,
+        facts: &Facts,
+    ) -> Result<Option<(Self, Kernel)>, TraceError> {
+        if wanted == Wanted::Off {
+            return Ok(None);
+        }
+        let clock = Source::open(facts.clock)
+            .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
+        let mut sources = Vec::new();
+        let perf = Perf::open(facts.clock);
+        sources.push(of_perf(&perf, facts.clock));
+        let steal = Steal::open();
+        sources.push(of_steal(&steal, facts.clock));
+        if wanted == Wanted::On && perf.is_err() {
+            return Err(nothing(&sources));
+        }
+        let perf = perf.ok();
+        let mapped = perf.as_ref().is_some_and(|perf| perf.clock().mapped);
+        let mut watcher = Self {
+            writer: Writer::create(&trace.join(RAW_KERNEL_FILE))?,
+            clock,
+            perf,
+            steal: steal.ok(),
+            anchors: if mapped { Anchors::new(facts) } else { None },
+            next_round: Instant::now(),
+            next_steal: Instant::now() + STEAL_EVERY,
+        };
+        watcher.round(true);
+        let kernel = Kernel {
+            sources,
+            ..Kernel::default()
+        };
+        Ok(Some((watcher, kernel)))
+    }
+
+    /// To be written to by the child before it executes the program: its number.
+    pub(crate) const fn child_announces(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// Takes what the sources have, if it is time to.
+    pub(crate) fn round(&mut self, now: bool) {
+        let at = Instant::now();
+        if !now && at < self.next_round {
+            return;
+        }
+        self.next_round = at + ROUND_EVERY;
+        let writer = &mut self.writer;
+        // Before anything is read: what is not read in this round is later.
+        let ticks = self.clock.read_ticks();
+        writer.push(&Record::new(What::Round, ticks));
+        if let Some(anchors) = &mut self.anchors {
+            anchors.take(at, now, writer);
+        }
+        if let Some(perf) = &mut self.perf {
+            perf.drain(|record| writer.push(&record));
+        }
+        if now || at >= self.next_steal {
+            self.next_steal = at + STEAL_EVERY;
+            if let Some(steal) = &mut self.steal {
+                steal.sample(ticks, |record| writer.push(&record));
+            }
+        }
+        writer.flush();
+    }
+
+    /// The last round; says what went wrong on the way.
+    pub(crate) fn finish(mut self) -> Option<String> {
+        self.round(true);
+        let now = self.clock.read_ticks();
+        if let Some(perf) = &mut self.perf {
+            perf.untold_losses(now, |record| self.writer.push(&record));
+        }
+        let error = self.writer.finish()?;
+        Some(format!(
+            "the disk refused evidence of the kernel while recording, it ends early: {error}"
+        ))
+    }
+}
+
+fn nothing(sources: &[KernelSource]) -> TraceError {
+    let why: Vec<String> = sources
+        .iter()
+        .filter(|source| !source.used)
+        .map(|source| format!("{}: {}", source.name, source.why))
+        .collect();
+    TraceError::Recording(format!(
+        "--kernel on: no source of context switches can be used here; {}; or record with --kernel auto",
+        why.join("; ")
+    ))
+}
+
+fn source(name: &str, tells: &[&str], clock: &str) -> KernelSource {
+    KernelSource {
+        name: name.to_owned(),
+        used: true,
+        why: String::new(),
+        tells: tells.iter().map(ToString::to_string).collect(),
+        records: 0,
+        lost: 0,
+        clock: clock.to_owned(),
+        error_ns: 0.0,
+    }
+}
+
+fn of_perf(perf: &Result<Perf, String>, trace: ClockId) -> KernelSource {
+    let clock = perf::PerfClock::of(trace);
+    let tells = ["switch_out", "switch_in", "migrate"];
+    let mut about = source("perf", &tells, clock.name());
+    match perf {
+        Ok(perf) => {
+            if let Some(bytes) = perf.small() {
+                about.why = format!(
+                    "its buffers are only {} KiB a CPU, because no more memory may be locked (ulimit -l, \
+                     /proc/sys/kernel/perf_event_mlock_kb): records are lost sooner",
+                    bytes / 1024
+                );
+            }
+        }
+        Err(why) => (about.used, about.why) = (false, why.clone()),
+    }
+    about
+}
+
+fn of_steal(steal: &Result<Steal, String>, trace: ClockId) -> KernelSource {
+    let mut about = source("proc_stat", &["steal"], trace.name());
+    if let Err(why) = steal {
+        (about.used, about.why) = (false, why.clone());
+    }
+    about
+}
+
+/// Ties the sources' clock to the trace clock.
+#[derive(Debug)]
+struct Anchors {
+    trace: Source,
+    other: Source,
+    other_step_ns: u64,
+    /// Both clocks show their last step: beside the bracket, ns.
+    steps_ns: u64,
+    next: Instant,
+    gap: Duration,
+}
+
+impl Anchors {
+    fn new(facts: &Facts) -> Option<Self> {
+        let other = Source::open(ClockId::MonotonicRaw).ok()?;
+        let other_step_ns = granularity::measure(other).map_or(1, |found| found.step_ticks);
+        let step_ticks = facts.granularity.map_or(1, |found| found.step_ticks);
+        let step_ns = step_ticks as f64 * facts.rate.claim.rate.ns_per_tick();
+        Some(Self {
+            trace: Source::open(facts.clock).ok()?,
+            other,
+            other_step_ns,
+            steps_ns: step_ns.ceil() as u64 + other_step_ns,
+            next: Instant::now(),
+            gap: FIRST_ANCHOR,
+        })
+    }
+
+    fn take(&mut self, at: Instant, now: bool, writer: &mut Writer) {
+        if !now && at < self.next {
+            return;
+        }
+        self.next = at + self.gap;
+        self.gap = (self.gap * 2).min(ANCHOR_EVERY);
+        if let Some(pair) = bracket::pair(self.trace, self.other, self.other_step_ns) {
+            writer.push(&Record {
+                payload: pair.reference_ns as i64,
+                a: i32::try_from(pair.error_ns + self.steps_ns).unwrap_or(i32::MAX),
+                ..Record::new(What::Anchor, pair.ticks)
+            });
+        }
+    }
+}
+
+/// Says the calling process's number to `file`, between fork and exec: no memory
+/// is taken, no lock.
+pub(crate) fn announce(file: RawFd) {
+    let mut text = [0; 12];
+    let mut at = text.len();
+    // SAFETY: getpid always succeeds.
+    let mut rest = unsafe { libc::getpid() };
+    while rest > 0 {
+        at -= 1;
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let digits = &text[at..];
+    // SAFETY: the bytes are there. If it fails the recording has no evidence from
+    // there, and says so.
+    let _ = unsafe { libc::write(file, digits.as_ptr().cast(), digits.len()) };
+}
+
+/// CPUs online now.
+fn cpus() -> Vec<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    list_of_cpus(&text)
+}
+
+/// `0-3,8` is 0, 1, 2, 3, 8.
+fn list_of_cpus(text: &str) -> Vec<u32> {
+    text.trim()
+        .split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+        })
+        .flatten()
+        .take(1 << 14)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(list_of_cpus("0-1\n"), [0, 1]);
+        assert_eq!(list_of_cpus("0,2-4,9"), [0, 2, 3, 4, 9]);
+        assert_eq!(list_of_cpus(""), [] as [u32; 0]);
+    }
+}

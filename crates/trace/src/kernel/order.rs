@@ -1,0 +1,134 @@
+//! Records of several buffers into the order of time, with bounded memory.
+//!
+//! Each round of the recorder reads every buffer to its end, and starts with the
+//! time. So what a later round holds happened after that, but for records that
+//! were in the making: [`Order::slack`] is left to them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Puts items in order of their time, where each comes at most so much late.
+#[derive(Debug)]
+pub(super) struct Order<T> {
+    heap: BinaryHeap<Reverse<Timed<T>>>,
+    /// Ticks that an item may be late.
+    slack: i64,
+    /// Time of the round before.
+    round: i64,
+    /// Time of the last item handed out.
+    out: i64,
+    entered: u64,
+    /// Items that came later than that; they are left out.
+    pub(super) too_late: u64,
+}
+
+#[derive(Debug)]
+struct Timed<T> {
+    ticks: i64,
+    /// Of two items of one time the first one in comes first.
+    entered: u64,
+    item: T,
+}
+
+impl<T> PartialEq for Timed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.ticks, self.entered) == (other.ticks, other.entered)
+    }
+}
+
+impl<T> Eq for Timed<T> {}
+
+impl<T> PartialOrd for Timed<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Timed<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.ticks, self.entered).cmp(&(other.ticks, other.entered))
+    }
+}
+
+impl<T> Order<T> {
+    pub(super) const fn new(slack: i64) -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            slack,
+            round: i64::MIN,
+            out: i64::MIN,
+            entered: 0,
+            too_late: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, ticks: i64, item: T) {
+        if ticks < self.out {
+            self.too_late += 1;
+            return;
+        }
+        self.entered += 1;
+        self.heap.push(Reverse(Timed {
+            ticks,
+            entered: self.entered,
+            item,
+        }));
+    }
+
+    /// A round begins at `ticks`: what is before the start of the one that ended
+    /// may go, oldest first.
+    pub(super) fn round(&mut self, ticks: i64, take: impl FnMut(i64, T)) {
+        let complete = std::mem::replace(&mut self.round, ticks);
+        self.before(complete.saturating_sub(self.slack), take);
+    }
+
+    /// Everything before `ticks` goes.
+    pub(super) fn before(&mut self, ticks: i64, mut take: impl FnMut(i64, T)) {
+        while self.heap.peek().is_some_and(|top| top.0.ticks < ticks) {
+            if let Some(Reverse(top)) = self.heap.pop() {
+                self.out = top.ticks;
+                take(top.ticks, top.item);
+            }
+        }
+    }
+
+    /// All of the rest goes.
+    pub(super) fn rest(&mut self, mut take: impl FnMut(i64, T)) {
+        while let Some(Reverse(top)) = self.heap.pop() {
+            self.out = top.ticks;
+            take(top.ticks, top.item);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(order: &mut Order<char>, items: &[(i64, char)]) {
+        (items.iter()).for_each(|&(ticks, item)| order.push(ticks, item));
+    }
+
+    #[test]
+    fn two_buffers_read_one_after_the_other() {
+        let mut order = Order::new(5);
+        let mut out = Vec::new();
+        // Rounds at 100, 200, 300; the second buffer is read after the first, so
+        // it already holds 201 while the first does not hold 200.
+        order.round(100, |_, _| unreachable!("nothing is there"));
+        fill(&mut order, &[(10, 'a'), (60, 'b')]);
+        fill(&mut order, &[(20, 'c'), (101, 'd')]);
+        order.round(200, |t, c| out.push((t, c)));
+        assert_eq!(out, [(10, 'a'), (20, 'c'), (60, 'b')]);
+        fill(&mut order, &[(100, 'e'), (150, 'f'), (196, 'g')]);
+        fill(&mut order, &[(150, 'h'), (201, 'i')]);
+        order.round(300, |t, c| out.push((t, c)));
+        assert_eq!(out[3..], [(100, 'e'), (101, 'd'), (150, 'f'), (150, 'h')]);
+        // In the making when the round at 200 began.
+        order.push(195, 'j');
+        order.push(149, 'k');
+        order.rest(|t, c| out.push((t, c)));
+        assert_eq!(out[7..], [(195, 'j'), (196, 'g'), (201, 'i')]);
+        assert_eq!(order.too_late, 1);
+    }
+}

@@ -1,0 +1,407 @@
+//! Context switches of the program's own threads, by perf: no privilege needed up
+//! to `perf_event_paranoid` 2.
+//!
+//! **Method.** The recorder opens an event that counts nothing on itself, one for
+//! each CPU (an event that is inherited and has a buffer must be of one CPU). The
+//! program and all that it starts inherit it; it is switched on when the program
+//! is executed, so nothing of the recorder's own is in it. The kernel then writes
+//! a record whenever one of these threads goes on or off a CPU, with its number,
+//! the CPU, the time, and whether the thread could have run on.
+//!
+//! **Caveats.** A thread's last way off its CPU, when it ends, is not recorded. A
+//! program that changes its user by executing a set-uid file loses its events.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use perf_event_open_sys::bindings as abi;
+use rustix::mm::{MapFlags, ProtFlags};
+use undertick_clock::ClockId;
+
+use super::raw::{Record, What};
+
+/// Bytes of a buffer: 8192 switches, 80 ms of the fastest ping-pong. What a user
+/// may lock (`perf_event_mlock_kb`, 516 KiB a CPU) is enough for two recorders.
+const MOST_BYTES: usize = 256 << 10;
+/// Bytes below which it is not worth while.
+const LEAST_BYTES: usize = 8 << 10;
+/// A record's header.
+const HEADER_BYTES: usize = 8;
+/// Thread, time and CPU at the end of each record.
+const TAIL_BYTES: usize = 24;
+
+/// Which clock the records carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PerfClock {
+    id: libc::c_int,
+    /// Its times are not the trace clock's.
+    pub(super) mapped: bool,
+}
+
+impl PerfClock {
+    /// The trace clock itself where perf has it, else the monotonic clock that
+    /// nobody adjusts.
+    pub(super) fn of(trace: ClockId) -> Self {
+        match trace {
+            ClockId::MonotonicRaw => Self::new(libc::CLOCK_MONOTONIC_RAW, false),
+            ClockId::Monotonic => Self::new(libc::CLOCK_MONOTONIC, false),
+            _ => Self::new(libc::CLOCK_MONOTONIC_RAW, true),
+        }
+    }
+
+    const fn new(id: libc::c_int, mapped: bool) -> Self {
+        Self { id, mapped }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        if self.id == libc::CLOCK_MONOTONIC {
+            "monotonic"
+        } else {
+            "monotonic_raw"
+        }
+    }
+}
+
+/// The events of all CPUs.
+#[derive(Debug)]
+pub(super) struct Perf {
+    buffers: Vec<Buffer>,
+    clock: PerfClock,
+}
+
+impl Perf {
+    /// Opens the events on the calling thread, for what it will execute.
+    ///
+    /// # Errors
+    /// Why not, in plain words.
+    pub(super) fn open(trace_clock: ClockId) -> Result<Self, String> {
+        let clock = PerfClock::of(trace_clock);
+        let mut buffers = Vec::new();
+        let mut bytes = MOST_BYTES;
+        for cpu in super::cpus() {
+            let event = match open_event(cpu, clock) {
+                Ok(event) => event,
+                // Taken offline since.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                Err(error) => return Err(refused(&error)),
+            };
+            let buffer = loop {
+                match Buffer::map(&event.0, cpu, bytes) {
+                    Ok(map) => break map,
+                    Err(_) if bytes > LEAST_BYTES => bytes /= 2,
+                    Err(error) => {
+                        return Err(format!(
+                            "no memory for its buffers may be locked ({error}): raise ulimit -l or \
+                             /proc/sys/kernel/perf_event_mlock_kb, or is another recording running?"
+                        ));
+                    }
+                }
+            };
+            buffers.push(Buffer {
+                event: event.0,
+                counts_lost: event.1,
+                ..buffer
+            });
+        }
+        if buffers.is_empty() {
+            return Err("no CPU was found in /sys/devices/system/cpu/online".to_owned());
+        }
+        Ok(Self { buffers, clock })
+    }
+
+    pub(super) const fn clock(&self) -> PerfClock {
+        self.clock
+    }
+
+    /// Bytes of each buffer, where they are smaller than wanted.
+    pub(super) fn small(&self) -> Option<usize> {
+        let least = self.buffers.iter().map(|buffer| buffer.bytes).min()?;
+        (least < MOST_BYTES).then_some(least)
+    }
+
+    /// Hands on what has come since.
+    pub(super) fn drain(&mut self, mut take: impl FnMut(Record)) {
+        for buffer in &mut self.buffers {
+            buffer.drain(self.clock.mapped, &mut take);
+        }
+    }
+
+    /// Losses that no record told of, because none came after them; `now` is the
+    /// time given to them. After the last [`drain`](Self::drain).
+    pub(super) fn untold_losses(&mut self, now: u64, mut take: impl FnMut(Record)) {
+        for buffer in &mut self.buffers {
+            let untold = buffer.lost().saturating_sub(buffer.told);
+            if untold > 0 {
+                take(Record {
+                    cpu: buffer.cpu,
+                    payload: untold as i64,
+                    ..Record::new(What::PerfLost, now)
+                });
+            }
+        }
+    }
+}
+
+fn refused(error: &io::Error) -> String {
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
+        .map_or_else(|_| "not there".to_owned(), |text| text.trim().to_owned());
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "perf events are not allowed ({error}; /proc/sys/kernel/perf_event_paranoid is {paranoid}, 2 is enough; \
+             a container may forbid them too)"
+        ),
+        Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP) => {
+            format!("this kernel has no perf events ({error})")
+        }
+        Some(libc::EMFILE) => {
+            "too many open files: one is needed for each CPU, raise ulimit -n".to_owned()
+        }
+        _ => format!("perf_event_open: {error}"),
+    }
+}
+
+/// The event, and whether it counts its losses (kernel 6.0).
+fn open_event(cpu: u32, clock: PerfClock) -> io::Result<(OwnedFd, bool)> {
+    let mut attr = abi::perf_event_attr {
+        type_: abi::PERF_TYPE_SOFTWARE,
+        size: size_of::<abi::perf_event_attr>() as u32,
+        config: u64::from(abi::PERF_COUNT_SW_DUMMY),
+        sample_type: u64::from(abi::PERF_SAMPLE_TID | abi::PERF_SAMPLE_TIME | abi::PERF_SAMPLE_CPU),
+        clockid: clock.id,
+        ..Default::default()
+    };
+    attr.set_disabled(1);
+    attr.set_inherit(1);
+    attr.set_exclude_kernel(1);
+    attr.set_exclude_hv(1);
+    attr.set_enable_on_exec(1);
+    attr.set_sample_id_all(1);
+    attr.set_use_clockid(1);
+    attr.set_context_switch(1);
+    let mut open = |read_format: u32| {
+        attr.read_format = u64::from(read_format);
+        // SAFETY: the attributes are initialised and of the size they say.
+        let fd = unsafe {
+            perf_event_open_sys::perf_event_open(
+                &raw mut attr,
+                0,
+                cpu as libc::c_int,
+                -1,
+                libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC),
+            )
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a descriptor just opened that nobody else has.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    };
+    match open(abi::PERF_FORMAT_LOST) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((open(0)?, false)),
+        opened => Ok((opened?, true)),
+    }
+}
+
+/// One CPU's event and its buffer.
+#[derive(Debug)]
+struct Buffer {
+    event: OwnedFd,
+    counts_lost: bool,
+    cpu: i16,
+    page: *mut abi::perf_event_mmap_page,
+    mapped_bytes: usize,
+    data: *const u8,
+    bytes: usize,
+    /// Losses that records told of.
+    told: u64,
+}
+
+// SAFETY: the mapping belongs to the buffer alone and is accessed through it.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// Maps `bytes`, a power of two, of the event's buffer.
+    fn map(event: &OwnedFd, cpu: u32, bytes: usize) -> io::Result<Self> {
+        let page_bytes = rustix::param::page_size();
+        let mapped_bytes = page_bytes + bytes.max(page_bytes);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe {
+            rustix::mm::mmap(
+                null_mut(),
+                mapped_bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                event.as_fd(),
+                0,
+            )
+        }?;
+        Ok(Self {
+            event: event.try_clone()?,
+            counts_lost: false,
+            cpu: cpu as i16,
+            page: base.cast(),
+            mapped_bytes,
+            // SAFETY: the data follow the first page of the mapping.
+            data: unsafe { base.cast::<u8>().add(page_bytes) },
+            bytes: mapped_bytes - page_bytes,
+            told: 0,
+        })
+    }
+
+    fn drain(&mut self, mapped: bool, take: &mut impl FnMut(Record)) {
+        // SAFETY: both words are in the mapped page and aligned; the kernel
+        // stores the head, we the tail.
+        let (head, tail) = unsafe {
+            (
+                AtomicU64::from_ptr(&raw mut (*self.page).data_head),
+                AtomicU64::from_ptr(&raw mut (*self.page).data_tail),
+            )
+        };
+        let end = head.load(Ordering::Acquire);
+        let mut at = tail.load(Ordering::Relaxed);
+        let mut record = [0; 64];
+        while at < end {
+            self.copy(at, &mut record[..HEADER_BYTES]);
+            let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
+            if size < HEADER_BYTES || size as u64 > end - at {
+                at = end; // not what the kernel writes
+                break;
+            }
+            if size <= record.len() {
+                self.copy(at, &mut record[..size]);
+                if let Some(found) = parse(&record[..size], mapped) {
+                    if found.what == What::PerfLost {
+                        self.told += found.payload as u64;
+                    }
+                    take(found);
+                }
+            }
+            at += size as u64;
+        }
+        tail.store(at, Ordering::Release);
+    }
+
+    /// Copies from position `at` of the stream, around the end of the buffer.
+    fn copy(&self, at: u64, into: &mut [u8]) {
+        let start = (at % self.bytes as u64) as usize;
+        let first = into.len().min(self.bytes - start);
+        // SAFETY: both pieces are within the data, and the kernel does not
+        // write there before the tail has moved on.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.data.add(start), into.as_mut_ptr(), first);
+            std::ptr::copy_nonoverlapping(
+                self.data,
+                into.as_mut_ptr().add(first),
+                into.len() - first,
+            );
+        }
+    }
+
+    /// Records lost since the event was opened, where the kernel counts them.
+    fn lost(&self) -> u64 {
+        let mut words = [0; 16];
+        if !self.counts_lost {
+            return 0;
+        }
+        let Ok(clone) = self.event.try_clone() else {
+            return 0;
+        };
+        match File::from(clone).read(&mut words) {
+            Ok(16) => u64::from_ne_bytes(words[8..].try_into().expect("8 bytes")),
+            _ => 0,
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map`; nothing borrows it.
+        let _ = unsafe { rustix::mm::munmap(self.page.cast(), self.mapped_bytes) };
+    }
+}
+
+/// A record as the kernel wrote it; `None` for one that says nothing of interest.
+fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
+    let body = bytes.get(HEADER_BYTES..)?;
+    let tail = body.len().checked_sub(TAIL_BYTES)?;
+    let i32_at = |at: usize| i32::from_ne_bytes(body[at..at + 4].try_into().expect("4 bytes"));
+    let u64_at = |at: usize| u64::from_ne_bytes(body[at..at + 8].try_into().expect("8 bytes"));
+    let kind = u32::from_ne_bytes(bytes[..4].try_into().ok()?);
+    let misc = u32::from(u16::from_ne_bytes([bytes[4], bytes[5]]));
+    let (what, payload) = match kind {
+        abi::PERF_RECORD_SWITCH if misc & abi::PERF_RECORD_MISC_SWITCH_OUT != 0 => {
+            let runnable = misc & abi::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
+            (What::PerfOut, i64::from(runnable))
+        }
+        abi::PERF_RECORD_SWITCH => (What::PerfIn, 0),
+        abi::PERF_RECORD_LOST if tail >= 16 => (What::PerfLost, u64_at(8) as i64),
+        _ => return None,
+    };
+    Some(Record {
+        mapped,
+        cpu: i32_at(tail + 16) as i16,
+        pid: i32_at(tail),
+        tid: i32_at(tail + 4),
+        payload,
+        ..Record::new(what, u64_at(tail + 8))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records as `perf_event_open(2)` describes them.
+    fn bytes(kind: u32, misc: u16, body: &[u64], time: u64) -> Vec<u8> {
+        let size = 8 + 8 * body.len() as u16 + 24;
+        let mut out = Vec::new();
+        out.extend_from_slice(&kind.to_ne_bytes());
+        out.extend_from_slice(&misc.to_ne_bytes());
+        out.extend_from_slice(&size.to_ne_bytes());
+        body.iter()
+            .for_each(|word| out.extend_from_slice(&word.to_ne_bytes()));
+        out.extend_from_slice(&70_i32.to_ne_bytes());
+        out.extend_from_slice(&71_i32.to_ne_bytes());
+        out.extend_from_slice(&time.to_ne_bytes());
+        out.extend_from_slice(&3_u32.to_ne_bytes());
+        out.extend_from_slice(&0_u32.to_ne_bytes());
+        out
+    }
+
+    #[test]
+    fn records_by_hand() {
+        let expected = |what, payload, time| {
+            Some(Record {
+                mapped: true,
+                cpu: 3,
+                pid: 70,
+                tid: 71,
+                payload,
+                ..Record::new(what, time)
+            })
+        };
+        let parse = |bytes: &[u8]| parse(bytes, true);
+        assert_eq!(
+            parse(&bytes(14, 0, &[], 900)),
+            expected(What::PerfIn, 0, 900)
+        );
+        assert_eq!(
+            parse(&bytes(14, 1 << 13, &[], 901)),
+            expected(What::PerfOut, 0, 901)
+        );
+        assert_eq!(
+            parse(&bytes(14, 3 << 13, &[], 902)),
+            expected(What::PerfOut, 1, 902)
+        );
+        assert_eq!(
+            parse(&bytes(2, 0, &[17, 44], 903)),
+            expected(What::PerfLost, 44, 903)
+        );
+        assert_eq!(parse(&bytes(4, 0, &[1, 2], 904)), None);
+        assert_eq!(parse(&bytes(2, 0, &[17], 905)), None);
+        assert_eq!(parse(&[0; 8]), None);
+    }
+}

@@ -1,0 +1,473 @@
+//! Records in order of time to rows about threads.
+//!
+//! Where tracefs ran, it tells which threads are the program's (from its exec on,
+//! and whom they make), and its switches are the rows; perf's are compared with
+//! them, and added where tracefs lacks them. Else perf's switches are the rows.
+//! A thread that goes on on another CPU than it was last on makes a row of its own:
+//! the kernel's own record of that is made by whoever moves the thread, and is
+//! missed when that is no thread of ours.
+
+use std::collections::HashMap;
+
+use super::compare::{Compare, Switch, Teller};
+use super::order::Order;
+use super::raw::{Record, What};
+use crate::manifest::{Balance, Comparison};
+use crate::schema::Kind;
+
+/// A row to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) ticks: i64,
+    pub(super) pid: i32,
+    pub(super) tid: i32,
+    pub(super) cpu: i16,
+    pub(super) kind: Kind,
+    pub(super) event: i32,
+    pub(super) payload: i64,
+}
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    pid: i32,
+    last_cpu: i16,
+    on: Option<bool>,
+    /// It has begun to end: perf tells no more of it.
+    ends: bool,
+}
+
+/// Which sources there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) perf: bool,
+    pub(super) tracefs: bool,
+}
+
+/// Ticks that records of one switch may be apart, as nanoseconds.
+pub(super) const APART_NS: i64 = 10_000_000;
+
+/// The program's threads.
+#[derive(Debug)]
+pub(super) struct Threads {
+    told: Told,
+    threads: HashMap<i32, Thread>,
+    /// The program has been executed.
+    started: bool,
+    compare: Compare,
+    apart: i64,
+    rows: Order<Row>,
+    balance: Balance,
+}
+
+impl Threads {
+    /// `apart`: [`APART_NS`] in ticks.
+    pub(super) fn new(told: Told, apart: i64) -> Self {
+        Self {
+            told,
+            threads: HashMap::new(),
+            started: !told.tracefs,
+            compare: Compare::new(apart),
+            apart,
+            rows: Order::new(0),
+            balance: Balance::default(),
+        }
+    }
+
+    /// The next record; rows that are complete are handed out.
+    pub(super) fn take(&mut self, ticks: i64, record: &Record, mut out: impl FnMut(Row)) {
+        let mut alone = Vec::new();
+        self.compare.pass(ticks, |switch| alone.push(switch));
+        alone.into_iter().for_each(|switch| self.add(switch));
+        match record.what {
+            What::PerfIn | What::PerfOut => self.perf(ticks, record),
+            What::PerfLost if !self.told.tracefs => {
+                self.of_no_thread(ticks, record, Kind::KernelGap)
+            }
+            What::Switch => self.switch(ticks, record),
+            What::Waking => self.of_thread(ticks, record, Kind::Waking, i64::from(record.pid)),
+            What::Interrupt => self.of_thread(ticks, record, Kind::Interrupt, record.payload),
+            What::SoftInterrupt => {
+                self.of_thread(ticks, record, Kind::SoftInterrupt, record.payload);
+            }
+            What::Fault => self.of_thread(ticks, record, Kind::Fault, -1),
+            What::Frequency => self.of_no_thread(ticks, record, Kind::Frequency),
+            What::TracefsLost => self.of_no_thread(ticks, record, Kind::KernelGap),
+            What::Steal => self.of_no_thread(ticks, record, Kind::Steal),
+            What::NewTask => self.new_task(record),
+            What::Exec => {
+                self.started = true;
+                self.threads.entry(record.tid).or_insert(unseen(record.tid));
+            }
+            What::Exit => {
+                if let Some(thread) = self.threads.get_mut(&record.tid) {
+                    thread.ends = true;
+                }
+            }
+            What::Round | What::Anchor | What::PerfLost => {}
+        }
+        // What the second source alone told comes this much later.
+        let complete = ticks.saturating_sub(self.apart.saturating_mul(3));
+        let (threads, balance) = (&mut self.threads, &mut self.balance);
+        self.rows
+            .before(complete, |_, row| settle(row, threads, balance, &mut out));
+    }
+
+    /// The rest of the rows, and what was found.
+    pub(super) fn finish(
+        mut self,
+        ns_per_tick: f64,
+        mut out: impl FnMut(Row),
+    ) -> (Option<Comparison>, Balance) {
+        let mut alone = Vec::new();
+        let sources = ["tracefs", "perf"];
+        let comparison = (self.compare).finish(sources, ns_per_tick, |switch| alone.push(switch));
+        alone.into_iter().for_each(|switch| self.add(switch));
+        let (threads, balance) = (&mut self.threads, &mut self.balance);
+        self.rows
+            .rest(|_, row| settle(row, threads, balance, &mut out));
+        let both = self.told.perf && self.told.tracefs;
+        (both.then_some(comparison), self.balance)
+    }
+
+    fn perf(&mut self, ticks: i64, record: &Record) {
+        let into = record.what == What::PerfIn;
+        if !self.told.tracefs {
+            let thread = self.threads.entry(record.tid);
+            thread.or_insert(unseen(record.pid)).pid = record.pid;
+            let row = switched(ticks, record.tid, record.cpu, into, record.payload);
+            return self.row(row);
+        }
+        // Before the exec and in its own end only one of the two tells of it.
+        let known = self.threads.get(&record.tid);
+        if !self.started || known.is_none_or(|thread| thread.ends) {
+            return;
+        }
+        let switch = Switch {
+            ticks,
+            tid: record.tid,
+            cpu: record.cpu,
+            into,
+            runnable: !into && record.payload != 0,
+        };
+        self.compare.take(Teller::Second, switch);
+    }
+
+    fn switch(&mut self, ticks: i64, record: &Record) {
+        if !self.started {
+            return;
+        }
+        // The low bits are the states in which a thread waits or has ended.
+        let runnable = record.a & 0xff == 0;
+        for (tid, into) in [(record.tid, false), (record.pid, true)] {
+            let Some(thread) = self.threads.get(&tid) else {
+                continue;
+            };
+            let ends = thread.ends;
+            let runnable = !into && runnable;
+            let payload = i64::from(runnable);
+            self.row(switched(ticks, tid, record.cpu, into, payload));
+            if self.told.perf && !ends {
+                let switch = Switch {
+                    ticks,
+                    tid,
+                    cpu: record.cpu,
+                    into,
+                    runnable,
+                };
+                self.compare.take(Teller::First, switch);
+            }
+        }
+    }
+
+    /// A switch that only perf told.
+    fn add(&mut self, switch: Switch) {
+        let payload = i64::from(switch.runnable);
+        let Switch {
+            ticks,
+            tid,
+            cpu,
+            into,
+            ..
+        } = switch;
+        self.row(switched(ticks, tid, cpu, into, payload));
+    }
+
+    fn new_task(&mut self, record: &Record) {
+        let Some(parent) = self.threads.get(&record.pid) else {
+            return;
+        };
+        let pid = if record.a == 1 {
+            parent.pid
+        } else {
+            record.tid
+        };
+        self.threads.insert(record.tid, unseen(pid));
+    }
+
+    fn of_thread(&mut self, ticks: i64, record: &Record, kind: Kind, payload: i64) {
+        if self.started && self.threads.contains_key(&record.tid) {
+            self.row(Row {
+                ticks,
+                pid: 0,
+                tid: record.tid,
+                cpu: record.cpu,
+                kind,
+                event: if kind == Kind::Waking { 0 } else { record.a },
+                payload,
+            });
+        }
+    }
+
+    fn of_no_thread(&mut self, ticks: i64, record: &Record, kind: Kind) {
+        self.row(Row {
+            ticks,
+            pid: 0,
+            tid: 0,
+            cpu: record.cpu,
+            kind,
+            event: 0,
+            payload: record.payload,
+        });
+    }
+
+    fn row(&mut self, row: Row) {
+        self.rows.push(row.ticks, row);
+    }
+}
+
+const fn unseen(pid: i32) -> Thread {
+    Thread {
+        pid,
+        last_cpu: -1,
+        on: None,
+        ends: false,
+    }
+}
+
+const fn switched(ticks: i64, tid: i32, cpu: i16, into: bool, payload: i64) -> Row {
+    let kind = if into {
+        Kind::SwitchIn
+    } else {
+        Kind::SwitchOut
+    };
+    Row {
+        ticks,
+        pid: 0,
+        tid,
+        cpu,
+        kind,
+        event: 0,
+        payload,
+    }
+}
+
+/// Fills in the process, tells migrations, and keeps the account of each thread.
+fn settle(
+    mut row: Row,
+    threads: &mut HashMap<i32, Thread>,
+    balance: &mut Balance,
+    out: &mut impl FnMut(Row),
+) {
+    let Some(thread) = threads.get_mut(&row.tid) else {
+        return out(row);
+    };
+    row.pid = thread.pid;
+    let into = row.kind == Kind::SwitchIn;
+    if into || row.kind == Kind::SwitchOut {
+        if into {
+            balance.switches_in += 1;
+            balance.missing_out += u64::from(thread.on == Some(true));
+        } else {
+            balance.switches_out += 1;
+            balance.missing_in += u64::from(thread.on == Some(false));
+        }
+        thread.on = Some(into);
+        let from = std::mem::replace(&mut thread.last_cpu, row.cpu);
+        // Also where a switch in is missing: it went off where it must have come.
+        if from >= 0 && from != row.cpu {
+            out(Row {
+                kind: Kind::Migrate,
+                payload: i64::from(from),
+                ..row
+            });
+        }
+    }
+    out(row);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(what: What, time: u64, cpu: i16, tid: i32, pid: i32) -> Record {
+        Record {
+            cpu,
+            tid,
+            pid,
+            ..Record::new(what, time)
+        }
+    }
+
+    fn rows(told: Told, records: &[Record]) -> (Vec<Row>, Option<Comparison>, Balance) {
+        let mut threads = Threads::new(told, 100);
+        let mut out = Vec::new();
+        for record in records {
+            threads.take(record.time as i64, record, |row| out.push(row));
+        }
+        let (comparison, balance) = threads.finish(1.0, |row| out.push(row));
+        (out, comparison, balance)
+    }
+
+    fn short(rows: &[Row]) -> Vec<(i64, Kind, i32, i32, i16, i64)> {
+        rows.iter()
+            .map(|r| (r.ticks, r.kind, r.pid, r.tid, r.cpu, r.payload))
+            .collect()
+    }
+
+    #[test]
+    fn perf_alone_names_switches_and_migrations() {
+        let told = Told {
+            perf: true,
+            tracefs: false,
+        };
+        let preempted = Record {
+            payload: 1,
+            ..record(What::PerfOut, 30, 0, 11, 10)
+        };
+        let lost = Record {
+            payload: 9,
+            ..record(What::PerfLost, 60, 1, 0, 0)
+        };
+        let (rows, comparison, balance) = rows(
+            told,
+            &[
+                record(What::PerfOut, 10, 0, 10, 10),
+                record(What::PerfIn, 20, 0, 11, 10),
+                preempted,
+                record(What::PerfIn, 40, 1, 11, 10),
+                record(What::PerfIn, 50, 0, 10, 10),
+                lost,
+                record(What::PerfIn, 70, 0, 10, 10),
+            ],
+        );
+        assert_eq!(
+            short(&rows),
+            [
+                (10, Kind::SwitchOut, 10, 10, 0, 0),
+                (20, Kind::SwitchIn, 10, 11, 0, 0),
+                (30, Kind::SwitchOut, 10, 11, 0, 1),
+                (40, Kind::Migrate, 10, 11, 1, 0),
+                (40, Kind::SwitchIn, 10, 11, 1, 0),
+                (50, Kind::SwitchIn, 10, 10, 0, 0),
+                (60, Kind::KernelGap, 0, 0, 1, 9),
+                (70, Kind::SwitchIn, 10, 10, 0, 0),
+            ]
+        );
+        assert_eq!(comparison, None);
+        let expected = Balance {
+            switches_in: 4,
+            switches_out: 2,
+            missing_out: 1,
+            missing_in: 0,
+        };
+        assert_eq!(balance, expected);
+    }
+
+    #[test]
+    fn tracefs_knows_whose_threads_are_ours() {
+        let told = Told {
+            perf: false,
+            tracefs: true,
+        };
+        let thread = Record {
+            a: 1,
+            ..record(What::NewTask, 30, 0, 21, 20)
+        };
+        let state = |a, of: Record| Record { a, ..of };
+        let interrupt = Record {
+            a: 5,
+            payload: 3,
+            ..record(What::Interrupt, 45, 0, 20, 0)
+        };
+        let (rows, _, balance) = rows(
+            told,
+            &[
+                // The recorder's own, before the program is there.
+                record(What::Switch, 5, 0, 20, 99),
+                record(What::Exec, 10, 0, 20, 0),
+                record(What::Fault, 12, 0, 20, 0),
+                state(1, record(What::Switch, 15, 0, 20, 99)),
+                record(What::Waking, 16, 1, 20, 98),
+                record(What::Waking, 17, 1, 98, 20), // somebody else is woken
+                record(What::Switch, 20, 0, 99, 20),
+                thread,
+                record(What::NewTask, 31, 0, 30, 20), // a child process
+                record(What::NewTask, 32, 0, 50, 98), // not ours
+                record(What::Switch, 40, 1, 98, 21),
+                record(What::Switch, 42, 1, 21, 30),
+                interrupt,
+                record(What::Interrupt, 46, 0, 99, 0),
+                record(What::Exit, 50, 1, 30, 0),
+                state(0x20, record(What::Switch, 60, 1, 30, 50)),
+            ],
+        );
+        assert_eq!(
+            short(&rows),
+            [
+                (12, Kind::Fault, 20, 20, 0, -1),
+                (15, Kind::SwitchOut, 20, 20, 0, 0),
+                (16, Kind::Waking, 20, 20, 1, 98),
+                (20, Kind::SwitchIn, 20, 20, 0, 0),
+                (40, Kind::SwitchIn, 20, 21, 1, 0),
+                (42, Kind::SwitchOut, 20, 21, 1, 1),
+                (42, Kind::SwitchIn, 30, 30, 1, 0),
+                (45, Kind::Interrupt, 20, 20, 0, 3),
+                (60, Kind::SwitchOut, 30, 30, 1, 0),
+            ]
+        );
+        assert_eq!(rows[7].event, 5);
+        assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
+    }
+
+    /// perf tells what tracefs lacks, and what both tell stands there once.
+    #[test]
+    fn a_switch_that_only_perf_tells_is_added() {
+        let told = Told {
+            perf: true,
+            tracefs: true,
+        };
+        let (rows, comparison, balance) = rows(
+            told,
+            &[
+                record(What::PerfOut, 4, 0, 20, 20),
+                record(What::Exec, 10, 0, 20, 0),
+                record(What::Switch, 20, 0, 20, 0),
+                record(What::PerfOut, 21, 0, 20, 20),
+                record(What::PerfIn, 900, 0, 20, 20),
+                record(What::Switch, 2000, 0, 20, 0),
+                record(What::PerfOut, 2001, 0, 20, 20),
+                record(What::Switch, 3000, 0, 0, 20),
+                record(What::PerfIn, 3002, 0, 20, 20),
+                record(What::Exit, 4000, 0, 20, 0),
+                record(What::PerfOut, 4100, 0, 20, 20),
+                record(What::Switch, 4200, 0, 20, 0),
+            ],
+        );
+        let kinds: Vec<_> = rows.iter().map(|row| (row.ticks, row.kind)).collect();
+        assert_eq!(
+            kinds,
+            [
+                (20, Kind::SwitchOut),
+                (900, Kind::SwitchIn),
+                (2000, Kind::SwitchOut),
+                (3000, Kind::SwitchIn),
+                (4200, Kind::SwitchOut),
+            ]
+        );
+        let comparison = comparison.unwrap();
+        assert_eq!((comparison.first, comparison.second), (3, 4));
+        assert_eq!((comparison.both, comparison.added), (3, 1));
+        assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
+    }
+}

@@ -1,0 +1,204 @@
+/* What the kernel does to a thread, with the thread's own account of it: lines
+ * "WORD tid NUMBER ..." on standard output. The program does not know what the
+ * recorder made of it; the test compares. */
+#define _GNU_SOURCE
+#include "undertick.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OUTER = 1, INNER = 2, STEP = 3 };
+
+static int tid(void) { return (int)syscall(SYS_gettid); }
+
+/* Switches of the thread so far, by the kernel's account: waits, all others. */
+struct account { long waits, others; };
+static struct account account(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) abort();
+    return (struct account){usage.ru_nvcsw, usage.ru_nivcsw};
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void stay_on(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) abort();
+}
+
+/* The account is read between two stamps at either end: what lies between the
+ * inner ones is in it, what lies outside of the outer ones is not. */
+static struct account begin(void) {
+    ut_event(OUTER, 0);
+    struct account at = account();
+    ut_event(INNER, 0);
+    return at;
+}
+static void end(const char *word, struct account from) {
+    ut_event(INNER, 1);
+    struct account to = account();
+    ut_event(OUTER, 1);
+    printf("%s %d %ld %ld\n", word, tid(), to.waits - from.waits, to.others - from.others);
+    fflush(stdout);
+}
+
+static void nap(long ns) {
+    struct timespec t = {0, ns};
+    while (nanosleep(&t, &t) != 0) {}
+}
+
+static void spin(double seconds) {
+    double until = now() + seconds;
+    while (now() < until) {}
+}
+
+static void *sleeper(void *times) {
+    struct account from = begin();
+    for (long i = 0; i < (long)(intptr_t)times; i++) nap(200000);
+    end("sleeper", from);
+    return NULL;
+}
+
+static volatile int stop;
+static void *hog(void *cpu) {
+    stay_on((int)(intptr_t)cpu);
+    while (!stop) {}
+    return NULL;
+}
+
+static void *hogged(void *cpu) {
+    stay_on((int)(intptr_t)cpu);
+    struct account from = begin();
+    spin(0.4);
+    end("hogged", from);
+    return NULL;
+}
+
+/* Alone but for a busy thread on the same CPU. */
+static void beside_a_hog(int cpu) {
+    pthread_t one, other;
+    pthread_create(&one, NULL, hog, (void *)(intptr_t)cpu);
+    pthread_create(&other, NULL, hogged, (void *)(intptr_t)cpu);
+    pthread_join(other, NULL);
+    stop = 1;
+    pthread_join(one, NULL);
+}
+
+/* Goes to and fro between two CPUs; each stamp says where it is now. */
+static void *mover(void *cpus) {
+    int *two = cpus;
+    stay_on(two[0]);
+    struct account from = begin();
+    for (int i = 1; i <= 40; i++) {
+        stay_on(two[i % 2]);
+        ut_event(STEP, (uint32_t)sched_getcpu());
+    }
+    end("mover", from);
+    return NULL;
+}
+
+static void *wait_for_byte(void *fds) {
+    int *both = fds;
+    char byte;
+    struct account from = begin();
+    for (int i = 0; i < 500; i++) {
+        if (read(both[0], &byte, 1) != 1 || write(both[3], &byte, 1) != 1) abort();
+    }
+    end("pinged", from);
+    return NULL;
+}
+
+/* Two threads that wake each other by pipes. */
+static void ping_pong(void) {
+    int to[2], back[2];
+    if (pipe(to) != 0 || pipe(back) != 0) abort();
+    int fds[4] = {to[0], to[1], back[0], back[1]};
+    pthread_t other;
+    pthread_create(&other, NULL, wait_for_byte, fds);
+    struct account from = begin();
+    for (int i = 0; i < 500; i++) {
+        char byte = 0;
+        if (write(to[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) abort();
+    }
+    end("pinger", from);
+    pthread_join(other, NULL);
+}
+
+/* Pages touched for the first time. */
+static void faults(void) {
+    long page = sysconf(_SC_PAGESIZE), pages = 300;
+    char *at = mmap(NULL, (size_t)(page * pages), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || madvise(at, (size_t)(page * pages), MADV_NOHUGEPAGE) != 0) abort();
+    struct rusage before, after;
+    getrusage(RUSAGE_THREAD, &before);
+    ut_event(INNER, 2);
+    for (long i = 0; i < pages; i++) at[i * page] = 1;
+    ut_event(INNER, 3);
+    getrusage(RUSAGE_THREAD, &after);
+    printf("faults %d %ld\n", tid(), after.ru_minflt - before.ru_minflt);
+}
+
+/* A child process that sleeps, and its own account. */
+static void child(void) {
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct account from = begin();
+        for (int i = 0; i < 50; i++) nap(200000);
+        end("child", from);
+        exit(0);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+static void two_cpus(int *two) {
+    cpu_set_t set;
+    int found = 0;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) abort();
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++)
+        if (CPU_ISSET(cpu, &set)) two[found++] = cpu;
+    if (found == 1) two[1] = two[0];
+}
+
+int main(int argc, char **argv) {
+    int cpus[2];
+    pthread_t thread;
+    two_cpus(cpus);
+    printf("main %d %d %d\n", tid(), cpus[0], cpus[1]);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "sleep") == 0) {
+            pthread_create(&thread, NULL, sleeper, (void *)200);
+            pthread_join(thread, NULL);
+        } else if (strcmp(argv[i], "hog") == 0) {
+            beside_a_hog(cpus[1]);
+        } else if (strcmp(argv[i], "move") == 0) {
+            pthread_create(&thread, NULL, mover, cpus);
+            pthread_join(thread, NULL);
+        } else if (strcmp(argv[i], "ping") == 0) {
+            ping_pong();
+        } else if (strcmp(argv[i], "fault") == 0) {
+            faults();
+        } else if (strcmp(argv[i], "child") == 0) {
+            child();
+        } else if (strcmp(argv[i], "long") == 0) {
+            for (int j = 0; j < 100000; j++) nap(1000000);
+        } else {
+            return 2;
+        }
+    }
+    return 0;
+}
