@@ -2,6 +2,7 @@
 //! and does not fail for a noisy machine.
 
 pub mod coverage;
+pub mod evidence;
 pub mod hog;
 pub mod in_place;
 pub mod loss;
@@ -31,6 +32,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["report"] => report::measure(),
         ["truth"] => truth::measure(),
         ["hog"] => hog::measure(),
+        ["evidence"] => evidence::measure(),
         ["slow"] => slow::measure(),
         ["coverage"] => coverage::measure(),
         ["in_place"] => in_place::measure(200),
@@ -44,11 +46,12 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             loss::measure(10)?;
             truth::measure()?;
             hog::measure()?;
+            evidence::measure()?;
             in_place::measure(20)?;
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, in_place, slow, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, in_place, slow, coverage or all"
                 .to_owned(),
         ),
     }
