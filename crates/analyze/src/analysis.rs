@@ -12,6 +12,7 @@ use crate::columns::Columns;
 use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
+use crate::evidence::Evidence;
 use crate::matching::{self, RowCounts};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
@@ -68,6 +69,8 @@ impl Analysis {
             Cull::Ratio(_) => Dropping::OverLimit,
             Cull::None => Dropping::Nothing,
         });
+        let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
+        engine.evidence = Evidence::with_error((error_ns / ns_per_tick).ceil() as i64);
         engine.pairs.gathering = needs_pairs(options.compensate);
         engine.scanning = matches!(options.cull, Cull::Ratio(_)) || engine.pairs.gathering;
         Ok(Self {

@@ -84,14 +84,16 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
             facts.rows.bad
         ));
     }
-    if facts.kernel_lost > 0 {
-        list.add(
-            "kernel_lost",
-            format!(
-                "{} events of the kernel were lost: samples they fell into may have been kept",
-                facts.kernel_lost
-            ),
-        );
+    let lost = (m.kernel.as_ref()).map_or(0, |k| k.lost).max(facts.kernel_lost);
+    let uncounted = m.kernel.as_ref().map_or(0, |k| k.losses_not_counted);
+    if lost > 0 || uncounted > 0 {
+        list.add("kernel_lost", format!(
+            "{lost} events of the kernel were lost{}: samples they fell into may have been kept",
+            match uncounted {
+                0 => String::new(),
+                n => format!(", and in {n} places it is not known how many"),
+            }
+        ));
     }
     if facts.crowded > 0 {
         list.add(
