@@ -47,6 +47,10 @@
 #define ut_end_ordered(event) UT_NOTHING_(event, 0)
 #define ut_begin_paired(event) UT_NOTHING_(event, 0)
 #define ut_end_paired(event) UT_NOTHING_(event, 0)
+#define ut_begin_sampled(event) UT_NOTHING_(event, 0)
+#define ut_end_sampled(event) UT_NOTHING_(event, 0)
+#define ut_sample_rate(event, one_in) UT_NOTHING_(event, one_in)
+#define ut_sample_seed(seed) UT_NOTHING_(seed, 0)
 #define ut_name(event, name) UT_NOTHING_(event, name)
 #define ut_thread_name(name) UT_NOTHING_(name, 0)
 #define ut_enabled() 0
@@ -72,6 +76,8 @@ extern "C" {
  * call costs 2.4 ns, and what is subtracted was measured without. */
 #define UT_HOT_ static inline __attribute__((always_inline))
 #define UT_COLD_ __attribute__((weak, visibility("hidden"), noinline, cold))
+/* Not inlined, and not rare enough to be made small instead of fast. */
+#define UT_APART_ __attribute__((weak, visibility("hidden"), noinline))
 
 /* ---- layout: docs/format.md ------------------------------------------- */
 
@@ -82,6 +88,10 @@ extern "C" {
 #define UT_CONTROL_MAGIC_ 0x31304c5254435455ull /* "UTCTRL01" */
 #define UT_RING_MAGIC_ 0x3130474e49525455ull    /* "UTRING01" */
 #define UT_CPU_UNKNOWN_ 0x7ffu
+#define UT_RATES_ 128u       /* entries of the control page's table of rates */
+#define UT_CELLS_ 256u       /* cells of a ring, if it has any */
+#define UT_CELLS_AT_ 69632u  /* their place in the ring's file */
+#define UT_MOST_ONE_IN_ 65535u
 
 enum {
     UT_KIND_INSTANT_ = 0, UT_KIND_BEGIN_ = 1, UT_KIND_END_ = 2, UT_KIND_NEXT_ = 3,
@@ -96,9 +106,11 @@ struct ut_control_ {
     uint64_t magic;
     uint32_t version, segment_bytes, clock, overflow, ring_segments, budget_segments;
     volatile uint32_t on, collector_alive;
-    uint32_t reserved0[6];
+    uint32_t one_in, reserved0[5]; /* rate of sampled spans that are not in `rates`; 0: 16 */
     uint32_t next_ring, segments_used; /* offset 64: written by writers */
     uint64_t lost_no_ring;
+    uint64_t reserved6[118];
+    uint64_t rates[UT_RATES_]; /* offset 1024: written by all */
 };
 
 struct ut_ring_ {
@@ -108,13 +120,28 @@ struct ut_ring_ {
     uint32_t writer, nested, state, pid_namespace;
     uint64_t reserved1[2];
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
-    uint32_t allocated, reserved2;
+    uint32_t allocated, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
     uint64_t reserved3[4];
     uint64_t tail; /* offset 128: written by the collector */
     uint32_t ready, reserved4;
     uint64_t reserved5[494];
     uint64_t uses[UT_MAX_SEGMENTS_]; /* offset 4096 */
 };
+
+/* What a ring knows of the sampled spans of one event. They have been executed
+ * `last` + (b - l - `last` modulo 2^32) times, where l and b are the low and the
+ * high half of `left`: l counts down at each begin and the one that makes it
+ * negative is recorded. Stores are such that this holds whenever the program is
+ * killed. */
+struct ut_cell_ {
+    uint64_t left;
+    uint32_t state;         /* event, UT_CLAIMED_, ... */
+    uint16_t one_in, timed; /* rate of the gap that runs, and of the last one recorded */
+    uint64_t last;          /* executions up to the last recorded one */
+    uint32_t open;          /* recorded, by nesting depth: bit 0 innermost; 0: no recorded one is open */
+    uint32_t deeper;        /* levels for which `open` has no bit */
+};
+enum { UT_CLAIMED_ = 0x10000, UT_OPEN_ = 0x20000, UT_BUSY_ = 0x40000 };
 
 struct ut_rseq_ { /* the kernel's struct rseq, as far as it is needed here */
     uint32_t cpu_id_start, cpu_id;
@@ -129,10 +156,12 @@ struct ut_name_ {
 
 #ifdef __cplusplus
 static_assert(offsetof(ut_control_, next_ring) == 64 && offsetof(ut_control_, on) == 32, "layout");
+static_assert(offsetof(ut_control_, rates) == 1024 && offsetof(ut_ring_, cells) == 92 && sizeof(ut_cell_) == 32, "layout");
 static_assert(offsetof(ut_ring_, head) == 64 && offsetof(ut_ring_, tail) == 128 && offsetof(ut_ring_, uses) == 4096, "layout");
 static_assert(offsetof(ut_rseq_, rseq_cs) == 8 && offsetof(ut_name_, text) == 16, "layout");
 #else
 _Static_assert(offsetof(struct ut_control_, next_ring) == 64 && offsetof(struct ut_control_, on) == 32, "layout");
+_Static_assert(offsetof(struct ut_control_, rates) == 1024 && offsetof(struct ut_ring_, cells) == 92 && sizeof(struct ut_cell_) == 32, "layout");
 _Static_assert(offsetof(struct ut_ring_, head) == 64 && offsetof(struct ut_ring_, tail) == 128 && offsetof(struct ut_ring_, uses) == 4096, "layout");
 _Static_assert(offsetof(struct ut_rseq_, rseq_cs) == 8 && offsetof(struct ut_name_, text) == 16, "layout");
 #endif
@@ -157,6 +186,10 @@ struct ut_thread_ {
     struct ut_writer_ nested;  /* of a handler that interrupted a write */
     uint32_t retry_in;         /* events until a failed ring is tried again */
     uint64_t again[2];         /* what a slow path has read anew: timestamp, second reading */
+    /* Where `own`s cells lie, less the address of `ut_no_cells_`: a page of the
+     * thread's own that fork() fills with zeros, or zeros for ever. */
+    volatile uintptr_t *cells;
+    uint64_t random;           /* of the gaps; 0: not seeded yet */
 };
 
 struct ut_process_ {
@@ -175,9 +208,10 @@ struct ut_process_ {
 };
 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
+UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}};
+    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, (volatile uintptr_t *)ut_no_cells_, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -368,6 +402,10 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     int i;
     both[0] = &t->own;
     both[1] = &t->nested;
+    if (t->cells != (volatile uintptr_t *)ut_no_cells_) {
+        ut_syscall_(UT_SYS_MUNMAP_, (long)t->cells, 4096, 0, 0, 0, 0);
+        t->cells = (volatile uintptr_t *)ut_no_cells_;
+    }
     if (!*ut_process.same_process) return;
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = both[i];
@@ -776,6 +814,260 @@ UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
     ut_event64_slow_(event, payload);
 }
 
+/* ---- sampled spans ---------------------------------------------------------- */
+
+/* At each begin the count `left` of the event's cell goes down by one, in one
+ * instruction, so that a signal handler comes in before or after it. The begin
+ * that finds it at 0 is recorded; its payload says how many it stands for. Gaps
+ * between recorded ones are uniform on 1 .. 2r - 1, the first one as if drawing
+ * had begun long ago: each execution is then recorded with probability 1/r, in
+ * threads of any length. The cells lie in the ring's header, so that what was
+ * executed since is known of a killed program too. While a recorded span is
+ * open, begins and ends of its event go the slow way, which keeps who was
+ * recorded. */
+
+/* Counts one more; returns below 0 if this one is to be recorded. */
+UT_HOT_ int ut_count_down_(struct ut_cell_ *cell) {
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+    int below;
+    __asm__ volatile("subl $1, %0" : "+m"(cell->left), "=@ccs"(below)::"memory");
+    return -below;
+#elif defined(__x86_64__)
+    uint8_t below;
+    __asm__ volatile("subl $1, %0\n\tsets %1" : "+m"(cell->left), "=q"(below)::"memory", "cc");
+    return -(int)below;
+#else
+    int32_t *left = (int32_t *)(void *)&cell->left;
+    return (int)__atomic_sub_fetch(left, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline int32_t ut_low_half_(const struct ut_cell_ *cell) {
+    int32_t half;
+    __builtin_memcpy(&half, &cell->left, 4);
+    return half;
+}
+
+static inline uint32_t ut_high_half_(const struct ut_cell_ *cell) {
+    uint32_t half;
+    __builtin_memcpy(&half, (const char *)&cell->left + 4, 4);
+    return half;
+}
+
+/* 32 random bits: the upper half of Knuth's linear congruential generator. */
+static inline uint32_t ut_random_(void) {
+    uint64_t x = ut_thread.random;
+    if (UT_UNLIKELY_(x == 0)) {
+        x = ut_process.clock == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
+        x ^= (uint64_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0) << 32 ^ (uint64_t)(uintptr_t)&ut_thread;
+        x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
+        x ^= x >> 29;
+    }
+    x = x * 6364136223846793005ull + 1442695040888963407ull;
+    ut_thread.random = x;
+    return (uint32_t)(x >> 32);
+}
+
+/* 1 .. n, each as likely. */
+static inline uint32_t ut_random_to_(uint32_t n) { return 1 + (uint32_t)((uint64_t)ut_random_() * n >> 32); }
+
+/* How many go to the next recorded one, that included. The first gap of a cell
+ * is the least of two different numbers of 1 .. 2r: what is left of a gap that
+ * is looked at at a random time. */
+static inline uint32_t ut_gap_(uint32_t one_in, int first) {
+    uint32_t a, b;
+    if (!first) return ut_random_to_(2 * one_in - 1);
+    a = ut_random_to_(2 * one_in);
+    b = ut_random_to_(2 * one_in - 1);
+    b += b >= a;
+    return a < b ? a : b;
+}
+
+/* One in how many executions of an event is to be recorded. */
+static inline uint32_t ut_one_in_(uint16_t event) {
+    struct ut_control_ *control = ut_process.control;
+    uint32_t i, one_in = 0;
+    for (i = 0; i < UT_RATES_; i++) {
+        uint64_t entry = __atomic_load_n(&control->rates[(event + i) % UT_RATES_], __ATOMIC_RELAXED);
+        if (entry == 0) break;
+        if ((uint16_t)(entry >> 32) == event) {
+            one_in = (uint32_t)entry & 0xffff;
+            break;
+        }
+    }
+    if (one_in == 0) one_in = *(volatile uint32_t *)&control->one_in & 0xffff;
+    return one_in == 0 ? 16 : one_in;
+}
+
+/* Starts a new gap: one store, so that the count is right before and after. */
+static inline void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t executions, int first) {
+    uint32_t one_in = ut_one_in_(event), gap;
+    if (one_in != cell->one_in) first = 1; /* the rate has changed: as if that had been long ago */
+    gap = ut_gap_(one_in, first);
+    cell->timed = cell->one_in;
+    cell->one_in = (uint16_t)one_in;
+    *(volatile uint64_t *)&cell->left = (uint64_t)((uint32_t)executions + gap - 1) << 32 | (gap - 1);
+    UT_COMPILER_BARRIER_();
+    *(volatile uint64_t *)&cell->last = executions;
+}
+
+/* Makes the fast path find the cells of the thread's ring; if it cannot, all
+ * goes the slow way. */
+UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
+    struct ut_thread_ *t = &ut_thread;
+    if (t->cells == (volatile uintptr_t *)ut_no_cells_) {
+        long page = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
+        if (page < 0 && page > -4096) return;
+        if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
+            ut_syscall_(UT_SYS_MUNMAP_, page, 4096, 0, 0, 0, 0);
+            return;
+        }
+        t->cells = (volatile uintptr_t *)page;
+    }
+    *t->cells = (uintptr_t)cells - (uintptr_t)ut_no_cells_;
+}
+
+/* The cell that the fast path looks at. */
+UT_HOT_ struct ut_cell_ *ut_near_cell_(uint16_t event) {
+    return (struct ut_cell_ *)(void *)((char *)ut_no_cells_ + *ut_thread.cells) + event % UT_CELLS_;
+}
+
+/* The event's cell in a ring; NULL: there is none, and every span is recorded. */
+UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
+    struct ut_cell_ *cells = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_), *cell;
+    if (w->ring->cells != UT_CELLS_) {
+        /* Pages first, as for segments. */
+        if (w->ring->cells != 0 ||
+            ut_syscall_(UT_SYS_MADVISE_, (long)cells, (long)(UT_CELLS_ * sizeof *cells), UT_MADV_POPULATE_WRITE_, 0, 0, 0) != 0) {
+            w->ring->cells = 0xffffffffu;
+            return NULL;
+        }
+        UT_COMPILER_BARRIER_();
+        w->ring->cells = UT_CELLS_;
+    }
+    if (w == &ut_thread.own && *ut_thread.cells == 0) ut_find_cells_(cells);
+    cell = &cells[event % UT_CELLS_];
+    if (cell->state == 0) {
+        ut_next_gap_(cell, event, 0, 1);
+        UT_COMPILER_BARRIER_();
+        *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_ | UT_BUSY_;
+    }
+    return (uint16_t)cell->state == event ? cell : NULL;
+}
+
+/* The cell of an event whose ring is being written, so that handlers use
+ * another one; NULL as above. */
+static inline struct ut_cell_ *ut_cell_(struct ut_writer_ *w, uint16_t event) {
+    struct ut_cell_ *cell;
+    if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_)) return ut_make_cell_(w, event);
+    cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
+    if (UT_LIKELY_((uint16_t)cell->state == event && cell->state != 0)) return cell;
+    return ut_make_cell_(w, event);
+}
+
+/* One execution has begun, `counted` already or not: how many it stands for if
+ * it is to be recorded, or 0. */
+static inline uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted, int on) {
+    volatile uint32_t *state = &cell->state;
+    uint32_t open = cell->open, n = 0;
+    *state = event | UT_CLAIMED_ | UT_BUSY_; /* from here on no handler counts here */
+    UT_COMPILER_BARRIER_();
+    if (UT_UNLIKELY_(!counted)) ut_count_down_(cell);
+    if (UT_UNLIKELY_(ut_low_half_(cell) >= 0 || open >> 31)) {
+        if (open >> 31) cell->deeper++;
+        else open <<= 1;
+    } else {
+        n = ut_high_half_(cell) - (uint32_t)ut_low_half_(cell) - (uint32_t)cell->last;
+        ut_next_gap_(cell, event, cell->last + n, 0);
+        n = on ? n : 0;
+        open = open << 1 | (uint32_t)on;
+    }
+    cell->open = open;
+    UT_COMPILER_BARRIER_();
+    *state = event | UT_CLAIMED_ | (open ? (uint32_t)UT_OPEN_ : 0);
+    return n;
+}
+
+/* Executions are counted while recording is switched off, too. */
+UT_APART_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
+    const int on = *ut_process.on != 0;
+    struct ut_writer_ *w = &ut_thread.own;
+    struct ut_cell_ *cell;
+    uint32_t n = 1;
+    if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
+    else if (counted || !on) return; /* counted by a handler that interrupts a write: the next one is recorded */
+    else if ((w = ut_choose_()) == NULL) return;
+    UT_COMPILER_BARRIER_();
+    cell = ut_cell_(w, event);
+    if (UT_LIKELY_(cell != NULL)) n = ut_begun_(cell, event, counted, on);
+    UT_COMPILER_BARRIER_();
+    w->state = UT_READY_;
+    if (UT_LIKELY_(n != 0)) ut_record_(UT_KIND_BEGIN_, event, n, UT_PLAIN_READ_);
+}
+
+UT_APART_ void ut_end_sampled_slow_(uint16_t event) {
+    struct ut_writer_ *w = &ut_thread.own;
+    struct ut_cell_ *cell;
+    if (UT_UNLIKELY_(!*ut_process.same_process)) return; /* nothing of this process is open */
+    if (UT_UNLIKELY_(w->state != UT_READY_)) w = &ut_thread.nested; /* as the begin did */
+    if (UT_UNLIKELY_(w->state != UT_READY_ || w->ring->cells == 0)) return; /* nothing has begun */
+    cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
+    if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_ || ((uint16_t)cell->state != event && cell->state != 0))) {
+        ut_record_(UT_KIND_END_, event, 1, UT_PLAIN_READ_); /* no cell: all are recorded */
+        return;
+    }
+    if (UT_UNLIKELY_(cell->deeper > 0)) {
+        cell->deeper--;
+        return;
+    }
+    if (UT_LIKELY_(cell->open & 1)) ut_record_(UT_KIND_END_, event, cell->timed, UT_PLAIN_READ_);
+    /* A handler that comes in leaves `open` as it found it. */
+    cell->open >>= 1;
+    if (cell->open == 0 && cell->state != 0) *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
+}
+
+/** As ut_begin, but only one in so many of the event's sections is recorded,
+ * at random; all are counted. Ends with ut_end_sampled. */
+UT_HOT_ void ut_begin_sampled(uint16_t event) {
+    struct ut_cell_ *cell = ut_near_cell_(event);
+    if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) {
+        if (UT_LIKELY_(ut_count_down_(cell) >= 0)) return;
+        ut_begin_sampled_slow_(event, 1);
+    } else if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
+}
+
+/** As ut_end, for ut_begin_sampled. */
+UT_HOT_ void ut_end_sampled(uint16_t event) {
+    const struct ut_cell_ *cell = ut_near_cell_(event);
+    if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) return;
+    if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_end_sampled_slow_(event);
+}
+
+/* Changes an entry of the table of rates; one that `undertick record` made
+ * stays. */
+UT_COLD_ void ut_set_rate_(uint16_t event, uint32_t one_in) {
+    uint64_t *rates = ut_process.control->rates;
+    uint64_t wanted = 1ull << 63 | (uint64_t)event << 32 | (one_in < UT_MOST_ONE_IN_ ? one_in : UT_MOST_ONE_IN_);
+    uint32_t i;
+    for (i = 0; i < UT_RATES_; i++) {
+        uint64_t *entry = &rates[(event + i) % UT_RATES_], found = __atomic_load_n(entry, __ATOMIC_RELAXED);
+        while (found == 0 || (uint16_t)(found >> 32) == event) {
+            if (found >> 62 & 1) return;
+            if (__atomic_compare_exchange_n(entry, &found, wanted, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+        }
+    }
+}
+
+/** One in how many sampled sections of an event is recorded, in this process
+ * and all others of the session; at most 65535, 0: as before anyone asked (16
+ * unless `record --sample` says otherwise). From the next recorded one on. */
+static inline void ut_sample_rate(uint16_t event, uint32_t one_in) {
+    if (ut_process.control) ut_set_rate_(event, one_in);
+}
+
+/** Makes the choice of the calling thread's sampled sections repeatable. */
+static inline void ut_sample_seed(uint64_t seed) { ut_thread.random = seed ? seed : 1; }
+
 /** Whether events are being recorded. */
 static inline int ut_enabled(void) { return *ut_process.on != 0; }
 
@@ -824,6 +1116,18 @@ class span {
     ~span() { ut_end(event_); }
     span(const span &) = delete;
     span &operator=(const span &) = delete;
+
+  private:
+    [[maybe_unused]] uint16_t event_;
+};
+
+/** As span, sampled. */
+class sampled_span {
+  public:
+    explicit sampled_span(uint16_t event) noexcept : event_(event) { ut_begin_sampled(event); }
+    ~sampled_span() { ut_end_sampled(event_); }
+    sampled_span(const sampled_span &) = delete;
+    sampled_span &operator=(const sampled_span &) = delete;
 
   private:
     [[maybe_unused]] uint16_t event_;

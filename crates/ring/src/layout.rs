@@ -47,12 +47,42 @@ pub mod control {
     pub const OFF_ON: usize = 32;
     /// u32: 1 while a collector drains. Written by the collector.
     pub const OFF_COLLECTOR_ALIVE: usize = 36;
+    /// u32: one in how many sampled spans is recorded, for events that are not
+    /// in the table of rates; 0: [`super::cell::DEFAULT_ONE_IN`].
+    pub const OFF_ONE_IN: usize = 40;
     /// u32: number of the next ring. Incremented by writers.
     pub const OFF_NEXT_RING: usize = 64;
     /// u32: segments in use by all rings. Changed by both sides.
     pub const OFF_SEGMENTS_USED: usize = 68;
     /// u64: events lost because their thread could get no ring.
     pub const OFF_LOST_NO_RING: usize = 72;
+    /// [`RATES`] u64: rates of sampled spans by event; see [`rate_entry`]. An
+    /// event's entry is the first with its number from place `event % RATES`
+    /// on; an empty one ends the search. Written by both sides, never emptied.
+    pub const OFF_RATES: usize = 1024;
+    /// Entries of the table of rates.
+    pub const RATES: usize = 128;
+    /// Bit of an entry that `undertick` itself made: the program's wish does
+    /// not change it.
+    pub const RATE_FROM_OUTSIDE: u64 = 1 << 62;
+
+    /// The entry that says: record one in `one_in` spans of `event`; 0: as if
+    /// there were no entry.
+    #[must_use]
+    pub const fn rate_entry(event: u16, one_in: u32) -> u64 {
+        let most = super::cell::MOST_ONE_IN;
+        let one_in = if one_in < most { one_in } else { most };
+        1 << 63 | (event as u64) << 32 | one_in as u64
+    }
+
+    /// Event and rate of an entry; `None`: it is empty.
+    #[must_use]
+    pub const fn event_and_rate(entry: u64) -> Option<(u16, u32)> {
+        if entry == 0 {
+            return None;
+        }
+        Some(((entry >> 32) as u16, entry as u32 & 0xffff))
+    }
 }
 
 /// Offsets in a ring file. Segment `i` starts at `(i + 1) * SEGMENT_BYTES`.
@@ -90,6 +120,9 @@ pub mod ring {
     pub const OFF_OLDEST: usize = 80;
     /// u32: segments taken so far. Written by the writer.
     pub const OFF_ALLOCATED: usize = 88;
+    /// u32: 0 no cells of sampled spans yet, [`super::cell::CELLS`] there are
+    /// that many, else there can be none. Written by the writer.
+    pub const OFF_CELLS: usize = 92;
     /// u64: bytes drained. Written by the collector, released.
     pub const OFF_TAIL: usize = 128;
     /// u32: segments whose pages the collector prepared.
@@ -98,10 +131,57 @@ pub mod ring {
     /// bytes `k * SEGMENT_BYTES ..` (low 32 bits) and how many continuation
     /// records were written before it, modulo 2^32 (high 32 bits).
     pub const OFF_USES: usize = 4096;
+    /// The cells of sampled spans, if [`OFF_CELLS`] says that there are any: see
+    /// [`super::cell`]. Behind the longest table of uses.
+    pub const OFF_CELL_TABLE: usize = 69632;
     /// State: the thread may still write.
     pub const STATE_OPEN: u32 = 1;
     /// State: the thread is done.
     pub const STATE_CLOSED: u32 = 2;
+}
+
+/// What a ring knows of the sampled spans of one event: a cell of 32 bytes, that
+/// of an event at place `event % CELLS` unless another event has it.
+pub mod cell {
+    /// Cells of a ring.
+    pub const CELLS: usize = 256;
+    /// Bytes of a cell.
+    pub const BYTES: usize = 32;
+    /// u64: counts down in its low half; the begin that makes that negative is
+    /// recorded. See [`executions`].
+    pub const OFF_LEFT: usize = 0;
+    /// u32: event, [`CLAIMED`], [`OPEN`], [`BUSY`]; 0 if nobody has it.
+    pub const OFF_STATE: usize = 8;
+    /// u16: rate of the gap that runs.
+    pub const OFF_ONE_IN: usize = 12;
+    /// u16: rate of the gap that the last recorded span ended.
+    pub const OFF_TIMED: usize = 14;
+    /// u64: executions up to the last recorded one.
+    pub const OFF_LAST: usize = 16;
+    /// u32: which open spans are recorded, the innermost in bit 0; levels below
+    /// the outermost recorded one are not in it.
+    pub const OFF_OPEN: usize = 24;
+    /// u32: levels above those in [`OFF_OPEN`]; none of them is recorded.
+    pub const OFF_DEEPER: usize = 28;
+    /// State: an event has it.
+    pub const CLAIMED: u32 = 0x1_0000;
+    /// State: a recorded span is open.
+    pub const OPEN: u32 = 0x2_0000;
+    /// State: being changed.
+    pub const BUSY: u32 = 0x4_0000;
+    /// One in so many is recorded unless asked otherwise.
+    pub const DEFAULT_ONE_IN: u32 = 16;
+    /// The greatest rate.
+    pub const MOST_ONE_IN: u32 = 65_535;
+
+    /// How often the event's spans have begun in this ring. Right at every
+    /// moment between two instructions of the writer, so of a killed one too,
+    /// up to 2^32 after `last`.
+    #[must_use]
+    pub const fn executions(left: u64, last: u64) -> u64 {
+        let (low, high) = (left as u32, (left >> 32) as u32);
+        last.wrapping_add(high.wrapping_sub(low).wrapping_sub(last as u32) as u64)
+    }
 }
 
 /// The names log: records of 16 bytes and a text, each appended by one write.

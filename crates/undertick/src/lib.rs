@@ -43,6 +43,12 @@ mod process;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod sampled;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod thread;
 
 #[cfg(all(
@@ -65,6 +71,8 @@ use nothing as imp_;
 ))]
 mod imp {
     use crate::process;
+    pub use crate::process::set_rate as sample_rate;
+    pub use crate::sampled::{begin as begin_sampled, end as end_sampled, seed as sample_seed};
     use crate::thread::{Reading, record, record_wide};
     use undertick_ring::Kind;
     use undertick_ring::layout::names;
@@ -148,6 +156,14 @@ mod nothing {
     #[inline(always)]
     pub fn end_paired(_: u16) {}
     #[inline(always)]
+    pub fn begin_sampled(_: u16) {}
+    #[inline(always)]
+    pub fn end_sampled(_: u16) {}
+    #[inline(always)]
+    pub fn sample_rate(_: u16, _: u32) {}
+    #[inline(always)]
+    pub fn sample_seed(_: u64) {}
+    #[inline(always)]
     pub fn name(_: u16, _: &str) {}
     #[inline(always)]
     pub fn thread_name(_: &str) {}
@@ -218,6 +234,36 @@ pub fn end_paired(event: u16) {
     imp_::end_paired(event);
 }
 
+/// As [`begin`], but only one in so many of the event's sections is recorded,
+/// at random; all are counted. Ends with [`end_sampled`].
+///
+/// On average such a section costs less than a tenth of a full one, so it can
+/// stand where recording each would slow the program. Their durations are an
+/// unbiased sample. Use these for all sections of an event, or for none.
+#[inline(always)]
+pub fn begin_sampled(event: u16) {
+    imp_::begin_sampled(event);
+}
+
+/// As [`end`], for [`begin_sampled`].
+#[inline(always)]
+pub fn end_sampled(event: u16) {
+    imp_::end_sampled(event);
+}
+
+/// One in how many sampled sections of an event is recorded, in this process
+/// and all others of the session; at most 65535; 0: as before anyone asked (16
+/// unless `undertick record --sample` says otherwise). From the next recorded
+/// one on.
+pub fn sample_rate(event: u16, one_in: u32) {
+    imp_::sample_rate(event, one_in);
+}
+
+/// Makes the choice of the calling thread's sampled sections repeatable.
+pub fn sample_seed(seed: u64) {
+    imp_::sample_seed(seed);
+}
+
 /// Names an event in the trace; once per process is enough, at any time.
 pub fn name(event: u16, name: &str) {
     imp_::name(event, name);
@@ -257,6 +303,29 @@ impl Drop for Span {
     }
 }
 
+/// A sampled section that lasts as long as this value; made by
+/// [`sampled_span!`].
+#[must_use = "a span ends when it is dropped: bind it to a name"]
+pub struct SampledSpan {
+    event: u16,
+}
+
+impl SampledSpan {
+    /// Starts a section.
+    #[inline(always)]
+    pub fn new(event: u16) -> Self {
+        begin_sampled(event);
+        Self { event }
+    }
+}
+
+impl Drop for SampledSpan {
+    #[inline(always)]
+    fn drop(&mut self) {
+        end_sampled(self.event);
+    }
+}
+
 /// `event!(EVENT)` or `event!(EVENT, payload: u32)`: see [`event()`].
 #[macro_export]
 macro_rules! event {
@@ -281,6 +350,15 @@ macro_rules! event64 {
 macro_rules! span {
     ($event:expr) => {
         $crate::Span::new($event)
+    };
+}
+
+/// `let _span = sampled_span!(EVENT);`: a sampled section until the end of the
+/// scope; see [`begin_sampled`].
+#[macro_export]
+macro_rules! sampled_span {
+    ($event:expr) => {
+        $crate::SampledSpan::new($event)
     };
 }
 

@@ -227,6 +227,51 @@ fn attach() -> Option<Session> {
     })
 }
 
+/// Changes the table of rates; an entry that `undertick record` made stays.
+pub fn set_rate(event: u16, one_in: u32) {
+    let Some(session) = session() else { return };
+    let wanted = control::rate_entry(event, one_in);
+    for i in 0..control::RATES {
+        let place = (usize::from(event) + i) % control::RATES;
+        let entry = session.field_u64(control::OFF_RATES + 8 * place);
+        let changed = entry.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |found| {
+            let (of, _) = control::event_and_rate(found).unwrap_or((event, 0));
+            (of == event && found & control::RATE_FROM_OUTSIDE == 0).then_some(wanted)
+        });
+        let ours = |found| control::event_and_rate(found).is_some_and(|(of, _)| of == event);
+        if changed.is_ok() || changed.is_err_and(ours) {
+            return;
+        }
+    }
+}
+
+/// One in how many executions of an event is to be recorded.
+pub fn one_in(session: &Session, event: u16) -> u32 {
+    let mut asked = 0;
+    for i in 0..control::RATES {
+        let place = (usize::from(event) + i) % control::RATES;
+        let entry = session.field_u64(control::OFF_RATES + 8 * place);
+        match control::event_and_rate(entry.load(Ordering::Relaxed)) {
+            Some((of, _)) if of != event => {}
+            found => {
+                asked = found.map_or(0, |(_, rate)| rate);
+                break;
+            }
+        }
+    }
+    if asked == 0 {
+        asked = session
+            .field_u32(control::OFF_ONE_IN)
+            .load(Ordering::Relaxed)
+            & 0xffff;
+    }
+    if asked == 0 {
+        layout::cell::DEFAULT_ONE_IN
+    } else {
+        asked
+    }
+}
+
 /// Appends to the names log: one write, whole or not at all.
 pub fn append_name(what: u16, event: u16, text: &str) {
     let Some(session) = session() else { return };

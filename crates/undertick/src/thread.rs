@@ -11,6 +11,7 @@ use undertick_ring::{DeschedFlag, Kind, Mapped, Overflow, Record, Source, Writer
 
 use crate::clock;
 use crate::process::{self, Session};
+use crate::sampled;
 
 /// How the clock is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,7 @@ static NO_RSEQ: Rseq = Rseq {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum State {
+pub(crate) enum State {
     NoRing,
     Making,
     /// Between two events.
@@ -51,10 +52,10 @@ enum State {
     Writing,
 }
 
-struct OneRing {
-    state: State,
+pub(crate) struct OneRing {
+    pub(crate) state: State,
     retry_in: u32,
-    writer: Writer<Mapped>,
+    pub(crate) writer: Writer<Mapped>,
 }
 
 impl OneRing {
@@ -69,16 +70,23 @@ impl OneRing {
     }
 }
 
-struct Thread {
+pub(crate) struct Thread {
     rseq: *const Rseq,
-    own: OneRing,
+    pub(crate) own: OneRing,
     /// For handlers that interrupt a write to `own`.
-    nested: OneRing,
+    pub(crate) nested: OneRing,
+    pub(crate) sampling: sampled::Sampling,
 }
 
 thread_local! {
-    static THREAD: UnsafeCell<Thread> =
-        const { UnsafeCell::new(Thread { rseq: &raw const NO_RSEQ, own: OneRing::new(), nested: OneRing::new() }) };
+    pub(crate) static THREAD: UnsafeCell<Thread> = const {
+        UnsafeCell::new(Thread {
+            rseq: &raw const NO_RSEQ,
+            own: OneRing::new(),
+            nested: OneRing::new(),
+            sampling: sampled::Sampling::NONE,
+        })
+    };
 }
 
 /// Records one event.
@@ -416,7 +424,7 @@ fn rearm(
     (flag, readings)
 }
 
-enum Job {
+pub(crate) enum Job {
     One {
         kind: Kind,
         event: u16,
@@ -429,6 +437,10 @@ enum Job {
         event: u16,
         value: u64,
     },
+    /// A sampled span begins; not counted yet.
+    Sampled {
+        event: u16,
+    },
 }
 
 /// The first event of a thread or of a forked child, a full segment, a wide
@@ -438,7 +450,7 @@ enum Job {
 /// `thread` is the calling thread's.
 #[cold]
 #[inline(never)]
-unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) {
+pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) {
     // SAFETY: the calling thread's; which ring is free to use is told by the
     // states, which a handler that comes in between leaves as it found them.
     unsafe {
@@ -499,6 +511,23 @@ unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) 
                     Reading::Plain,
                 );
                 writer.put_wide(Record::from_words(words), value, &mut source)
+            }
+            Job::Sampled { event } => {
+                let is_own = !is_nested;
+                match sampled::begun(thread, writer.memory(), event, is_own, false, true) {
+                    0 => Ok(()),
+                    stands_for => {
+                        let room = if writer.needs_segment() {
+                            writer.next_segment(&mut source)
+                        } else {
+                            Ok(())
+                        };
+                        let (kind, reading) = (Kind::Begin, Reading::Plain);
+                        room.map(|()| {
+                            put(session, rseq, writer, kind, event, stands_for, reading);
+                        })
+                    }
+                }
             }
             Job::One {
                 kind,
@@ -721,6 +750,7 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     // SAFETY: called by the thread itself, with what it gave to the key; its
     // static memory is there until after the destructors.
     unsafe {
+        (*thread).sampling.forget();
         for one in [&raw mut (*thread).own, &raw mut (*thread).nested] {
             if (*one).state != State::Ready {
                 continue;

@@ -1,0 +1,433 @@
+//! Sampled spans; the same protocol as undertick.h, where it is described.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+use undertick_ring::layout::cell::{BUSY, BYTES, CELLS, CLAIMED, OPEN, executions};
+use undertick_ring::layout::ring;
+use undertick_ring::{Kind, Mapped};
+
+use crate::clock;
+use crate::process::{self, Session};
+use crate::thread::{Job, Reading, State, THREAD, Thread, record, record_slow};
+
+/// A cell of the ring's header, as layout.rs describes it.
+#[repr(C)]
+struct Cell {
+    left: AtomicU64,
+    state: AtomicU32,
+    one_in: AtomicU16,
+    timed: AtomicU16,
+    last: AtomicU64,
+    open: AtomicU32,
+    deeper: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Cell>() == BYTES);
+
+/// Cells that nobody ever claims: where the fast path looks while the thread's
+/// ring has none.
+#[repr(C, align(64))]
+struct NoCells(UnsafeCell<[u64; CELLS * BYTES / 8]>);
+
+// SAFETY: zeros that are only read.
+unsafe impl Sync for NoCells {}
+
+static NO_CELLS: NoCells = NoCells(UnsafeCell::new([0; CELLS * BYTES / 8]));
+
+/// What a thread knows of its sampled spans beside the cells in its ring.
+pub struct Sampling {
+    /// Where the cells of the thread's ring lie, less the address of `NO_CELLS`:
+    /// a page of the thread's own that `fork` fills with zeros, or zeros for
+    /// ever.
+    cells: *mut usize,
+    /// State of the generator; 0: not seeded yet.
+    random: u64,
+}
+
+impl Sampling {
+    /// Of a thread that has begun no sampled span.
+    pub const NONE: Self = Self {
+        cells: NO_CELLS.0.get().cast(),
+        random: 0,
+    };
+
+    /// The thread ends, and its ring with it.
+    pub fn forget(&mut self) {
+        if self.cells != Self::NONE.cells {
+            // SAFETY: the page mapped by `find`; only this thread knows it.
+            unsafe { libc::munmap(self.cells.cast(), 4096) };
+            self.cells = Self::NONE.cells;
+        }
+    }
+
+    /// Makes the fast path find the cells; if it cannot, all goes the slow way.
+    #[cold]
+    fn find(&mut self, cells: *mut Cell) {
+        // SAFETY: a page of our own, private to this thread.
+        unsafe {
+            if self.cells == Self::NONE.cells {
+                let protection = libc::PROT_READ | libc::PROT_WRITE;
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+                let page = libc::mmap(null_mut(), 4096, protection, flags, -1, 0);
+                if page == libc::MAP_FAILED {
+                    return;
+                }
+                if libc::madvise(page, 4096, libc::MADV_WIPEONFORK) != 0 {
+                    libc::munmap(page, 4096);
+                    return;
+                }
+                self.cells = page.cast();
+            }
+            let offset = (cells as usize).wrapping_sub(NO_CELLS.0.get() as usize);
+            self.cells.write_volatile(offset);
+        }
+    }
+
+    /// 32 random bits: the upper half of Knuth's linear congruential generator.
+    fn random(&mut self, session: &Session) -> u32 {
+        let mut x = self.random;
+        if x == 0 {
+            x = if session.clock == clock::COUNTER {
+                clock::counter()
+            } else {
+                clock::system(session.clock)
+            };
+            // SAFETY: only returns a number.
+            let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+            x ^= tid << 32 ^ core::ptr::from_ref(self) as u64;
+            x = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            x ^= x >> 29;
+        }
+        x = x
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.random = x;
+        (x >> 32) as u32
+    }
+
+    /// 1 ..= n, each as likely.
+    fn random_to(&mut self, session: &Session, n: u32) -> u32 {
+        1 + ((u64::from(self.random(session)) * u64::from(n)) >> 32) as u32
+    }
+
+    /// How many go to the next recorded one, that included.
+    fn gap(&mut self, session: &Session, one_in: u32, first: bool) -> u32 {
+        if !first {
+            return self.random_to(session, 2 * one_in - 1);
+        }
+        let a = self.random_to(session, 2 * one_in);
+        let b = self.random_to(session, 2 * one_in - 1);
+        a.min(b + u32::from(b >= a))
+    }
+}
+
+/// What a cell of this event holds while no recorded span of it is open.
+#[inline(always)]
+const fn idle(event: u16) -> u32 {
+    event as u32 | CLAIMED
+}
+
+/// The cell that the fast path looks at.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[inline(always)]
+unsafe fn near<'a>(thread: *mut Thread, event: u16) -> &'a Cell {
+    // SAFETY: zero, or what leads to the cells of the ring that is mapped.
+    unsafe {
+        let offset = (*thread).sampling.cells.read_volatile();
+        let table = NO_CELLS.0.get().cast::<Cell>().wrapping_byte_add(offset);
+        &*table.add(usize::from(event) % CELLS)
+    }
+}
+
+/// Counts one more; whether this one is to be recorded. One instruction, so
+/// that a signal handler comes in before or after it.
+#[inline(always)]
+fn count_down(cell: &Cell) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: changes the low half of `left`, which others only read.
+        unsafe {
+            core::arch::asm!(
+                "sub dword ptr [{left}], 1",
+                "js {due}",
+                left = in(reg) cell.left.as_ptr(),
+                due = label { return true },
+                options(nostack)
+            );
+        }
+        false
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // SAFETY: the low half of `left`, on a little-endian machine.
+        let low = unsafe { core::sync::atomic::AtomicI32::from_ptr(cell.left.as_ptr().cast()) };
+        low.fetch_sub(1, Ordering::Relaxed) <= 0
+    }
+}
+
+fn low_half(cell: &Cell) -> i32 {
+    // SAFETY: the low half of `left`, on a little-endian machine.
+    unsafe { AtomicU32::from_ptr(cell.left.as_ptr().cast()) }.load(Ordering::Relaxed) as i32
+}
+
+/// A sampled span begins.
+#[inline(always)]
+pub fn begin(event: u16) {
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: the calling thread's.
+    unsafe {
+        let cell = near(thread, event);
+        let state = cell.state.load(Ordering::Relaxed);
+        if state == idle(event) {
+            if count_down(cell) {
+                begin_slow(thread, event, true);
+            }
+        } else if state & OPEN != 0 || process::switched_on() {
+            begin_slow(thread, event, false);
+        }
+    }
+}
+
+/// A sampled span ends.
+#[inline(always)]
+pub fn end(event: u16) {
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: the calling thread's.
+    unsafe {
+        let state = near(thread, event).state.load(Ordering::Relaxed);
+        if state != idle(event) && (state & OPEN != 0 || process::switched_on()) {
+            end_slow(thread, event);
+        }
+    }
+}
+
+/// Makes the choices of the calling thread repeatable.
+pub fn seed(seed: u64) {
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: the calling thread's.
+    unsafe { (*thread).sampling.random = seed.max(1) };
+}
+
+#[inline(never)]
+unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
+    let Some(session) = process::session() else {
+        return;
+    };
+    let on = process::switched_on();
+    // SAFETY: as `thread::record`: the state tells whether `own` is free.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        if (*own).state == State::Ready && session.same_process().load(Ordering::Relaxed) != 0 {
+            (&raw mut (*own).state).write_volatile(State::Writing);
+            compiler_fence(Ordering::SeqCst);
+            let memory = *(*own).writer.memory();
+            let stands_for = begun(thread, &memory, event, true, counted, on);
+            compiler_fence(Ordering::SeqCst);
+            (&raw mut (*own).state).write_volatile(State::Ready);
+            if stands_for != 0 {
+                record(Kind::Begin, event, stands_for, Reading::Plain);
+            }
+        } else if !counted && on {
+            record_slow(session, thread, Job::Sampled { event });
+        }
+        // Else counted by a handler that interrupts a write: the next one is
+        // recorded.
+    }
+}
+
+/// One execution has begun in the ring that is being written: how many it
+/// stands for if it is to be recorded, or 0.
+///
+/// # Safety
+/// `thread` is the calling thread's, and the ring's state is "writing".
+#[inline(always)]
+pub unsafe fn begun(
+    thread: *mut Thread,
+    memory: &Mapped,
+    event: u16,
+    is_own: bool,
+    counted: bool,
+    on: bool,
+) -> u32 {
+    let Some(session) = process::current() else {
+        return 0;
+    };
+    // SAFETY: the calling thread's; handlers leave it as they found it.
+    let sampling = unsafe { &mut (*thread).sampling };
+    let Some(cell) = cell_of(sampling, session, memory, event, is_own) else {
+        return u32::from(on);
+    };
+    let open = cell.open.load(Ordering::Relaxed);
+    // From here on no handler counts here.
+    cell.state.store(idle(event) | BUSY, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    if !counted {
+        count_down(cell);
+    }
+    let is_full = open >> 31 != 0;
+    let (stands_for, open) = if low_half(cell) >= 0 || is_full {
+        let deeper = cell.deeper.load(Ordering::Relaxed);
+        cell.deeper
+            .store(deeper + u32::from(is_full), Ordering::Relaxed);
+        (0, if is_full { open } else { open << 1 })
+    } else {
+        let last = cell.last.load(Ordering::Relaxed);
+        // SAFETY: the high half of `left`, on a little-endian machine.
+        let high = unsafe { AtomicU32::from_ptr(cell.left.as_ptr().cast::<u32>().add(1)) };
+        let left = u64::from(high.load(Ordering::Relaxed)) << 32 | u64::from(low_half(cell) as u32);
+        let now = executions(left, last);
+        next_gap(sampling, session, cell, event, now, false);
+        let n = if on { (now - last) as u32 } else { 0 };
+        (n, open << 1 | u32::from(on))
+    };
+    cell.open.store(open, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    let after = if open == 0 { 0 } else { OPEN };
+    cell.state.store(idle(event) | after, Ordering::Relaxed);
+    stands_for
+}
+
+/// Starts a new gap: one store, so that the count is right before and after.
+fn next_gap(
+    sampling: &mut Sampling,
+    session: &Session,
+    cell: &Cell,
+    event: u16,
+    executions: u64,
+    first: bool,
+) {
+    let one_in = process::one_in(session, event);
+    let before = cell.one_in.load(Ordering::Relaxed);
+    // A changed rate is drawn from as if it had been in force for long.
+    let first = first || one_in != u32::from(before);
+    let gap = sampling.gap(session, one_in, first);
+    cell.timed.store(before, Ordering::Relaxed);
+    cell.one_in.store(one_in as u16, Ordering::Relaxed);
+    let high = (executions as u32).wrapping_add(gap - 1);
+    cell.left.store(
+        u64::from(high) << 32 | u64::from(gap - 1),
+        Ordering::Relaxed,
+    );
+    compiler_fence(Ordering::SeqCst);
+    cell.last.store(executions, Ordering::Relaxed);
+}
+
+fn table(memory: &Mapped) -> *mut Cell {
+    memory.base().wrapping_add(ring::OFF_CELL_TABLE).cast()
+}
+
+/// The event's cell in a ring; `None`: there is none, and every span is
+/// recorded.
+#[inline(always)]
+fn cell_of<'a>(
+    sampling: &mut Sampling,
+    session: &Session,
+    memory: &Mapped,
+    event: u16,
+    is_own: bool,
+) -> Option<&'a Cell> {
+    if memory.field_u32(ring::OFF_CELLS).load(Ordering::Relaxed) == CELLS as u32 {
+        // SAFETY: within the header, whose pages are there.
+        let cell = unsafe { &*table(memory).add(usize::from(event) % CELLS) };
+        let state = cell.state.load(Ordering::Relaxed);
+        if state as u16 == event && state != 0 {
+            return Some(cell);
+        }
+    }
+    make_cell(sampling, session, memory, event, is_own)
+}
+
+#[cold]
+#[inline(never)]
+fn make_cell<'a>(
+    sampling: &mut Sampling,
+    session: &Session,
+    memory: &Mapped,
+    event: u16,
+    is_own: bool,
+) -> Option<&'a Cell> {
+    let there = memory.field_u32(ring::OFF_CELLS);
+    let cells = table(memory);
+    if there.load(Ordering::Relaxed) != CELLS as u32 {
+        // Pages first, as for segments.
+        let got = there.load(Ordering::Relaxed) == 0
+            // SAFETY: within the header of our own ring's mapping.
+            && unsafe {
+                libc::madvise(cells.cast::<c_void>(), CELLS * BYTES, libc::MADV_POPULATE_WRITE)
+            } == 0;
+        if !got {
+            there.store(u32::MAX, Ordering::Relaxed);
+            return None;
+        }
+        there.store(CELLS as u32, Ordering::Release);
+    }
+    // SAFETY: the thread's own page, or zeros.
+    if is_own && unsafe { sampling.cells.read_volatile() } == 0 {
+        sampling.find(cells);
+    }
+    // SAFETY: within the header, whose pages are there.
+    let cell = unsafe { &*cells.add(usize::from(event) % CELLS) };
+    if cell.state.load(Ordering::Relaxed) == 0 {
+        next_gap(sampling, session, cell, event, 0, true);
+        compiler_fence(Ordering::SeqCst);
+        cell.state.store(idle(event) | BUSY, Ordering::Relaxed);
+    }
+    (cell.state.load(Ordering::Relaxed) as u16 == event).then_some(cell)
+}
+
+#[inline(never)]
+unsafe fn end_slow(thread: *mut Thread, event: u16) {
+    let Some(session) = process::current() else {
+        return;
+    };
+    if session.same_process().load(Ordering::Relaxed) == 0 {
+        return; // nothing of this process is open
+    }
+    // SAFETY: as `begin_slow`; a handler that comes in leaves the cell as it
+    // found it.
+    unsafe {
+        let one = if (*thread).own.state == State::Ready {
+            &raw const (*thread).own
+        } else {
+            &raw const (*thread).nested // as the begin did
+        };
+        if (*one).state != State::Ready {
+            return;
+        }
+        let memory = *(*one).writer.memory();
+        let there = memory.field_u32(ring::OFF_CELLS).load(Ordering::Relaxed);
+        if there == 0 {
+            return;
+        }
+        let cell = &*table(&memory).add(usize::from(event) % CELLS);
+        let has_cells = there == CELLS as u32;
+        let state = if has_cells {
+            cell.state.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        if !has_cells || (state != 0 && state as u16 != event) {
+            // No cell: all are recorded.
+            return record(Kind::End, event, 1, Reading::Plain);
+        }
+        let deeper = cell.deeper.load(Ordering::Relaxed);
+        if deeper > 0 {
+            cell.deeper.store(deeper - 1, Ordering::Relaxed);
+            return;
+        }
+        if cell.open.load(Ordering::Relaxed) & 1 != 0 {
+            let timed = cell.timed.load(Ordering::Relaxed);
+            record(Kind::End, event, u32::from(timed), Reading::Plain);
+        }
+        let open = cell.open.load(Ordering::Relaxed) >> 1;
+        cell.open.store(open, Ordering::Relaxed);
+        if open == 0 && state != 0 {
+            cell.state.store(idle(event), Ordering::Relaxed);
+        }
+    }
+}
