@@ -82,29 +82,20 @@ impl Perf {
         let mut buffers = Vec::new();
         let mut bytes = MOST_BYTES;
         for cpu in super::cpus() {
-            let event = match open_event(cpu, clock) {
+            let (event, counts_lost) = match open_event(cpu, clock) {
                 Ok(event) => event,
                 // Taken offline since.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 Err(error) => return Err(refused(&error)),
             };
-            let buffer = loop {
-                match Buffer::map(&event.0, cpu, bytes) {
+            let (page, mapped_bytes) = loop {
+                match map(&event, bytes) {
                     Ok(map) => break map,
                     Err(_) if bytes > LEAST_BYTES => bytes /= 2,
-                    Err(error) => {
-                        return Err(format!(
-                            "no memory for its buffers may be locked ({error}): raise ulimit -l or \
-                             /proc/sys/kernel/perf_event_mlock_kb, or is another recording running?"
-                        ));
-                    }
+                    Err(error) => return Err(not_mapped(&error)),
                 }
             };
-            buffers.push(Buffer {
-                event: event.0,
-                counts_lost: event.1,
-                ..buffer
-            });
+            buffers.push(Buffer::new(event, counts_lost, cpu, page, mapped_bytes));
         }
         if buffers.is_empty() {
             return Err("no CPU was found in /sys/devices/system/cpu/online".to_owned());
@@ -143,6 +134,31 @@ impl Perf {
             }
         }
     }
+}
+
+fn not_mapped(error: &io::Error) -> String {
+    format!(
+        "no memory for its buffers may be locked ({error}): raise ulimit -l or \
+         /proc/sys/kernel/perf_event_mlock_kb, or is another recording running?"
+    )
+}
+
+/// Maps `bytes`, a power of two, of the event's buffer, after a page about it.
+fn map(event: &OwnedFd, bytes: usize) -> io::Result<(*mut abi::perf_event_mmap_page, usize)> {
+    let page_bytes = rustix::param::page_size();
+    let mapped_bytes = page_bytes + bytes.max(page_bytes);
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe {
+        rustix::mm::mmap(
+            null_mut(),
+            mapped_bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED,
+            event.as_fd(),
+            0,
+        )
+    }?;
+    Ok((base.cast(), mapped_bytes))
 }
 
 fn refused(error: &io::Error) -> String {
@@ -223,32 +239,25 @@ struct Buffer {
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// Maps `bytes`, a power of two, of the event's buffer.
-    fn map(event: &OwnedFd, cpu: u32, bytes: usize) -> io::Result<Self> {
+    fn new(
+        event: OwnedFd,
+        counts_lost: bool,
+        cpu: u32,
+        page: *mut abi::perf_event_mmap_page,
+        mapped_bytes: usize,
+    ) -> Self {
         let page_bytes = rustix::param::page_size();
-        let mapped_bytes = page_bytes + bytes.max(page_bytes);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let base = unsafe {
-            rustix::mm::mmap(
-                null_mut(),
-                mapped_bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                event.as_fd(),
-                0,
-            )
-        }?;
-        Ok(Self {
-            event: event.try_clone()?,
-            counts_lost: false,
+        Self {
+            event,
+            counts_lost,
             cpu: cpu as i16,
-            page: base.cast(),
+            page,
             mapped_bytes,
             // SAFETY: the data follow the first page of the mapping.
-            data: unsafe { base.cast::<u8>().add(page_bytes) },
+            data: unsafe { page.cast::<u8>().add(page_bytes) },
             bytes: mapped_bytes - page_bytes,
             told: 0,
-        })
+        }
     }
 
     fn drain(&mut self, mapped: bool, take: &mut impl FnMut(Record)) {
@@ -318,7 +327,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: mapped in `map`; nothing borrows it.
+        // SAFETY: mapped by `map`; nothing borrows it.
         let _ = unsafe { rustix::mm::munmap(self.page.cast(), self.mapped_bytes) };
     }
 }

@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "each test program uses a part")]
 //! What the recording tests share: compiling the C programs, recording them,
 //! reading the rows back.
 
@@ -98,6 +99,7 @@ pub struct Row {
     pub tid: i32,
     pub cpu: i16,
     pub kind: i8,
+    pub mode: i8,
     pub descheduled: i8,
     pub event: i32,
     pub payload: i64,
@@ -119,7 +121,8 @@ pub fn rows(trace: &Path) -> (Manifest, Vec<Row>) {
             i32s(schema::EVENT),
         );
         let cpu = batch.column(schema::CPU).as_primitive::<Int16Type>();
-        let (kind, descheduled) = (i8s(schema::KIND), i8s(schema::DESCHEDULED));
+        let (mode, kind) = (i8s(schema::MODE), i8s(schema::KIND));
+        let descheduled = i8s(schema::DESCHEDULED);
         rows.extend((0..batch.num_rows()).map(|i| Row {
             ts: ts.value(i),
             ring: ring.value(i),
@@ -127,6 +130,7 @@ pub fn rows(trace: &Path) -> (Manifest, Vec<Row>) {
             tid: tid.value(i),
             cpu: cpu.value(i),
             kind: kind.value(i),
+            mode: mode.value(i),
             descheduled: descheduled.value(i),
             event: event.value(i),
             payload: payload.value(i),
