@@ -36,6 +36,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
             budget_bytes: None,
             clock: choice.clock,
             parent: None,
+            rates: Vec::new(),
         },
         choice,
         facts,

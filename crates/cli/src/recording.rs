@@ -46,6 +46,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
             budget_bytes: arguments.budget,
             clock: choice.clock,
             parent: None,
+            rates: Vec::new(),
         },
         choice,
         facts,

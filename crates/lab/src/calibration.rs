@@ -177,6 +177,7 @@ fn measure_once(
             budget_bytes: None,
             clock: choice.clock,
             parent: None,
+            rates: Vec::new(),
         },
         choice: *choice,
         facts: facts.clone(),

@@ -13,6 +13,7 @@ use undertick_ring::{Mapped, Memory, Overflow, Reader, Record};
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
 use crate::manifest;
+use crate::sampled;
 use crate::session::{RingMap, Session};
 
 /// Blocks are handed to the writing thread in buffers of this size.
@@ -59,6 +60,8 @@ pub struct Collector {
     awaited: Vec<u32>,
     next_ring: u32,
     finished: Vec<manifest::Ring>,
+    /// How often sampled spans began, of rings that are finished.
+    pub sampled: Vec<manifest::Sampled>,
     records: Vec<[u64; 2]>,
     buffer: Vec<u8>,
     disk: Option<Disk>,
@@ -90,6 +93,7 @@ impl Collector {
             awaited: Vec::new(),
             next_ring: 0,
             finished: Vec::new(),
+            sampled: Vec::new(),
             records: Vec::with_capacity(block::MAX_RECORDS),
             buffer: Vec::with_capacity(BUFFER_BYTES + (1 << 18)),
             disk: Some(Disk::start(file)),
@@ -264,6 +268,8 @@ impl Collector {
             dropped,
             overwritten,
         });
+        let counts = sampled::of_ring(ring.map.number, &ring.map.memory());
+        self.sampled.extend(counts);
         session.give_back(ring.map.allocated());
         let _ = std::fs::remove_file(&ring.map.path);
     }

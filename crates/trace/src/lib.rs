@@ -22,6 +22,7 @@ pub mod names;
 pub mod read;
 pub mod record;
 pub mod rows;
+pub mod sampled;
 pub mod schema;
 pub mod session;
 

@@ -49,6 +49,9 @@ pub struct Manifest {
     pub threads: Vec<Thread>,
     /// One entry per ring, in the order of ring numbers.
     pub rings: Vec<Ring>,
+    /// How often sampled spans began, by ring and event; absent in older traces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sampled: Vec<Sampled>,
     /// Events kept.
     pub events: u64,
     /// Events lost, all causes.
@@ -360,6 +363,19 @@ pub struct Ring {
     pub dropped: u64,
     /// Events overwritten before they were read (`overwrite`).
     pub overwritten: u64,
+}
+
+/// How often the sampled spans of an event began in a ring: exact, however many
+/// of them are recorded or lost. Events for which a ring had no cell are absent:
+/// all their spans are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Ring number.
+    pub ring: i32,
+    /// Event number.
+    pub event: u16,
+    /// Times that `ut_begin_sampled` was called since the ring was made.
+    pub executions: u64,
 }
 
 /// One Parquet file.

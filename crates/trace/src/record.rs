@@ -109,6 +109,8 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     manifest.warnings.extend(kernel.and_then(Watcher::finish));
     let lost_no_ring = session.lost_no_ring();
     let (names, threads) = crate::names::read(session.dir());
+    manifest.sampled = std::mem::take(&mut collector.sampled);
+    manifest.sampled.sort_by_key(|s| (s.ring, s.event));
     let (rings, warnings, written) = collector.close();
 
     manifest.exit = Some(exit);
@@ -371,6 +373,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
         names: request.names.clone(),
         threads: Vec::new(),
         rings: Vec::new(),
+        sampled: Vec::new(),
         events: 0,
         lost: 0,
         parts: Vec::new(),

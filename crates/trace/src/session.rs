@@ -14,6 +14,7 @@ use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
 use undertick_ring::{Mapped, Overflow};
 
 use crate::TraceError;
+use crate::sampled::{self, Rate};
 
 /// Least memory that a session is started with.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;
@@ -33,6 +34,8 @@ pub struct Settings {
     /// Where to make the directory; `None`: /dev/shm, or the temporary
     /// directory where that is missing or too small.
     pub parent: Option<PathBuf>,
+    /// Rates of sampled spans, before what the program itself asks for.
+    pub rates: Vec<Rate>,
 }
 
 /// First size of a ring unless asked otherwise: 6 ms at full speed. A thread
@@ -78,6 +81,9 @@ impl Session {
             budget_bytes,
             warnings,
         };
+        for rate in &session.settings.rates {
+            sampled::set(&ControlPage(session.page), *rate)?;
+        }
         session.fill_control();
         Ok(session)
     }
@@ -181,6 +187,60 @@ impl Session {
         // SAFETY: within the page, aligned.
         unsafe { AtomicU64::from_ptr(self.page.add(offset).cast()) }
     }
+}
+
+/// A control page that is mapped.
+pub(crate) struct ControlPage(*mut u8);
+
+impl ControlPage {
+    pub(crate) fn field_u32(&self, offset: usize) -> &AtomicU32 {
+        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
+        // SAFETY: within the page, aligned.
+        unsafe { AtomicU32::from_ptr(self.0.add(offset).cast()) }
+    }
+
+    pub(crate) fn field_u64(&self, offset: usize) -> &AtomicU64 {
+        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
+        // SAFETY: within the page, aligned.
+        unsafe { AtomicU64::from_ptr(self.0.add(offset).cast()) }
+    }
+
+    /// Of [`open_control`].
+    pub(crate) fn unmap(self) {
+        // SAFETY: mapped in `open_control`; `self` was the last to use it.
+        let _ = unsafe { rustix::mm::munmap(self.0.cast(), control::BYTES as usize) };
+    }
+}
+
+/// The control page of a session that another process records.
+pub(crate) fn open_control(dir: &Path) -> Result<ControlPage, TraceError> {
+    let path = dir.join(layout::CONTROL_FILE);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(&path)
+        .map_err(TraceError::io(&path, "cannot open"))?;
+    let bytes = file
+        .metadata()
+        .map_err(TraceError::io(&path, "cannot look at"))?
+        .len();
+    if bytes != control::BYTES {
+        return Err(TraceError::damaged(&path, "not a session's control page"));
+    }
+    let page = map(&file, control::BYTES as usize)
+        .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+    let page = ControlPage(page);
+    let magic = page.field_u64(control::OFF_MAGIC).load(Ordering::Acquire);
+    let version = page.field_u32(control::OFF_VERSION).load(Ordering::Relaxed);
+    if (magic, version) == (control::MAGIC, layout::VERSION) {
+        return Ok(page);
+    }
+    page.unmap();
+    Err(TraceError::damaged(
+        &path,
+        "not a control page of this version",
+    ))
 }
 
 impl Drop for Session {

@@ -135,6 +135,7 @@ pub fn manifest() -> Manifest {
         names: vec![],
         threads: vec![],
         rings: vec![],
+        sampled: vec![],
         events: 0,
         lost: 0,
         parts: vec![],

@@ -59,6 +59,7 @@ pub fn settings(overflow: Overflow, ring_bytes: u64, budget_bytes: Option<u64>) 
         budget_bytes,
         clock: clock().0.clock,
         parent: None,
+        rates: Vec::new(),
     }
 }
 
@@ -98,8 +99,8 @@ pub struct Row {
     pub pid: i32,
     pub tid: i32,
     pub cpu: i16,
-    pub kind: i8,
     pub mode: i8,
+    pub kind: i8,
     pub descheduled: i8,
     pub event: i32,
     pub payload: i64,
@@ -129,8 +130,8 @@ pub fn rows(trace: &Path) -> (Manifest, Vec<Row>) {
             pid: pid.value(i),
             tid: tid.value(i),
             cpu: cpu.value(i),
-            kind: kind.value(i),
             mode: mode.value(i),
+            kind: kind.value(i),
             descheduled: descheduled.value(i),
             event: event.value(i),
             payload: payload.value(i),

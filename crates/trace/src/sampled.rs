@@ -1,0 +1,80 @@
+//! Sampled spans: how often they were executed, and one in how many is recorded.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use undertick_ring::Mapped;
+use undertick_ring::layout::cell::{self, CELLS};
+use undertick_ring::layout::{control, ring};
+
+use crate::TraceError;
+use crate::manifest::Sampled;
+use crate::session;
+
+/// A rate asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// The event; `None`: all that have no rate of their own.
+    pub event: Option<u16>,
+    /// One in so many spans is recorded, 1..=65535; 0: as the recorder is made.
+    pub one_in: u32,
+}
+
+/// Changes a rate of a session that is being recorded, from any process; what the
+/// program itself asks for does not count for that event any more. `session` is
+/// the manifest's while the recording runs.
+///
+/// # Errors
+/// There is no such session, or its table of rates is full.
+pub fn change_rate(session: &Path, rate: Rate) -> Result<(), TraceError> {
+    let page = session::open_control(session)?;
+    let changed = set(&page, rate);
+    page.unmap();
+    changed
+}
+
+/// Changes a rate in a control page.
+pub(crate) fn set(page: &session::ControlPage, rate: Rate) -> Result<(), TraceError> {
+    let Some(event) = rate.event else {
+        let one_in = rate.one_in.min(cell::MOST_ONE_IN);
+        page.field_u32(control::OFF_ONE_IN)
+            .store(one_in, Ordering::Relaxed);
+        return Ok(());
+    };
+    let wanted = control::rate_entry(event, rate.one_in) | control::RATE_FROM_OUTSIDE;
+    for i in 0..control::RATES {
+        let place = (usize::from(event) + i) % control::RATES;
+        let entry: &AtomicU64 = page.field_u64(control::OFF_RATES + 8 * place);
+        let ours = |found| control::event_and_rate(found).is_none_or(|(of, _)| of == event);
+        let change = |found| ours(found).then_some(wanted);
+        if (entry.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change)).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(TraceError::Usage(format!(
+        "rates for more than {} events were asked for; one without a number sets the rate of all others",
+        control::RATES
+    )))
+}
+
+/// What a ring's cells say; its writer has stopped.
+pub(crate) fn of_ring(number: u32, memory: &Mapped) -> Vec<Sampled> {
+    if memory.field_u32(ring::OFF_CELLS).load(Ordering::Acquire) != CELLS as u32 {
+        return Vec::new();
+    }
+    (0..CELLS)
+        .filter_map(|place| {
+            let at = ring::OFF_CELL_TABLE + place * cell::BYTES;
+            let word = |offset| memory.field_u64(at + offset).load(Ordering::Relaxed);
+            let state = memory
+                .field_u32(at + cell::OFF_STATE)
+                .load(Ordering::Relaxed);
+            let executions = cell::executions(word(cell::OFF_LEFT), word(cell::OFF_LAST));
+            (state & cell::CLAIMED != 0).then_some(Sampled {
+                ring: number as i32,
+                event: state as u16,
+                executions,
+            })
+        })
+        .collect()
+}
