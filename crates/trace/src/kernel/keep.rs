@@ -210,7 +210,7 @@ fn rows_to_file(
     let (comparison, balance) = threads.finish(ns_per_tick, |row| sink.push(row));
     kernel.comparison = comparison;
     kernel.balance = (survey.told.perf || survey.told.tracefs).then_some(balance);
-    counts.state(kernel, &clock.name, survey.error_ns(), order.too_late);
+    counts.state(kernel, &clock.name, survey, order.too_late);
     sink.finish()
 }
 
@@ -238,17 +238,22 @@ impl Counts {
         }
     }
 
-    fn state(&self, kernel: &mut Kernel, trace_clock: &str, mapped_error_ns: f64, too_late: u64) {
+    fn state(&self, kernel: &mut Kernel, trace_clock: &str, survey: &Survey, too_late: u64) {
         for source in &mut kernel.sources {
             (source.records, source.lost) = match source.name.as_str() {
                 "perf" => (self.perf, self.perf_lost),
                 "tracefs" => (self.tracefs, self.tracefs_lost),
                 _ => (self.steal, 0),
             };
+            if source.name == "tracefs" && source.used && !survey.told.tracefs {
+                // Nothing that it told could be put down to the program.
+                source.used = false;
+                source.why = "it told nothing of the program being executed".to_owned();
+            }
             source.error_ns = if source.clock == trace_clock {
                 0.0
             } else {
-                mapped_error_ns
+                survey.error_ns()
             };
         }
         kernel.lost = self.perf_lost + self.tracefs_lost + too_late;

@@ -15,13 +15,17 @@
 //! another session are not told apart from it.
 
 mod compare;
+mod decode;
+mod format;
 pub(crate) mod keep;
 mod order;
+mod page;
 mod perf;
 pub(crate) mod raw;
 mod steal;
 mod threads;
 mod times;
+mod tracefs;
 
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -35,6 +39,7 @@ use crate::manifest::{Kernel, KernelSource};
 use perf::Perf;
 use raw::{RAW_KERNEL_FILE, Record, What, Writer};
 use steal::Steal;
+use tracefs::Tracefs;
 
 /// Which evidence of the kernel a recording is to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +67,9 @@ const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Watcher {
     writer: Writer,
     clock: Source,
+    tracefs: Option<Tracefs>,
+    /// The round before read everything.
+    complete: bool,
     perf: Option<Perf>,
     steal: Option<Steal>,
     anchors: Option<Anchors>,
@@ -86,19 +94,27 @@ impl Watcher {
         }
         let clock = Source::open(facts.clock)
             .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
-        let mut sources = Vec::new();
+        let tracefs = Tracefs::open(facts.clock, &cpus());
         let perf = Perf::open(facts.clock);
-        sources.push(of_perf(&perf, facts.clock));
         let steal = Steal::open();
-        sources.push(of_steal(&steal, facts.clock));
-        if wanted == Wanted::On && perf.is_err() {
+        let sources = vec![
+            of_tracefs(&tracefs, facts.clock),
+            of_perf(&perf, facts.clock),
+            of_steal(&steal, facts.clock),
+        ];
+        if wanted == Wanted::On && tracefs.is_err() && perf.is_err() {
             return Err(nothing(&sources));
         }
-        let perf = perf.ok();
-        let mapped = perf.as_ref().is_some_and(|perf| perf.clock().mapped);
+        let (tracefs, perf) = (tracefs.ok(), perf.ok());
+        let mapped = tracefs
+            .as_ref()
+            .is_some_and(|tracefs| tracefs.clock().mapped)
+            || perf.as_ref().is_some_and(|perf| perf.clock().mapped);
         let mut watcher = Self {
             writer: Writer::create(&trace.join(RAW_KERNEL_FILE))?,
             clock,
+            tracefs,
+            complete: true,
             perf,
             steal: steal.ok(),
             anchors: if mapped { Anchors::new(facts) } else { None },
@@ -113,9 +129,10 @@ impl Watcher {
         Ok(Some((watcher, kernel)))
     }
 
-    /// To be written to by the child before it executes the program: its number.
-    pub(crate) const fn child_announces(&self) -> Option<RawFd> {
-        None
+    /// Where the child is to write its number, and then a 1, before it executes the
+    /// program.
+    pub(crate) fn child_announces(&self) -> Option<(RawFd, RawFd)> {
+        self.tracefs.as_ref()?.child_announces()
     }
 
     /// Takes what the sources have, if it is time to.
@@ -128,9 +145,14 @@ impl Watcher {
         let writer = &mut self.writer;
         // Before anything is read: what is not read in this round is later.
         let ticks = self.clock.read_ticks();
-        writer.push(&Record::new(What::Round, ticks));
+        if self.complete {
+            writer.push(&Record::new(What::Round, ticks));
+        }
         if let Some(anchors) = &mut self.anchors {
             anchors.take(at, now, writer);
+        }
+        if let Some(tracefs) = &mut self.tracefs {
+            self.complete = tracefs.drain(|record| writer.push(&record));
         }
         if let Some(perf) = &mut self.perf {
             perf.drain(|record| writer.push(&record));
@@ -146,7 +168,13 @@ impl Watcher {
 
     /// The last round; says what went wrong on the way.
     pub(crate) fn finish(mut self) -> Option<String> {
+        if let Some(tracefs) = &mut self.tracefs {
+            tracefs.stop();
+        }
         self.round(true);
+        while !self.complete {
+            self.round(true);
+        }
         let now = self.clock.read_ticks();
         if let Some(perf) = &mut self.perf {
             perf.untold_losses(now, |record| self.writer.push(&record));
@@ -181,6 +209,32 @@ fn source(name: &str, tells: &[&str], clock: &str) -> KernelSource {
         clock: clock.to_owned(),
         error_ns: 0.0,
     }
+}
+
+fn of_tracefs(tracefs: &Result<Tracefs, String>, trace: ClockId) -> KernelSource {
+    let tells = [
+        "switch_out",
+        "switch_in",
+        "migrate",
+        "waking",
+        "interrupt",
+        "soft_interrupt",
+        "fault",
+        "frequency",
+    ];
+    let mut about = source("tracefs", &tells, trace.name());
+    match tracefs {
+        Ok(tracefs) => {
+            if tracefs.clock().mapped {
+                ClockId::MonotonicRaw.name().clone_into(&mut about.clock);
+            }
+            if !tracefs.missing.is_empty() {
+                about.why = format!("this kernel has no {}", tracefs.missing.join(", "));
+            }
+        }
+        Err(why) => (about.used, about.why) = (false, why.clone()),
+    }
+    about
 }
 
 fn of_perf(perf: &Result<Perf, String>, trace: ClockId) -> KernelSource {
@@ -254,9 +308,9 @@ impl Anchors {
     }
 }
 
-/// Says the calling process's number to `file`, between fork and exec: no memory
-/// is taken, no lock.
-pub(crate) fn announce(file: RawFd) {
+/// Says the calling process's number to the first file and 1 to the second, between
+/// fork and exec: no memory is taken, no lock.
+pub(crate) fn announce((file, on): (RawFd, RawFd)) {
     let mut text = [0; 12];
     let mut at = text.len();
     // SAFETY: getpid always succeeds.
@@ -269,7 +323,11 @@ pub(crate) fn announce(file: RawFd) {
     let digits = &text[at..];
     // SAFETY: the bytes are there. If it fails the recording has no evidence from
     // there, and says so.
-    let _ = unsafe { libc::write(file, digits.as_ptr().cast(), digits.len()) };
+    unsafe {
+        if libc::write(file, digits.as_ptr().cast(), digits.len()) > 0 {
+            libc::write(on, c"1".as_ptr().cast(), 1);
+        }
+    }
 }
 
 /// CPUs online now.

@@ -79,6 +79,9 @@ impl Threads {
         let mut alone = Vec::new();
         self.compare.pass(ticks, |switch| alone.push(switch));
         alone.into_iter().for_each(|switch| self.add(switch));
+        if record.what.is_tracefs() && !self.told.tracefs {
+            return; // it is not known whose they are
+        }
         match record.what {
             What::PerfIn | What::PerfOut => self.perf(ticks, record),
             What::PerfLost if !self.told.tracefs => {

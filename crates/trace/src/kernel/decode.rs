@@ -1,0 +1,326 @@
+//! The kernel's trace events to records.
+
+use std::collections::HashMap;
+
+use super::format::{Field, Format, PageLayout};
+use super::page::{self, Told};
+use super::raw::{Record, What};
+use crate::schema::OWN_VECTOR;
+
+/// In an interrupt, in a softirq: of `common_flags`.
+const IN_INTERRUPT: i64 = 0x08 | 0x10;
+/// A new thread of the same process: of `clone_flags`.
+const CLONE_THREAD: i64 = 0x1_0000;
+/// Interrupts within interrupts; deeper than that something is wrong.
+const DEEPEST: usize = 16;
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Switch,
+    Waking,
+    NewTask,
+    Exec,
+    Exit,
+    Fault,
+    Frequency,
+    Enter(Over),
+    Leave(Over),
+}
+
+/// What runs on top of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Line,
+    Vector,
+    Soft,
+}
+
+/// Event groups and names of the kernel, what they are, and the fields needed.
+pub(super) const EVENTS: &[(&str, &str, Event, &[&str])] = &[
+    (
+        "sched",
+        "sched_switch",
+        Event::Switch,
+        &["prev_pid", "next_pid", "prev_state"],
+    ),
+    ("sched", "sched_process_exec", Event::Exec, &["pid"]),
+    (
+        "task",
+        "task_newtask",
+        Event::NewTask,
+        &["pid", "clone_flags"],
+    ),
+    ("sched", "sched_process_exit", Event::Exit, &["pid"]),
+    ("sched", "sched_waking", Event::Waking, &["pid"]),
+    (
+        "irq",
+        "irq_handler_entry",
+        Event::Enter(Over::Line),
+        &["irq"],
+    ),
+    (
+        "irq",
+        "irq_handler_exit",
+        Event::Leave(Over::Line),
+        &["irq"],
+    ),
+    ("irq", "softirq_entry", Event::Enter(Over::Soft), &["vec"]),
+    ("irq", "softirq_exit", Event::Leave(Over::Soft), &["vec"]),
+    ("exceptions", "page_fault_user", Event::Fault, &[]),
+    (
+        "power",
+        "cpu_frequency",
+        Event::Frequency,
+        &["state", "cpu_id"],
+    ),
+];
+
+/// Interrupts of the CPU's own, each with an `_entry` and an `_exit` (x86).
+pub(super) const VECTORS: &[&str] = &[
+    "local_timer",
+    "reschedule",
+    "call_function",
+    "call_function_single",
+    "irq_work",
+];
+
+/// An event that is recorded, by its number.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    event: Event,
+    fields: [Option<Field>; 3],
+}
+
+/// A CPU's interrupts that have not ended yet.
+type Open = Vec<(Over, i64, i32, u64)>;
+
+/// Reads pages.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    layout: PageLayout,
+    /// Thread and state at each event.
+    current: Field,
+    flags: Field,
+    known: HashMap<u16, Known>,
+    open: HashMap<i16, Open>,
+    /// Times are not those of the trace clock.
+    mapped: bool,
+}
+
+impl Decoder {
+    /// `common` is any event's format. `None` if it is not as it must be.
+    pub(super) fn new(layout: PageLayout, common: &Format, mapped: bool) -> Option<Self> {
+        Some(Self {
+            layout,
+            current: common.field("common_pid")?,
+            flags: common.field("common_flags")?,
+            known: HashMap::new(),
+            open: HashMap::new(),
+            mapped,
+        })
+    }
+
+    pub(super) const fn page_bytes(&self) -> usize {
+        self.layout.bytes
+    }
+
+    /// Whether the event has all the fields; it is decoded from now on.
+    pub(super) fn add(&mut self, event: Event, format: &Format, names: &[&str]) -> bool {
+        let mut fields = [None; 3];
+        for (field, name) in fields.iter_mut().zip(names) {
+            *field = format.field(name);
+            if field.is_none() {
+                return false;
+            }
+        }
+        self.known.insert(format.id, Known { event, fields });
+        true
+    }
+
+    /// Events of a page of `cpu`.
+    pub(super) fn page(&mut self, cpu: i16, page: &[u8], mut take: impl FnMut(Record)) {
+        let layout = self.layout;
+        page::read(page, &layout, |told| match told {
+            Told::Lost(time, count) => {
+                // What was begun may have ended meanwhile.
+                self.open.remove(&cpu);
+                take(Record {
+                    payload: count,
+                    ..self.record(What::TracefsLost, time, cpu)
+                });
+            }
+            Told::Event(time, data) => {
+                if let Some(record) = self.event(cpu, time, data) {
+                    take(record);
+                }
+            }
+        });
+    }
+
+    fn record(&self, what: What, time: u64, cpu: i16) -> Record {
+        Record {
+            mapped: self.mapped,
+            cpu,
+            ..Record::new(what, time)
+        }
+    }
+
+    fn event(&mut self, cpu: i16, time: u64, data: &[u8]) -> Option<Record> {
+        let id = u16::from_le_bytes(data.get(..2)?.try_into().ok()?);
+        let known = *self.known.get(&id)?;
+        let number = |field: usize| known.fields[field].map_or(0, |field| field.get(data));
+        let current = self.current.get(data) as i32;
+        let of = |what: What, tid: i32| Record {
+            tid,
+            ..self.record(what, time, cpu)
+        };
+        Some(match known.event {
+            Event::Switch => Record {
+                pid: number(1) as i32,
+                a: (number(2) & 0xffff) as i32,
+                ..of(What::Switch, number(0) as i32)
+            },
+            Event::Waking => Record {
+                pid: if self.flags.get(data) & IN_INTERRUPT == 0 {
+                    current
+                } else {
+                    0
+                },
+                ..of(What::Waking, number(0) as i32)
+            },
+            Event::NewTask => Record {
+                pid: current,
+                a: i32::from(number(1) & CLONE_THREAD != 0),
+                ..of(What::NewTask, number(0) as i32)
+            },
+            Event::Exec => of(What::Exec, number(0) as i32),
+            Event::Exit => of(What::Exit, number(0) as i32),
+            Event::Fault => of(What::Fault, current),
+            Event::Frequency => Record {
+                cpu: number(1) as i16,
+                payload: number(0),
+                ..of(What::Frequency, 0)
+            },
+            Event::Enter(over) => {
+                let open = self.open.entry(cpu).or_default();
+                if open.len() == DEEPEST {
+                    open.remove(0);
+                }
+                open.push((over, number(0), current, time));
+                return None;
+            }
+            Event::Leave(over) => {
+                let open = self.open.get_mut(&cpu)?;
+                let same = |begun: &(Over, i64, i32, u64)| (begun.0, begun.1) == (over, number(0));
+                let place = open.iter().rposition(same)?;
+                let (_, number, tid, start) = open[place];
+                open.truncate(place);
+                let what = match over {
+                    Over::Soft => What::SoftInterrupt,
+                    Over::Line | Over::Vector => What::Interrupt,
+                };
+                let own = if over == Over::Vector { OWN_VECTOR } else { 0 };
+                Record {
+                    tid,
+                    a: number as i32 + own,
+                    payload: time.saturating_sub(start) as i64,
+                    ..self.record(what, start, cpu)
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoder() -> Decoder {
+        let layout = PageLayout::parse(
+            "field: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+             field: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+             field: char data;\toffset:16;\tsize:1008;\tsigned:0;\n",
+        )
+        .unwrap();
+        let format = |id: u16| {
+            Format::parse(&format!(
+                "ID: {id}\nfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+                 field:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+                 field:int one;\toffset:8;\tsize:4;\tsigned:1;\n\
+                 field:int two;\toffset:12;\tsize:4;\tsigned:1;\n\
+                 field:int three;\toffset:16;\tsize:4;\tsigned:1;\n"
+            ))
+            .unwrap()
+        };
+        let mut decoder = Decoder::new(layout, &format(0), true).unwrap();
+        for (id, event) in [
+            (1, Event::Switch),
+            (2, Event::Waking),
+            (3, Event::NewTask),
+            (4, Event::Enter(Over::Vector)),
+            (5, Event::Leave(Over::Vector)),
+            (6, Event::Enter(Over::Soft)),
+            (7, Event::Leave(Over::Soft)),
+            (8, Event::Fault),
+        ] {
+            assert!(decoder.add(event, &format(id), &["one", "two", "three"]));
+        }
+        assert!(!decoder.add(Event::Exit, &format(9), &["four"]));
+        decoder
+    }
+
+    /// A page of events `(id, flags, current, fields)`, 10 apart.
+    fn page(events: &[(u16, u8, i32, [i32; 3])]) -> Vec<u8> {
+        let mut page = 1000_u64.to_le_bytes().to_vec();
+        page.extend_from_slice(&(24 * events.len() as u64).to_le_bytes());
+        for &(id, flags, current, fields) in events {
+            page.extend_from_slice(&(5_u32 | 10 << 5).to_le_bytes());
+            page.extend_from_slice(&id.to_le_bytes());
+            page.extend_from_slice(&[flags, 0]);
+            page.extend_from_slice(&current.to_le_bytes());
+            (fields.iter()).for_each(|field| page.extend_from_slice(&field.to_le_bytes()));
+        }
+        page.resize(1024, 0);
+        page
+    }
+
+    #[test]
+    fn events_by_hand() {
+        let mut decoder = decoder();
+        let mut out = Vec::new();
+        let page = page(&[
+            (1, 0, 7, [7, 9, 0x101]),
+            (2, 0, 7, [9, 0, 0]),
+            (2, 8, 7, [9, 0, 0]),
+            (3, 0, 7, [12, 0x1_0000, 0]),
+            (3, 0, 7, [13, 0x11, 0]),
+            (6, 0, 7, [1, 0, 0]), // at 1060
+            (4, 0, 7, [236, 0, 0]),
+            (5, 0, 7, [236, 0, 0]),
+            (7, 0, 7, [1, 0, 0]), // at 1090
+            (7, 0, 7, [1, 0, 0]), // of nothing
+            (99, 0, 7, [1, 1, 1]),
+            (8, 0, 7, [0, 0, 0]),
+        ]);
+        decoder.page(3, &page, |record| out.push(record));
+        let short: Vec<_> = out
+            .iter()
+            .map(|r| (r.what, r.time, r.tid, r.pid, r.a, r.payload))
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (What::Switch, 1010, 7, 9, 0x101, 0),
+                (What::Waking, 1020, 9, 7, 0, 0),
+                (What::Waking, 1030, 9, 0, 0, 0),
+                (What::NewTask, 1040, 12, 7, 1, 0),
+                (What::NewTask, 1050, 13, 7, 0, 0),
+                (What::Interrupt, 1070, 7, 0, (1 << 15) + 236, 10),
+                (What::SoftInterrupt, 1060, 7, 0, 1, 30),
+                (What::Fault, 1120, 7, 0, 0, 0),
+            ]
+        );
+        assert!(out.iter().all(|record| record.mapped && record.cpu == 3));
+    }
+}
