@@ -20,7 +20,7 @@ pub(crate) enum Cause {
     Waited,
 }
 
-/// Samples over this many times the least that nothing is known of are counted
+/// Samples over this many times the least that nothing explains are counted
 /// (TRAMS drops them).
 pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
 
@@ -92,6 +92,11 @@ impl Found {
         [Cause::Preempted, Cause::Switched, Cause::Waited]
             .into_iter()
             .any(|c| self.has(c))
+    }
+
+    /// Ticks of the sample that something else had the CPU.
+    pub(crate) fn taken(&self) -> i64 {
+        self.ticks.iter().sum()
     }
 
     /// Whether there is anything.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use undertick_estimate::{Bin, Cost, Sample, Series, rate, ratio_of_sums, scaled, shifted};
+use undertick_estimate::{
+    Bin, Cost, Sample, Series, proportion_exact, rate, ratio_of_sums, scaled, shifted,
+};
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Evidence, FrequencyReport, Histogram,
     HostSummary, IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf,
@@ -184,11 +186,15 @@ impl Summary {
             let costs = tally.kept_costs.and(&tally.culled_costs);
             figures(all, &costs, compensated)
         });
-        let kept = figures(
+        let mut kept = figures(
             std::mem::take(&mut tally.kept),
             &tally.kept_costs,
             compensated,
         );
+        if compensated {
+            let n = kept.sample.moments().n();
+            kept.cost = kept.cost.and(tally.strata.cost(n));
+        }
         let before = before.as_ref().unwrap_or(&kept);
         let moments = kept.sample.moments();
         let (n, culled) = (moments.n(), tally.culled());
@@ -205,7 +211,7 @@ impl Summary {
             .quantile(0.5, self.options.confidence, 0))
         .filter(|_| self.granularity() > 0)
         .map(|m| m.value / self.granularity() as f64);
-        IntervalReport {
+        let mut report = IntervalReport {
             name: tally.name.clone(),
             count: n,
             unmatched: tally.unmatched_starts + tally.unmatched_ends,
@@ -218,7 +224,7 @@ impl Summary {
             },
             evidence: self.evidence(engine, tally, n + culled),
             unexplained: self.unexplained(engine, tally, &kept),
-            mean: self.mean(&kept),
+            mean: self.mean_by_rate(tally, &kept),
             median: self.quantile(&kept, 0.5),
             quantiles: SHOWN
                 .iter()
@@ -247,6 +253,18 @@ impl Summary {
             granularity_ns: self.granularity() as f64 * self.ns(),
             median_steps,
             notes: self.notes(engine, tally, &kept, compensated),
+            sampled: None,
+        };
+        tally.strata.tell(&mut report, compensated);
+        report
+    }
+
+    /// As [`Self::mean`], if one rate of sampling serves all.
+    fn mean_by_rate(&self, tally: &Tally, figures: &Figures) -> Option<Estimate> {
+        let (level, step) = (self.options.confidence, self.granularity());
+        match tally.strata.mean(&figures.sample, level, step) {
+            Some(mean) => Some(self.finished(mean, figures)),
+            None => self.mean(figures),
         }
     }
 
@@ -264,8 +282,10 @@ impl Summary {
             .collect()
     }
 
-    /// Kept samples that are far over the least although nothing is known to have
-    /// hit them; `None` where nothing is known at all.
+    /// Samples far over the least even without the time of everything that is
+    /// known to have hit them, dropped ones too: a long sample is hit more often,
+    /// so among those kept alone slow ones would be too rare. `None` where nothing
+    /// is known at all.
     fn unexplained(&self, engine: &Engine, tally: &Tally, kept: &Figures) -> Option<Unexplained> {
         let moments = kept.sample.moments();
         let least = moments.min()?;
@@ -274,20 +294,40 @@ impl Summary {
         }
         let step = i64::try_from(self.granularity().max(1)).unwrap_or(i64::MAX);
         let limit = UNEXPLAINED_RATIO * least.max(step) as f64;
-        let over = |bins: &[Bin], of: &dyn Fn(&Bin) -> f64| -> u64 {
-            (bins.iter().filter(|bin| of(bin) > limit))
+        let over = |bins: &[Bin], cost: f64| -> u64 {
+            (bins.iter().filter(|bin| bin.middle() - cost > limit))
                 .map(|bin| bin.count)
                 .sum()
         };
-        // Flagged ones are as they were read.
+        // Those that something fell into are as they were read.
         let cost = kept.cost.value / self.ns();
-        let all = over(kept.sample.distribution().bins(), &|bin| bin.middle());
-        let flagged = over(&tally.flagged.bins(), &|bin| bin.middle() - cost);
-        let count = all.saturating_sub(flagged);
+        let all = over(kept.sample.distribution().bins(), 0.0);
+        let not_hit = all.saturating_sub(over(&tally.flagged.bins(), cost));
+        let count = not_hit + over(&tally.own.bins(), cost);
+        let matched = moments.n() + tally.culled();
         Some(Unexplained {
             ratio: UNEXPLAINED_RATIO,
             count,
-            share: count as f64 / moments.n().max(1) as f64,
+            share: proportion_exact(count, matched, self.options.confidence)?,
+        })
+    }
+
+    /// Said where dropping what was hit changes the mean by more than its
+    /// interval: a long sample is hit more often than a short one.
+    fn favours_short(&self, tally: &Tally, kept: &Figures) -> Option<String> {
+        let (own, dropped) = tally.culled_own;
+        let moments = kept.sample.moments();
+        let mean = moments.mean()?;
+        let half_ns = self.mean(kept)?.interval.half_width()?;
+        let with = (moments.sum() as f64 + own as f64) / (moments.n() + dropped) as f64;
+        let change_ns = (with - mean) * self.ns();
+        (dropped > 0 && change_ns.abs() > half_ns).then(|| {
+            format!(
+                "the {dropped} samples dropped took {:.0} ns of their own on average: with them, less \
+                 what hit them, the mean would be {:+.1} ns",
+                own as f64 / dropped as f64 * self.ns(),
+                change_ns
+            )
         })
     }
 
@@ -421,6 +461,7 @@ impl Summary {
                 "{without} samples have no pair of readings beside them: nothing subtracted"
             ));
         }
+        notes.extend(self.favours_short(tally, kept));
         if tally.outside > 0 {
             notes.push(format!(
                 "{} more lay outside the enclosing interval",
@@ -458,7 +499,7 @@ impl Summary {
         let time = self.span.map_or(0.0, span_ticks);
         (engine.frequencies.iter())
             .map(|f| {
-                let count = engine.slices.total(f.row);
+                let count = engine.slices.total(f.row) + f.untold;
                 let slices = engine.slices.whole_counts(f.row);
                 let per_tick = rate(&slices, count, time, self.options.confidence);
                 FrequencyReport {

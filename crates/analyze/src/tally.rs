@@ -103,6 +103,10 @@ pub(crate) struct Tally {
     pub(crate) evidence: [Fallen; CAUSES],
     /// Samples that something fell into and that are kept nevertheless, as read.
     pub(crate) flagged: SignedHistogram,
+    /// All samples that something fell into, less the time that it took.
+    pub(crate) own: SignedHistogram,
+    /// Sum of these over the dropped ones, and their number.
+    pub(crate) culled_own: (i128, u64),
     /// Least sample of the first pass.
     pub(crate) least: Option<i64>,
     /// Samples above are dropped in the second.
@@ -138,6 +142,8 @@ impl Tally {
             culled_evidence: [0; CAUSES],
             evidence: [Fallen::default(); CAUSES],
             flagged: SignedHistogram::new(),
+            own: SignedHistogram::new(),
+            culled_own: (0, 0),
             least: None,
             limit: i64::MAX,
             kept: Series::new(),
@@ -196,7 +202,7 @@ impl Tally {
             self.unknown += u64::from(sample.unknown);
         }
         if !found.is_empty() {
-            self.note(found);
+            self.note(found, sample.ticks);
         }
         let dropped = match dropping {
             Dropping::Nothing => false,
@@ -233,7 +239,8 @@ impl Tally {
     }
 
     #[inline(never)]
-    fn note(&mut self, found: &Found) {
+    fn note(&mut self, found: &Found, ticks: i64) {
+        self.own.record(ticks.saturating_sub(found.taken()));
         for (cause, fallen) in Cause::ALL.into_iter().zip(&mut self.evidence) {
             if found.has(cause) {
                 fallen.samples += 1;
@@ -253,7 +260,11 @@ impl Tally {
     ) {
         match (dropping, found.culling()) {
             (Dropping::OverLimit, _) => self.culled_ratio += 1,
-            (Dropping::Evidence, Some(cause)) => self.culled_evidence[cause as usize] += 1,
+            (Dropping::Evidence, Some(cause)) => {
+                self.culled_evidence[cause as usize] += 1;
+                self.culled_own.0 += i128::from(value.saturating_sub(found.taken()));
+                self.culled_own.1 += 1;
+            }
             _ => self.culled_descheduled += 1,
         }
         let kept = &self.kept;

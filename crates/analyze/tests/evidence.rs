@@ -96,9 +96,9 @@ fn each_cause_is_named_and_what_the_program_does_is_kept() {
                 ("waited", 2, 60.0, false),
             ]
         );
-        let unexplained = span.unexplained.unwrap();
+        let unexplained = span.unexplained.clone().unwrap();
         assert_eq!((unexplained.count, unexplained.ratio), (3, 4.0));
-        assert!((unexplained.share - 3.0 / 97.0).abs() < 1e-12);
+        assert!((unexplained.share.value - 0.03).abs() < 1e-12);
         let told = warned(&report, "slow_without_evidence").unwrap();
         assert!(told.contains("event 1"), "{told}");
         assert!(warned(&report, "blocking_is_culled").is_none());
@@ -118,6 +118,45 @@ fn other_rules_still_say_what_fell_in() {
     let span = interval(&report, "event 1");
     assert_eq!((span.count, span.culled.count), (100, 0));
     assert_eq!(span.evidence.len(), 4);
+}
+
+/// A slow sample that was preempted besides is dropped, and still one of the slow
+/// ones: those that are hit are the long ones.
+#[test]
+fn slow_samples_that_were_hit_count_as_slow() {
+    let mut of_kernel = Vec::new();
+    let mut of_user = Vec::new();
+    for i in 0..1000 {
+        let at = 1000 * i;
+        // One in ten takes 80 of its own, and every second of these is preempted.
+        let mut long = if i % 10 == 0 { 80 } else { 10 };
+        if i % 20 == 0 {
+            of_kernel.push(kernel(Kind::SwitchOut, at + 3, 1));
+            of_kernel.push(kernel(Kind::SwitchIn, at + 403, 0));
+            long += 400;
+        }
+        of_user.push(begin(at, 1));
+        of_user.push(end(at + long, 1));
+    }
+    of_kernel.extend(of_user);
+    let report = culled(&of_kernel, Cull::Kernel);
+    let span = interval(&report, "event 1");
+    assert_eq!((span.count, span.culled.count), (950, 50));
+    let unexplained = span.unexplained.clone().unwrap();
+    assert_eq!(unexplained.count, 100);
+    assert!((unexplained.share.value - 0.1).abs() < 1e-12);
+    // Kept: (900 * 10 + 50 * 80) / 950 = 13.7; all: 17.
+    let told = |text: &str| span.notes.iter().any(|note| note.contains(text));
+    assert!(told("50 samples dropped took 80 ns"), "{:?}", span.notes);
+    assert!(told("+3.3 ns"), "{:?}", span.notes);
+    // Where lengths have nothing to do with it, nothing is said.
+    let report = culled(&hit(), Cull::Kernel);
+    let span = interval(&report, "event 1");
+    assert!(
+        span.notes.iter().all(|n| !n.contains("of their own")),
+        "{:?}",
+        span.notes
+    );
 }
 
 /// Without rows of the kernel the flag decides, and waiting is not told apart.

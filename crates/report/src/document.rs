@@ -131,7 +131,7 @@ pub struct IntervalReport {
     /// What fell into its samples, dropped for it or not.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
-    /// Slow samples without evidence, all kept; `null` where the trace holds no
+    /// Slow samples that no evidence explains; `null` where the trace holds no
     /// kernel events.
     #[serde(default)]
     pub unexplained: Option<Unexplained>,
@@ -172,7 +172,8 @@ pub struct IntervalReport {
     pub uncompensated: Alternative,
     /// Its share of the interval it lies in, where the table names one.
     pub share_of: Option<ShareOf>,
-    /// Sum of the samples, ns, compensated.
+    /// Sum of the samples, ns, compensated; of a sampled interval the time of
+    /// all executions, as [`Sampled::total`].
     pub total_ns: f64,
     /// Step of the clock, ns.
     pub granularity_ns: f64,
@@ -181,6 +182,23 @@ pub struct IntervalReport {
     pub median_steps: Option<f64>,
     /// What the reader must know about this interval.
     pub notes: Vec<String>,
+    /// How often it was executed where not every execution was recorded; absent
+    /// where each was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
+}
+
+/// An interval of which only some executions were recorded, drawn at random.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Times that it was executed: exact.
+    pub executions: u64,
+    /// Matched samples: executions that were recorded.
+    pub recorded: u64,
+    /// One in so many is recorded; `null` if that was changed meanwhile.
+    pub rate: Option<u32>,
+    /// Time of all executions, ns: the mean, that many times.
+    pub total: Option<Estimate>,
 }
 
 /// Where the samples of an interval come from.
@@ -241,16 +259,16 @@ pub struct Evidence {
     pub culled: bool,
 }
 
-/// Kept samples that are far over the least, and nothing is known to have hit
-/// them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Samples that are far over the least even without the time of what is known to
+/// have hit them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unexplained {
     /// Over so many times the least.
     pub ratio: f64,
-    /// Samples.
+    /// Samples, those dropped because something hit them too included.
     pub count: u64,
-    /// Their share of the samples kept, 0..=1.
-    pub share: f64,
+    /// Their share of the matched samples, 0..=1.
+    pub share: Estimate,
 }
 
 /// The same figures under another treatment of the same samples.
@@ -443,6 +461,12 @@ mod tests {
                 granularity_ns: 10.4,
                 median_steps: Some(1.0),
                 notes: vec![],
+                sampled: Some(Sampled {
+                    executions: 16,
+                    recorded: 2,
+                    rate: Some(8),
+                    total: Some(estimate(80.0)),
+                }),
             }],
             frequencies: vec![FrequencyReport {
                 name: "step".into(),

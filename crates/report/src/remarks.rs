@@ -140,6 +140,8 @@ pub(crate) struct Fell {
     pub count: u64,
     /// Their share, 0..=1.
     pub share: f64,
+    /// And its interval, where it has one.
+    pub share_within: Option<(f64, f64)>,
     /// Time it took of them, ns, where it took any.
     pub time_ns: Option<f64>,
     /// Whether they were left out.
@@ -147,6 +149,18 @@ pub(crate) struct Fell {
 }
 
 impl Fell {
+    /// The share and its interval.
+    pub(crate) fn shares(&self) -> String {
+        let share = figures::per_cent(self.share);
+        match self.share_within {
+            Some((lo, hi)) => {
+                let lo = figures::per_cent(lo);
+                format!("{share} [{lo}, {}]", figures::per_cent(hi))
+            }
+            None => share,
+        }
+    }
+
     /// What was done with the samples.
     pub(crate) fn treatment(&self) -> &'static str {
         match self.culled {
@@ -162,6 +176,7 @@ pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
         what: clean(&e.cause),
         count: e.count,
         share: e.share,
+        share_within: None,
         time_ns: Some(e.time_ns).filter(|ns| *ns != 0.0),
         culled: e.culled,
     });
@@ -170,7 +185,8 @@ pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
         .chain(unexplained.map(|u| Fell {
             what: format!("nothing known, over {} times the least", u.ratio),
             count: u.count,
-            share: u.share,
+            share: u.share.value,
+            share_within: u.share.interval.lo.zip(u.share.interval.hi),
             time_ns: None,
             culled: false,
         }))

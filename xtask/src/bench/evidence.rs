@@ -36,7 +36,8 @@ fn once(trace: &str, truly_slow: u64) -> Result<(), String> {
     let kernel = interval(&by_evidence, "event 1")?;
     let ratio = interval(&by_ratio, "event 1")?;
     let over = number(&ratio["culled"]["by"]["ratio"]).unwrap_or(0.0);
-    let unexplained = number(&kernel["unexplained"]["count"])?;
+    let slow = &kernel["unexplained"];
+    let (unexplained, share) = (number(&slow["count"])?, &slow["share"]);
     let mean = |of: &Value| -> Result<String, String> {
         let figure = |v: &Value| v.as_f64().ok_or("a figure is missing");
         let (mean, bounds) = (figure(&of["mean"]["value"])?, &of["mean"]["interval"]);
@@ -50,18 +51,39 @@ fn once(trace: &str, truly_slow: u64) -> Result<(), String> {
         over - unexplained,
         100.0 * (over - unexplained) / (over - truly_slow as f64).max(1.0)
     );
-    println!("    without evidence, and kept: {unexplained}");
+    println!(
+        "    slow without what hit them: {unexplained} = {:.4} % [{:.4}, {:.4}] of {SPANS}; truth {:.4} %",
+        100.0 * number(&share["value"])?,
+        100.0 * number(&share["interval"][0])?,
+        100.0 * number(&share["interval"][1])?,
+        100.0 * truly_slow as f64 / f64::from(SPANS)
+    );
     for what in kernel["evidence"].as_array().ok_or("no evidence")? {
         println!(
             "    {}: {} spans, {:.3} s, {}",
             what["cause"].as_str().unwrap_or("?"),
             what["count"],
             number(&what["time_ns"])? / 1e9,
-            if what["culled"] == true { "left out" } else { "kept" }
+            if what["culled"] == true {
+                "left out"
+            } else {
+                "kept"
+            }
         );
     }
-    println!("    mean by evidence: {}, {} left out", mean(kernel)?, kernel["culled"]["count"]);
-    println!("    mean by ratio:4:  {}, {} left out", mean(ratio)?, ratio["culled"]["count"]);
-    println!("    mean of all:      {} ns", kernel["before_culling"]["mean"]["value"]);
+    println!(
+        "    mean by evidence: {}, {} left out",
+        mean(kernel)?,
+        kernel["culled"]["count"]
+    );
+    println!(
+        "    mean by ratio:4:  {}, {} left out",
+        mean(ratio)?,
+        ratio["culled"]["count"]
+    );
+    println!(
+        "    mean of all:      {} ns",
+        kernel["before_culling"]["mean"]["value"]
+    );
     Ok(())
 }

@@ -46,8 +46,7 @@ pub(super) fn table(page: &mut String, report: &Report) -> Result {
             cell(page, "what", None, Text(&fell.what))?;
             let count = figures::short_count(fell.count);
             cell(page, "samples", Some(fell.count as f64), count)?;
-            let share = figures::per_cent(fell.share);
-            cell(page, "share", Some(fell.share), Text(&share))?;
+            cell(page, "share", Some(fell.share), Text(&fell.shares()))?;
             let took = fell.time_ns.map_or("–".to_owned(), duration);
             cell(page, "took", fell.time_ns, took)?;
             cell(page, "so they were", None, fell.treatment())?;

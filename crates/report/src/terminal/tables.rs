@@ -97,7 +97,7 @@ pub(super) fn evidence(report: &Report, columns: usize) -> Option<String> {
                 name(&interval.name),
                 fell.what.clone(),
                 figures::short_count(fell.count),
-                figures::per_cent(fell.share),
+                fell.shares(),
                 fell.time_ns.map_or(none(), figures::duration),
                 fell.treatment().to_owned(),
             ]);
