@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
 use crate::ring::Ring;
 use crate::rules::rules;
+use crate::sampled;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
@@ -163,6 +164,7 @@ impl Analysis {
         }
         let (pid, tid) = (rows.pid[0], rows.tid[0]);
         self.rings.push(Ring {
+            id,
             pid,
             tid,
             set: self.engine.names.set_of(pid),
@@ -218,7 +220,7 @@ impl Analysis {
     ///
     /// # Errors
     /// If the trace was not read [`Analysis::passes`] times.
-    pub fn finish(self) -> Result<Report, Error> {
+    pub fn finish(mut self) -> Result<Report, Error> {
         if self.passes_done != self.passes() {
             return Err(Error::Passes {
                 needed: self.passes(),
@@ -242,6 +244,8 @@ impl Analysis {
                       ut_begin_paired and ut_end_paired; or use auto or none",
             });
         }
+        let table = self.table.as_ref();
+        sampled::settle(&mut self.engine, &self.rings, &self.manifest, table);
         Ok(Summary {
             manifest: self.manifest,
             options: self.options,

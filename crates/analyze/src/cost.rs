@@ -380,6 +380,7 @@ pub(crate) mod tests {
             inner_ordered: 0,
             hit: false,
             unknown: false,
+            sampling: crate::sampled::Sampling::default(),
         }
     }
 

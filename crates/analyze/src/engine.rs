@@ -94,6 +94,8 @@ pub(crate) struct Frequency {
     pub(crate) row: u32,
     /// Rows of the event, inside the enclosing interval or not.
     pub(crate) seen: u64,
+    /// Occurrences of which no row tells when they were.
+    pub(crate) untold: u64,
     pub(crate) within: Option<u32>,
 }
 
@@ -255,7 +257,7 @@ impl Engine {
 
     #[cold]
     #[inline(never)]
-    fn count_place(&mut self, set: usize, event: u16) -> Option<u32> {
+    pub(crate) fn count_place(&mut self, set: usize, event: u16) -> Option<u32> {
         if self.cell(set, event).counted == TOO_MANY {
             self.crowded += 1;
             return None;
@@ -281,6 +283,7 @@ impl Engine {
             name,
             row,
             seen: 0,
+            untold: 0,
             within,
         });
         row
@@ -319,7 +322,9 @@ impl Engine {
                 _ => Parent::Various,
             };
         }
-        self.slices.add(tally.row, ts, value);
+        // One that was recorded speaks for those that were not.
+        let weight = i64::from(sample.sampling.one_in.max(1));
+        self.slices.add(tally.row, ts, value.saturating_mul(weight));
     }
 
     /// The interval of an event is a stage.

@@ -46,6 +46,7 @@ mod options;
 mod pairs;
 mod ring;
 mod rules;
+mod sampled;
 mod slices;
 mod summary;
 mod table;

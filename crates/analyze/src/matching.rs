@@ -8,6 +8,7 @@ use crate::engine::{Engine, MOST_LASTS, UNSEEN};
 use crate::messages::{Boundary, Outcome};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::rules::Action;
+use crate::sampled::Sampling;
 use crate::table::{Matching, Table};
 use crate::tally::{Parent, Sample};
 
@@ -93,6 +94,12 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
             engine.pairs.note(at.pair);
             note_reading(&mut ring.counts, at.ordered);
             if let Some(interval) = engine.count_and_span(set, event, ts) {
+                if at.sampled > 0 {
+                    ring.note_sampled(event, at.sampled);
+                    engine.tallies[interval as usize].strata.executions += u64::from(at.sampled);
+                    let counted = engine.cell(set, event).counted;
+                    (engine.slices).count_more(counted, ts, u64::from(at.sampled) - 1);
+                }
                 ring.open(engine, at, interval);
             }
         }
@@ -198,6 +205,7 @@ fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) 
         inner_ordered: 0,
         hit: flag == 1,
         unknown: flag != 0 && flag != 1,
+        sampling: Sampling::default(),
     };
     engine.take(interval, &sample, ts, Parent::Various);
 }
@@ -231,13 +239,17 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
     for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
         note_reading(&mut ring.counts, ordered);
     }
+    let stands_for = row.edge().sampled;
+    if row.kind == BEGIN && stands_for > 0 {
+        ring.note_sampled(event, stands_for);
+    }
     if let Some(event) = starts {
         let list = engine.actions_of(table, ring.set, event);
         for k in 0..engine.actions[list].len() {
             match engine.actions[list][k] {
                 Action::End(_) => {}
                 Action::Start(rule) => start(ring, engine, rule, row),
-                Action::Count(frequency) => count(ring, engine, frequency, row.ts),
+                Action::Count(frequency) => count(ring, engine, frequency, row),
             }
         }
     }
@@ -257,27 +269,30 @@ impl Row {
         matches!(self.kind, BEGIN_ORDERED | END_ORDERED)
     }
 
-    /// The reading as one end of a sample. Only a serialised boundary carries a
-    /// pair, and nothing else in its payload.
+    /// The reading as one end of a sample. A serialised boundary carries a pair
+    /// in its payload, a plain one what sampling has to say.
     #[inline]
     fn edge(&self) -> Edge {
         let ordered = self.is_ordered();
-        let pair = if ordered {
-            u32::try_from(self.payload).unwrap_or(0)
-        } else {
-            0
+        let carried = u32::try_from(self.payload).unwrap_or(0);
+        let (pair, sampled) = match self.kind {
+            BEGIN_ORDERED | END_ORDERED => (carried, 0),
+            BEGIN | END => (0, carried),
+            _ => (0, 0),
         };
         Edge {
             ts: self.ts,
             ordered,
             pair,
+            sampled,
         }
     }
 
     /// The key it carries; a `next` carries a stage instead, a serialised
-    /// boundary its pair.
+    /// boundary its pair, any other what sampling has to say.
     fn key(&self, matching: Matching) -> Option<i64> {
-        let payload = if self.is_ordered() { 0 } else { self.payload };
+        let is_edge = matches!(self.kind, BEGIN | END) || self.is_ordered();
+        let payload = if is_edge { 0 } else { self.payload };
         (matching != Matching::Nested && self.kind != NEXT).then_some(payload)
     }
 }
@@ -302,7 +317,9 @@ fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
         return;
     }
     let key = row.key(matching);
-    ring.open_ruled(engine, row.edge(), place, within, key);
+    let at = row.edge();
+    engine.tallies[place as usize].strata.executions += u64::from(at.sampled);
+    ring.open_ruled(engine, at, place, within, key);
 }
 
 /// A boundary of an interval between threads.
@@ -335,17 +352,22 @@ fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
                 inner_ordered: 0,
                 hit: false,
                 unknown: false,
+                sampling: Sampling::default(),
             };
             engine.take(place, &sample, end.ts, Parent::Various);
         }
     }
 }
 
-fn count(ring: &Ring, engine: &mut Engine, frequency: u32, ts: i64) {
+fn count(ring: &Ring, engine: &mut Engine, frequency: u32, row: &Row) {
+    let times = match row.kind {
+        BEGIN => u64::from(row.edge().sampled.max(1)),
+        _ => 1,
+    };
     let entry = &mut engine.frequencies[frequency as usize];
-    entry.seen += 1;
-    let (row, within) = (entry.row, entry.within);
+    entry.seen += times;
+    let (place, within) = (entry.row, entry.within);
     if within.is_none_or(|outer| ring.is_open(outer)) {
-        engine.slices.count(row, ts);
+        engine.slices.count_more(place, row.ts, times);
     }
 }

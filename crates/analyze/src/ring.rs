@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::cost::Ends;
 use crate::engine::Engine;
+use crate::sampled::{Begun, Sampling};
 use crate::tally::{Parent, Sample};
 
 /// Open starts kept per ring (and per interval of a table). Deeper recursion,
@@ -23,6 +24,8 @@ pub(crate) struct Counts {
     pub(crate) hits: u32,
     /// Rows whose flag does not know.
     pub(crate) unknown: u32,
+    /// Sampled executions that begins stand for.
+    pub(crate) sampled: u32,
 }
 
 /// One end of a sample: a reading, and the pair taken with it.
@@ -32,6 +35,9 @@ pub(crate) struct Edge {
     pub(crate) ordered: bool,
     /// Ticks between two readings right beside this one; 0: none were taken.
     pub(crate) pair: u32,
+    /// Of a sampled span: how many the begin stands for, one in how many the end
+    /// was recorded; else 0.
+    pub(crate) sampled: u32,
 }
 
 impl Edge {
@@ -41,6 +47,7 @@ impl Edge {
             ts,
             ordered: false,
             pair: 0,
+            sampled: 0,
         }
     }
 }
@@ -67,6 +74,11 @@ impl Open {
             inner_ordered: before.ordered.wrapping_sub(self.counts.ordered),
             hit: before.hits != self.counts.hits,
             unknown: before.unknown != self.counts.unknown,
+            sampling: Sampling {
+                one_in: end.sampled,
+                stands_for: self.at.sampled,
+                inside: before.sampled.wrapping_sub(self.counts.sampled),
+            },
         }
     }
 }
@@ -92,6 +104,7 @@ pub(crate) struct Last {
 /// Match state of one ring.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
+    pub(crate) id: i32,
     pub(crate) pid: i32,
     pub(crate) tid: i32,
     /// Which set of names its process uses.
@@ -105,9 +118,18 @@ pub(crate) struct Ring {
     pub(crate) stacks: Vec<Vec<RuledOpen>>,
     pub(crate) keyed: HashMap<(u32, i64), RuledOpen>,
     pub(crate) serials: u64,
+    /// What begins of sampled spans stood for.
+    pub(crate) begun: Begun,
 }
 
 impl Ring {
+    /// A sampled span begins that stands for so many.
+    #[inline(never)]
+    pub(crate) fn note_sampled(&mut self, event: u16, stands_for: u32) {
+        self.counts.sampled = self.counts.sampled.wrapping_add(stands_for);
+        self.begun.add(event, stands_for);
+    }
+
     /// Opens a start; without a table one stack serves all.
     #[inline]
     pub(crate) fn open(&mut self, engine: &mut Engine, at: Edge, interval: u32) {

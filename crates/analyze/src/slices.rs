@@ -107,6 +107,12 @@ impl Slices {
         self.counts[row as usize][column] += 1;
     }
 
+    /// Counts more of an event at `ts`.
+    pub(crate) fn count_more(&mut self, row: u32, ts: i64, more: u64) {
+        let column = self.column(ts);
+        self.counts[row as usize][column] += more;
+    }
+
     /// Adds a duration that ended at `ts`.
     #[inline]
     pub(crate) fn add(&mut self, row: u32, ts: i64, ticks: i64) {

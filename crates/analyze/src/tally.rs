@@ -7,6 +7,7 @@ use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Taken};
 use crate::evidence::{CAUSES, Cause, Found};
+use crate::sampled::{Sampling, Strata};
 
 /// A matched sample, as the clock showed it.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,7 @@ pub(crate) struct Sample {
     pub(crate) hit: bool,
     /// One of them does not know.
     pub(crate) unknown: bool,
+    pub(crate) sampling: Sampling,
 }
 
 /// By what samples are dropped.
@@ -122,6 +124,7 @@ pub(crate) struct Tally {
     /// The constant cost so far, ticks.
     cost: Option<i64>,
     pub(crate) parent: Parent,
+    pub(crate) strata: Strata,
     /// Row of durations per slice.
     pub(crate) row: u32,
 }
@@ -154,6 +157,7 @@ impl Tally {
             uncompensated: None,
             cost: None,
             parent: Parent::Unseen,
+            strata: Strata::default(),
             row,
         }
     }
@@ -214,6 +218,8 @@ impl Tally {
             }
             Dropping::OverLimit => sample.ticks > self.limit,
         };
+        self.strata
+            .add(sample.sampling, (!dropped).then_some(value));
         if dropped {
             self.drop_sample(sample, found, value, taken, dropping);
             return value;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{IntervalReport, Report, TraceSummary};
+use crate::document::{IntervalReport, Report, Sampled, TraceSummary};
 use crate::figures::{self, figure};
 use crate::text::clean;
 
@@ -191,6 +191,28 @@ pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
             culled: false,
         }))
         .collect()
+}
+
+/// Samples, and of how many executions if not each was recorded.
+pub(crate) fn count(interval: &IntervalReport) -> String {
+    let n = figures::short_count(interval.count);
+    match &interval.sampled {
+        Some(sampled) => format!("{n}\nof {}", figures::short_count(sampled.executions)),
+        None => n,
+    }
+}
+
+/// How an interval was sampled, in words.
+pub(crate) fn sampling(sampled: &Sampled) -> String {
+    let rate = match sampled.rate {
+        Some(rate) => format!("1 in {rate}"),
+        None => "a rate that was changed".to_owned(),
+    };
+    format!(
+        "{} of {} executions recorded, drawn at random ({rate})",
+        figures::count(sampled.recorded),
+        figures::count(sampled.executions)
+    )
 }
 
 /// A remark and the intervals that it is about.

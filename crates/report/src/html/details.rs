@@ -63,8 +63,13 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
             fact(name, duration(value))?;
         }
     }
-    if interval.count > 0 {
-        fact("total", duration(interval.total_ns))?;
+    match &interval.sampled {
+        Some(sampled) => {
+            fact("sampled", Text(&remarks::sampling(sampled)).to_string())?;
+            fact("total of all executions", estimate(sampled.total.as_ref()))?;
+        }
+        None if interval.count > 0 => fact("total", duration(interval.total_ns))?,
+        None => {}
     }
     if let Some(share) = &interval.share_of {
         let of = Text(name_or_blank(&share.of)).to_string();

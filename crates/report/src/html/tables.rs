@@ -90,7 +90,7 @@ pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
             page,
             "n",
             Some(interval.count as f64),
-            figures::short_count(interval.count),
+            Text(&remarks::count(interval)),
         )?;
         for (label, e) in [
             ("median", interval.median.as_ref()),

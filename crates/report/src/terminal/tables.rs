@@ -18,7 +18,7 @@ pub(super) fn estimates(report: &Report, columns: usize) -> String {
     for interval in &report.intervals {
         table.add_row([
             name(&interval.name),
-            figures::short_count(interval.count),
+            remarks::count(interval),
             estimate(interval.median.as_ref()),
             estimate(interval.mean.as_ref()),
             estimate(interval.quantiles.get("0.99")),
@@ -30,9 +30,13 @@ pub(super) fn estimates(report: &Report, columns: usize) -> String {
         ]);
     }
     let (mean, quantiles) = remarks::methods(report);
+    let sampled = match report.intervals.iter().any(|i| i.sampled.is_some()) {
+        true => " (of: executions, of which those were recorded, drawn at random)",
+        false => "",
+    };
     let legend = format!(
         "[lo, hi]: {} interval of the figure above it, in its unit; ?: cannot be given. n: samples \
-         behind the figures. Mean by {mean}; median and p99 by {quantiles}.",
+         behind the figures{sampled}. Mean by {mean}; median and p99 by {quantiles}.",
         figures::per_cent(report.settings.confidence),
     );
     format!(

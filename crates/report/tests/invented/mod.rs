@@ -148,6 +148,7 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
         granularity_ns: 10.015,
         median_steps: Some((median_ns + 20.6) / 10.015),
         notes: vec![],
+        sampled: None,
     }
 }
 

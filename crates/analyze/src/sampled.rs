@@ -1,0 +1,265 @@
+//! Sampled spans: executions are counted, some of them timed.
+//!
+//! Each execution was recorded with probability 1/r, whatever happened in it, so
+//! the recorded ones are a fair sample of all as long as r was one number. Where
+//! it was changed while the program ran, the spans recorded under each rate are a
+//! sample of what was executed under it: their means are weighted by that
+//! (post-stratification).
+
+use undertick_estimate::{Cost, Moments, Sample, normal_quantile, scaled};
+use undertick_report::document::{IntervalReport, Sampled};
+use undertick_trace::manifest::Manifest;
+use undertick_units::{Estimate, Interval};
+
+use crate::engine::{Engine, TOO_MANY};
+use crate::ring::Ring;
+use crate::rules::Action;
+use crate::table::Table;
+
+/// Different rates kept apart; more are put together with the last.
+const MOST_RATES: usize = 64;
+/// A sampled pair costs at most this, recorded or not, beyond what its records
+/// cost: 0.8 ns if it is not recorded and 6 ns if it is were measured, on
+/// machines where a clock reading takes 12 ns.
+const MOST_PER_EXECUTION_NS: f64 = 1.5;
+/// A recorded sampled span shows at most this much more than a full one does
+/// around the same work: 4.4 ns were measured around nothing, and a branch that
+/// is predicted wrongly takes as long.
+const MOST_OF_ITS_OWN_NS: f64 = 10.0;
+
+/// What one sample knows of sampling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sampling {
+    /// One in so many was recorded when it was; 0: it is a full span.
+    pub(crate) one_in: u32,
+    /// Executions that it stands for.
+    pub(crate) stands_for: u32,
+    /// Sampled executions inside it, recorded or not, as far as records tell.
+    pub(crate) inside: u32,
+}
+
+/// Samples recorded under one rate.
+#[derive(Clone, Debug)]
+struct Stratum {
+    one_in: u32,
+    executions: u64,
+    kept: Moments,
+}
+
+/// What is kept of an interval's sampling.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strata {
+    /// Executions, recorded or not.
+    pub(crate) executions: u64,
+    by_rate: Vec<Stratum>,
+    /// Sampled executions inside the samples kept.
+    inside: u64,
+}
+
+impl Strata {
+    /// Of a sampled interval, or of one that encloses sampled spans.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.executions == 0
+    }
+
+    /// A matched sample, kept or not.
+    #[inline]
+    pub(crate) fn add(&mut self, sampling: Sampling, kept: Option<i64>) {
+        if sampling == Sampling::default() {
+            return;
+        }
+        if kept.is_some() {
+            self.inside += u64::from(sampling.inside);
+        }
+        if sampling.one_in > 0 {
+            self.add_to_rate(sampling, kept);
+        }
+    }
+
+    #[inline(never)]
+    fn add_to_rate(&mut self, sampling: Sampling, kept: Option<i64>) {
+        let full = self.by_rate.len() == MOST_RATES;
+        let at = (self.by_rate.iter()).position(|s| s.one_in == sampling.one_in);
+        let at = at.unwrap_or(if full {
+            MOST_RATES - 1
+        } else {
+            self.by_rate.len()
+        });
+        if at == self.by_rate.len() {
+            self.by_rate.push(Stratum {
+                one_in: sampling.one_in,
+                executions: 0,
+                kept: Moments::new(),
+            });
+        }
+        let stratum = &mut self.by_rate[at];
+        stratum.executions += u64::from(sampling.stands_for);
+        if let Some(value) = kept {
+            stratum.kept.push(value);
+        }
+    }
+
+    /// The mean of all executions, ticks, where one rate does not serve all;
+    /// `None` where the plain mean is it.
+    pub(crate) fn mean(&self, sample: &Sample, level: f64, granularity: u64) -> Option<Estimate> {
+        let used = || self.by_rate.iter().filter(|s| s.kept.n() > 0);
+        if used().count() < 2 {
+            return None;
+        }
+        let plain = sample.mean(level, granularity)?;
+        let executions: u64 = used().map(|s| s.executions).sum();
+        let (mut mean, mut variance) = (0.0, 0.0);
+        for stratum in used() {
+            let weight = stratum.executions as f64 / executions as f64;
+            let n = stratum.kept.n() as f64;
+            // One alone scatters as all do.
+            let own = (stratum.kept.variance()).or_else(|| sample.moments().variance())?;
+            mean += weight * stratum.kept.mean()?;
+            variance += weight * weight * own / n;
+        }
+        // What neighbours have in common widens the plain mean's interval over
+        // that of independent ones: as much here.
+        let independent = sample.moments().variance()? / sample.moments().n() as f64;
+        let plain_half = plain.interval.half_width()? / normal_quantile(level);
+        let inflation = (plain_half * plain_half / independent).max(1.0);
+        let half = normal_quantile(level) * (variance * inflation).sqrt();
+        let mut notes = plain.notes;
+        notes.push(
+            "the rate of sampling changed: the means under each rate are weighted by executions"
+                .to_owned(),
+        );
+        Some(Estimate {
+            value: mean,
+            interval: Interval::new(mean - half, mean + half),
+            method: format!("{}, by rate", plain.method),
+            notes,
+            ..plain
+        })
+    }
+
+    /// What the sampling adds to the uncertainty of the cost subtracted.
+    pub(crate) fn cost(&self, n: u64) -> Cost {
+        let inside = self.inside as f64 / n.max(1) as f64;
+        let own = if self.by_rate.is_empty() {
+            0.0
+        } else {
+            MOST_OF_ITS_OWN_NS
+        };
+        Cost {
+            above: own + inside * MOST_PER_EXECUTION_NS,
+            systematic: self.inside > 0 || !self.by_rate.is_empty(),
+            ..Cost::default()
+        }
+    }
+
+    /// Puts the sampling into the report of its interval.
+    pub(crate) fn tell(&self, report: &mut IntervalReport, compensated: bool) {
+        if self.inside > 0 && compensated {
+            let inside = self.inside as f64 / report.count.max(1) as f64;
+            report.notes.push(format!(
+                "{inside:.1} sampled spans inside it on average: what is not recorded of them costs \
+                 up to {MOST_PER_EXECUTION_NS} ns each, which the intervals allow for"
+            ));
+        }
+        if self.is_empty() {
+            return;
+        }
+        let recorded = report.count + report.culled.count;
+        let rates: Vec<u32> = self.by_rate.iter().map(|s| s.one_in).collect();
+        let total = (report.mean.clone()).map(|mean| scaled(mean, self.executions as f64, "ns"));
+        if let Some(total) = &total {
+            report.total_ns = total.value;
+        }
+        if rates.len() > 1 {
+            report.notes.push(format!(
+                "the rate of sampling changed while the program ran ({} rates): quantiles and \
+                 histogram count each recorded span once",
+                rates.len()
+            ));
+        }
+        if compensated && report.count > 0 {
+            report.notes.push(format!(
+                "sampled: a recorded one shows up to {MOST_OF_ITS_OWN_NS} ns more than a full span, \
+                 which the intervals allow for"
+            ));
+        }
+        report.sampled = Some(Sampled {
+            executions: self.executions,
+            recorded,
+            rate: (rates.len() == 1).then(|| rates[0]),
+            total,
+        });
+    }
+}
+
+/// What the begins of a ring stood for, by event.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Begun(Vec<(u16, u64)>);
+
+impl Begun {
+    #[inline]
+    pub(crate) fn add(&mut self, event: u16, stands_for: u32) {
+        match self.0.iter_mut().find(|(known, _)| *known == event) {
+            Some((_, sum)) => *sum += u64::from(stands_for),
+            None => self.0.push((event, u64::from(stands_for))),
+        }
+    }
+
+    fn of(&self, event: u16) -> u64 {
+        let found = self.0.iter().find(|(known, _)| *known == event);
+        found.map_or(0, |&(_, sum)| sum)
+    }
+}
+
+/// Adds the executions that no record tells of, from the rings' cells: those
+/// after the last recorded one, and those whose records were lost.
+pub(crate) fn settle(
+    engine: &mut Engine,
+    rings: &[Ring],
+    manifest: &Manifest,
+    table: Option<&Table>,
+) {
+    for count in &manifest.sampled {
+        let ring = rings.iter().find(|ring| ring.id == count.ring);
+        let told = ring.map_or(0, |ring| ring.begun.of(count.event));
+        let more = count.executions.saturating_sub(told);
+        let written = manifest.rings.iter().find(|ring| ring.ring == count.ring);
+        let Some(pid) = ring.map(|r| r.pid).or(written.map(|r| r.pid)) else {
+            continue;
+        };
+        if more == 0 {
+            continue;
+        }
+        let set = engine.names.set_of(pid);
+        let Some(table) = table else {
+            if let Some(interval) = engine.span(set, count.event) {
+                engine.tallies[interval as usize].strata.executions += more;
+            }
+            engine.count_untold(set, count.event, more);
+            continue;
+        };
+        let list = engine.actions_of(table, set, count.event);
+        for k in 0..engine.actions[list].len() {
+            match engine.actions[list][k] {
+                Action::Start(rule) if (rule as usize) < engine.tallies.len() => {
+                    engine.tallies[rule as usize].strata.executions += more;
+                }
+                Action::Count(frequency) => {
+                    engine.frequencies[frequency as usize].untold += more;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Occurrences of an event of which no row tells when they were.
+    fn count_untold(&mut self, set: usize, event: u16, more: u64) {
+        let place = self.count_place(set, event);
+        if let Some(place) = place.filter(|&place| place < TOO_MANY) {
+            self.frequencies[place as usize].untold += more;
+        }
+    }
+}
