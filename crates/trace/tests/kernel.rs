@@ -10,7 +10,7 @@ use std::process::Command;
 use common::{Row, alone, program, request, rows, settings};
 use undertick_trace::Overflow;
 use undertick_trace::kernel::Wanted;
-use undertick_trace::manifest::Manifest;
+use undertick_trace::manifest::{Kernel, KernelSource, Manifest};
 use undertick_trace::record::record;
 use undertick_trace::schema::Kind;
 
@@ -341,4 +341,34 @@ fn an_unprivileged_user_has_switches_too() {
     for word in ["sleeper", "hogged", "pinger", "pinged"] {
         assert_accounted(&recorded, word);
     }
+}
+
+/// The source of that name, where it ran.
+fn source<'a>(kernel: &'a Kernel, name: &str) -> Option<&'a KernelSource> {
+    let source = kernel.sources.iter().find(|source| source.name == name)?;
+    if !source.used {
+        println!("skipped: {name}: {}", source.why);
+    }
+    source.used.then_some(source)
+}
+
+/// perf and tracefs tell the same switches.
+#[test]
+fn two_sources_agree() {
+    let _alone = alone();
+    let recorded = recorded(&["sleep", "hog", "move", "ping", "child"], Wanted::Auto);
+    let kernel = recorded.manifest.kernel.as_ref().unwrap();
+    println!("{kernel:#?}");
+    let (Some(tracefs), Some(perf)) = (source(kernel, "tracefs"), source(kernel, "perf")) else {
+        return;
+    };
+    assert!(tracefs.records > 0 && perf.records > 0);
+    let found = kernel.comparison.as_ref().unwrap();
+    assert!(found.first > 2000 && found.second > 2000, "{found:?}");
+    let least = found.first.max(found.second) as f64 * 0.999;
+    assert!(found.both as f64 >= least, "{found:?}");
+    assert!(
+        found.causes_differ as f64 <= 0.001 * found.both as f64,
+        "{found:?}"
+    );
 }
