@@ -195,7 +195,7 @@ fn edges_cover_in_a_hundredth_of_the_time() {
 }
 
 /// Interrupts of 20 us every four ticks, as a kernel's own are against a clock of
-/// 1 ms, and of 10 us every 2.7 ticks hit half of all ticks. Shots of random
+/// 1 ms, and of 10 us every 2.71 ticks hit half of all ticks. Shots of random
 /// length meet them at random, and 100 of them still do with a hundredth of the
 /// time; rounds that keep step (here 4 ticks long) meet them always in the
 /// same place.
@@ -203,7 +203,7 @@ fn edges_cover_in_a_hundredth_of_the_time() {
 fn interrupts_in_step_with_the_clock() {
     let repetitions = 1000;
     let machine = Machine {
-        interrupts_ns: [(4.0 * TICK_NS, 20_000.0), (2.7183 * TICK_NS, 10_000.0)],
+        interrupts_ns: [(4.0 * TICK_NS, 20_000.0), (2.71 * TICK_NS, 10_000.0)],
         slower: 0.02,
         ..PERFECT
     };
