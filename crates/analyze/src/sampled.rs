@@ -6,7 +6,7 @@
 //! sample of what was executed under it: their means are weighted by that
 //! (post-stratification).
 
-use undertick_estimate::{Cost, Moments, Sample, normal_quantile, scaled};
+use undertick_estimate::{Cost, Sample, Series, normal_quantile, scaled};
 use undertick_report::document::{IntervalReport, Sampled};
 use undertick_trace::manifest::Manifest;
 use undertick_units::{Estimate, Interval};
@@ -16,8 +16,9 @@ use crate::ring::Ring;
 use crate::rules::Action;
 use crate::table::Table;
 
-/// Different rates kept apart; more are put together with the last.
-const MOST_RATES: usize = 64;
+/// Different rates kept apart, about 50 KiB each; more are put together with the
+/// last.
+const MOST_RATES: usize = 16;
 /// A sampled pair costs at most this, recorded or not, beyond what its records
 /// cost: 0.8 ns if it is not recorded and 6 ns if it is were measured, on
 /// machines where a clock reading takes 12 ns.
@@ -43,7 +44,8 @@ pub(crate) struct Sampling {
 struct Stratum {
     one_in: u32,
     executions: u64,
-    kept: Moments,
+    /// Kept samples; empty while there is one rate only.
+    kept: Series,
 }
 
 /// What is kept of an interval's sampling.
@@ -63,39 +65,39 @@ impl Strata {
         self.executions == 0
     }
 
-    /// A matched sample, kept or not.
+    /// A matched sample, kept or not; `kept` are those before it.
     #[inline]
-    pub(crate) fn add(&mut self, sampling: Sampling, kept: Option<i64>) {
+    pub(crate) fn add(&mut self, sampling: Sampling, value: Option<i64>, kept: &Series) {
         if sampling == Sampling::default() {
             return;
         }
-        if kept.is_some() {
+        if value.is_some() {
             self.inside += u64::from(sampling.inside);
         }
         if sampling.one_in > 0 {
-            self.add_to_rate(sampling, kept);
+            self.add_to_rate(sampling, value, kept);
         }
     }
 
     #[inline(never)]
-    fn add_to_rate(&mut self, sampling: Sampling, kept: Option<i64>) {
-        let full = self.by_rate.len() == MOST_RATES;
+    fn add_to_rate(&mut self, sampling: Sampling, value: Option<i64>, kept: &Series) {
+        let known = self.by_rate.len();
         let at = (self.by_rate.iter()).position(|s| s.one_in == sampling.one_in);
-        let at = at.unwrap_or(if full {
-            MOST_RATES - 1
-        } else {
-            self.by_rate.len()
-        });
-        if at == self.by_rate.len() {
+        let at = at.unwrap_or(known.min(MOST_RATES - 1));
+        if at == known {
+            if known == 1 {
+                self.by_rate[0].kept = kept.clone();
+            }
             self.by_rate.push(Stratum {
                 one_in: sampling.one_in,
                 executions: 0,
-                kept: Moments::new(),
+                kept: Series::new(),
             });
         }
+        let only = self.by_rate.len() == 1;
         let stratum = &mut self.by_rate[at];
         stratum.executions += u64::from(sampling.stands_for);
-        if let Some(value) = kept {
+        if let Some(value) = value.filter(|_| !only) {
             stratum.kept.push(value);
         }
     }
@@ -109,21 +111,19 @@ impl Strata {
         }
         let plain = sample.mean(level, granularity)?;
         let executions: u64 = used().map(|s| s.executions).sum();
-        let (mut mean, mut variance) = (0.0, 0.0);
+        let (mut mean, mut below, mut above) = (0.0, 0.0, 0.0);
         for stratum in used() {
             let weight = stratum.executions as f64 / executions as f64;
-            let n = stratum.kept.n() as f64;
-            // One alone scatters as all do.
-            let own = (stratum.kept.variance()).or_else(|| sample.moments().variance())?;
-            mean += weight * stratum.kept.mean()?;
-            variance += weight * weight * own / n;
+            let own = stratum.kept.clone().sample();
+            let estimate = own.mean(level, granularity)?;
+            // Too few to scatter: as much as all do.
+            let spread = sample.moments().sd()? / (own.moments().n() as f64).sqrt();
+            let few = normal_quantile(level) * spread;
+            let side = |bound: Option<f64>| bound.map_or(few, |b| (b - estimate.value).abs());
+            mean += weight * estimate.value;
+            below += (weight * side(estimate.interval.lo)).powi(2);
+            above += (weight * side(estimate.interval.hi)).powi(2);
         }
-        // What neighbours have in common widens the plain mean's interval over
-        // that of independent ones: as much here.
-        let independent = sample.moments().variance()? / sample.moments().n() as f64;
-        let plain_half = plain.interval.half_width()? / normal_quantile(level);
-        let inflation = (plain_half * plain_half / independent).max(1.0);
-        let half = normal_quantile(level) * (variance * inflation).sqrt();
         let mut notes = plain.notes;
         notes.push(
             "the rate of sampling changed: the means under each rate are weighted by executions"
@@ -131,7 +131,7 @@ impl Strata {
         );
         Some(Estimate {
             value: mean,
-            interval: Interval::new(mean - half, mean + half),
+            interval: Interval::new(mean - below.sqrt(), mean + above.sqrt()),
             method: format!("{}, by rate", plain.method),
             notes,
             ..plain

@@ -219,7 +219,7 @@ impl Tally {
             Dropping::OverLimit => sample.ticks > self.limit,
         };
         self.strata
-            .add(sample.sampling, (!dropped).then_some(value));
+            .add(sample.sampling, (!dropped).then_some(value), &self.kept);
         if dropped {
             self.drop_sample(sample, found, value, taken, dropping);
             return value;
