@@ -307,6 +307,7 @@ impl Summary {
         let matched = moments.n() + tally.culled();
         Some(Unexplained {
             ratio: UNEXPLAINED_RATIO,
+            without_evidence: not_hit,
             count,
             share: proportion_exact(count, matched, self.options.confidence)?,
         })

@@ -98,6 +98,7 @@ fn each_cause_is_named_and_what_the_program_does_is_kept() {
         );
         let unexplained = span.unexplained.clone().unwrap();
         assert_eq!((unexplained.count, unexplained.ratio), (3, 4.0));
+        assert_eq!(unexplained.without_evidence, 3);
         assert!((unexplained.share.value - 0.03).abs() < 1e-12);
         let told = warned(&report, "slow_without_evidence").unwrap();
         assert!(told.contains("event 1"), "{told}");
@@ -143,7 +144,7 @@ fn slow_samples_that_were_hit_count_as_slow() {
     let span = interval(&report, "event 1");
     assert_eq!((span.count, span.culled.count), (950, 50));
     let unexplained = span.unexplained.clone().unwrap();
-    assert_eq!(unexplained.count, 100);
+    assert_eq!((unexplained.count, unexplained.without_evidence), (100, 50));
     assert!((unexplained.share.value - 0.1).abs() < 1e-12);
     // Kept: (900 * 10 + 50 * 80) / 950 = 13.7; all: 17.
     let told = |text: &str| span.notes.iter().any(|note| note.contains(text));

@@ -265,7 +265,10 @@ pub struct Evidence {
 pub struct Unexplained {
     /// Over so many times the least.
     pub ratio: f64,
-    /// Samples, those dropped because something hit them too included.
+    /// Samples over that although nothing at all is known to have hit them.
+    pub without_evidence: u64,
+    /// Samples over that without the time of what hit them: these, and those
+    /// that something hit too, dropped or not.
     pub count: u64,
     /// Their share of the matched samples, 0..=1.
     pub share: Estimate,

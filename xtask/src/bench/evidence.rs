@@ -38,6 +38,7 @@ fn once(trace: &str, truly_slow: u64) -> Result<(), String> {
     let over = number(&ratio["culled"]["by"]["ratio"]).unwrap_or(0.0);
     let slow = &kernel["unexplained"];
     let (unexplained, share) = (number(&slow["count"])?, &slow["share"]);
+    let without = number(&slow["without_evidence"])?;
     let mean = |of: &Value| -> Result<String, String> {
         let figure = |v: &Value| v.as_f64().ok_or("a figure is missing");
         let (mean, bounds) = (figure(&of["mean"]["value"])?, &of["mean"]["interval"]);
@@ -45,11 +46,16 @@ fn once(trace: &str, truly_slow: u64) -> Result<(), String> {
         Ok(format!("{:.1} [{:.1}, {:.1}] ns", mean, lo, hi))
     };
     println!("  {truly_slow} of them eight times as long:");
+    // Of truly slow ones those that nothing hit carry no evidence, and need none.
     println!(
-        "    over four times the least: {over}; with evidence {} = {:.2} % of those that are not slow themselves \
-         (target: 95 %)",
-        over - unexplained,
-        100.0 * (over - unexplained) / (over - truly_slow as f64).max(1.0)
+        "    over four times the least: {over}; with evidence {} = {:.2} %{}",
+        over - without,
+        100.0 * (over - without) / over.max(1.0),
+        if truly_slow == 0 {
+            " (target: 95 %)"
+        } else {
+            ""
+        }
     );
     println!(
         "    slow without what hit them: {unexplained} = {:.4} % [{:.4}, {:.4}] of {SPANS}; truth {:.4} %",
