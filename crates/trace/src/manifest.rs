@@ -309,6 +309,10 @@ pub struct Comparison {
     /// Switches that only the second source tells and that were added to the rows.
     #[serde(default)]
     pub added: u64,
+    /// Of them, those onto a CPU. Some kernels lose these in their trace buffers
+    /// where the CPU was idle.
+    #[serde(default)]
+    pub added_in: u64,
 }
 
 /// Switches in and out of the program's threads.

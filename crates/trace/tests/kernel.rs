@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use common::{Row, alone, program, request, rows, settings};
 use undertick_trace::Overflow;
@@ -352,13 +355,44 @@ fn source<'a>(kernel: &'a Kernel, name: &str) -> Option<&'a KernelSource> {
     source.used.then_some(source)
 }
 
-/// perf and tracefs tell the same switches.
+/// Keeps all CPUs from being idle, at the lowest priority, until dropped.
+struct Busy(Arc<AtomicBool>, Vec<JoinHandle<()>>);
+
+impl Busy {
+    fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let cpus = std::thread::available_parallelism().unwrap().get();
+        let spin = |_| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                let lowest = libc::sched_param { sched_priority: 0 };
+                // SAFETY: the parameter is initialised; 0 is the calling thread.
+                unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const lowest) };
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        };
+        let threads = (0..2 * cpus).map(spin).collect();
+        Self(stop, threads)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.drain(..).for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// perf and tracefs tell the same switches, with their causes.
 #[test]
 fn two_sources_agree() {
     let _alone = alone();
+    let busy = Busy::start();
     let recorded = recorded(&["sleep", "hog", "move", "ping", "child"], Wanted::Auto);
+    drop(busy);
     let kernel = recorded.manifest.kernel.as_ref().unwrap();
-    println!("{kernel:#?}");
     let (Some(tracefs), Some(perf)) = (source(kernel, "tracefs"), source(kernel, "perf")) else {
         return;
     };
@@ -371,4 +405,22 @@ fn two_sources_agree() {
         found.causes_differ as f64 <= 0.001 * found.both as f64,
         "{found:?}"
     );
+}
+
+/// Where a CPU is idle some kernels lose switches onto it in their trace buffers:
+/// perf tells them, so none is missing.
+#[test]
+fn what_one_source_lacks_the_other_tells() {
+    let _alone = alone();
+    let recorded = recorded(&["sleep", "ping", "sleep"], Wanted::Auto);
+    let kernel = recorded.manifest.kernel.as_ref().unwrap();
+    let (Some(_), Some(_)) = (source(kernel, "tracefs"), source(kernel, "perf")) else {
+        return;
+    };
+    assert_sound(&recorded);
+    let found = kernel.comparison.as_ref().unwrap();
+    println!("{found:?}");
+    assert!(found.both as f64 >= found.first as f64 * 0.999, "{found:?}");
+    let others = found.added - found.added_in;
+    assert!(others as f64 <= 0.001 * found.second as f64, "{found:?}");
 }

@@ -1,9 +1,10 @@
 //! The same switches, told by two sources.
 //!
 //! Two records are the same switch if they name the same thread, direction and
-//! CPU and are nearest to each other in time, not further apart than
-//! [`Compare::apart`]: the two are made within a microsecond, unless something
-//! comes in between.
+//! CPU, and the second source's is the first one after the first source's, not
+//! further apart than [`Compare::apart`]: the kernel makes the one, goes on to
+//! switch, and makes the other, within a microsecond unless something comes in
+//! between.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -49,6 +50,9 @@ fn oldest(told: &Told) -> Option<usize> {
 pub(super) struct Compare {
     /// Ticks that two records of one switch may be apart.
     apart: i64,
+    /// Ticks that the second source's may be the earlier one: it comes later in
+    /// the kernel, so this is what their clocks may differ by.
+    early: i64,
     /// By thread, CPU and direction.
     waiting: HashMap<(i32, i16, bool), Told>,
     told: [u64; 2],
@@ -56,19 +60,22 @@ pub(super) struct Compare {
     causes_differ: u64,
     differences: Vec<i64>,
     added: u64,
+    added_in: u64,
     swept: i64,
 }
 
 impl Compare {
-    pub(super) fn new(apart: i64) -> Self {
+    pub(super) fn new(apart: i64, early: i64) -> Self {
         Self {
             apart,
+            early,
             waiting: HashMap::new(),
             told: [0; 2],
             both: 0,
             causes_differ: 0,
             differences: Vec::new(),
             added: 0,
+            added_in: 0,
             swept: i64::MIN,
         }
     }
@@ -108,16 +115,21 @@ impl Compare {
         let Some(switch) = told[oldest].pop_front() else {
             return;
         };
-        let apart = |a: &Switch, b: &Switch| a.ticks.abs_diff(b.ticks);
         let other = told[1 - oldest].front().copied().filter(|other| {
-            let between = apart(&switch, other);
-            // It may go better with the one after this.
-            let better = (told[oldest].front()).is_some_and(|next| apart(next, other) < between);
+            let (between, next) = (switch.ticks.abs_diff(other.ticks), told[oldest].front());
+            if oldest == Teller::Second as usize {
+                return between <= self.early.unsigned_abs();
+            }
+            // It may go better with the one after this, if that is not too late.
+            let better = next.is_some_and(|next| {
+                next.ticks - self.early <= other.ticks && next.ticks.abs_diff(other.ticks) < between
+            });
             between <= self.apart.unsigned_abs() && !better
         });
         let Some(other) = other else {
             if oldest == Teller::Second as usize {
                 self.added += 1;
+                self.added_in += u64::from(switch.into);
                 alone(switch);
             }
             return;
@@ -155,6 +167,7 @@ impl Compare {
             later_ns_median: quantile(0.5),
             later_ns_p99: quantile(0.99),
             added: self.added,
+            added_in: self.added_in,
         }
     }
 }
@@ -175,7 +188,7 @@ mod tests {
 
     #[test]
     fn one_missing_in_each() {
-        let mut compare = Compare::new(1000);
+        let mut compare = Compare::new(1000, 10);
         let mut alone = Vec::new();
         let mut take = |teller, switch: Switch| {
             compare.pass(switch.ticks, |s| alone.push(s.ticks));
@@ -193,6 +206,11 @@ mod tests {
                 take(Teller::Second, second);
             }
         }
+        // Something came in between: nearer to the one after it, yet not of it.
+        take(Teller::First, switch(8100, 7, false));
+        take(Teller::Second, switch(8190, 7, false));
+        take(Teller::First, switch(8230, 7, false));
+        take(Teller::Second, switch(8234, 7, false));
         // Another CPU, direction, thread: not the same.
         take(Teller::First, switch(8500, 7, true));
         take(Teller::Second, switch(8501, 8, true));
@@ -204,10 +222,13 @@ mod tests {
             },
         );
         let found = compare.finish(["a", "b"], 0.5, |s| alone.push(s.ticks));
-        assert_eq!((found.first, found.second, found.both), (16, 17, 14));
-        assert_eq!((found.causes_differ, found.added), (1, 3));
+        assert_eq!((found.first, found.second, found.both), (18, 19, 16));
+        assert_eq!(
+            (found.causes_differ, found.added, found.added_in),
+            (1, 3, 2)
+        );
         alone.sort_unstable();
         assert_eq!(alone, [4004, 8501, 8502]);
-        assert_eq!((found.later_ns_median, found.later_ns_p99), (2.0, 2.0));
+        assert_eq!((found.later_ns_median, found.later_ns_p99), (2.0, 45.0));
     }
 }

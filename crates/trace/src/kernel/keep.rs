@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 
 use super::order::Order;
 use super::raw::{RAW_KERNEL_FILE, Reader, Record, What};
-use super::threads::{APART_NS, Row, Threads, Told};
+use super::threads::{APART_NS, EARLY_NS, Row, Threads, Told};
 use super::times::{Anchor, Times};
 use crate::TraceError;
 use crate::keep::{checksum, parquet_error, properties};
@@ -191,7 +191,7 @@ fn rows_to_file(
     let mut sink = Sink::create(target)?;
     let in_ticks = |ns: i64| (ns as f64 / ns_per_tick) as i64;
     let mut order = Order::new(in_ticks(SLACK_NS));
-    let mut threads = Threads::new(survey.told, in_ticks(APART_NS));
+    let mut threads = Threads::new(survey.told, in_ticks(APART_NS), in_ticks(EARLY_NS));
     let mut counts = Counts::default();
     for record in Reader::open(raw)?.into_iter().flatten() {
         counts.add(&record);

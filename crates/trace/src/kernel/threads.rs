@@ -46,6 +46,8 @@ pub(super) struct Told {
 
 /// Ticks that records of one switch may be apart, as nanoseconds.
 pub(super) const APART_NS: i64 = 10_000_000;
+/// And how much perf's may be the earlier one: far more than its clock is off.
+pub(super) const EARLY_NS: i64 = 5_000;
 
 /// The program's threads.
 #[derive(Debug)]
@@ -61,13 +63,13 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// `apart`: [`APART_NS`] in ticks.
-    pub(super) fn new(told: Told, apart: i64) -> Self {
+    /// `apart`, `early`: [`APART_NS`] and [`EARLY_NS`] in ticks.
+    pub(super) fn new(told: Told, apart: i64, early: i64) -> Self {
         Self {
             told,
             threads: HashMap::new(),
             started: !told.tracefs,
-            compare: Compare::new(apart),
+            compare: Compare::new(apart, early),
             apart,
             rows: Order::new(0),
             balance: Balance::default(),
@@ -313,7 +315,7 @@ mod tests {
     }
 
     fn rows(told: Told, records: &[Record]) -> (Vec<Row>, Option<Comparison>, Balance) {
-        let mut threads = Threads::new(told, 100);
+        let mut threads = Threads::new(told, 100, 5);
         let mut out = Vec::new();
         for record in records {
             threads.take(record.time as i64, record, |row| out.push(row));
