@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OUTER = 1, INNER = 2, STEP = 3 };
+enum { OUTER = 1, INNER = 2, STEP = 3, WARM = 4 };
 
 static int tid(void) { return (int)syscall(SYS_gettid); }
 
@@ -80,11 +80,28 @@ static void *hog(void *cpu) {
     return NULL;
 }
 
+/* Timer interrupts that the CPU has had so far; -1 not known. */
+static long timer_interrupts(int cpu) {
+    char line[1 << 14];
+    long count = -1;
+    FILE *file = fopen("/proc/interrupts", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        char *at = strstr(line, "LOC:");
+        if (!at) continue;
+        at += 4;
+        for (int i = 0; i <= cpu; i++) count = strtol(at, &at, 10);
+    }
+    if (file) fclose(file);
+    return count;
+}
+
 static void *hogged(void *cpu) {
     stay_on((int)(intptr_t)cpu);
+    long before = timer_interrupts((int)(intptr_t)cpu);
     struct account from = begin();
     spin(0.4);
     end("hogged", from);
+    printf("timer %d %ld\n", tid(), before < 0 ? -1 : timer_interrupts((int)(intptr_t)cpu) - before);
     return NULL;
 }
 
@@ -144,6 +161,7 @@ static void faults(void) {
     char *at = mmap(NULL, (size_t)(page * pages), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED || madvise(at, (size_t)(page * pages), MADV_NOHUGEPAGE) != 0) abort();
     struct rusage before, after;
+    ut_event(WARM, 0); /* the first one makes the ring */
     getrusage(RUSAGE_THREAD, &before);
     ut_event(INNER, 2);
     for (long i = 0; i < pages; i++) at[i * page] = 1;
@@ -179,6 +197,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     two_cpus(cpus);
     printf("main %d %d %d\n", tid(), cpus[0], cpus[1]);
+    fflush(stdout);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "sleep") == 0) {
             pthread_create(&thread, NULL, sleeper, (void *)200);
