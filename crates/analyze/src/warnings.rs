@@ -84,7 +84,9 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
             facts.rows.bad
         ));
     }
-    let lost = (m.kernel.as_ref()).map_or(0, |k| k.lost).max(facts.kernel_lost);
+    let lost = (m.kernel.as_ref())
+        .map_or(0, |k| k.lost)
+        .max(facts.kernel_lost);
     let uncounted = m.kernel.as_ref().map_or(0, |k| k.losses_not_counted);
     if lost > 0 || uncounted > 0 {
         list.add("kernel_lost", format!(
@@ -185,7 +187,7 @@ fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
     let unexplained = |i: &IntervalReport| i.unexplained.as_ref().is_some_and(|u| u.count > 0);
     if facts.by_evidence && intervals.iter().any(unexplained) {
         list.add("slow_without_evidence", format!(
-            "nothing known hit some samples over {UNEXPLAINED_RATIO} times the least, so they were kept: {}",
+            "some samples are over {UNEXPLAINED_RATIO} times the least without what is known to have hit them, and count as the program's own: {}",
             named(intervals, unexplained)
         ));
     }

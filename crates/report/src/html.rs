@@ -80,11 +80,13 @@ fn head(page: &mut String, report: &Report) -> core::fmt::Result {
         Text(&remarks::recorded(&report.trace)),
     )?;
     let has_intervals = !report.intervals.is_empty();
+    let has_evidence = (report.intervals.iter()).any(|i| !remarks::fell_into(i).is_empty());
     let sections = [
         ("summary", "Summary", true),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),
         ("taken-out", "Taken out", has_intervals),
+        ("evidence", "Evidence", has_evidence),
         ("losses", "Losses", true),
         ("clock", "Clock", true),
         ("frequencies", "Frequencies", !report.frequencies.is_empty()),

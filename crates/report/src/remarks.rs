@@ -183,7 +183,11 @@ pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
     let unexplained = interval.unexplained.iter().filter(|u| u.count > 0);
     by_cause
         .chain(unexplained.map(|u| Fell {
-            what: format!("nothing known, over {} times the least", u.ratio),
+            what: format!(
+                "over {} times the least without that; {} with no evidence at all",
+                u.ratio,
+                figures::short_count(u.without_evidence)
+            ),
             count: u.count,
             share: u.share.value,
             share_within: u.share.interval.lo.zip(u.share.interval.hi),
