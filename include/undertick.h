@@ -188,7 +188,7 @@ struct ut_thread_ {
     uint64_t again[2];         /* what a slow path has read anew: timestamp, second reading */
     /* Where `own`s cells lie, less the address of `ut_no_cells_`: a page of the
      * thread's own that fork() fills with zeros, or zeros for ever. */
-    volatile uintptr_t *cells;
+    uintptr_t *cells;
     uint64_t random;           /* of the gaps; 0: not seeded yet */
 };
 
@@ -211,7 +211,7 @@ UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, (volatile uintptr_t *)ut_no_cells_, 0};
+    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, (uintptr_t *)(void *)ut_no_cells_, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -402,9 +402,9 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     int i;
     both[0] = &t->own;
     both[1] = &t->nested;
-    if (t->cells != (volatile uintptr_t *)ut_no_cells_) {
+    if (t->cells != (uintptr_t *)(void *)ut_no_cells_) {
         ut_syscall_(UT_SYS_MUNMAP_, (long)t->cells, 4096, 0, 0, 0, 0);
-        t->cells = (volatile uintptr_t *)ut_no_cells_;
+        t->cells = (uintptr_t *)(void *)ut_no_cells_;
     }
     if (!*ut_process.same_process) return;
     for (i = 0; i < 2; i++) {
@@ -830,11 +830,11 @@ UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
 UT_HOT_ int ut_count_down_(struct ut_cell_ *cell) {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
     int below;
-    __asm__ volatile("subl $1, %0" : "+m"(cell->left), "=@ccs"(below)::"memory");
+    __asm__ volatile("subl $1, %0" : "+m"(cell->left), "=@ccs"(below));
     return -below;
 #elif defined(__x86_64__)
     uint8_t below;
-    __asm__ volatile("subl $1, %0\n\tsets %1" : "+m"(cell->left), "=q"(below)::"memory", "cc");
+    __asm__ volatile("subl $1, %0\n\tsets %1" : "+m"(cell->left), "=q"(below)::"cc");
     return -(int)below;
 #else
     int32_t *left = (int32_t *)(void *)&cell->left;
@@ -854,15 +854,17 @@ static inline uint32_t ut_high_half_(const struct ut_cell_ *cell) {
     return half;
 }
 
+UT_COLD_ uint64_t ut_first_seed_(void) {
+    uint64_t x = ut_process.clock == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
+    x ^= (uint64_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0) << 32 ^ (uint64_t)(uintptr_t)&ut_thread;
+    x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
+    return x ^ x >> 29;
+}
+
 /* 32 random bits: the upper half of Knuth's linear congruential generator. */
 static inline uint32_t ut_random_(void) {
     uint64_t x = ut_thread.random;
-    if (UT_UNLIKELY_(x == 0)) {
-        x = ut_process.clock == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
-        x ^= (uint64_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0) << 32 ^ (uint64_t)(uintptr_t)&ut_thread;
-        x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
-        x ^= x >> 29;
-    }
+    if (UT_UNLIKELY_(x == 0)) x = ut_first_seed_();
     x = x * 6364136223846793005ull + 1442695040888963407ull;
     ut_thread.random = x;
     return (uint32_t)(x >> 32);
@@ -871,20 +873,16 @@ static inline uint32_t ut_random_(void) {
 /* 1 .. n, each as likely. */
 static inline uint32_t ut_random_to_(uint32_t n) { return 1 + (uint32_t)((uint64_t)ut_random_() * n >> 32); }
 
-/* How many go to the next recorded one, that included. The first gap of a cell
- * is the least of two different numbers of 1 .. 2r: what is left of a gap that
- * is looked at at a random time. */
-static inline uint32_t ut_gap_(uint32_t one_in, int first) {
-    uint32_t a, b;
-    if (!first) return ut_random_to_(2 * one_in - 1);
-    a = ut_random_to_(2 * one_in);
-    b = ut_random_to_(2 * one_in - 1);
+/* The first gap of a cell, or under a rate: the least of two different numbers
+ * of 1 .. 2r, which is what is left of a gap looked at at a random time. */
+UT_COLD_ uint32_t ut_first_gap_(uint32_t one_in) {
+    uint32_t a = ut_random_to_(2 * one_in), b = ut_random_to_(2 * one_in - 1);
     b += b >= a;
     return a < b ? a : b;
 }
 
 /* One in how many executions of an event is to be recorded. */
-static inline uint32_t ut_one_in_(uint16_t event) {
+UT_COLD_ uint32_t ut_find_rate_(uint16_t event) {
     struct ut_control_ *control = ut_process.control;
     uint32_t i, one_in = 0;
     for (i = 0; i < UT_RATES_; i++) {
@@ -898,14 +896,22 @@ static inline uint32_t ut_one_in_(uint16_t event) {
     if (one_in == 0) one_in = *(volatile uint32_t *)&control->one_in & 0xffff;
     return one_in == 0 ? 16 : one_in;
 }
+UT_HOT_ uint32_t ut_one_in_(uint16_t event) {
+    struct ut_control_ *control = ut_process.control;
+    if (UT_LIKELY_(*(volatile uint64_t *)&control->rates[event % UT_RATES_] == 0 && *(volatile uint32_t *)&control->one_in == 0)) return 16;
+    return ut_find_rate_(event);
+}
 
 /* Starts a new gap: one store, so that the count is right before and after. */
-static inline void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t executions, int first) {
-    uint32_t one_in = ut_one_in_(event), gap;
-    if (one_in != cell->one_in) first = 1; /* the rate has changed: as if that had been long ago */
-    gap = ut_gap_(one_in, first);
-    cell->timed = cell->one_in;
-    cell->one_in = (uint16_t)one_in;
+UT_HOT_ void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t executions) {
+    const uint32_t one_in = ut_one_in_(event), before = cell->one_in;
+    uint32_t gap;
+    cell->timed = (uint16_t)before;
+    if (UT_LIKELY_(one_in == before)) gap = ut_random_to_(2 * one_in - 1);
+    else { /* none before, or the rate has changed: as if this one had been long ago */
+        gap = ut_first_gap_(one_in);
+        cell->one_in = (uint16_t)one_in;
+    }
     *(volatile uint64_t *)&cell->left = (uint64_t)((uint32_t)executions + gap - 1) << 32 | (gap - 1);
     UT_COMPILER_BARRIER_();
     *(volatile uint64_t *)&cell->last = executions;
@@ -915,14 +921,14 @@ static inline void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t 
  * goes the slow way. */
 UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
     struct ut_thread_ *t = &ut_thread;
-    if (t->cells == (volatile uintptr_t *)ut_no_cells_) {
+    if (t->cells == (uintptr_t *)(void *)ut_no_cells_) {
         long page = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
         if (page < 0 && page > -4096) return;
         if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
             ut_syscall_(UT_SYS_MUNMAP_, page, 4096, 0, 0, 0, 0);
             return;
         }
-        t->cells = (volatile uintptr_t *)page;
+        t->cells = (uintptr_t *)page;
     }
     *t->cells = (uintptr_t)cells - (uintptr_t)ut_no_cells_;
 }
@@ -948,7 +954,7 @@ UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
     if (w == &ut_thread.own && *ut_thread.cells == 0) ut_find_cells_(cells);
     cell = &cells[event % UT_CELLS_];
     if (cell->state == 0) {
-        ut_next_gap_(cell, event, 0, 1);
+        ut_next_gap_(cell, event, 0);
         UT_COMPILER_BARRIER_();
         *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_ | UT_BUSY_;
     }
@@ -978,7 +984,7 @@ static inline uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int coun
         else open <<= 1;
     } else {
         n = ut_high_half_(cell) - (uint32_t)ut_low_half_(cell) - (uint32_t)cell->last;
-        ut_next_gap_(cell, event, cell->last + n, 0);
+        ut_next_gap_(cell, event, cell->last + n);
         n = on ? n : 0;
         open = open << 1 | (uint32_t)on;
     }
@@ -989,7 +995,7 @@ static inline uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int coun
 }
 
 /* Executions are counted while recording is switched off, too. */
-UT_APART_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
+UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
     const int on = *ut_process.on != 0;
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
@@ -1002,10 +1008,60 @@ UT_APART_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
     if (UT_LIKELY_(cell != NULL)) n = ut_begun_(cell, event, counted, on);
     UT_COMPILER_BARRIER_();
     w->state = UT_READY_;
-    if (UT_LIKELY_(n != 0)) ut_record_(UT_KIND_BEGIN_, event, n, UT_PLAIN_READ_);
+    if (n != 0) ut_record_(UT_KIND_BEGIN_, event, n, UT_PLAIN_READ_);
 }
 
-UT_APART_ void ut_end_sampled_slow_(uint16_t event) {
+/* As the plain part of ut_record_, into the thread's ring that is being written. */
+UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32_t payload) {
+    struct ut_rseq_ *rseq = ut_thread.rseq;
+    uintptr_t slot = w->cursor;
+    uint64_t ts, second = 0, tail = 0, position;
+    uint32_t cpu;
+    if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
+    ts = ut_read_as_(UT_PLAIN_READ_, &second);
+    if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
+        tail = (uint64_t)ut_rearm_(rseq, ts, second, UT_PLAIN_READ_) << 14;
+        ts = ut_thread.again[0];
+    }
+    cpu = rseq->cpu_id;
+    tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
+    position = slot + 16 + w->to_position;
+    ((volatile uint64_t *)slot)[0] = ts;
+    ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
+    UT_ATOMIC_STORE_(&w->ring->head, position);
+    w->cursor = slot + 16;
+    UT_COMPILER_BARRIER_();
+    w->state = UT_READY_;
+}
+
+/* The common case of ut_begin_sampled_slow_: counted, and no recorded span of
+ * the event is open. */
+UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
+    struct ut_writer_ *w = &ut_thread.own;
+    int32_t left;
+    uint32_t n;
+    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on == 0)) {
+        ut_begin_sampled_slow_(event, 1);
+        return;
+    }
+    w->state = UT_WRITING_;
+    *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_ | UT_BUSY_;
+    UT_COMPILER_BARRIER_();
+    left = ut_low_half_(cell);
+    if (UT_UNLIKELY_(left >= 0)) { /* a handler came in and was recorded for both */
+        *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
+        w->state = UT_READY_;
+        return;
+    }
+    n = ut_high_half_(cell) - (uint32_t)left - (uint32_t)cell->last;
+    ut_next_gap_(cell, event, cell->last + n);
+    cell->open = 1;
+    UT_COMPILER_BARRIER_();
+    *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_ | UT_OPEN_;
+    ut_put_(w, UT_KIND_BEGIN_, event, n);
+}
+
+UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
     if (UT_UNLIKELY_(!*ut_process.same_process)) return; /* nothing of this process is open */
@@ -1026,21 +1082,42 @@ UT_APART_ void ut_end_sampled_slow_(uint16_t event) {
     if (cell->open == 0 && cell->state != 0) *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
 }
 
+/* The common case: one recorded span of the event is open, and none inside it. */
+UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
+    struct ut_writer_ *w = &ut_thread.own;
+    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on == 0 || cell->state != ((uint32_t)event | UT_CLAIMED_ | UT_OPEN_) || cell->open != 1)) {
+        if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_end_sampled_slow_(event);
+        return;
+    }
+    w->state = UT_WRITING_;
+    UT_COMPILER_BARRIER_();
+    ut_put_(w, UT_KIND_END_, event, cell->timed);
+    /* A handler that comes in leaves `open` as it found it. */
+    cell->open = 0;
+    UT_COMPILER_BARRIER_();
+    *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
+}
+
+/* Neither begins nor ends in the common way: a recorded one is open, the cell is
+ * another event's, or there is none (yet). */
+UT_COLD_ void ut_begin_otherwise_(const struct ut_cell_ *cell, uint16_t event) {
+    if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
+}
+
 /** As ut_begin, but only one in so many of the event's sections is recorded,
  * at random; all are counted. Ends with ut_end_sampled. */
 UT_HOT_ void ut_begin_sampled(uint16_t event) {
     struct ut_cell_ *cell = ut_near_cell_(event);
     if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) {
-        if (UT_LIKELY_(ut_count_down_(cell) >= 0)) return;
-        ut_begin_sampled_slow_(event, 1);
-    } else if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
+        if (UT_UNLIKELY_(ut_count_down_(cell) < 0)) ut_begin_due_(cell, event);
+    } else if (ut_thread.cells != (uintptr_t *)(void *)ut_no_cells_ || *ut_process.on != 0) ut_begin_otherwise_(cell, event);
 }
 
 /** As ut_end, for ut_begin_sampled. */
 UT_HOT_ void ut_end_sampled(uint16_t event) {
-    const struct ut_cell_ *cell = ut_near_cell_(event);
+    struct ut_cell_ *cell = ut_near_cell_(event);
     if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) return;
-    if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_end_sampled_slow_(event);
+    if (ut_thread.cells != (uintptr_t *)(void *)ut_no_cells_ || *ut_process.on != 0) ut_end_due_(cell, event);
 }
 
 /* Changes an entry of the table of rates; one that `undertick record` made

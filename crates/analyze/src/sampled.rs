@@ -111,6 +111,9 @@ impl Strata {
         }
         let plain = sample.mean(level, granularity)?;
         let executions: u64 = used().map(|s| s.executions).sum();
+        if executions == 0 {
+            return None; // ends that say they are sampled, begins that do not
+        }
         let (mut mean, mut below, mut above) = (0.0, 0.0, 0.0);
         for stratum in used() {
             let weight = stratum.executions as f64 / executions as f64;

@@ -30,6 +30,7 @@ pub enum Command {
     Calibrate(crate::calibrate::Calibrate),
     Estimate(crate::estimate::Estimate),
     Clock(crate::clock::Clock),
+    Sample(crate::sample::Sample),
     Slow(crate::slow::Slow),
     Reproduce(crate::reproduce::Reproduce),
     /// The second process of the experiment of `undertick reproduce slow-clock`
@@ -149,6 +150,9 @@ pub struct Record {
     /// Most memory for all rings together [default: 1 GiB, or half of what is free]
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
+    /// Record one in N sampled spans, of an event by number or name in --events or of all
+    #[arg(long, value_name = "[EVENT=]N")]
+    pub sample: Vec<String>,
     /// Do not measure what recording costs here first (saves about 0.6 s)
     #[arg(long)]
     pub no_calibration: bool,

@@ -12,6 +12,7 @@ mod progress;
 mod recording;
 mod reporting;
 mod reproduce;
+mod sample;
 mod sizes;
 mod slow;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Header(header) => header::run(&header),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Estimate(estimate) => estimate::run(&estimate),
+        Command::Sample(sample) => sample::run(&sample),
         Command::Slow(slow) => slow::run(&slow),
         Command::Clock(clock) => clock::run(&clock),
         Command::Reproduce(what) => reproduce::run(&what),

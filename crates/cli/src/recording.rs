@@ -46,7 +46,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
             budget_bytes: arguments.budget,
             clock: choice.clock,
             parent: None,
-            rates: Vec::new(),
+            rates: crate::sample::rates(&arguments.sample, &names)?,
         },
         choice,
         facts,

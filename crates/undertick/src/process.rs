@@ -246,7 +246,19 @@ pub fn set_rate(event: u16, one_in: u32) {
 }
 
 /// One in how many executions of an event is to be recorded.
+#[inline(always)]
 pub fn one_in(session: &Session, event: u16) -> u32 {
+    let place = usize::from(event) % control::RATES;
+    let entry = session.field_u64(control::OFF_RATES + 8 * place);
+    let others = session.field_u32(control::OFF_ONE_IN);
+    if entry.load(Ordering::Relaxed) == 0 && others.load(Ordering::Relaxed) == 0 {
+        return layout::cell::DEFAULT_ONE_IN;
+    }
+    find_rate(session, event)
+}
+
+#[cold]
+fn find_rate(session: &Session, event: u16) -> u32 {
     let mut asked = 0;
     for i in 0..control::RATES {
         let place = (usize::from(event) + i) % control::RATES;
@@ -260,10 +272,8 @@ pub fn one_in(session: &Session, event: u16) -> u32 {
         }
     }
     if asked == 0 {
-        asked = session
-            .field_u32(control::OFF_ONE_IN)
-            .load(Ordering::Relaxed)
-            & 0xffff;
+        let others = session.field_u32(control::OFF_ONE_IN);
+        asked = others.load(Ordering::Relaxed) & 0xffff;
     }
     if asked == 0 {
         layout::cell::DEFAULT_ONE_IN

@@ -11,7 +11,7 @@ use undertick_ring::{Kind, Mapped};
 
 use crate::clock;
 use crate::process::{self, Session};
-use crate::thread::{Job, Reading, State, THREAD, Thread, record, record_slow};
+use crate::thread::{Job, Reading, State, THREAD, Thread, put_in_own, record, record_slow};
 
 /// A cell of the ring's header, as layout.rs describes it.
 #[repr(C)]
@@ -86,20 +86,26 @@ impl Sampling {
         }
     }
 
+    #[cold]
+    fn first_seed(&self, session: &Session) -> u64 {
+        let mut x = if session.clock == clock::COUNTER {
+            clock::counter()
+        } else {
+            clock::system(session.clock)
+        };
+        // SAFETY: only returns a number.
+        let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+        x ^= tid << 32 ^ core::ptr::from_ref(self) as u64;
+        x = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x ^ x >> 29
+    }
+
     /// 32 random bits: the upper half of Knuth's linear congruential generator.
+    #[inline(always)]
     fn random(&mut self, session: &Session) -> u32 {
         let mut x = self.random;
         if x == 0 {
-            x = if session.clock == clock::COUNTER {
-                clock::counter()
-            } else {
-                clock::system(session.clock)
-            };
-            // SAFETY: only returns a number.
-            let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
-            x ^= tid << 32 ^ core::ptr::from_ref(self) as u64;
-            x = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            x ^= x >> 29;
+            x = self.first_seed(session);
         }
         x = x
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -113,11 +119,10 @@ impl Sampling {
         1 + ((u64::from(self.random(session)) * u64::from(n)) >> 32) as u32
     }
 
-    /// How many go to the next recorded one, that included.
-    fn gap(&mut self, session: &Session, one_in: u32, first: bool) -> u32 {
-        if !first {
-            return self.random_to(session, 2 * one_in - 1);
-        }
+    /// The first gap of a cell, or under a rate: the least of two different numbers
+    /// of 1 ..= 2r, which is what is left of a gap looked at at a random time.
+    #[cold]
+    fn first_gap(&mut self, session: &Session, one_in: u32) -> u32 {
         let a = self.random_to(session, 2 * one_in);
         let b = self.random_to(session, 2 * one_in - 1);
         a.min(b + u32::from(b >= a))
@@ -185,7 +190,7 @@ pub fn begin(event: u16) {
         let state = cell.state.load(Ordering::Relaxed);
         if state == idle(event) {
             if count_down(cell) {
-                begin_slow(thread, event, true);
+                begin_due(thread, cell, event);
             }
         } else if state & OPEN != 0 || process::switched_on() {
             begin_slow(thread, event, false);
@@ -199,8 +204,14 @@ pub fn end(event: u16) {
     let thread = THREAD.with(UnsafeCell::get);
     // SAFETY: the calling thread's.
     unsafe {
-        let state = near(thread, event).state.load(Ordering::Relaxed);
-        if state != idle(event) && (state & OPEN != 0 || process::switched_on()) {
+        let cell = near(thread, event);
+        let state = cell.state.load(Ordering::Relaxed);
+        if state == idle(event) {
+            return;
+        }
+        if state == idle(event) | OPEN {
+            end_due(thread, cell, event);
+        } else if process::switched_on() {
             end_slow(thread, event);
         }
     }
@@ -213,9 +224,78 @@ pub fn seed(seed: u64) {
     unsafe { (*thread).sampling.random = seed.max(1) };
 }
 
+/// The common case of [`begin_slow`]: counted, and no recorded span of the event
+/// is open.
+#[inline(never)]
+unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
+    // SAFETY: as `begin_slow`.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        let session = match process::current() {
+            Some(session) if (*own).state == State::Ready && process::switched_on() => session,
+            _ => return begin_slow(thread, event, true),
+        };
+        (&raw mut (*own).state).write_volatile(State::Writing);
+        cell.state.store(idle(event) | BUSY, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if low_half(cell) >= 0 {
+            // A handler came in and was recorded for both.
+            cell.state.store(idle(event), Ordering::Relaxed);
+            (&raw mut (*own).state).write_volatile(State::Ready);
+            return;
+        }
+        let stands_for = recorded(&mut (*thread).sampling, session, cell, event);
+        cell.open.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        cell.state.store(idle(event) | OPEN, Ordering::Relaxed);
+        put_in_own(session, thread, Kind::Begin, event, stands_for);
+    }
+}
+
+/// The common case of [`end_slow`]: one recorded span of the event is open, and
+/// none inside it.
+#[inline(never)]
+unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
+    // SAFETY: as `begin_slow`.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        let session = match process::current() {
+            Some(session)
+                if (*own).state == State::Ready
+                    && process::switched_on()
+                    && cell.open.load(Ordering::Relaxed) == 1 =>
+            {
+                session
+            }
+            _ => return end_slow(thread, event),
+        };
+        (&raw mut (*own).state).write_volatile(State::Writing);
+        compiler_fence(Ordering::SeqCst);
+        let timed = u32::from(cell.timed.load(Ordering::Relaxed));
+        put_in_own(session, thread, Kind::End, event, timed);
+        // A handler that comes in leaves `open` as it found it.
+        cell.open.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        cell.state.store(idle(event), Ordering::Relaxed);
+    }
+}
+
+/// The one that is to be recorded has begun: how many it stands for.
+#[inline(always)]
+fn recorded(sampling: &mut Sampling, session: &Session, cell: &Cell, event: u16) -> u32 {
+    let last = cell.last.load(Ordering::Relaxed);
+    // SAFETY: the high half of `left`, on a little-endian machine.
+    let high = unsafe { AtomicU32::from_ptr(cell.left.as_ptr().cast::<u32>().add(1)) };
+    let left = u64::from(high.load(Ordering::Relaxed)) << 32 | u64::from(low_half(cell) as u32);
+    let now = executions(left, last);
+    next_gap(sampling, session, cell, event, now);
+    (now - last) as u32
+}
+
+#[cold]
 #[inline(never)]
 unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
-    let Some(session) = process::session() else {
+    let Some(session) = process::current().or_else(process::session) else {
         return;
     };
     let on = process::switched_on();
@@ -226,7 +306,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
             (&raw mut (*own).state).write_volatile(State::Writing);
             compiler_fence(Ordering::SeqCst);
             let memory = *(*own).writer.memory();
-            let stands_for = begun(thread, &memory, event, true, counted, on);
+            let stands_for = begun(session, thread, &memory, event, true, counted, on);
             compiler_fence(Ordering::SeqCst);
             (&raw mut (*own).state).write_volatile(State::Ready);
             if stands_for != 0 {
@@ -247,6 +327,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
 /// `thread` is the calling thread's, and the ring's state is "writing".
 #[inline(always)]
 pub unsafe fn begun(
+    session: &Session,
     thread: *mut Thread,
     memory: &Mapped,
     event: u16,
@@ -254,9 +335,6 @@ pub unsafe fn begun(
     counted: bool,
     on: bool,
 ) -> u32 {
-    let Some(session) = process::current() else {
-        return 0;
-    };
     // SAFETY: the calling thread's; handlers leave it as they found it.
     let sampling = unsafe { &mut (*thread).sampling };
     let Some(cell) = cell_of(sampling, session, memory, event, is_own) else {
@@ -276,13 +354,8 @@ pub unsafe fn begun(
             .store(deeper + u32::from(is_full), Ordering::Relaxed);
         (0, if is_full { open } else { open << 1 })
     } else {
-        let last = cell.last.load(Ordering::Relaxed);
-        // SAFETY: the high half of `left`, on a little-endian machine.
-        let high = unsafe { AtomicU32::from_ptr(cell.left.as_ptr().cast::<u32>().add(1)) };
-        let left = u64::from(high.load(Ordering::Relaxed)) << 32 | u64::from(low_half(cell) as u32);
-        let now = executions(left, last);
-        next_gap(sampling, session, cell, event, now, false);
-        let n = if on { (now - last) as u32 } else { 0 };
+        let stands_for = recorded(sampling, session, cell, event);
+        let n = if on { stands_for } else { 0 };
         (n, open << 1 | u32::from(on))
     };
     cell.open.store(open, Ordering::Relaxed);
@@ -293,21 +366,19 @@ pub unsafe fn begun(
 }
 
 /// Starts a new gap: one store, so that the count is right before and after.
-fn next_gap(
-    sampling: &mut Sampling,
-    session: &Session,
-    cell: &Cell,
-    event: u16,
-    executions: u64,
-    first: bool,
-) {
+#[inline(always)]
+fn next_gap(sampling: &mut Sampling, session: &Session, cell: &Cell, event: u16, executions: u64) {
     let one_in = process::one_in(session, event);
     let before = cell.one_in.load(Ordering::Relaxed);
-    // A changed rate is drawn from as if it had been in force for long.
-    let first = first || one_in != u32::from(before);
-    let gap = sampling.gap(session, one_in, first);
+    let gap = if one_in == u32::from(before) {
+        sampling.random_to(session, 2 * one_in - 1)
+    } else {
+        // None before, or the rate has changed: as if this one had been in force
+        // for long.
+        cell.one_in.store(one_in as u16, Ordering::Relaxed);
+        sampling.first_gap(session, one_in)
+    };
     cell.timed.store(before, Ordering::Relaxed);
-    cell.one_in.store(one_in as u16, Ordering::Relaxed);
     let high = (executions as u32).wrapping_add(gap - 1);
     cell.left.store(
         u64::from(high) << 32 | u64::from(gap - 1),
@@ -373,13 +444,14 @@ fn make_cell<'a>(
     // SAFETY: within the header, whose pages are there.
     let cell = unsafe { &*cells.add(usize::from(event) % CELLS) };
     if cell.state.load(Ordering::Relaxed) == 0 {
-        next_gap(sampling, session, cell, event, 0, true);
+        next_gap(sampling, session, cell, event, 0);
         compiler_fence(Ordering::SeqCst);
         cell.state.store(idle(event) | BUSY, Ordering::Relaxed);
     }
     (cell.state.load(Ordering::Relaxed) as u16 == event).then_some(cell)
 }
 
+#[cold]
 #[inline(never)]
 unsafe fn end_slow(thread: *mut Thread, event: u16) {
     let Some(session) = process::current() else {

@@ -256,6 +256,44 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
     }
 }
 
+/// Records a plain event in the thread's ring, whose state is "writing", or
+/// drops and counts it.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[inline(always)]
+pub(crate) unsafe fn put_in_own(
+    session: &'static Session,
+    thread: *mut Thread,
+    kind: Kind,
+    event: u16,
+    payload: u32,
+) {
+    // SAFETY: handlers that come in leave a ring alone that is being written.
+    unsafe {
+        let own = &raw mut (*thread).own;
+        let rseq = &*(*thread).rseq;
+        if (*own).writer.needs_segment() {
+            (&raw mut (*own).state).write_volatile(State::Ready);
+            return record_slow(
+                session,
+                thread,
+                Job::One {
+                    kind,
+                    event,
+                    payload,
+                    reading: Reading::Plain,
+                    early: None,
+                },
+            );
+        }
+        let writer = &mut (*own).writer;
+        put(session, rseq, writer, kind, event, payload, Reading::Plain);
+        compiler_fence(Ordering::SeqCst);
+        (&raw mut (*own).state).write_volatile(State::Ready);
+    }
+}
+
 /// Reads the clock and writes the record. The order matters.
 ///
 /// A plain reading lies between two looks at the mark (the one here and that of
@@ -514,7 +552,7 @@ pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread,
             }
             Job::Sampled { event } => {
                 let is_own = !is_nested;
-                match sampled::begun(thread, writer.memory(), event, is_own, false, true) {
+                match sampled::begun(session, thread, writer.memory(), event, is_own, false, true) {
                     0 => Ok(()),
                     stands_for => {
                         let room = if writer.needs_segment() {

@@ -68,7 +68,7 @@ pub fn measure() -> Result<(), String> {
 }
 
 /// Nanoseconds per unit of each block, by what was done, in the order of rounds.
-fn blocks(text: &str) -> BTreeMap<String, Vec<f64>> {
+pub(super) fn blocks(text: &str) -> BTreeMap<String, Vec<f64>> {
     let mut blocks = BTreeMap::<String, Vec<f64>>::new();
     let mut lines: Vec<(&str, &str, f64)> = text
         .lines()

@@ -1,0 +1,105 @@
+//! Rates of sampled spans: `undertick record --sample`, and `undertick sample`
+//! while a program runs.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use undertick_trace::manifest::Name;
+use undertick_trace::sampled::{Rate, change_rate};
+use undertick_trace::{names, read};
+
+use crate::Failure;
+
+/// Greatest rate that a ring has room for.
+const MOST: u32 = 65_535;
+
+/// Change how many sampled spans are recorded, while the program runs
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick sample run.ut parse=4   (one in 4 of the spans of `parse`)\n  \
+    undertick sample run.ut 100       (one in 100 of all that have no rate of their own)\n\n\
+    A change holds from the next recorded span on. What was asked for here or with --sample is not\n\
+    the program's to change any more."
+)]
+pub struct Sample {
+    /// Trace directory of the recording that runs
+    #[arg(value_name = "NAME.ut")]
+    pub trace: PathBuf,
+    /// One in how many spans is recorded, 1 to 65535, of an event by number or name
+    #[arg(value_name = "[EVENT=]N", required = true)]
+    pub rates: Vec<String>,
+}
+
+pub fn run(arguments: &Sample) -> Result<u8, Failure> {
+    let manifest = read::read_manifest(&arguments.trace)?;
+    let Some(session) = manifest.session.as_deref().map(Path::new) else {
+        let trace = arguments.trace.display();
+        return Err(Failure::usage(format!(
+            "{trace}: not being recorded any more; give --sample to `undertick record` for the next one"
+        )));
+    };
+    let (mut known, _) = names::read(session);
+    known.extend(manifest.names);
+    for rate in rates(&arguments.rates, &known)? {
+        change_rate(session, rate)?;
+    }
+    Ok(0)
+}
+
+/// Reads `EVENT=N` or `N`, the event by its number or by one of these names.
+pub fn rates(texts: &[String], known: &[Name]) -> Result<Vec<Rate>, Failure> {
+    texts.iter().map(|text| rate(text, known)).collect()
+}
+
+fn rate(text: &str, known: &[Name]) -> Result<Rate, Failure> {
+    let (event, number) = match text.rsplit_once('=') {
+        Some((event, number)) => (Some(event), number),
+        None => (None, text),
+    };
+    let one_in = (number.parse().ok())
+        .filter(|n| (1..=MOST).contains(n))
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "{text}: one in how many is a number from 1 to {MOST}, as in parse=16 or 16"
+            ))
+        })?;
+    let event = event.map(|event| match event.parse() {
+        Ok(number) => Ok(number),
+        Err(_) => (known.iter().find(|name| name.name == event))
+            .map(|name| name.event)
+            .ok_or_else(|| {
+                Failure::usage(format!(
+                    "{text}: no event {event:?} is known; give its number, 0 to 65535, or its name in --events"
+                ))
+            }),
+    });
+    Ok(Rate {
+        event: event.transpose()?,
+        one_in,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_by_number_and_by_name() {
+        let known = [Name {
+            pid: None,
+            event: 7,
+            name: "a=b".into(),
+        }];
+        let read = |text: &str| {
+            let rate = rate(text, &known).map_err(|failure| failure.text)?;
+            Ok::<_, String>((rate.event, rate.one_in))
+        };
+        assert_eq!(read("16"), Ok((None, 16)));
+        assert_eq!(read("3=1"), Ok((Some(3), 1)));
+        assert_eq!(read("a=b=65535"), Ok((Some(7), 65_535)));
+        for wrong in ["", "0", "65536", "3=", "-1", "x=4", "70000=4", "3=1.5"] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.starts_with(wrong), "{error}");
+        }
+    }
+}
