@@ -8,6 +8,7 @@ pub mod in_place;
 pub mod loss;
 pub mod recorder;
 pub mod report;
+pub mod sampled;
 pub mod slow;
 pub mod truth;
 
@@ -34,6 +35,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
         ["slow"] => slow::measure(),
+        ["sampled"] => sampled::measure(None),
+        ["sampled", before] => sampled::measure(Some(before)),
         ["coverage"] => coverage::measure(),
         ["in_place"] => in_place::measure(200),
         ["in_place", repetitions] => in_place::measure(
@@ -51,7 +54,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, in_place, slow, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, in_place, slow, sampled, coverage or all"
                 .to_owned(),
         ),
     }

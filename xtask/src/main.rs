@@ -19,6 +19,7 @@ usage: cargo xtask COMMAND
   bench report      analysis rate and memory on 2e8 events
   bench truth       compensated means against counted work, 20 ns to 1 ms
   bench hog         descheduled flag and culling with a hog on the same CPU
+  bench sampled     price of a sampled span; with a commit: the other calls beside its header's
   bench evidence    culling by kernel events, beside the ratio rule
   bench in_place    5, 20 and 50 ns sections in a running program: error and coverage over 200 recordings
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["__rust-recorder", threads, rounds, n] => {
             bench::recorder::rust_program(threads, rounds, n)
         }
+        ["__rust-sampled", rounds, n] => bench::sampled::rust_program(rounds, n),
         _ => Err(USAGE.to_owned()),
     };
     match result {
