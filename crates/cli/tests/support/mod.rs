@@ -71,13 +71,15 @@ int main(void) {
 }
 "#;
 
-/// A trace of [`PROGRAM`] in `dir`.
+/// A trace of [`PROGRAM`] in `dir`, of what the program wrote alone.
 pub fn trace(dir: &Path) -> String {
     let program = compile(dir, "program", PROGRAM, &[]);
     let trace = dir.join("t.ut").to_str().unwrap().to_owned();
     let output = undertick(&[
         "record",
         "--no-calibration",
+        "--kernel",
+        "off",
         "-o",
         &trace,
         "--",
