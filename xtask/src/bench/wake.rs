@@ -1,0 +1,155 @@
+//! Do readings of the program and events of the kernel line up? Two threads wake
+//! each other: stamp before the wake <= waking <= switch-in <= stamp after.
+
+use std::collections::HashMap;
+
+use super::{compile, record};
+use crate::run::{Scratch, command, output};
+use crate::statistics::median;
+
+const ROUNDS: &str = "50000";
+/// Event before a wake, and the one of the thread that it woke.
+const WAKES: [(i64, i64); 2] = [(1, 2), (3, 4)];
+
+pub fn measure() -> Result<(), String> {
+    let scratch = Scratch::new("wake")?;
+    let program = compile(&scratch, "wake")?;
+    println!("\ntwo threads that wake each other {ROUNDS} times each");
+    for (place, what) in [
+        ("one", "on one CPU"),
+        ("busy", "on two busy CPUs"),
+        ("idle", "on two idle CPUs"),
+    ] {
+        let trace = scratch.path(&format!("{place}.ut"));
+        let recording = ["--no-calibration", "--kernel", "on"];
+        record(&trace, &recording, &[&program, place, ROUNDS])?;
+        println!("  {what}: {}", lined_up(&trace)?);
+    }
+    Ok(())
+}
+
+/// A row, as far as it is looked at here.
+#[derive(Clone, Copy)]
+struct Row {
+    ticks: i64,
+    ns: i64,
+    tid: i64,
+}
+
+/// Rows of one kind, by thread, in order of time.
+type ByThread = HashMap<i64, Vec<Row>>;
+
+#[derive(Default)]
+struct Rows {
+    /// The program's, by event.
+    stamps: HashMap<i64, Vec<Row>>,
+    waking: ByThread,
+    switch_in: ByThread,
+    /// To wait; not those that were preempted.
+    sleep: ByThread,
+}
+
+fn read(trace: &str) -> Result<Rows, String> {
+    let csv = format!("{trace}.csv");
+    output(command(&[
+        &super::undertick(),
+        "export",
+        trace,
+        "--to",
+        "csv",
+        &csv,
+    ]))?;
+    let text = std::fs::read_to_string(&csv).map_err(|e| format!("{csv}: {e}"))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().ok_or("an empty export")?.split(',').collect();
+    let place = |name: &str| {
+        let found = header.iter().position(|column| *column == name);
+        found.ok_or_else(|| format!("{csv}: no column {name}"))
+    };
+    let [ns, ticks, tid, mode, kind, event, payload] = [
+        place("unix_ns")?,
+        place("ticks")?,
+        place("tid")?,
+        place("mode")?,
+        place("kind")?,
+        place("event")?,
+        place("payload")?,
+    ];
+    let mut rows = Rows::default();
+    for line in lines {
+        let words: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| {
+            words[at]
+                .parse::<i64>()
+                .map_err(|_| format!("{csv}: {line}"))
+        };
+        let row = Row {
+            ticks: number(ticks)?,
+            ns: number(ns)?,
+            tid: number(tid)?,
+        };
+        let of = match (words[mode], words[kind]) {
+            ("user", _) => rows.stamps.entry(number(event)?).or_default(),
+            (_, "waking") => rows.waking.entry(row.tid).or_default(),
+            (_, "switch_in") => rows.switch_in.entry(row.tid).or_default(),
+            (_, "switch_out") if number(payload)? == 0 => rows.sleep.entry(row.tid).or_default(),
+            _ => continue,
+        };
+        of.push(row);
+    }
+    Ok(rows)
+}
+
+/// The rows of a thread from `from` to `to`, ticks.
+fn between(rows: &ByThread, tid: i64, from: i64, to: i64) -> &[Row] {
+    let all = rows.get(&tid).map_or(&[][..], |rows| rows);
+    let first = all.partition_point(|row| row.ticks < from);
+    let end = all.partition_point(|row| row.ticks <= to);
+    &all[first..end.max(first)]
+}
+
+fn lined_up(trace: &str) -> Result<String, String> {
+    let rows = read(trace)?;
+    let (mut slept, mut whole, mut violated, mut missing) = (0, 0, 0, 0);
+    let (mut by_program, mut by_kernel) = (Vec::new(), Vec::new());
+    for (before, after) in WAKES {
+        let stamps = |event: i64| rows.stamps.get(&event).map_or(&[][..], |rows| rows);
+        for (i, (wake, woken)) in stamps(before).iter().zip(stamps(after)).enumerate() {
+            // Everything since this thread was woken last lies in this round.
+            let since = match i {
+                0 => wake.ticks,
+                _ => stamps(after)[i - 1].ticks,
+            };
+            let tid = woken.tid;
+            if between(&rows.sleep, tid, since, woken.ticks).is_empty() {
+                continue; // it was woken before it slept
+            }
+            slept += 1;
+            let waking = between(&rows.waking, tid, since, woken.ticks).last();
+            let switch_in = between(&rows.switch_in, tid, since, woken.ticks).last();
+            let (Some(waking), Some(switch_in)) = (waking, switch_in) else {
+                missing += 1;
+                continue;
+            };
+            let times = [wake.ticks, waking.ticks, switch_in.ticks, woken.ticks];
+            if times.is_sorted() {
+                whole += 1;
+                by_program.push((woken.ns - wake.ns) as f64);
+                by_kernel.push((switch_in.ns - waking.ns) as f64);
+            } else {
+                violated += 1;
+            }
+        }
+    }
+    if whole == 0 {
+        return Ok(format!(
+            "{slept} slept, {missing} without their kernel rows, {violated} out of order"
+        ));
+    }
+    let (program, kernel) = (median(&by_program) / 1e3, median(&by_kernel) / 1e3);
+    Ok(format!(
+        "{slept} slept; {whole} in order, {violated} out of order (target: under 1 in 10 000), {missing} without their \
+         kernel rows; wake to run {program:.2} us by the program's stamps, {kernel:.2} us from waking to switch-in by the \
+         kernel (medians; target: within 1 us)"
+    ))
+}
