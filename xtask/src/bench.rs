@@ -11,6 +11,7 @@ pub mod report;
 pub mod sampled;
 pub mod slow;
 pub mod truth;
+pub mod wake;
 
 use std::process::Command;
 
@@ -34,6 +35,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["truth"] => truth::measure(),
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
+        ["wake"] => wake::measure(),
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
@@ -50,11 +52,12 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             truth::measure()?;
             hog::measure()?;
             evidence::measure()?;
+            wake::measure()?;
             in_place::measure(20)?;
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, in_place, slow, sampled, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, in_place, slow, sampled, coverage or all"
                 .to_owned(),
         ),
     }
