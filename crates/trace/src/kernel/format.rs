@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// Lines like `field:char comm[16];	offset:8;	size:16;	signed:0;`.
+/// Lines like `field:char comm[16]; offset:8; size:16; signed:0;`, with tabs.
 fn fields(text: &str) -> HashMap<String, Field> {
     text.lines()
         .filter_map(|line| {

@@ -103,7 +103,7 @@ mod tests {
 
     fn page(time: u64, flags: u64, words: &[u32], after: &[u8]) -> Vec<u8> {
         let mut page = time.to_le_bytes().to_vec();
-        page.extend_from_slice(&(flags | 4 * words.len() as u64).to_le_bytes());
+        page.extend_from_slice(&(flags | (4 * words.len() as u64)).to_le_bytes());
         words
             .iter()
             .for_each(|word| page.extend_from_slice(&word.to_le_bytes()));
@@ -144,7 +144,7 @@ mod tests {
             header(PADDING, 0),
             77,
         ];
-        let start = 5 << STAMP_BITS | 1000;
+        let start = (5 << STAMP_BITS) + 1000;
         let after_stamp = (5 << STAMP_BITS) + (2 << 27) + 101;
         let later = start + 15 + (1 << 27) + 7 + 3 + 2;
         assert_eq!(

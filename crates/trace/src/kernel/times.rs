@@ -171,7 +171,8 @@ mod tests {
             let phase = random.random_range(0.0..6.3);
             let truth = |ns: i64| {
                 let s = ns as f64 / 1e9;
-                let wander = 50e-6 * (10.0 / 6.283) * (s * 0.6283 + phase).sin();
+                let turn = std::f64::consts::TAU / 10.0;
+                let wander = 50e-6 / turn * (s * turn + phase).sin();
                 ((s + wander) * 2.6e9).round() as i64
             };
             let anchors: Vec<Anchor> = (0..=10)
