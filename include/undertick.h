@@ -187,7 +187,7 @@ struct ut_thread_ {
     uint32_t retry_in;         /* events until a failed ring is tried again */
     uint64_t again[2];         /* what a slow path has read anew: timestamp, second reading */
     /* Where `own`s cells lie, less the address of `ut_no_cells_`: a page of the
-     * thread's own that fork() fills with zeros, or zeros for ever. */
+     * thread's own that fork() fills with zeros, or `ut_no_offset_`. */
     uintptr_t *cells;
     uint64_t random;           /* of the gaps; 0: not seeded yet */
 };
@@ -209,9 +209,10 @@ struct ut_process_ {
 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
+UT_SHARED_ uintptr_t ut_no_offset_ = 0;
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, (uintptr_t *)(void *)ut_no_cells_, 0};
+    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, &ut_no_offset_, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -402,9 +403,9 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     int i;
     both[0] = &t->own;
     both[1] = &t->nested;
-    if (t->cells != (uintptr_t *)(void *)ut_no_cells_) {
+    if (t->cells != &ut_no_offset_) {
         ut_syscall_(UT_SYS_MUNMAP_, (long)t->cells, 4096, 0, 0, 0, 0);
-        t->cells = (uintptr_t *)(void *)ut_no_cells_;
+        t->cells = &ut_no_offset_;
     }
     if (!*ut_process.same_process) return;
     for (i = 0; i < 2; i++) {
@@ -837,7 +838,8 @@ UT_HOT_ int ut_count_down_(struct ut_cell_ *cell) {
     __asm__ volatile("subl $1, %0\n\tsets %1" : "+m"(cell->left), "=q"(below)::"cc");
     return -(int)below;
 #else
-    int32_t *left = (int32_t *)(void *)&cell->left;
+    typedef int32_t half __attribute__((may_alias));
+    half *left = (half *)(void *)&cell->left;
     return (int)__atomic_sub_fetch(left, 1, __ATOMIC_RELAXED);
 #endif
 }
@@ -921,7 +923,7 @@ UT_HOT_ void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t execut
  * goes the slow way. */
 UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
     struct ut_thread_ *t = &ut_thread;
-    if (t->cells == (uintptr_t *)(void *)ut_no_cells_) {
+    if (t->cells == &ut_no_offset_) {
         long page = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
         if (page < 0 && page > -4096) return;
         if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
@@ -963,7 +965,7 @@ UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
 
 /* The cell of an event whose ring is being written, so that handlers use
  * another one; NULL as above. */
-static inline struct ut_cell_ *ut_cell_(struct ut_writer_ *w, uint16_t event) {
+static inline struct ut_cell_ *ut_cell_of_(struct ut_writer_ *w, uint16_t event) {
     struct ut_cell_ *cell;
     if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_)) return ut_make_cell_(w, event);
     cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
@@ -1004,7 +1006,7 @@ UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
     else if (counted || !on) return; /* counted by a handler that interrupts a write: the next one is recorded */
     else if ((w = ut_choose_()) == NULL) return;
     UT_COMPILER_BARRIER_();
-    cell = ut_cell_(w, event);
+    cell = ut_cell_of_(w, event);
     if (UT_LIKELY_(cell != NULL)) n = ut_begun_(cell, event, counted, on);
     UT_COMPILER_BARRIER_();
     w->state = UT_READY_;
@@ -1110,14 +1112,14 @@ UT_HOT_ void ut_begin_sampled(uint16_t event) {
     struct ut_cell_ *cell = ut_near_cell_(event);
     if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) {
         if (UT_UNLIKELY_(ut_count_down_(cell) < 0)) ut_begin_due_(cell, event);
-    } else if (ut_thread.cells != (uintptr_t *)(void *)ut_no_cells_ || *ut_process.on != 0) ut_begin_otherwise_(cell, event);
+    } else if (ut_thread.cells != &ut_no_offset_ || *ut_process.on != 0) ut_begin_otherwise_(cell, event);
 }
 
 /** As ut_end, for ut_begin_sampled. */
 UT_HOT_ void ut_end_sampled(uint16_t event) {
     struct ut_cell_ *cell = ut_near_cell_(event);
     if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) return;
-    if (ut_thread.cells != (uintptr_t *)(void *)ut_no_cells_ || *ut_process.on != 0) ut_end_due_(cell, event);
+    if (ut_thread.cells != &ut_no_offset_ || *ut_process.on != 0) ut_end_due_(cell, event);
 }
 
 /* Changes an entry of the table of rates; one that `undertick record` made
