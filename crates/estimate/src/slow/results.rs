@@ -475,6 +475,43 @@ mod tests {
         assert_eq!(unknown.estimate.interval.lo, None);
     }
 
+    /// A loop of 2.5 ticks sees two phases only: there is no interval. At 2.618
+    /// ticks it sees all.
+    #[test]
+    fn a_locked_loop_is_refused() {
+        for (period, is_locked) in [(2.5, true), (2.618_034, false)] {
+            let mut counts = LoopCounts::new(2);
+            for i in 0..2000 {
+                let at = 0.1 + period * f64::from(i);
+                let readings = [at, at + 0.3, at + period].map(|t| t.floor() as i64);
+                counts.push(&readings, true);
+            }
+            let found = results(&counts, 10.0, 0.9);
+            assert_eq!(found.lock.is_some(), is_locked, "{period}");
+            let small = &found.activities[0];
+            assert_eq!(small.refused.is_some(), is_locked, "{period}");
+            assert_eq!(small.estimate.interval.lo.is_none(), is_locked, "{period}");
+        }
+    }
+
+    /// Two cycles of a hundred dropped are borne, three are not.
+    #[test]
+    fn too_many_disturbed_cycles_are_refused() {
+        for (dropped, is_refused) in [(0, false), (2, false), (3, true), (50, true)] {
+            let mut counts = LoopCounts::new(1);
+            for i in 0..100 - dropped {
+                let at = 2.618_034 * f64::from(i);
+                counts.push(&[at, at + 0.4].map(|t| t.floor() as i64), true);
+            }
+            (0..dropped).for_each(|_| counts.drop_cycle());
+            let found = results(&counts, 10.0, 0.9);
+            let disturbed =
+                |r: &ActivityResult| matches!(r.refused, Some(Refused::Disturbed { .. }));
+            assert_eq!(disturbed(&found.activities[0]), is_refused, "{dropped}");
+            assert_eq!(disturbed(&found.cycle), is_refused, "{dropped}");
+        }
+    }
+
     #[test]
     fn bounds_move_out_and_not_below_nothing() {
         let counts = counted((0..100).map(|i| i64::from(i * 37 % 100 < 30)));
