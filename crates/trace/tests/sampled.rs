@@ -373,7 +373,7 @@ fn a_rate_given_to_the_recorder_is_not_the_programs_to_change() {
     let mut given = settings(Overflow::Grow, MIB, None);
     let rate = |event, one_in| Rate { event, one_in };
     // Event 5 of the vectors, which ask for 3 and for 1; 261 has no cell.
-    given.rates = vec![rate(None, 2), rate(Some(5), 400), rate(Some(261), 7)];
+    given.rates = vec![rate(None, 2), rate(Some(5), 20), rate(Some(261), 7)];
     let (manifest, rows) = recorded_with(&["vectors"], given);
     assert_eq!(manifest.sampled[0].executions, 310);
     let ends = |event| {
@@ -382,8 +382,8 @@ fn a_rate_given_to_the_recorder_is_not_the_programs_to_change() {
             .filter(move |r| (r.event, r.kind) == (event, Kind::End as i8));
         of.map(|row| row.payload).collect::<Vec<_>>()
     };
-    assert!(ends(5).iter().all(|&one_in| one_in == 400), "{rows:?}");
-    assert!(ends(5).len() < 10);
+    assert!(ends(5).iter().all(|&one_in| one_in == 20), "{rows:?}");
+    assert!((8..40).contains(&ends(5).len()), "{}", ends(5).len());
     assert_eq!(ends(261), [1, 1, 1]);
 }
 
