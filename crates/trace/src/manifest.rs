@@ -250,7 +250,7 @@ pub struct Kernel {
     pub sources: Vec<KernelSource>,
     /// Rows in the trace.
     pub rows: u64,
-    /// Records lost, as far as they were counted.
+    /// Records lost that rows would have come of, as far as they were counted.
     pub lost: u64,
     /// Losses of which the kernel did not say how many records they were.
     #[serde(default)]

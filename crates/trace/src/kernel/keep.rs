@@ -256,7 +256,13 @@ impl Counts {
                 survey.error_ns()
             };
         }
-        kernel.lost = self.perf_lost + self.tracefs_lost + too_late;
+        // Where tracefs tells the rows, nothing is missing for perf's losses.
+        let of_rows = if survey.told.tracefs {
+            self.tracefs_lost
+        } else {
+            self.perf_lost
+        };
+        kernel.lost = of_rows + too_late;
         kernel.losses_not_counted = self.not_counted;
         kernel.error_ns = (kernel.sources.iter())
             .filter(|source| source.used)

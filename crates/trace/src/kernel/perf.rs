@@ -23,9 +23,10 @@ use undertick_clock::ClockId;
 
 use super::raw::{Record, What};
 
-/// Bytes of a buffer: 8192 switches, 80 ms of the fastest ping-pong. What a user
-/// may lock (`perf_event_mlock_kb`, 516 KiB a CPU) is enough for two recorders.
-const MOST_BYTES: usize = 256 << 10;
+/// Bytes of a buffer: 16384 switches, 0.1 s of a fast ping-pong. It is as much as
+/// a user may lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes
+/// from `ulimit -l`.
+const MOST_BYTES: usize = 512 << 10;
 /// Bytes below which it is not worth while.
 const LEAST_BYTES: usize = 8 << 10;
 /// A record's header.

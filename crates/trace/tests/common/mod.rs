@@ -2,6 +2,8 @@
 //! What the recording tests share: compiling the C programs, recording them,
 //! reading the rows back.
 
+pub mod evidence;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,172 @@
+use super::*;
+
+fn record(what: What, time: u64, cpu: i16, tid: i32, pid: i32) -> Record {
+    Record {
+        cpu,
+        tid,
+        pid,
+        ..Record::new(what, time)
+    }
+}
+
+fn rows(told: Told, records: &[Record]) -> (Vec<Row>, Option<Comparison>, Balance) {
+    let mut threads = Threads::new(told, 100, 5);
+    let mut out = Vec::new();
+    for record in records {
+        threads.take(record.time as i64, record, |row| out.push(row));
+    }
+    let (comparison, balance) = threads.finish(1.0, |row| out.push(row));
+    (out, comparison, balance)
+}
+
+fn short(rows: &[Row]) -> Vec<(i64, Kind, i32, i32, i16, i64)> {
+    rows.iter()
+        .map(|r| (r.ticks, r.kind, r.pid, r.tid, r.cpu, r.payload))
+        .collect()
+}
+
+#[test]
+fn perf_alone_names_switches_and_migrations() {
+    let told = Told {
+        perf: true,
+        tracefs: false,
+    };
+    let preempted = Record {
+        payload: 1,
+        ..record(What::PerfOut, 30, 0, 11, 10)
+    };
+    let lost = Record {
+        payload: 9,
+        ..record(What::PerfLost, 60, 1, 0, 0)
+    };
+    let (rows, comparison, balance) = rows(
+        told,
+        &[
+            record(What::PerfOut, 10, 0, 10, 10),
+            record(What::PerfIn, 20, 0, 11, 10),
+            preempted,
+            record(What::PerfIn, 40, 1, 11, 10),
+            record(What::PerfIn, 50, 0, 10, 10),
+            lost,
+            record(What::PerfIn, 70, 0, 10, 10),
+        ],
+    );
+    assert_eq!(
+        short(&rows),
+        [
+            (10, Kind::SwitchOut, 10, 10, 0, 0),
+            (20, Kind::SwitchIn, 10, 11, 0, 0),
+            (30, Kind::SwitchOut, 10, 11, 0, 1),
+            (40, Kind::Migrate, 10, 11, 1, 0),
+            (40, Kind::SwitchIn, 10, 11, 1, 0),
+            (50, Kind::SwitchIn, 10, 10, 0, 0),
+            (60, Kind::KernelGap, 0, 0, 1, 9),
+            (70, Kind::SwitchIn, 10, 10, 0, 0),
+        ]
+    );
+    assert_eq!(comparison, None);
+    let expected = Balance {
+        switches_in: 4,
+        switches_out: 2,
+        missing_out: 1,
+        missing_in: 0,
+    };
+    assert_eq!(balance, expected);
+}
+
+#[test]
+fn tracefs_knows_whose_threads_are_ours() {
+    let told = Told {
+        perf: false,
+        tracefs: true,
+    };
+    let thread = Record {
+        a: 1,
+        ..record(What::NewTask, 30, 0, 21, 20)
+    };
+    let state = |a, of: Record| Record { a, ..of };
+    let interrupt = Record {
+        a: 5,
+        payload: 3,
+        ..record(What::Interrupt, 45, 0, 20, 0)
+    };
+    let (rows, _, balance) = rows(
+        told,
+        &[
+            // The recorder's own, before the program is there.
+            record(What::Switch, 5, 0, 20, 99),
+            record(What::Exec, 10, 0, 20, 0),
+            record(What::Fault, 12, 0, 20, 0),
+            state(1, record(What::Switch, 15, 0, 20, 99)),
+            record(What::Waking, 16, 1, 20, 98),
+            record(What::Waking, 17, 1, 98, 20), // somebody else is woken
+            record(What::Switch, 20, 0, 99, 20),
+            thread,
+            record(What::NewTask, 31, 0, 30, 20), // a child process
+            record(What::NewTask, 32, 0, 50, 98), // not ours
+            record(What::Switch, 40, 1, 98, 21),
+            record(What::Switch, 42, 1, 21, 30),
+            interrupt,
+            record(What::Interrupt, 46, 0, 99, 0),
+            record(What::Exit, 50, 1, 30, 0),
+            state(0x20, record(What::Switch, 60, 1, 30, 50)),
+        ],
+    );
+    assert_eq!(
+        short(&rows),
+        [
+            (12, Kind::Fault, 20, 20, 0, -1),
+            (15, Kind::SwitchOut, 20, 20, 0, 0),
+            (16, Kind::Waking, 20, 20, 1, 98),
+            (20, Kind::SwitchIn, 20, 20, 0, 0),
+            (40, Kind::SwitchIn, 20, 21, 1, 0),
+            (42, Kind::SwitchOut, 20, 21, 1, 1),
+            (42, Kind::SwitchIn, 30, 30, 1, 0),
+            (45, Kind::Interrupt, 20, 20, 0, 3),
+            (60, Kind::SwitchOut, 30, 30, 1, 0),
+        ]
+    );
+    assert_eq!(rows[7].event, 5);
+    assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
+}
+
+/// perf tells what tracefs lacks, and what both tell stands there once.
+#[test]
+fn a_switch_that_only_perf_tells_is_added() {
+    let told = Told {
+        perf: true,
+        tracefs: true,
+    };
+    let (rows, comparison, balance) = rows(
+        told,
+        &[
+            record(What::PerfOut, 4, 0, 20, 20),
+            record(What::Exec, 10, 0, 20, 0),
+            record(What::Switch, 20, 0, 20, 0),
+            record(What::PerfOut, 21, 0, 20, 20),
+            record(What::PerfIn, 900, 0, 20, 20),
+            record(What::Switch, 2000, 0, 20, 0),
+            record(What::PerfOut, 2001, 0, 20, 20),
+            record(What::Switch, 3000, 0, 0, 20),
+            record(What::PerfIn, 3002, 0, 20, 20),
+            record(What::Exit, 4000, 0, 20, 0),
+            record(What::PerfOut, 4100, 0, 20, 20),
+            record(What::Switch, 4200, 0, 20, 0),
+        ],
+    );
+    let kinds: Vec<_> = rows.iter().map(|row| (row.ticks, row.kind)).collect();
+    assert_eq!(
+        kinds,
+        [
+            (20, Kind::SwitchOut),
+            (900, Kind::SwitchIn),
+            (2000, Kind::SwitchOut),
+            (3000, Kind::SwitchIn),
+            (4200, Kind::SwitchOut),
+        ]
+    );
+    let comparison = comparison.unwrap();
+    assert_eq!((comparison.first, comparison.second), (3, 4));
+    assert_eq!((comparison.both, comparison.added), (3, 1));
+    assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
+}
