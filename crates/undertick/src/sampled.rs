@@ -54,9 +54,15 @@ impl Sampling {
         random: 0,
     };
 
+    /// Whether the thread has begun any.
+    #[inline(always)]
+    fn is_used(&self) -> bool {
+        self.cells != Self::NONE.cells
+    }
+
     /// The thread ends, and its ring with it.
     pub fn forget(&mut self) {
-        if self.cells != Self::NONE.cells {
+        if self.is_used() {
             // SAFETY: the page mapped by `find`; only this thread knows it.
             unsafe { libc::munmap(self.cells.cast(), 4096) };
             self.cells = Self::NONE.cells;
@@ -192,8 +198,8 @@ pub fn begin(event: u16) {
             if count_down(cell) {
                 begin_due(thread, cell, event);
             }
-        } else if state & OPEN != 0 || process::switched_on() {
-            begin_slow(thread, event, false);
+        } else if (*thread).sampling.is_used() || process::switched_on() {
+            begin_otherwise(thread, cell, event);
         }
     }
 }
@@ -209,10 +215,8 @@ pub fn end(event: u16) {
         if state == idle(event) {
             return;
         }
-        if state == idle(event) | OPEN {
+        if (*thread).sampling.is_used() || process::switched_on() {
             end_due(thread, cell, event);
-        } else if process::switched_on() {
-            end_slow(thread, event);
         }
     }
 }
@@ -222,6 +226,17 @@ pub fn seed(seed: u64) {
     let thread = THREAD.with(UnsafeCell::get);
     // SAFETY: the calling thread's.
     unsafe { (*thread).sampling.random = seed.max(1) };
+}
+
+/// A recorded span of the event is open, the cell is another event's, or there is
+/// none (yet).
+#[cold]
+#[inline(never)]
+unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
+    if process::switched_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
+        // SAFETY: as `begin_slow`.
+        unsafe { begin_slow(thread, event, false) };
+    }
 }
 
 /// The common case of [`begin_slow`]: counted, and no recorded span of the event
@@ -263,11 +278,17 @@ unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
             Some(session)
                 if (*own).state == State::Ready
                     && process::switched_on()
+                    && cell.state.load(Ordering::Relaxed) == idle(event) | OPEN
                     && cell.open.load(Ordering::Relaxed) == 1 =>
             {
                 session
             }
-            _ => return end_slow(thread, event),
+            _ => {
+                if process::switched_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
+                    end_slow(thread, event);
+                }
+                return;
+            }
         };
         (&raw mut (*own).state).write_volatile(State::Writing);
         compiler_fence(Ordering::SeqCst);
