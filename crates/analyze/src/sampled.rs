@@ -19,13 +19,12 @@ use crate::table::Table;
 /// Different rates kept apart, about 50 KiB each; more are put together with the
 /// last.
 const MOST_RATES: usize = 16;
-/// A sampled pair costs at most this, recorded or not, beyond what its records
-/// cost: 0.8 ns if it is not recorded and 6 ns if it is were measured, on
-/// machines where a clock reading takes 12 ns.
+/// A sampled pair costs at most this on average, recorded or not, beyond what its
+/// records cost: 0.8 ns if it is not recorded, and a branch predicted wrongly (7 ns
+/// or so) if it is, were measured where a clock reading takes 12 ns.
 const MOST_PER_EXECUTION_NS: f64 = 1.5;
 /// A recorded sampled span shows at most this much more than a full one does
-/// around the same work: 4.4 ns were measured around nothing, and a branch that
-/// is predicted wrongly takes as long.
+/// around the same work: 3 to 5 ns were measured around 0 to 60 ns of work.
 const MOST_OF_ITS_OWN_NS: f64 = 10.0;
 
 /// What one sample knows of sampling.
