@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use common::evidence::{INNER, OUTER, assert_sound, recorded, source};
+use common::evidence::{INNER, OUTER, assert_sound, error_ticks, recorded, source};
 use common::{Row, alone, program, request, rows, settings};
 use undertick_trace::Overflow;
 use undertick_trace::kernel::Wanted;
@@ -150,6 +150,57 @@ fn faults_interrupts_and_wakes() {
     }
     assert!(waited >= 100, "{waited}");
     assert!(woken * 100 >= waited * 99, "{woken} of {waited}");
+}
+
+/// The waker's stamp before, the kernel's waking, the switch in, the woken one's
+/// stamp after: in this order, on one CPU and on two that are busy.
+#[test]
+fn users_and_kernels_times_line_up() {
+    let _alone = alone();
+    for word in ["wake-here", "wake-there"] {
+        let busy = (word == "wake-there").then(Busy::start);
+        let recorded = recorded(&[word], Wanted::Auto);
+        drop(busy);
+        if source(recorded.manifest.kernel.as_ref().unwrap(), "tracefs").is_none() {
+            return;
+        }
+        let stamps = |event: i32| -> Vec<i64> {
+            let of = |row: &&Row| row.mode == 0 && row.event == event;
+            recorded.rows.iter().filter(of).map(|row| row.ts).collect()
+        };
+        let (before, after) = (stamps(5), stamps(6));
+        let woken = recorded.said("woken");
+        let rounds = woken.numbers[0] as usize;
+        assert_eq!((before.len(), after.len()), (rounds, rounds));
+        let error = error_ticks(&recorded.manifest);
+        let (mut looked_at, mut against) = (0, 0);
+        let mut waits: Option<usize> = None;
+        let mut waking = None;
+        for row in recorded.kernel().filter(|row| row.tid == woken.tid) {
+            if row.kind == Kind::SwitchOut as i8 {
+                // It waits for the round after those that it has stamped.
+                let round = after.partition_point(|&ts| ts < row.ts);
+                waits = (row.payload == 0 && 0 < round && round < rounds).then_some(round);
+                waking = None;
+            } else if row.kind == Kind::Waking as i8 {
+                waking = Some(row.ts);
+            } else if row.kind == Kind::SwitchIn as i8
+                && let (Some(round), Some(waking)) = (waits.take(), waking.take())
+            {
+                looked_at += 1;
+                let in_order = before[round] <= waking + error
+                    && waking <= row.ts + error
+                    && row.ts <= after[round] + error;
+                against += u32::from(!in_order);
+            }
+        }
+        println!("{word}: {against} of {looked_at} out of order");
+        assert!(looked_at >= 1000, "{word}: {looked_at}");
+        assert!(
+            against * 10_000 <= looked_at.max(10_000),
+            "{word}: {against} of {looked_at}"
+        );
+    }
 }
 
 /// Names of all instances, seen through a mount of our own.

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OUTER = 1, INNER = 2, STEP = 3, WARM = 4 };
+enum { OUTER = 1, INNER = 2, STEP = 3, WARM = 4, BEFORE = 5, AFTER = 6 };
 
 static int tid(void) { return (int)syscall(SYS_gettid); }
 
@@ -183,6 +183,36 @@ static void child(void) {
     waitpid(pid, NULL, 0);
 }
 
+/* Each wake between two stamps, one before it and one after it: a thread that
+ * writes to a pipe and one that waits for it. */
+enum { ROUNDS = 20000 };
+struct line { int cpus[2], to[2], back[2]; };
+static void *woken(void *of) {
+    struct line *line = of;
+    char byte;
+    stay_on(line->cpus[1]);
+    printf("woken %d %d\n", tid(), ROUNDS);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (read(line->to[0], &byte, 1) != 1) abort();
+        ut_begin_ordered(AFTER);
+        if (write(line->back[1], &byte, 1) != 1) abort();
+    }
+    return NULL;
+}
+static void line_up(int waker, int woken_on) {
+    struct line line = {{waker, woken_on}, {0, 0}, {0, 0}};
+    pthread_t other;
+    char byte = 0;
+    if (pipe(line.to) != 0 || pipe(line.back) != 0) abort();
+    pthread_create(&other, NULL, woken, &line);
+    stay_on(waker);
+    for (int i = 0; i < ROUNDS; i++) {
+        ut_begin_ordered(BEFORE);
+        if (write(line.to[1], &byte, 1) != 1 || read(line.back[0], &byte, 1) != 1) abort();
+    }
+    pthread_join(other, NULL);
+}
+
 static void two_cpus(int *two) {
     cpu_set_t set;
     int found = 0;
@@ -213,6 +243,10 @@ int main(int argc, char **argv) {
             faults();
         } else if (strcmp(argv[i], "child") == 0) {
             child();
+        } else if (strcmp(argv[i], "wake-here") == 0) {
+            line_up(cpus[1], cpus[1]);
+        } else if (strcmp(argv[i], "wake-there") == 0) {
+            line_up(cpus[0], cpus[1]);
         } else if (strcmp(argv[i], "long") == 0) {
             for (int j = 0; j < 100000; j++) nap(1000000);
         } else {
