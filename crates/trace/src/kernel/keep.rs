@@ -209,9 +209,29 @@ fn rows_to_file(
     order.rest(|ticks, record| threads.take(ticks, &record, |row| sink.push(row)));
     let (comparison, balance) = threads.finish(ns_per_tick, |row| sink.push(row));
     kernel.comparison = comparison;
+    say_what_tracefs_lacked(kernel);
     kernel.balance = (survey.told.perf || survey.told.tracefs).then_some(balance);
     counts.state(kernel, &clock.name, survey, order.too_late);
     sink.finish()
+}
+
+/// With the source, in words; the figures are in the comparison.
+fn say_what_tracefs_lacked(kernel: &mut Kernel) {
+    let Some(found) = kernel.comparison.as_ref().filter(|found| found.added > 0) else {
+        return;
+    };
+    let lacked = format!(
+        "{} switches were not in its buffers, {} of them onto a CPU (some kernels lose those where \
+         the CPU was idle); perf told them, and they are in the rows",
+        found.added, found.added_in
+    );
+    let tracefs = kernel.sources.iter_mut().find(|of| of.name == "tracefs");
+    if let Some(source) = tracefs {
+        if !source.why.is_empty() {
+            source.why.push_str("; ");
+        }
+        source.why.push_str(&lacked);
+    }
 }
 
 /// Records by source.
