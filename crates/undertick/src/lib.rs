@@ -237,7 +237,7 @@ pub fn end_paired(event: u16) {
 /// As [`begin`], but only one in so many of the event's sections is recorded,
 /// at random; all are counted. Ends with [`end_sampled`].
 ///
-/// On average such a section costs less than a tenth of a full one, so it can
+/// On average such a section costs about a tenth of a full one, so it can
 /// stand where recording each would slow the program. Their durations are an
 /// unbiased sample. Use these for all sections of an event, or for none.
 #[inline(always)]
