@@ -37,6 +37,12 @@ mod clock;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod making;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod process;
 #[cfg(all(
     not(feature = "disable"),

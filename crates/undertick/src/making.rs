@@ -1,0 +1,169 @@
+//! How a ring comes to be: its file, its mapping, its segments.
+
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
+use undertick_ring::{Mapped, Overflow, Source};
+
+use crate::process::Session;
+
+/// Where a ring gets its segments from.
+pub(crate) struct Supply {
+    pub(crate) session: &'static Session,
+    pub(crate) memory: Mapped,
+}
+
+impl Source for Supply {
+    fn take_segment(&mut self, segment: u32) -> bool {
+        let used = self.session.field_u32(control::OFF_SEGMENTS_USED);
+        let budget = self
+            .session
+            .field_u32(control::OFF_BUDGET_SEGMENTS)
+            .load(Ordering::Relaxed);
+        let within = used.fetch_add(1, Ordering::Relaxed) < budget;
+        let start = self
+            .memory
+            .base()
+            .wrapping_add((u64::from(segment) + 1) as usize * SEGMENT_BYTES as usize);
+        // Pages first: an error instead of a SIGBUS, and no page fault in the
+        // measured program. Kernels before 5.14 cannot; there the collector's
+        // prepared segments are the only ones.
+        let ready = within
+            // SAFETY: a segment of our own ring's mapping.
+            && (unsafe { libc::madvise(start.cast(), SEGMENT_BYTES as usize, libc::MADV_POPULATE_WRITE) } == 0
+                || segment < self.memory.field_u32(ring::OFF_READY).load(Ordering::Acquire));
+        if ready {
+            self.memory
+                .field_u32(ring::OFF_ALLOCATED)
+                .store(segment + 1, Ordering::Relaxed);
+        } else {
+            used.fetch_sub(1, Ordering::Relaxed);
+        }
+        ready
+    }
+
+    fn wait(&mut self) -> bool {
+        if self
+            .session
+            .field_u32(control::OFF_COLLECTOR_ALIVE)
+            .load(Ordering::Relaxed)
+            == 0
+        {
+            return false;
+        }
+        let pause = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 50_000,
+        };
+        // SAFETY: a valid time; nanosleep is safe in signal handlers.
+        unsafe { libc::nanosleep(&raw const pause, null_mut()) };
+        true
+    }
+}
+
+/// Makes the ring file and maps it.
+pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
+    let policy = Overflow::from_code(session.overflow)?;
+    let limit = match policy {
+        Overflow::Grow => control::OFF_BUDGET_SEGMENTS,
+        _ => control::OFF_RING_SEGMENTS,
+    };
+    let segments = session
+        .field_u32(limit)
+        .load(Ordering::Relaxed)
+        .min(layout::MAX_SEGMENTS);
+    let number = session
+        .field_u32(control::OFF_NEXT_RING)
+        .fetch_add(1, Ordering::Relaxed);
+    session
+        .with_path(layout::RING_PREFIX, Some(number), |path| {
+            let flags =
+                libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+            // SAFETY: the path ends with zero; the descriptor is ours.
+            unsafe {
+                let fd = libc::open(path.as_ptr(), flags, 0o600);
+                if fd < 0 {
+                    return None;
+                }
+                let base = map_ring(fd, segments);
+                libc::close(fd);
+                if base.is_none() {
+                    libc::unlink(path.as_ptr());
+                }
+                base.map(|base| Mapped::new(base, segments))
+            }
+        })
+        .flatten()
+        .map(|memory| {
+            let put = |offset, value: u32| memory.field_u32(offset).store(value, Ordering::Relaxed);
+            put(ring::OFF_VERSION, layout::VERSION);
+            put(ring::OFF_SEGMENT_BYTES, SEGMENT_BYTES as u32);
+            put(ring::OFF_RING, number);
+            put(ring::OFF_MAX_SEGMENTS, segments);
+            // SAFETY: these calls only return numbers.
+            unsafe {
+                put(ring::OFF_PID, libc::getpid() as u32);
+                put(ring::OFF_TID, libc::syscall(libc::SYS_gettid) as u32);
+            }
+            put(ring::OFF_PID_NAMESPACE, pid_namespace());
+            put(ring::OFF_WRITER, 1);
+            put(ring::OFF_NESTED, u32::from(nested));
+            put(ring::OFF_STATE, ring::STATE_OPEN);
+            memory
+                .field_u64(ring::OFF_MAGIC)
+                .store(ring::MAGIC, Ordering::Release);
+            (memory, policy)
+        })
+}
+
+/// So that the collector knows whether it may ask the kernel for us by our
+/// numbers; 0 if that cannot be said.
+fn pid_namespace() -> u32 {
+    // SAFETY: all zeros is a valid stat; the path ends with zero.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        match libc::stat(c"/proc/self/ns/pid".as_ptr(), &raw mut status) {
+            0 => status.st_ino as u32,
+            _ => 0,
+        }
+    }
+}
+
+/// Reserve, unlock (a program under mlockall must not lock it all), map,
+/// aligned to the segment size.
+unsafe fn map_ring(fd: i32, segments: u32) -> Option<*mut u8> {
+    let align = SEGMENT_BYTES as usize;
+    let bytes = (segments as usize + 1) * align;
+    // SAFETY: a new reservation, of which the aligned part is replaced by the
+    // file and the rest given back.
+    unsafe {
+        // The pages of the header now, so that a full /dev/shm is an error
+        // here and no SIGBUS later; those of segments when each is taken.
+        let header = ring::OFF_USES + 8 * segments as usize;
+        if libc::ftruncate(fd, bytes as libc::off_t) != 0
+            || libc::fallocate(fd, 0, 0, header as libc::off_t) != 0
+        {
+            return None;
+        }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let area = libc::mmap(null_mut(), bytes + align, libc::PROT_NONE, flags, -1, 0);
+        if area == libc::MAP_FAILED {
+            return None;
+        }
+        let before = area.cast::<u8>().align_offset(align);
+        let start = area.cast::<u8>().add(before);
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        libc::mmap(start.cast(), bytes, libc::PROT_NONE, flags, fd, 0);
+        libc::munlock(start.cast(), bytes);
+        libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE);
+        libc::madvise(start.cast(), bytes, libc::MADV_DONTFORK);
+        if before > 0 {
+            libc::munmap(area, before);
+        }
+        if before < align {
+            libc::munmap(start.add(bytes).cast(), align - before);
+        }
+        Some(start)
+    }
+}
