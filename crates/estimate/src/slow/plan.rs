@@ -240,6 +240,30 @@ mod tests {
         assert!((plan.seconds.unwrap() - 20_563.0 * 2.5e-3).abs() < 1e-6);
     }
 
+    /// Seconds are cycles of the loop and its delay; shots of a slow poll, 50 us:
+    /// (2 * 1.644854 * 50 us / sqrt(3) / 5 us)^2 = 1082.2 / 3 = 360.7, each of 3.5
+    /// ticks and the activity.
+    #[test]
+    fn times_and_shots_by_hand() {
+        let plan = Plan::of(&Question {
+            loop_ns: Some(2.5e6),
+            poll_ns: 50_000.0,
+            ..question(20.0, 0.9, 0.1)
+        })
+        .unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
+        close(plan.seconds.unwrap(), plan.cycles as f64 * 2.5e-3);
+        let each = 2.5e-3 + plan.delay_ns.unwrap() / 1e9;
+        close(
+            plan.stepped_seconds.unwrap(),
+            plan.stepped_cycles as f64 * each,
+        );
+        assert_eq!(plan.edge_samples, 361);
+        close(plan.edge_seconds, 361.0 * (50_000.0 + 3.5e6) / 1e9);
+        let quick = Plan::of(&question(20.0, 0.9, 0.1)).unwrap();
+        assert_eq!((quick.edge_samples, quick.seconds), (24, None));
+    }
+
     #[test]
     fn nonsense_is_none() {
         for q in [

@@ -512,6 +512,24 @@ mod tests {
         }
     }
 
+    /// Sixteen cycles in two stretches are end to end, in three they are counts.
+    #[test]
+    fn stretches_decide_how_the_cycle_is_found() {
+        for (breaks, method) in [(1, "contiguous cycles"), (2, "tick counts")] {
+            let mut counts = LoopCounts::new(1);
+            let mut at = 0;
+            for i in 0..16 {
+                let next = at + 2 + i % 2;
+                counts.push(&[at, next], true);
+                at = next + i64::from(i < breaks);
+            }
+            let found = results(&counts, 10.0, 0.9).cycle.estimate.method;
+            assert!(found.starts_with(method), "{breaks}: {found}");
+        }
+        let text = Refused::Disturbed { share: 0.25 }.to_string();
+        assert!(text.contains("25"), "{text}");
+    }
+
     #[test]
     fn bounds_move_out_and_not_below_nothing() {
         let counts = counted((0..100).map(|i| i64::from(i * 37 % 100 < 30)));
