@@ -111,15 +111,24 @@ static void forks(unsigned long n) {
     said(1, n + 1);
 }
 
+/* As the recorder does when it ends and when it begins. */
+static void switch_recording(uint32_t on) {
+#ifdef UNDERTICK_DISABLE
+    (void)on;
+#else
+    ut_process.control->on = on;
+#endif
+}
+
 /* Ends of serialised sections, read before it is asked whether to record: with
  * recording switched off meanwhile, and as the first event of a child. */
 static void ends(unsigned long n) {
     unsigned long i;
     ut_begin_paired(1);
-    ut_process.control->on = 0;
+    switch_recording(0);
     ut_end_paired(1);
     ut_end_ordered(1);
-    ut_process.control->on = 1;
+    switch_recording(1);
     for (i = 0; i < n; i++) {
         pid_t child = fork();
         if (child == 0) {
