@@ -62,7 +62,10 @@ fn two_sources_agree() {
     assert!(tracefs.records > 0 && perf.records > 0);
     let found = kernel.comparison.as_ref().unwrap();
     assert!(found.first > 2000 && found.second > 2000, "{found:?}");
-    let least = found.first.max(found.second) as f64 * 0.999;
+    // Where a CPU went idle for a moment tracefs lacks switches onto it (24 of 2820
+    // seen): these are counted, added, and told by perf alone.
+    let told_by_both = found.second - found.added_in;
+    let least = found.first.max(told_by_both) as f64 * 0.999;
     assert!(found.both as f64 >= least, "{found:?}");
     assert!(
         found.causes_differ as f64 <= 0.001 * found.both as f64,
