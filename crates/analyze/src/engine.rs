@@ -309,13 +309,11 @@ impl Engine {
             }
         };
         let paired = found.map(|pairs| Sample { pairs, ..*sample });
-        let fell = if self.evidence.is_there() && tally.kind != IntervalKind::Message {
-            self.evidence.of(ts.saturating_sub(sample.ticks), ts)
-        } else {
-            Found::default()
-        };
+        let fell = (self.evidence.is_there() && tally.kind != IntervalKind::Message)
+            .then(|| self.evidence.of(ts.saturating_sub(sample.ticks), ts));
+        let fell = fell.as_ref().unwrap_or(&Found::NOTHING);
         let sample = paired.as_ref().unwrap_or(sample);
-        let value = tally.add(sample, &fell, &self.costs, dropping);
+        let value = tally.add(sample, fell, &self.costs, dropping);
         if tally.parent != parent {
             tally.parent = match tally.parent {
                 Parent::Unseen => parent,

@@ -69,7 +69,7 @@ struct Hit {
 }
 
 /// What fell into one sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Bit `c` for cause `c`.
     causes: u8,
@@ -78,6 +78,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Of most samples, so that nothing is filled in for each of them.
+    pub(crate) const NOTHING: Self = Self {
+        causes: 0,
+        ticks: [0; CAUSES],
+    };
+
     pub(crate) fn has(&self, cause: Cause) -> bool {
         self.causes & (1 << cause as u8) != 0
     }
@@ -245,7 +251,7 @@ impl Evidence {
         let error = self.error;
         match self.current {
             Some(place) => self.threads[place].of(start, end, error),
-            None => Found::default(),
+            None => Found::NOTHING,
         }
     }
 }
@@ -266,7 +272,7 @@ impl Thread {
             rest.iter().take_while(|hit| hit.start <= until).count()
         };
         let from = start.saturating_sub(error);
-        let mut found = Found::default();
+        let mut found = Found::NOTHING;
         let mut at = self.cursor;
         while at > 0 && self.reach[at - 1] >= from {
             at -= 1;
