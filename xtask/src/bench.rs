@@ -104,6 +104,21 @@ fn report_json(trace: &str, options: &[&str]) -> Result<Value, String> {
     serde_json::from_str(&output(command)?).map_err(|e| e.to_string())
 }
 
+/// The rows of a trace as CSV, and where that stands.
+fn csv(trace: &str) -> Result<(String, String), String> {
+    let path = format!("{trace}.csv");
+    output(command(&[
+        &undertick(),
+        "export",
+        trace,
+        "--to",
+        "csv",
+        &path,
+    ]))?;
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+    Ok((path, text))
+}
+
 fn manifest(trace: &str) -> Result<Value, String> {
     let text = std::fs::read_to_string(format!("{trace}/manifest.json"))
         .map_err(|e| format!("{trace}: {e}"))?;

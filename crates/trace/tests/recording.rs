@@ -4,9 +4,8 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::fd::AsRawFd;
 
-use common::{alone, payloads, program, rows, run, settings};
+use common::{alone, killed, payloads, program, rows, run, settings};
 use undertick_trace::schema::Kind;
 use undertick_trace::{Overflow, TraceError};
 
@@ -485,46 +484,10 @@ fn the_descheduled_flag_is_set_by_sleeping_and_by_nothing_else() {
 #[test]
 fn two_hundred_kills_lose_nothing_that_was_written() {
     let _alone = alone();
-    let binary = program("writer.c", &[]);
-    let mut state = 0x2545_f491_4f6c_dd1du64;
-    for round in 0..200 {
-        let dir = tempfile::tempdir().unwrap();
-        let trace = dir.path().join("k.ut");
-        let cells = tempfile::tempfile_in(dir.path()).unwrap();
-        cells.set_len(4096).unwrap();
-        let path = format!("/proc/{}/fd/{}", std::process::id(), cells.as_raw_fd());
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let delay = std::time::Duration::from_micros(200 + state % 12_000);
-        let threads = 1 + round % 3;
-        let killer = std::thread::spawn({
-            let cells = cells.try_clone().unwrap();
-            move || {
-                let pid = loop {
-                    let pid = cell(&cells, 511);
-                    if pid != 0 {
-                        break pid as i32;
-                    }
-                    std::thread::sleep(std::time::Duration::from_micros(100));
-                };
-                std::thread::sleep(delay);
-                // SAFETY: a signal to the program that this test started.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-            }
-        });
-        let count = threads.to_string();
-        let command = [binary.to_str().unwrap(), "kill", &path, &count];
-        let manifest = run(&trace, &command, settings(Overflow::Grow, MIB, None)).unwrap();
-        killer.join().unwrap();
-        assert_eq!(manifest.exit.unwrap().signal, Some(libc::SIGKILL));
-        let (_, rows) = rows(&trace);
-        let got = payloads(&rows);
-        for thread in 0..threads {
-            let (published, tid) = (
-                cell(&cells, 2 * thread),
-                cell(&cells, 2 * thread + 1) as i32,
-            );
+    killed("writer.c", 200, |killed| {
+        let round = killed.round;
+        let got = payloads(&killed.rows);
+        for &(tid, published) in &killed.published {
             let events = got.get(&(tid, 1)).map_or(&[][..], Vec::as_slice);
             assert!(
                 events.len() as u64 >= published,
@@ -541,15 +504,8 @@ fn two_hundred_kills_lose_nothing_that_was_written() {
                 "round {round}: torn"
             );
         }
-        assert_eq!(manifest.lost, 0);
-    }
-}
-
-fn cell(file: &fs::File, index: usize) -> u64 {
-    use std::os::unix::fs::FileExt;
-    let mut bytes = [0; 8];
-    file.read_exact_at(&mut bytes, 8 * index as u64).unwrap();
-    u64::from_le_bytes(bytes)
+        assert_eq!(killed.manifest.lost, 0);
+    });
 }
 
 #[test]

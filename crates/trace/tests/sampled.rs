@@ -5,10 +5,9 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use common::{Row, alone, program, rows, run, settings};
+use common::{Row, alone, killed, program, rows, run, settings};
 use undertick_trace::manifest::Manifest;
 use undertick_trace::sampled::{Rate, change_rate};
 use undertick_trace::schema::Kind;
@@ -390,57 +389,16 @@ fn a_rate_given_to_the_recorder_is_not_the_programs_to_change() {
 #[test]
 fn sixty_kills_lose_no_execution() {
     let _alone = alone();
-    let binary = program("sampled.c", &[]);
-    let mut state = 0x2545_f491_4f6c_dd1du64;
-    for round in 0..60 {
-        let dir = tempfile::tempdir().unwrap();
-        let trace = dir.path().join("k.ut");
-        let cells = tempfile::tempfile_in(dir.path()).unwrap();
-        cells.set_len(4096).unwrap();
-        let path = format!("/proc/{}/fd/{}", std::process::id(), cells.as_raw_fd());
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let delay = std::time::Duration::from_micros(200 + state % 12_000);
-        let threads = 1 + round % 3;
-        let killer = std::thread::spawn({
-            let cells = cells.try_clone().unwrap();
-            move || {
-                let pid = loop {
-                    let pid = cell(&cells, 511);
-                    if pid != 0 {
-                        break pid as i32;
-                    }
-                    std::thread::sleep(std::time::Duration::from_micros(100));
-                };
-                std::thread::sleep(delay);
-                // SAFETY: a signal to the program that this test started.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-            }
-        });
-        let count = threads.to_string();
-        let command = [binary.to_str().unwrap(), "kill", &path, &count];
-        let manifest = run(&trace, &command, settings(Overflow::Grow, MIB, None)).unwrap();
-        killer.join().unwrap();
-        assert_eq!(manifest.exit.unwrap().signal, Some(libc::SIGKILL));
-        let (manifest, rows) = rows(&trace);
-        let told = told(&manifest, &rows);
-        for thread in 0..threads {
-            let published = cell(&cells, 2 * thread);
-            let tid = cell(&cells, 2 * thread + 1) as i32;
+    killed("sampled.c", 60, |killed| {
+        let told = told(&killed.manifest, &killed.rows);
+        for &(tid, published) in &killed.published {
             let counted = told.get(&(tid, 1)).copied().unwrap_or(0);
             // One more than it could say may have begun.
             assert!(
                 (published..=published + 1).contains(&counted),
-                "round {round}: {counted} told of {published}"
+                "round {}: {counted} told of {published}",
+                killed.round
             );
         }
-    }
-}
-
-fn cell(file: &fs::File, index: usize) -> u64 {
-    use std::os::unix::fs::FileExt;
-    let mut bytes = [0; 8];
-    file.read_exact_at(&mut bytes, 8 * index as u64).unwrap();
-    u64::from_le_bytes(bytes)
+    });
 }

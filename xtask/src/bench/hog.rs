@@ -44,16 +44,7 @@ pub fn measure() -> Result<(), String> {
 
 /// Goes through the spans one by one: who was flagged, and who was long?
 fn spans(what: &str, trace: &str) -> Result<(), String> {
-    let csv = format!("{trace}.csv");
-    crate::run::output(crate::run::command(&[
-        &super::undertick(),
-        "export",
-        trace,
-        "--to",
-        "csv",
-        &csv,
-    ]))?;
-    let text = std::fs::read_to_string(&csv).map_err(|e| format!("{csv}: {e}"))?;
+    let (csv, text) = super::csv(trace)?;
     let mut spans = Vec::new();
     let mut begin = None;
     for line in text.lines().skip(1) {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::{compile, record};
-use crate::run::{Scratch, command, output};
+use crate::run::Scratch;
 use crate::statistics::median;
 
 const ROUNDS: &str = "50000";
@@ -50,16 +50,7 @@ struct Rows {
 }
 
 fn read(trace: &str) -> Result<Rows, String> {
-    let csv = format!("{trace}.csv");
-    output(command(&[
-        &super::undertick(),
-        "export",
-        trace,
-        "--to",
-        "csv",
-        &csv,
-    ]))?;
-    let text = std::fs::read_to_string(&csv).map_err(|e| format!("{csv}: {e}"))?;
+    let (csv, text) = super::csv(trace)?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().ok_or("an empty export")?.split(',').collect();
     let place = |name: &str| {

@@ -6,9 +6,13 @@ pub mod evidence;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
@@ -154,4 +158,67 @@ pub fn payloads(rows: &[Row]) -> BTreeMap<(i32, i32), Vec<i64>> {
             .push(row.payload);
     }
     by
+}
+
+/// What was left of a program that was killed.
+pub struct Killed {
+    pub round: usize,
+    pub manifest: Manifest,
+    pub rows: Vec<Row>,
+    /// Of each of its threads: its id, and what it had counted.
+    pub published: Vec<(i32, u64)>,
+}
+
+/// Records a program whose threads count what they do in memory that survives
+/// it, kills it after a while, so many times.
+pub fn killed(source: &str, rounds: usize, mut check: impl FnMut(&Killed)) {
+    let binary = program(source, &[]);
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    for round in 0..rounds {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("k.ut");
+        let cells = tempfile::tempfile_in(dir.path()).unwrap();
+        cells.set_len(4096).unwrap();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), cells.as_raw_fd());
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let delay = Duration::from_micros(200 + state % 12_000);
+        let threads = 1 + round % 3;
+        let killer = std::thread::spawn({
+            let cells = cells.try_clone().unwrap();
+            move || {
+                let pid = loop {
+                    let pid = cell(&cells, 511);
+                    if pid != 0 {
+                        break pid as i32;
+                    }
+                    std::thread::sleep(Duration::from_micros(100));
+                };
+                std::thread::sleep(delay);
+                // SAFETY: a signal to the program that this test started.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        });
+        let count = threads.to_string();
+        let command = [binary.to_str().unwrap(), "kill", &path, &count];
+        let ended = run(&trace, &command, settings(Overflow::Grow, 1 << 20, None)).unwrap();
+        killer.join().unwrap();
+        assert_eq!(ended.exit.unwrap().signal, Some(libc::SIGKILL));
+        let (manifest, rows) = rows(&trace);
+        check(&Killed {
+            round,
+            manifest,
+            rows,
+            published: (0..threads)
+                .map(|t| (cell(&cells, 2 * t + 1) as i32, cell(&cells, 2 * t)))
+                .collect(),
+        });
+    }
+}
+
+fn cell(file: &File, index: usize) -> u64 {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 8 * index as u64).unwrap();
+    u64::from_le_bytes(bytes)
 }
