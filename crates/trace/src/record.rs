@@ -1,6 +1,7 @@
 //! Recording a program: start it in a session, drain, keep.
 
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -17,7 +18,7 @@ use crate::TraceError;
 use crate::collector::{Collector, Progress};
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
-use crate::kernel::{self, Wanted, Watcher};
+use crate::kernel::{self, Wanted, Watcher, Watching};
 use crate::manifest::{self, Anchor, Calibration, Manifest, SCHEMA_VERSION, State};
 use crate::session::{Session, Settings};
 
@@ -77,7 +78,7 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     let started = Instant::now();
     let mut manifest = first_manifest(&request, &session);
     let raw = trace.join(RAW_FILE);
-    let (mut collector, mut kernel, child) = match begin(&request, &session, &mut manifest) {
+    let (mut collector, kernel, child) = match begin(&request, &session, &mut manifest) {
         Ok(all) => all,
         Err(error) => {
             remove_empty(trace);
@@ -88,25 +89,12 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     let lock = std::fs::File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
     let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
 
-    let round = |collector: &mut Collector| {
-        if let Some(kernel) = &mut kernel {
-            kernel.round(false);
-        }
-        collector.round(&session, false)
-    };
-    let exit = watch(
-        &session,
-        &mut collector,
-        child,
-        &mut signals,
-        round,
-        |progress| {
-            told(Tell::Recording(progress, started.elapsed()));
-        },
-    );
+    let exit = watch(&session, &mut collector, child, &mut signals, |progress| {
+        told(Tell::Recording(progress, started.elapsed()));
+    });
     session.switch(false);
     while collector.round(&session, true) > 0 {}
-    manifest.warnings.extend(kernel.and_then(Watcher::finish));
+    manifest.warnings.extend(kernel.and_then(Watching::finish));
     let lost_no_ring = session.lost_no_ring();
     let (names, threads) = crate::names::read(session.dir());
     manifest.sampled = std::mem::take(&mut collector.sampled);
@@ -174,14 +162,22 @@ fn begin(
     request: &Request,
     session: &Session,
     manifest: &mut Manifest,
-) -> Result<(Collector, Option<Watcher>, Child), TraceError> {
+) -> Result<(Collector, Option<Watching>, Child), TraceError> {
     let trace = &request.trace;
     let (kernel, about) = Watcher::start(request.kernel, trace, &request.facts)?.unzip();
     manifest.kernel = about;
     keep::write_manifest(trace, manifest)?;
     let collector = Collector::new(session, &trace.join(RAW_FILE))?;
-    let child = start(&request.command, session, kernel.as_ref())?;
-    Ok((collector, kernel, child))
+    let announces = kernel.as_ref().and_then(Watcher::child_announces);
+    let kernel = kernel.map(Watcher::watch).transpose()?;
+    match start(&request.command, session, announces) {
+        Ok(child) => Ok((collector, kernel, child)),
+        Err(error) => {
+            // Waits until the sources are given back.
+            kernel.and_then(Watching::finish);
+            Err(error)
+        }
+    }
 }
 
 /// Takes away a trace that never began: only what we made.
@@ -195,7 +191,7 @@ fn remove_empty(trace: &Path) {
 fn start(
     command: &[OsString],
     session: &Session,
-    kernel: Option<&Watcher>,
+    announces: Option<(RawFd, RawFd)>,
 ) -> Result<Child, TraceError> {
     let (program, arguments) = command
         .split_first()
@@ -204,7 +200,6 @@ fn start(
     command
         .args(arguments)
         .env(undertick_ring::layout::SESSION_ENV, session.dir());
-    let announces = kernel.and_then(Watcher::child_announces);
     // SAFETY: sigprocmask, signal, getpid and write are safe between fork and exec.
     unsafe {
         command.pre_exec(move || {
@@ -239,7 +234,6 @@ fn watch(
     collector: &mut Collector,
     child: Child,
     signals: &mut SignalsInfo<WithOrigin>,
-    mut round: impl FnMut(&mut Collector) -> u64,
     mut told: impl FnMut(Progress),
 ) -> manifest::Exit {
     let mut exit = manifest::Exit {
@@ -259,7 +253,7 @@ fn watch(
             interrupts += u32::from(origin.signal == SIGINT);
             pass_on(&origin, main);
         }
-        let moved = round(collector);
+        let moved = collector.round(session, false);
         let all_ended = reap(main, &mut exit);
         if all_ended || interrupts >= 2 {
             return exit;

@@ -29,6 +29,8 @@ mod tracefs;
 
 use std::os::fd::RawFd;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use undertick_clock::facts::Facts;
@@ -73,7 +75,6 @@ pub(crate) struct Watcher {
     perf: Option<Perf>,
     steal: Option<Steal>,
     anchors: Option<Anchors>,
-    next_round: Instant,
     next_steal: Instant,
 }
 
@@ -118,7 +119,6 @@ impl Watcher {
             perf,
             steal: steal.ok(),
             anchors: if mapped { Anchors::new(facts) } else { None },
-            next_round: Instant::now(),
             next_steal: Instant::now() + STEAL_EVERY,
         };
         watcher.round(true);
@@ -135,13 +135,28 @@ impl Watcher {
         self.tracefs.as_ref()?.child_announces()
     }
 
-    /// Takes what the sources have, if it is time to.
-    pub(crate) fn round(&mut self, now: bool) {
+    /// Goes on in a thread of its own: what the rings are drained by must not wait
+    /// for a disk that takes these records slowly, nor for their decoding.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    pub(crate) fn watch(mut self) -> Result<Watching, TraceError> {
+        let (stop, stopped) = channel();
+        let thread = Builder::new()
+            .name("kernel events".to_owned())
+            .spawn(move || {
+                while stopped.recv_timeout(ROUND_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    self.round(false);
+                }
+                self
+            })
+            .map_err(|e| TraceError::Recording(format!("no thread for kernel events: {e}")))?;
+        Ok(Watching { stop, thread })
+    }
+
+    /// Takes what the sources have; with `now`, also what is not yet due.
+    fn round(&mut self, now: bool) {
         let at = Instant::now();
-        if !now && at < self.next_round {
-            return;
-        }
-        self.next_round = at + ROUND_EVERY;
         let writer = &mut self.writer;
         // Before anything is read: what is not read in this round is later.
         let ticks = self.clock.read_ticks();
@@ -167,7 +182,7 @@ impl Watcher {
     }
 
     /// The last round; says what went wrong on the way.
-    pub(crate) fn finish(mut self) -> Option<String> {
+    fn finish(mut self) -> Option<String> {
         if let Some(tracefs) = &mut self.tracefs {
             tracefs.stop();
         }
@@ -183,6 +198,24 @@ impl Watcher {
         Some(format!(
             "the disk refused evidence of the kernel while recording, it ends early: {error}"
         ))
+    }
+}
+
+/// The sources, watched.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    stop: Sender<()>,
+    thread: JoinHandle<Watcher>,
+}
+
+impl Watching {
+    /// Takes what is left; says what went wrong on the way.
+    pub(crate) fn finish(self) -> Option<String> {
+        drop(self.stop);
+        match self.thread.join() {
+            Ok(watcher) => watcher.finish(),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     }
 }
 
