@@ -11,6 +11,9 @@ struct Count {
     passed: u64,
     failed: u64,
     skipped: u64,
+    /// What failed, in its own words: said again at the end, so that nobody has
+    /// to look for it between thousands of lines.
+    failures: Vec<String>,
 }
 
 impl Count {
@@ -19,16 +22,27 @@ impl Count {
         match result {
             Ok(()) => self.passed += 1,
             Err(text) => {
-                eprintln!("FAILED: {text}");
+                self.fail(&text);
                 self.failed += 1;
             }
         }
     }
 
+    fn fail(&mut self, text: &str) {
+        let text = format!("FAILED: {text}");
+        eprintln!("{text}");
+        self.failures.push(text);
+    }
+
     /// Runs a test command and adds up what it says.
     fn tests(&mut self, command: std::process::Command) {
         let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+        let (mut failures, mut is_failure) = (Vec::new(), false);
         let result = run_lines(command, |line| {
+            is_failure = (is_failure || line == "failures:") && !line.starts_with("test result:");
+            if is_failure {
+                failures.push(line.to_owned());
+            }
             if line.starts_with("test result:") {
                 let number = |word: &str| {
                     let before = line.split(word).next().unwrap_or("").trim_end();
@@ -47,8 +61,9 @@ impl Count {
         self.passed += passed;
         self.failed += failed;
         self.skipped += skipped;
+        self.failures.append(&mut failures);
         if let Err(text) = result {
-            eprintln!("FAILED: {text}");
+            self.fail(&text);
             self.failed += u64::from(failed == 0);
         }
     }
@@ -84,6 +99,9 @@ pub fn all() -> Result<(), String> {
     outside_readers(&mut count);
     model(&mut count);
     nightly(&mut count);
+    for line in &count.failures {
+        println!("{line}");
+    }
     println!(
         "\n{:.0} s\n{} passed, {} failed, {} skipped",
         started.elapsed().as_secs_f64(),
@@ -94,7 +112,7 @@ pub fn all() -> Result<(), String> {
     if count.failed == 0 {
         Ok(())
     } else {
-        Err("some tests failed; the first FAILED line above says where".to_owned())
+        Err("some tests failed; what they said is above".to_owned())
     }
 }
 

@@ -261,7 +261,8 @@ fn the_demo_shows_its_stages() {
         .unwrap();
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["trace"]["lost"], 0);
+    let told = said(&output).1;
+    assert_eq!(report["trace"]["lost"], 0, "{} {told}", report["trace"]);
     let intervals = report["intervals"].as_array().unwrap();
     for name in [
         "prepare",
@@ -276,12 +277,18 @@ fn the_demo_shows_its_stages() {
         let interval = intervals
             .iter()
             .find(|i| i["name"] == name)
-            .unwrap_or_else(|| panic!("no {name}"));
-        assert!(interval["count"].as_u64().unwrap() > 10, "{name}");
-        assert!(interval["mean"]["interval"][1].is_number(), "{name}");
+            .unwrap_or_else(|| panic!("no {name}: {told}"));
+        assert!(
+            interval["count"].as_u64().unwrap() > 10,
+            "{interval} {told}"
+        );
+        assert!(
+            interval["mean"]["interval"][1].is_number(),
+            "{interval} {told}"
+        );
         assert!(
             interval["compensation"]["cost"]["interval"][0].is_number(),
-            "{name}"
+            "{interval} {told}"
         );
     }
     assert!(dir.path().join("undertick-report.html").exists());
