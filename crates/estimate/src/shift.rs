@@ -113,6 +113,21 @@ mod tests {
         }
     }
 
+    /// Differences know nothing of where both samples lie.
+    #[test]
+    fn far_from_zero() {
+        let near = shift(
+            &[3.0, 1.0, 4.0, 1.5, 9.0],
+            &[12.0, 16.0, 15.0, 13.5, 19.0],
+            0.9,
+        );
+        for by in [-1024.0, 1024.0] {
+            let below = [3.0, 1.0, 4.0, 1.5, 9.0].map(|x| x + by);
+            let above = [12.0, 16.0, 15.0, 13.5, 19.0].map(|x| x + by);
+            assert_eq!(shift(&below, &above, 0.9), near);
+        }
+    }
+
     /// 4 and 6: the mean of the twelfth and the thirteenth of 24.
     #[test]
     fn an_even_number_of_differences() {

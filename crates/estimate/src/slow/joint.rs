@@ -112,6 +112,20 @@ mod tests {
         assert_eq!(joint.constrain(&[1.0, 1.0], 7.0, 0.0), Some(0.0));
     }
 
+    /// The same where the whole has a variance of 9 of its own: a lack of 4 with
+    /// variance 1 + 3 + 9, of which each part takes its own.
+    #[test]
+    fn an_uncertain_whole_by_hand() {
+        let mut joint = Joint::independent(&[1.0, 2.0], &[1.0, 3f64.sqrt()]).unwrap();
+        let off = joint.constrain(&[1.0, 1.0], 7.0, 3.0).unwrap();
+        assert!((off - 4.0 / 13f64.sqrt()).abs() < 1e-12);
+        assert!((joint.values()[0] - (1.0 + 4.0 / 13.0)).abs() < 1e-12);
+        assert!((joint.values()[1] - (2.0 + 12.0 / 13.0)).abs() < 1e-12);
+        let sds = joint.sds();
+        assert!((sds[0].powi(2) - (1.0 - 1.0 / 13.0)).abs() < 1e-12);
+        assert!((sds[1].powi(2) - (3.0 - 9.0 / 13.0)).abs() < 1e-12);
+    }
+
     /// Regression on a known mean: correlation 0.8 leaves 1 - 0.64.
     #[test]
     fn a_correlated_figure_of_known_mean() {

@@ -209,6 +209,15 @@ mod tests {
         assert!(cycles_needed(3.30, 0.1, 0.5).abs() < 1e-9);
     }
 
+    /// 3.25 + 0.25 = 3.5, 3.25 + 0.125 = 3.375; 3.75 + 0.125 = 4 - 0.125.
+    #[test]
+    fn delays_by_hand() {
+        assert_eq!(delay_to(3.25, 0.5), 0.25);
+        assert_eq!(delay_to(3.25, 0.375), 0.125);
+        assert_eq!(delay_to(3.25, 0.25), 0.0);
+        assert_eq!(delay_to(3.75, 0.125), 0.125);
+    }
+
     #[test]
     fn round_loops_are_warned_of() {
         for (loop_us, locked) in [(2500.0, true), (2333.33, true), (2618.0, false)] {

@@ -592,6 +592,32 @@ mod tests {
         assert_eq!(stepper.blocks().whole(), 1);
     }
 
+    /// 12 and 14 ticks in blocks of 10: mean 1.3, sqrt(2 * (1 + 1)) / 20 = 0.1,
+    /// t(0.975; 1) = 12.7062, and 0.3 * 0.7 / 0.1^2 = 21 independent cycles.
+    #[test]
+    fn blocks_by_hand() {
+        let of = |ticks: &[i64]| Activity {
+            blocks: (ticks.iter())
+                .map(|&ticks| Block { ticks, cycles: 10 })
+                .collect(),
+            ticks: ticks.iter().sum(),
+            cycles: 10 * ticks.len() as u64,
+        };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-3, "{a} {b}");
+        let e = of(&[12, 14]).result(1000.0, 0.95).estimate;
+        close(e.value, 1300.0);
+        close(e.interval.lo.unwrap(), 1300.0 - 1270.62);
+        close(e.interval.hi.unwrap(), 1300.0 + 1270.62);
+        close(e.n_effective, 21.0);
+        // Blocks that all say the same may be a tick off: t(0.975; 2) / 30.
+        let e = of(&[12, 12, 12]).result(1000.0, 0.95).estimate;
+        close(e.value, 1200.0);
+        close(e.interval.half_width().unwrap(), 4302.653 / 30.0);
+        close(e.n_effective, 30.0);
+        let e = of(&[12]).result(1000.0, 0.95).estimate;
+        assert_eq!((e.interval.lo, e.interval.hi), (None, None));
+    }
+
     /// Steps are fractions of the block, coprime to it and near the golden section.
     #[test]
     fn steps_by_hand() {
