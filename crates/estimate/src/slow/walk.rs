@@ -391,9 +391,14 @@ mod tests {
                 walk.push(f64::floor(at) as i64);
                 at += 2.5 + jitter * mixed(i);
             }
-            let [lo, guess, hi] = walk.facts().unwrap().jitter;
+            let facts = walk.facts().unwrap();
+            let [lo, guess, hi] = facts.jitter;
             assert!(lo <= jitter && jitter <= hi, "{jitter}: {lo} {guess} {hi}");
             assert!((guess / jitter - 1.0).abs() < 0.3, "{jitter}: {guess}");
+            // 19 999 steps: the two ends, and the walk between them.
+            let (ends, walked) = ((1.0_f64 / 6.0).sqrt() / 19_999.0, guess / 141.417_82);
+            let error = (ends * ends + walked * walked).sqrt();
+            assert!((facts.period_error / error - 1.0).abs() < 1e-6);
         }
     }
 
