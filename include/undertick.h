@@ -92,6 +92,8 @@ extern "C" {
 #define UT_CELLS_ 256u       /* cells of a ring, if it has any */
 #define UT_CELLS_AT_ 69632u  /* their place in the ring's file */
 #define UT_MOST_ONE_IN_ 65535u
+#define UT_CONTROL_BYTES_ 12288
+#define UT_SWITCHED_AT_ 4096u /* a bit for each event, after the control page */
 
 enum {
     UT_KIND_INSTANT_ = 0, UT_KIND_BEGIN_ = 1, UT_KIND_END_ = 2, UT_KIND_NEXT_ = 3,
@@ -100,6 +102,7 @@ enum {
 enum { UT_WIDE_ = 1, UT_PAD_ = 2, UT_GAP_ = 3 };
 enum { UT_DESCHEDULED_ = 1, UT_DESCHEDULED_UNKNOWN_ = 2 };
 enum { UT_CLOCK_COUNTER_ = 1, UT_CLOCK_MONOTONIC_RAW_ = 2, UT_CLOCK_MONOTONIC_ = 3 };
+enum { UT_OFF_ = 0, UT_ALL_ = 1, UT_SOME_ = 2 }; /* `on`; some: those whose bit is 0 */
 enum { UT_GROW_ = 0, UT_DROP_ = 1, UT_OVERWRITE_ = 2, UT_BLOCK_ = 3 };
 
 struct ut_control_ {
@@ -609,13 +612,23 @@ UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t ts, uint64_t second,
     return flags;
 }
 
+/* Whether a point is not to be recorded while not all are. */
+UT_HOT_ int ut_is_switched_off_(uint32_t on, uint32_t event) {
+    if (on == UT_OFF_) return 1;
+    return ((const volatile uint8_t *)ut_process.control)[UT_SWITCHED_AT_ + event / 8] >> (event & 7) & 1;
+}
+UT_HOT_ int ut_is_off_(uint32_t event) {
+    const uint32_t on = *ut_process.on;
+    return UT_UNLIKELY_(on != UT_ALL_) && ut_is_switched_off_(on, event);
+}
+
 /* An end that was read before it was known whether to record, and now it shows
  * that recording is off, or that this is the first event of a forked child. The
  * ring to use, the clock read anew, or NULL. */
-UT_COLD_ struct ut_writer_ *ut_choose_late_(int how) {
+UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
-    if (*ut_process.on == 0) {
+    if (ut_is_off_(event)) {
         /* A handler that came in after fork() may have left another state. */
         if (w->state == UT_WRITING_) w->state = UT_READY_;
         return NULL;
@@ -647,14 +660,14 @@ __attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(vo
     ut_path_(path, "control", 0, 0);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return;
-    at = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_SHARED_, fd, 0);
+    at = ut_syscall_(UT_SYS_MMAP_, 0, UT_CONTROL_BYTES_, UT_PROT_RW_, UT_MAP_SHARED_, fd, 0);
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
     if (at < 0 && at > -4096) return;
     control = (struct ut_control_ *)at;
     page = ut_syscall_(UT_SYS_MMAP_, 0, 8192, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
     if (control->magic != UT_CONTROL_MAGIC_ || control->version != UT_VERSION_ || control->segment_bytes != UT_SEGMENT_BYTES_ ||
         (page < 0 && page > -4096) || ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
-        ut_syscall_(UT_SYS_MUNMAP_, at, 4096, 0, 0, 0, 0);
+        ut_syscall_(UT_SYS_MUNMAP_, at, UT_CONTROL_BYTES_, 0, 0, 0, 0);
         return;
     }
     {
@@ -707,14 +720,15 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
         ts = ut_read_as_(how, &second);
         UT_COMPILER_BARRIER_();
-        if (UT_UNLIKELY_(*ut_process.on == 0 || !*ut_process.same_process || w->state != UT_WRITING_)) {
-            if ((w = ut_choose_late_(how)) == NULL) return;
+        if (UT_UNLIKELY_(ut_is_off_(event) || !*ut_process.same_process || w->state != UT_WRITING_)) {
+            if ((w = ut_choose_late_(event, how)) == NULL) return;
             ts = ut_thread.again[0];
             second = ut_thread.again[1];
         }
     } else {
         /* Straight through while recording, where every jump would be measured. */
-        if (__builtin_expect(*ut_process.on == 0, !last)) return;
+        const uint32_t on = *ut_process.on;
+        if (__builtin_expect(on != UT_ALL_, !last) && ut_is_switched_off_(on, event)) return;
         if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
         else if ((w = ut_choose_()) == NULL) return;
         UT_COMPILER_BARRIER_();
@@ -811,7 +825,8 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     w->state = UT_READY_;
 }
 UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
-    if (UT_LIKELY_(*ut_process.on == 0)) return;
+    const uint32_t on = *ut_process.on;
+    if (UT_LIKELY_(on != UT_ALL_) && ut_is_switched_off_(on, event)) return;
     ut_event64_slow_(event, payload);
 }
 
@@ -998,7 +1013,7 @@ static inline uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int coun
 
 /* Executions are counted while recording is switched off, too. */
 UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
-    const int on = *ut_process.on != 0;
+    const int on = !ut_is_off_(event);
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
     uint32_t n = 1;
@@ -1042,7 +1057,7 @@ UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     int32_t left;
     uint32_t n;
-    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on == 0)) {
+    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != UT_ALL_)) {
         ut_begin_sampled_slow_(event, 1);
         return;
     }
@@ -1087,7 +1102,7 @@ UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
 /* The common case: one recorded span of the event is open, and none inside it. */
 UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
-    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on == 0 || cell->state != ((uint32_t)event | UT_CLAIMED_ | UT_OPEN_) || cell->open != 1)) {
+    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != UT_ALL_ || cell->state != ((uint32_t)event | UT_CLAIMED_ | UT_OPEN_) || cell->open != 1)) {
         if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_end_sampled_slow_(event);
         return;
     }
@@ -1147,8 +1162,8 @@ static inline void ut_sample_rate(uint16_t event, uint32_t one_in) {
 /** Makes the choice of the calling thread's sampled sections repeatable. */
 static inline void ut_sample_seed(uint64_t seed) { ut_thread.random = seed ? seed : 1; }
 
-/** Whether events are being recorded. */
-static inline int ut_enabled(void) { return *ut_process.on != 0; }
+/** Whether events are being recorded (all of them, or some for a while). */
+static inline int ut_enabled(void) { return *ut_process.on != UT_OFF_; }
 
 UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     struct ut_name_ record;

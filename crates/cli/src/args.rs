@@ -159,6 +159,14 @@ pub struct Record {
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
+    /// Switch measuring points off and on at random while the program runs, so that
+    /// the report can say by how much they slow what encloses them. LEVEL 1 keeps
+    /// the outermost spans (and instants outside of all spans) on and switches what
+    /// lies inside, LEVEL 2 keeps one level more; keep=EVENT[,EVENT...] keeps these
+    /// events, by number or by a name of --events. Half of what is switched is not
+    /// recorded
+    #[arg(long, value_name = "LEVEL")]
+    pub perturbation: Option<String>,
     /// Program and arguments
     #[arg(
         trailing_var_arg = true,

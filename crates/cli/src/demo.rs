@@ -43,6 +43,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         calibration,
         names: Vec::new(),
         kernel: undertick_trace::kernel::Wanted::Auto,
+        perturbation: None,
     };
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
+use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, record};
 use undertick_trace::session::Settings;
 
@@ -28,6 +29,9 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
             "{name}: exists already; remove it or give another name with -o"
         )));
     }
+    let perturbation = (arguments.perturbation.as_deref())
+        .map(|text| Wanted::parse(text, &names))
+        .transpose()?;
     let (choice, facts) = clock()?;
     let (calibration, warning) = if arguments.no_calibration {
         (None, None)
@@ -53,6 +57,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         calibration,
         names,
         kernel: arguments.kernel.into(),
+        perturbation,
     };
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));

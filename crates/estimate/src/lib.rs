@@ -51,6 +51,7 @@ mod series;
 mod shift;
 mod skewed;
 pub mod slow;
+mod slowdown;
 
 pub use batches::Batches;
 pub use bootstrap::{block_bootstrap, block_length};
@@ -69,3 +70,4 @@ pub use rate::{rate, ratio_of_sums};
 pub use sample::Sample;
 pub use series::{QUANTILES, Series};
 pub use shift::{Shift, shift};
+pub use slowdown::{HalfSections, Slowdown, slowdown};

@@ -184,6 +184,7 @@ fn measure_once(
         calibration: None,
         names: Vec::new(),
         kernel: undertick_trace::kernel::Wanted::Off,
+        perturbation: None,
     };
     let trace = request.trace.clone();
     record(request, |_| {})?;

@@ -28,7 +28,7 @@ pub mod control {
     /// `b"UTCTRL01"`.
     pub const MAGIC: u64 = u64::from_le_bytes(*b"UTCTRL01");
     /// Bytes of the control file.
-    pub const BYTES: u64 = 4096;
+    pub const BYTES: u64 = 12288;
     /// u64, [`MAGIC`].
     pub const OFF_MAGIC: usize = 0;
     /// u32, [`super::VERSION`].
@@ -43,8 +43,15 @@ pub mod control {
     pub const OFF_RING_SEGMENTS: usize = 24;
     /// u32: segments of all rings together.
     pub const OFF_BUDGET_SEGMENTS: usize = 28;
-    /// u32: 1 while events are to be recorded. Written by the collector.
+    /// u32: which events are to be recorded now: [`NONE`], [`ALL`], [`SOME`].
+    /// Written by the collector.
     pub const OFF_ON: usize = 32;
+    /// No event is recorded.
+    pub const NONE: u32 = 0;
+    /// All events are.
+    pub const ALL: u32 = 1;
+    /// Those whose bit at [`OFF_SWITCHED`] is 0 are.
+    pub const SOME: u32 = 2;
     /// u32: 1 while a collector drains. Written by the collector.
     pub const OFF_COLLECTOR_ALIVE: usize = 36;
     /// u32: one in how many sampled spans is recorded, for events that are not
@@ -62,6 +69,9 @@ pub mod control {
     pub const OFF_RATES: usize = 1024;
     /// Entries of the table of rates.
     pub const RATES: usize = 128;
+    /// A bit for each event, bit `event % 8` of byte `event / 8`: 1 for those that
+    /// are not recorded while [`OFF_ON`] is [`SOME`]. Written by the collector.
+    pub const OFF_SWITCHED: usize = 4096;
     /// Bit of an entry that `undertick` itself made: the program's wish does
     /// not change it.
     pub const RATE_FROM_OUTSIDE: u64 = 1 << 62;

@@ -13,6 +13,7 @@ use undertick_ring::{Mapped, Memory, Overflow, Reader, Record};
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
 use crate::manifest;
+use crate::perturbation::Levels;
 use crate::sampled;
 use crate::session::{RingMap, Session};
 
@@ -71,6 +72,8 @@ pub struct Collector {
     our_namespace: u32,
     /// When the rings were last searched for writers that are gone.
     searched: Instant,
+    /// Who learns from the records which events stay on.
+    pub(crate) levels: Option<Levels>,
     /// What the user must know.
     pub warnings: Vec<String>,
 }
@@ -103,6 +106,7 @@ impl Collector {
             our_namespace: std::fs::metadata("/proc/self/ns/pid")
                 .map_or(0, |meta| meta.ino() as u32),
             searched: Instant::now(),
+            levels: None,
             warnings: Vec::new(),
         })
     }
@@ -111,6 +115,9 @@ impl Collector {
     /// `last`, also rings that only a dead writer can close are finished.
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
         self.find_rings(session);
+        if let Some(levels) = &self.levels {
+            levels.settle();
+        }
         let mut moved = 0;
         let limit = if self.overflow == Overflow::Grow {
             session.segments().1
@@ -130,7 +137,7 @@ impl Collector {
             let closed = last || map.closed() || (search && map.writer_is_gone(self.our_namespace));
             // A flight recorder is read once it has stopped.
             if self.overflow != Overflow::Overwrite || closed {
-                moved += self.drain(i, closed);
+                moved += self.drain(session, i, closed);
             }
             if closed {
                 let ring = self.rings.swap_remove(i);
@@ -179,7 +186,7 @@ impl Collector {
             });
     }
 
-    fn drain(&mut self, i: usize, to_the_end: bool) -> u64 {
+    fn drain(&mut self, session: &Session, i: usize, to_the_end: bool) -> u64 {
         let mut moved = 0;
         // One look a round. Little is left to become more, but not for long:
         // running after the writer would cost it a cache miss an event.
@@ -224,6 +231,11 @@ impl Collector {
                 if self.records.is_empty() {
                     break;
                 }
+            }
+            if let Some(levels) = &mut self.levels {
+                levels.observe(ring.map.number, &self.records, |event, is_kept| {
+                    session.keep(event, is_kept);
+                });
             }
             let header = BlockHeader {
                 ring: ring.map.number,

@@ -289,6 +289,7 @@ const fn kind_name(kind: Option<Kind>) -> &'static str {
         Some(Kind::Steal) => "steal",
         Some(Kind::Frequency) => "frequency",
         Some(Kind::KernelGap) => "kernel_gap",
+        Some(Kind::Epoch) => "epoch",
         None => "unknown",
     }
 }

@@ -19,6 +19,7 @@ pub mod keep;
 pub mod kernel;
 pub mod manifest;
 pub mod names;
+pub mod perturbation;
 pub mod read;
 pub mod record;
 pub mod rows;

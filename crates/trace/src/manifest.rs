@@ -62,6 +62,10 @@ pub struct Manifest {
     /// Evidence of the kernel; absent in older traces and where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
+    /// What was switched off and on to see what it costs; absent where that was
+    /// not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbation: Option<Perturbation>,
     /// Session directory, while there is one.
     #[serde(default)]
     pub session: Option<String>,
@@ -337,6 +341,19 @@ pub struct Name {
     pub event: u16,
     /// The name.
     pub name: String,
+}
+
+/// Measuring points switched off and on at random (`record --perturbation`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Perturbation {
+    /// As it was asked for.
+    pub asked: String,
+    /// Events that stayed on, ascending; all others were switched.
+    pub kept: Vec<u16>,
+    /// Pairs of halves that were made.
+    pub pairs: u64,
+    /// Length of a half as it was planned last, ns; 0: there was no plan.
+    pub half_ns: u64,
 }
 
 /// Name of a thread.

@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -20,7 +21,8 @@ use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
 use crate::kernel::{self, Wanted, Watcher, Watching};
 use crate::manifest::{self, Anchor, Calibration, Manifest, SCHEMA_VERSION, State};
-use crate::session::{Session, Settings};
+use crate::perturbation::{self, Levels, Switcher};
+use crate::session::{Session, Settings, open_control};
 
 /// What to record and how.
 pub struct Request {
@@ -40,6 +42,8 @@ pub struct Request {
     pub names: Vec<manifest::Name>,
     /// Which evidence of the kernel to keep beside it.
     pub kernel: Wanted,
+    /// Which measuring points to switch off and on at random; `None`: all are on.
+    pub perturbation: Option<perturbation::Wanted>,
 }
 
 /// What the user sees meanwhile.
@@ -78,8 +82,13 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     let started = Instant::now();
     let mut manifest = first_manifest(&request, &session);
     let raw = trace.join(RAW_FILE);
-    let (mut collector, kernel, child) = match begin(&request, &session, &mut manifest) {
-        Ok(all) => all,
+    let Begun {
+        mut collector,
+        kernel,
+        switcher,
+        child,
+    } = match begin(&request, &session, &mut manifest) {
+        Ok(begun) => begun,
         Err(error) => {
             remove_empty(trace);
             return Err(error);
@@ -92,8 +101,14 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     let exit = watch(&session, &mut collector, child, &mut signals, |progress| {
         told(Tell::Recording(progress, started.elapsed()));
     });
+    let pairs = switcher.map(Switcher::finish);
     session.switch(false);
     while collector.round(&session, true) > 0 {}
+    if let (Some(about), Some(levels)) = (&mut manifest.perturbation, &collector.levels) {
+        about.pairs = pairs.unwrap_or(0);
+        (about.kept, about.half_ns) = (levels.kept(), levels.half_ns());
+        manifest.warnings.extend(perturbation::remark(about));
+    }
     manifest.warnings.extend(kernel.and_then(Watching::finish));
     let lost_no_ring = session.lost_no_ring();
     let (names, threads) = crate::names::read(session.dir());
@@ -156,24 +171,55 @@ fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
     })
 }
 
-/// What runs while the program does, and the program. The kernel is watched before
-/// there is a program, because it inherits that.
+/// What runs while the program does, and the program.
+struct Begun {
+    collector: Collector,
+    kernel: Option<Watching>,
+    switcher: Option<Switcher>,
+    child: Child,
+}
+
+/// The kernel is watched before there is a program, because it inherits that.
 fn begin(
     request: &Request,
     session: &Session,
     manifest: &mut Manifest,
-) -> Result<(Collector, Option<Watching>, Child), TraceError> {
+) -> Result<Begun, TraceError> {
     let trace = &request.trace;
-    let (kernel, about) = Watcher::start(request.kernel, trace, &request.facts)?.unzip();
+    let facts = &request.facts;
+    let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
+    let (kernel, about) = Watcher::start(request.kernel, trace, facts, told)?.unzip();
     manifest.kernel = about;
     keep::write_manifest(trace, manifest)?;
-    let collector = Collector::new(session, &trace.join(RAW_FILE))?;
+    let mut collector = Collector::new(session, &trace.join(RAW_FILE))?;
+    let plan = request.perturbation.as_ref().map(|wanted| {
+        let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
+        levels.start(|event, is_kept| session.keep(event, is_kept));
+        let plan = levels.plan();
+        collector.levels = Some(levels);
+        plan
+    });
+    let switcher = match plan.zip(epochs) {
+        Some((plan, epochs)) => {
+            let clock = Source::open(facts.clock)
+                .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
+            let page = open_control(session.dir())?;
+            Some(Switcher::start(page, clock, plan, epochs)?)
+        }
+        None => None,
+    };
     let announces = kernel.as_ref().and_then(Watcher::child_announces);
     let kernel = kernel.map(Watcher::watch).transpose()?;
     match start(&request.command, session, announces) {
-        Ok(child) => Ok((collector, kernel, child)),
+        Ok(child) => Ok(Begun {
+            collector,
+            kernel,
+            switcher,
+            child,
+        }),
         Err(error) => {
-            // Waits until the sources are given back.
+            // Waits until what was opened is given back.
+            switcher.map(Switcher::finish);
             kernel.and_then(Watching::finish);
             Err(error)
         }
@@ -372,6 +418,10 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
         lost: 0,
         parts: Vec::new(),
         kernel: None,
+        perturbation: request
+            .perturbation
+            .as_ref()
+            .map(perturbation::Wanted::about),
         session: Some(session.dir().to_string_lossy().into_owned()),
         warnings,
     }

@@ -84,6 +84,34 @@ pub enum Kind {
     /// Kernel: records of a source were lost on this CPU before this time; payload
     /// is how many, -1 not known. No thread.
     KernelGap = 25,
+    /// Measuring points were switched ([`Switched`] is the event) between this
+    /// row's time and payload ticks later. No thread.
+    Epoch = 26,
+}
+
+/// Which measuring points record from a row of kind [`Kind::Epoch`] on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Switched {
+    /// All, and this is half of a pair.
+    AllOn = 1,
+    /// Only those that stay on, and this is half of a pair.
+    SomeOff = 2,
+    /// All, between pairs.
+    Between = 3,
+}
+
+impl Switched {
+    /// The state with that code.
+    #[must_use]
+    pub const fn from_code(code: i32) -> Option<Self> {
+        Some(match code {
+            1 => Self::AllOn,
+            2 => Self::SomeOff,
+            3 => Self::Between,
+            _ => return None,
+        })
+    }
 }
 
 impl Kind {
@@ -109,6 +137,7 @@ impl Kind {
             23 => Self::Steal,
             24 => Self::Frequency,
             25 => Self::KernelGap,
+            26 => Self::Epoch,
             _ => return None,
         })
     }

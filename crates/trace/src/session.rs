@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 use undertick_clock::ClockId;
@@ -172,8 +172,22 @@ impl Session {
 
     /// Switches all measuring points on or off.
     pub fn switch(&self, on: bool) {
+        let code = if on { control::ALL } else { control::NONE };
         self.field_u32(control::OFF_ON)
-            .store(u32::from(on), Ordering::Relaxed);
+            .store(code, Ordering::Relaxed);
+    }
+
+    /// Whether an event stays on while only some are.
+    pub(crate) fn keep(&self, event: u16, is_kept: bool) {
+        let place = control::OFF_SWITCHED + usize::from(event / 8);
+        // SAFETY: a bit for each event lies within the mapped file.
+        let byte = unsafe { AtomicU8::from_ptr(self.page.add(place)) };
+        let bit = 1 << (event % 8);
+        if is_kept {
+            byte.fetch_and(!bit, Ordering::Relaxed);
+        } else {
+            byte.fetch_or(bit, Ordering::Relaxed);
+        }
     }
 
     fn field_u32(&self, offset: usize) -> &AtomicU32 {
@@ -190,7 +204,11 @@ impl Session {
 }
 
 /// A control page that is mapped.
+#[derive(Debug)]
 pub(crate) struct ControlPage(*mut u8);
+
+// SAFETY: the page is accessed through atomics only.
+unsafe impl Send for ControlPage {}
 
 impl ControlPage {
     pub(crate) fn field_u32(&self, offset: usize) -> &AtomicU32 {

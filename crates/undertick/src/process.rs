@@ -42,14 +42,39 @@ static CURRENT: AtomicPtr<Session> = AtomicPtr::new(null_mut());
 /// 0 nobody, 1 being looked for, 2 done.
 static ATTACHING: AtomicU8 = AtomicU8::new(0);
 
+/// Which events are recorded now: a code of the control page.
 #[inline(always)]
-pub fn switched_on() -> bool {
+pub fn switch() -> u32 {
     // SAFETY: ON points at a static or at the control page, both for ever.
-    unsafe { (*ON.load(Ordering::Relaxed)).load(Ordering::Relaxed) != 0 }
+    unsafe { (*ON.load(Ordering::Relaxed)).load(Ordering::Relaxed) }
+}
+
+/// Whether any event is recorded now.
+#[inline(always)]
+pub fn is_any_on() -> bool {
+    switch() != control::NONE
+}
+
+/// Whether an event is to be recorded now. One comparison while all are.
+#[inline(always)]
+pub fn is_on(event: u16) -> bool {
+    let on = switch();
+    on == control::ALL || (on != control::NONE && !is_switched_off(event))
+}
+
+/// Asked while not all events are recorded.
+#[inline(always)]
+fn is_switched_off(event: u16) -> bool {
+    current().is_some_and(|session| {
+        let place = control::OFF_SWITCHED + usize::from(event / 8);
+        // SAFETY: a bit for each event lies within the mapped file.
+        let byte = unsafe { AtomicU8::from_ptr(session.control.add(place)) };
+        byte.load(Ordering::Relaxed) >> (event % 8) & 1 != 0
+    })
 }
 
 pub fn enabled() -> bool {
-    switched_on() && session().is_some()
+    is_any_on() && session().is_some()
 }
 
 /// The session if one was found already: no call, for the fast path.
@@ -169,9 +194,9 @@ fn attach() -> Option<Session> {
     if fd < 0 {
         return None;
     }
-    let page = control::BYTES as usize;
+    let page = 4096;
     let control_page = map(
-        page,
+        control::BYTES as usize,
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_SHARED,
         fd,

@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use undertick_ring::layout::cell::{BUSY, BYTES, CELLS, CLAIMED, OPEN, executions};
-use undertick_ring::layout::ring;
+use undertick_ring::layout::{control, ring};
 use undertick_ring::{Kind, Mapped};
 
 use crate::clock;
@@ -198,7 +198,7 @@ pub fn begin(event: u16) {
             if count_down(cell) {
                 begin_due(thread, cell, event);
             }
-        } else if (*thread).sampling.is_used() || process::switched_on() {
+        } else if (*thread).sampling.is_used() || process::is_any_on() {
             begin_otherwise(thread, cell, event);
         }
     }
@@ -215,7 +215,7 @@ pub fn end(event: u16) {
         if state == idle(event) {
             return;
         }
-        if (*thread).sampling.is_used() || process::switched_on() {
+        if (*thread).sampling.is_used() || process::is_any_on() {
             end_due(thread, cell, event);
         }
     }
@@ -233,7 +233,7 @@ pub fn seed(seed: u64) {
 #[cold]
 #[inline(never)]
 unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
-    if process::switched_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
+    if process::is_any_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
         // SAFETY: as `begin_slow`.
         unsafe { begin_slow(thread, event, false) };
     }
@@ -247,7 +247,9 @@ unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
     unsafe {
         let own = &raw mut (*thread).own;
         let session = match process::current() {
-            Some(session) if (*own).state == State::Ready && process::switched_on() => session,
+            Some(session) if (*own).state == State::Ready && process::switch() == control::ALL => {
+                session
+            }
             _ => return begin_slow(thread, event, true),
         };
         (&raw mut (*own).state).write_volatile(State::Writing);
@@ -277,14 +279,14 @@ unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
         let session = match process::current() {
             Some(session)
                 if (*own).state == State::Ready
-                    && process::switched_on()
+                    && process::switch() == control::ALL
                     && cell.state.load(Ordering::Relaxed) == idle(event) | OPEN
                     && cell.open.load(Ordering::Relaxed) == 1 =>
             {
                 session
             }
             _ => {
-                if process::switched_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
+                if process::is_any_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
                     end_slow(thread, event);
                 }
                 return;
@@ -319,7 +321,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
     let Some(session) = process::current().or_else(process::session) else {
         return;
     };
-    let on = process::switched_on();
+    let on = process::is_on(event);
     // SAFETY: as `thread::record`: the state tells whether `own` is free.
     unsafe {
         let own = &raw mut (*thread).own;

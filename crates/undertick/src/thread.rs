@@ -96,7 +96,7 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     if kind == Kind::EndOrdered {
         return record_end(event, reading);
     }
-    if !process::switched_on() {
+    if !process::is_on(event) {
         return;
     }
     let Some(session) = process::current() else {
@@ -162,7 +162,7 @@ fn record_end(event: u16, reading: Reading) {
             compiler_fence(Ordering::SeqCst);
             let readings = read(session, reading);
             compiler_fence(Ordering::SeqCst);
-            if process::switched_on()
+            if process::is_on(event)
                 && session.same_process().load(Ordering::Relaxed) != 0
                 && (&raw const (*own).state).read_volatile() == State::Writing
                 && !(*own).writer.needs_segment()
@@ -176,7 +176,7 @@ fn record_end(event: u16, reading: Reading) {
             } else {
                 record_end_slow(session, thread, event, reading, readings);
             }
-        } else if process::switched_on() {
+        } else if process::is_on(event) {
             record_first(Kind::EndOrdered, event, 0, reading);
         }
     }
@@ -205,7 +205,7 @@ unsafe fn record_end_slow(
         if !interrupted {
             (&raw mut (*own).state).write_volatile(State::Ready);
         }
-        if process::switched_on() {
+        if process::is_on(event) {
             record_slow(
                 session,
                 thread,
@@ -223,7 +223,7 @@ unsafe fn record_end_slow(
 
 /// Records an event with a 64-bit payload.
 pub fn record_wide(event: u16, value: u64) {
-    if !process::switched_on() {
+    if !process::is_on(event) {
         return;
     }
     if let Some(session) = process::session() {
@@ -238,7 +238,7 @@ pub fn record_wide(event: u16, value: u64) {
 #[inline(never)]
 fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
     if let Some(session) = process::session()
-        && session.field_u32(control::OFF_ON).load(Ordering::Relaxed) != 0
+        && process::is_on(event)
     {
         // SAFETY: as `record`.
         THREAD.with(|thread| unsafe {

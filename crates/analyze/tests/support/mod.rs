@@ -140,6 +140,7 @@ pub fn manifest() -> Manifest {
         lost: 0,
         parts: vec![],
         kernel: None,
+        perturbation: None,
         session: None,
         warnings: vec![],
     }

@@ -29,7 +29,7 @@ mod tracefs;
 
 use std::os::fd::RawFd;
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,7 @@ use undertick_clock::{ClockId, Source, bracket, granularity};
 
 use crate::TraceError;
 use crate::manifest::{Kernel, KernelSource};
+use crate::perturbation::Epoch;
 use perf::Perf;
 use raw::{RAW_KERNEL_FILE, Record, What, Writer};
 use steal::Steal;
@@ -74,13 +75,16 @@ pub(crate) struct Watcher {
     complete: bool,
     perf: Option<Perf>,
     steal: Option<Steal>,
+    /// Switches of the measuring points themselves: rows among the kernel's.
+    epochs: Option<Receiver<Epoch>>,
     anchors: Option<Anchors>,
     next_steal: Instant,
 }
 
 impl Watcher {
     /// Opens the sources, on the thread that will start the program and before it
-    /// does. `None` if none is wanted; the second is what the manifest says of them.
+    /// does. `None` if none is wanted and there are no `epochs` to write down; the
+    /// second is what the manifest says of them.
     ///
     /// # Errors
     /// [`Wanted::On`], and no source of context switches can be used; the raw file
@@ -89,15 +93,23 @@ impl Watcher {
         wanted: Wanted,
         trace: &Path,
         facts: &Facts,
+        epochs: Option<Receiver<Epoch>>,
     ) -> Result<Option<(Self, Kernel)>, TraceError> {
-        if wanted == Wanted::Off {
+        if wanted == Wanted::Off && epochs.is_none() {
             return Ok(None);
         }
         let clock = Source::open(facts.clock)
             .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
-        let tracefs = Tracefs::open(facts.clock, &cpus());
-        let perf = Perf::open(facts.clock);
-        let steal = Steal::open();
+        let (tracefs, perf, steal) = if wanted == Wanted::Off {
+            let why = || "switched off by --kernel off".to_owned();
+            (Err(why()), Err(why()), Err(why()))
+        } else {
+            (
+                Tracefs::open(facts.clock, &cpus()),
+                Perf::open(facts.clock),
+                Steal::open(),
+            )
+        };
         let sources = vec![
             of_tracefs(&tracefs, facts.clock),
             of_perf(&perf, facts.clock),
@@ -118,6 +130,7 @@ impl Watcher {
             complete: true,
             perf,
             steal: steal.ok(),
+            epochs,
             anchors: if mapped { Anchors::new(facts) } else { None },
             next_steal: Instant::now() + STEAL_EVERY,
         };
@@ -171,6 +184,13 @@ impl Watcher {
         }
         if let Some(perf) = &mut self.perf {
             perf.drain(|record| writer.push(&record));
+        }
+        for epoch in self.epochs.iter().flat_map(Receiver::try_iter) {
+            writer.push(&Record {
+                a: epoch.state as i32,
+                payload: (epoch.after_ticks - epoch.before_ticks) as i64,
+                ..Record::new(What::Epoch, epoch.before_ticks)
+            });
         }
         if now || at >= self.next_steal {
             self.next_steal = at + STEAL_EVERY;

@@ -59,10 +59,13 @@ pub(crate) enum What {
     TracefsLost = 14,
     /// `payload` ns stolen from the CPU.
     Steal = 15,
+    /// Ours: measuring points were switched to state `a`, `payload` ticks later at
+    /// the latest.
+    Epoch = 16,
 }
 
 impl What {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Round,
         Self::Anchor,
         Self::PerfIn,
@@ -79,6 +82,7 @@ impl What {
         Self::Exit,
         Self::TracefsLost,
         Self::Steal,
+        Self::Epoch,
     ];
 
     /// Whether perf said it.

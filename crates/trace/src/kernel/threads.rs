@@ -99,6 +99,7 @@ impl Threads {
             What::Frequency => self.of_no_thread(ticks, record, Kind::Frequency),
             What::TracefsLost => self.of_no_thread(ticks, record, Kind::KernelGap),
             What::Steal => self.of_no_thread(ticks, record, Kind::Steal),
+            What::Epoch => self.of_no_thread(ticks, record, Kind::Epoch),
             What::NewTask => self.new_task(record),
             What::Exec => {
                 self.started = true;
@@ -231,7 +232,7 @@ impl Threads {
             tid: 0,
             cpu: record.cpu,
             kind,
-            event: 0,
+            event: if kind == Kind::Epoch { record.a } else { 0 },
             payload: record.payload,
         });
     }

@@ -90,6 +90,7 @@ pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
         calibration: None,
         names: Vec::new(),
         kernel: Wanted::Off,
+        perturbation: None,
     }
 }
 

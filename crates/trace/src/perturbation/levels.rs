@@ -1,0 +1,351 @@
+//! Which events lie how deep, learnt from the records as they come.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use undertick_ring::{Kind, Record};
+
+use super::{Plan, Wanted};
+
+/// So many sections a half, if that is not too short or too long.
+const SECTIONS_A_HALF: f64 = 20.0;
+/// Shorter halves lose too much to the switching itself.
+const SHORTEST_HALF_NS: f64 = 0.5e6;
+/// Longer ones see the machine change meanwhile.
+const LONGEST_HALF_NS: f64 = 2e9;
+/// What is looked at before anything is switched.
+const LEARNING: Duration = Duration::from_millis(100);
+/// Sections of a known length before their mean is believed.
+const FEW: u64 = 20;
+/// Open spans kept per ring.
+const MOST_OPEN: usize = 1024;
+
+/// Learns which events stay on, and how long a half should be.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    wanted: Wanted,
+    plan: Arc<Plan>,
+    ns_per_tick: f64,
+    events: HashMap<u16, Seen>,
+    rings: HashMap<u32, Ring>,
+    first: Option<Instant>,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Times it came in fewer open spans than the level, and in more.
+    shallow: u64,
+    deep: u64,
+    is_kept: bool,
+    /// Switched points inside its sections.
+    inner: u64,
+    /// Whole sections, and their time.
+    whole: u64,
+    ticks: f64,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    open: Vec<(u16, u64)>,
+    /// Last instant of each event that stays on.
+    instants: HashMap<u16, u64>,
+    /// The latest of them.
+    after: Option<u16>,
+}
+
+impl Levels {
+    pub(crate) fn new(wanted: Wanted, ns_per_tick: f64) -> Self {
+        let mut events = HashMap::new();
+        if let Wanted::Kept(kept) = &wanted {
+            let seen = Seen {
+                is_kept: true,
+                ..Seen::default()
+            };
+            events.extend(kept.iter().map(|&event| (event, seen)));
+        }
+        Self {
+            wanted,
+            plan: Arc::default(),
+            ns_per_tick,
+            events,
+            rings: HashMap::new(),
+            first: None,
+        }
+    }
+
+    /// What the switching thread goes by.
+    pub(crate) fn plan(&self) -> Arc<Plan> {
+        self.plan.clone()
+    }
+
+    /// Length of a half as planned by now, ns; 0: not yet.
+    pub(crate) fn half_ns(&self) -> u64 {
+        self.plan.half_ns.load(Ordering::Relaxed)
+    }
+
+    /// Says of every event whether it stays on at first.
+    pub(crate) fn start(&self, mut keep: impl FnMut(u16, bool)) {
+        for event in 0..=u16::MAX {
+            keep(event, self.events.contains_key(&event));
+        }
+    }
+
+    /// Events that stay on, ascending.
+    pub(crate) fn kept(&self) -> Vec<u16> {
+        let kept = self.events.iter().filter(|(_, seen)| seen.is_kept);
+        let mut kept: Vec<u16> = kept.map(|(&event, _)| event).collect();
+        kept.sort_unstable();
+        kept
+    }
+
+    /// Takes records of one ring, in order; `keep` is told of events that are to
+    /// stay on from now on, or not any more.
+    pub(crate) fn observe(
+        &mut self,
+        ring: u32,
+        records: &[[u64; 2]],
+        mut keep: impl FnMut(u16, bool),
+    ) {
+        self.first.get_or_insert_with(Instant::now);
+        let mut ring = self
+            .rings
+            .remove(&ring)
+            .map_or_else(|| (ring, Ring::default()), |known| (ring, known));
+        for &words in records {
+            let record = Record::from_words(words);
+            if record.is_gap() {
+                ring.1 = Ring::default();
+            } else {
+                self.record(&mut ring.1, &record, &mut keep);
+            }
+        }
+        self.rings.insert(ring.0, ring.1);
+    }
+
+    fn record(&mut self, ring: &mut Ring, record: &Record, keep: &mut impl FnMut(u16, bool)) {
+        match record.kind {
+            Kind::Begin | Kind::BeginOrdered => {
+                self.point(ring, record.event, keep);
+                ring.open(record.event, record.ts);
+            }
+            Kind::End | Kind::EndOrdered => self.end(ring, record),
+            Kind::Next => {
+                self.end(ring, record);
+                let entered = record.payload as u16;
+                self.point(ring, entered, keep);
+                ring.open(entered, record.ts);
+            }
+            Kind::Instant | Kind::Pair => {
+                self.point(ring, record.event, keep);
+                self.instant(ring, record);
+            }
+            Kind::Continuation => {}
+        }
+    }
+
+    /// A point inside what is open: how deep it lies.
+    fn point(&mut self, ring: &Ring, event: u16, keep: &mut impl FnMut(u16, bool)) {
+        let seen = self.events.entry(event).or_default();
+        if let Wanted::Level(level) = self.wanted {
+            if ring.open.len() < level as usize {
+                seen.shallow += 1;
+            } else {
+                seen.deep += 1;
+            }
+            // Beside a switch a point may seem to lie less deep than it does.
+            let is_kept = seen.shallow > seen.deep;
+            if is_kept != seen.is_kept {
+                seen.is_kept = is_kept;
+                keep(event, is_kept);
+            }
+        }
+        if seen.is_kept {
+            return;
+        }
+        let around = (ring.open.iter().rev())
+            .map(|&(event, _)| event)
+            .find(|event| self.events.get(event).is_some_and(|seen| seen.is_kept))
+            .or(ring.after);
+        if let Some(seen) = around.and_then(|event| self.events.get_mut(&event)) {
+            seen.inner += 1;
+        }
+    }
+
+    fn end(&mut self, ring: &mut Ring, record: &Record) {
+        let Some(at) = ring.open.iter().rposition(|&(e, _)| e == record.event) else {
+            return;
+        };
+        let (event, start) = ring.open[at];
+        ring.open.truncate(at);
+        self.section(event, start, record.ts);
+    }
+
+    fn instant(&mut self, ring: &mut Ring, record: &Record) {
+        if self.events.get(&record.event).is_some_and(|s| s.is_kept) {
+            ring.after = Some(record.event);
+            if let Some(start) = ring.instants.insert(record.event, record.ts) {
+                self.section(record.event, start, record.ts);
+            }
+        }
+    }
+
+    fn section(&mut self, event: u16, start: u64, end: u64) {
+        if let Some(seen) = self.events.get_mut(&event) {
+            seen.whole += 1;
+            seen.ticks += end.saturating_sub(start) as f64;
+        }
+    }
+
+    /// Plans the halves from what is known by now.
+    pub(crate) fn settle(&self) {
+        if self.first.is_none_or(|first| first.elapsed() < LEARNING) {
+            return;
+        }
+        let around = (self.events.values())
+            .filter(|seen| seen.is_kept && seen.inner > 0 && seen.whole >= FEW)
+            .max_by_key(|seen| seen.inner);
+        if let Some(seen) = around {
+            let mean_ns = seen.ticks / seen.whole as f64 * self.ns_per_tick;
+            let half_ns = (SECTIONS_A_HALF * mean_ns).clamp(SHORTEST_HALF_NS, LONGEST_HALF_NS);
+            self.plan.half_ns.store(half_ns as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Ring {
+    fn open(&mut self, event: u16, ts: u64) {
+        if self.open.len() == MOST_OPEN {
+            self.open.drain(..MOST_OPEN / 2);
+        }
+        self.open.push((event, ts));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use undertick_ring::DeschedFlag;
+
+    use super::*;
+
+    fn record(kind: Kind, event: u16, ts: u64, payload: u32) -> [u64; 2] {
+        Record {
+            ts,
+            payload,
+            event,
+            cpu: 0,
+            kind,
+            descheduled: DeschedFlag::No,
+        }
+        .to_words()
+    }
+
+    /// 20 sections of event 1, 5 us each, with a span 2 and an instant 3 in it, 3
+    /// also in 2.
+    fn frames(from: u64, to: u64) -> Vec<[u64; 2]> {
+        (from..to)
+            .flat_map(|i| {
+                let at = 10_000 * i;
+                [
+                    record(Kind::Begin, 1, at, 0),
+                    record(Kind::Begin, 2, at + 100, 0),
+                    record(Kind::Instant, 3, at + 200, 0),
+                    record(Kind::End, 2, at + 300, 0),
+                    record(Kind::End, 1, at + 5000, 0),
+                ]
+            })
+            .collect()
+    }
+
+    fn levels(wanted: Wanted) -> (Levels, Arc<Plan>) {
+        let levels = Levels::new(wanted, 2.0);
+        let plan = levels.plan();
+        (levels, plan)
+    }
+
+    fn learnt(levels: &mut Levels) {
+        levels.first = Instant::now().checked_sub(LEARNING);
+        levels.settle();
+    }
+
+    #[test]
+    fn what_lies_in_fewer_spans_than_the_level_stays() {
+        for (level, kept) in [(1, vec![1]), (2, vec![1, 2]), (3, vec![1, 2, 3])] {
+            let (mut levels, _) = levels(Wanted::Level(level));
+            let mut told = Vec::new();
+            levels.observe(0, &frames(0, 30), |event, is_kept| {
+                told.push((event, is_kept));
+            });
+            assert_eq!(levels.kept(), kept);
+            let expected: Vec<_> = kept.iter().map(|&event| (event, true)).collect();
+            assert_eq!(told, expected);
+        }
+    }
+
+    /// 5000 ticks of 2 ns are 10 us; 20 of them less than the shortest half.
+    /// 50 times as long they are 10 ms.
+    #[test]
+    fn halves_hold_twenty_sections() {
+        let (mut levels, plan) = levels(Wanted::Level(1));
+        levels.observe(0, &frames(0, 19), |_, _| {});
+        learnt(&mut levels);
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 0);
+        levels.observe(0, &frames(19, 20), |_, _| {});
+        levels.first = None;
+        levels.settle();
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 0);
+        learnt(&mut levels);
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 500_000);
+        let long: Vec<_> = (frames(20, 40).into_iter())
+            .map(|words| [words[0] * 50, words[1]])
+            .collect();
+        let (mut levels, plan) = self::levels(Wanted::Level(1));
+        levels.observe(0, &long, |_, _| {});
+        learnt(&mut levels);
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 10_000_000);
+    }
+
+    /// Nothing to switch: nothing is planned.
+    #[test]
+    fn without_points_inside_there_is_no_plan() {
+        let (mut levels, plan) = levels(Wanted::Level(3));
+        levels.observe(0, &frames(0, 100), |_, _| {});
+        learnt(&mut levels);
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 0);
+    }
+
+    /// A begin whose end was not recorded is forgotten when what it lies in ends;
+    /// one point that seemed to lie outside changes nothing for long.
+    #[test]
+    fn what_is_cut_by_a_switch_does_no_harm() {
+        let (mut levels, _) = levels(Wanted::Level(1));
+        levels.observe(0, &frames(0, 5), |_, _| {});
+        let cut = [
+            record(Kind::Begin, 1, 60_000, 0),
+            record(Kind::Begin, 2, 60_100, 0),
+            record(Kind::End, 1, 65_000, 0),
+        ];
+        levels.observe(0, &cut, |_, _| {});
+        levels.observe(0, &frames(7, 10), |event, kept| panic!("{event} {kept}"));
+        let outside = [record(Kind::Instant, 3, 110_000, 0)];
+        levels.observe(0, &outside, |event, kept| panic!("{event} {kept}"));
+        assert_eq!(levels.kept(), [1]);
+        assert_eq!(levels.rings[&0].open.len(), 0);
+    }
+
+    /// The time from one instant that stays on to the next is a section too.
+    #[test]
+    fn named_events_stay_and_instants_have_periods() {
+        let (mut levels, plan) = levels(Wanted::Kept(vec![3]));
+        assert_eq!(levels.kept(), [3]);
+        levels.observe(0, &frames(0, 101), |event, kept| panic!("{event} {kept}"));
+        assert_eq!(levels.kept(), [3]);
+        learnt(&mut levels);
+        // 100 periods of 10 000 ticks of 2 ns: 20 are 0.4 ms.
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 500_000);
+        assert_eq!(levels.events[&3].whole, 100);
+        assert_eq!(levels.events[&3].ticks, 1e6);
+    }
+}

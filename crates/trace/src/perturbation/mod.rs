@@ -1,0 +1,148 @@
+//! Measuring points switched off and on at random while the program runs, so that
+//! what they cost it is measured instead of assumed.
+//!
+//! **Question.** By how much do the points inside a section slow it?
+//!
+//! **Method.** Time is cut into pairs of halves of equal length, next to each
+//! other. In one half, drawn by lot, all points record; in the other one those
+//! inside the sections that are asked about do not. Each switch is a row of the
+//! trace with the readings before and after it, so the analysis knows which
+//! samples lie in which half. A constant per point cannot answer the question:
+//! readings overlap with the work around them, more or less, by the code.
+//!
+//! **Caveats.** Points that are off still ask whether they are on: below a
+//! nanosecond each, and not in the figure. What they are asked in and what the
+//! recorder writes reaches the caches; effects that take longer than a half to
+//! build up are seen in part only.
+
+mod levels;
+mod switcher;
+
+pub(crate) use levels::Levels;
+pub(crate) use switcher::{Epoch, Switcher};
+
+use std::sync::atomic::AtomicU64;
+
+use crate::TraceError;
+use crate::manifest::{Name, Perturbation};
+
+/// Which points are switched off and on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those that lie in so many open spans or more. What lies in fewer stays on,
+    /// and is what the figures are about: 1 keeps the outermost spans, and
+    /// instants outside of all spans.
+    Level(u32),
+    /// All but these.
+    Kept(Vec<u16>),
+}
+
+impl Wanted {
+    /// From the words of the command line: a level, or `keep=EVENT[,EVENT...]` by
+    /// number or by a name of `names`.
+    ///
+    /// # Errors
+    /// What is wrong, and what would be right.
+    pub fn parse(text: &str, names: &[Name]) -> Result<Self, TraceError> {
+        let wrong = |why: String| {
+            TraceError::Usage(format!(
+                "--perturbation {text}: {why}; give a level (1: the outermost spans stay on, \
+                 what lies inside is switched off and on), or keep=EVENT[,EVENT...] for the events \
+                 that stay on"
+            ))
+        };
+        let Some(list) = text.strip_prefix("keep=") else {
+            return match text.parse() {
+                Ok(0) => Err(wrong(
+                    "at level 0 nothing stays on that could be measured".to_owned(),
+                )),
+                Ok(level) => Ok(Self::Level(level)),
+                Err(_) => Err(wrong("not a level".to_owned())),
+            };
+        };
+        let event = |word: &str| {
+            let known = names.iter().find(|name| name.name == word);
+            known
+                .map(|name| name.event)
+                .or_else(|| word.parse().ok())
+                .ok_or_else(|| {
+                    wrong(format!(
+                        "{word:?} is neither a number of an event nor a name in the file of --events"
+                    ))
+                })
+        };
+        let kept: Vec<u16> = list.split(',').map(event).collect::<Result<_, _>>()?;
+        Ok(Self::Kept(kept))
+    }
+}
+
+impl Wanted {
+    /// What the manifest says of it before anything was switched.
+    pub(crate) fn about(&self) -> Perturbation {
+        let asked = match self {
+            Self::Level(level) => level.to_string(),
+            Self::Kept(kept) => {
+                let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+                format!("keep={}", kept.join(","))
+            }
+        };
+        Perturbation {
+            asked,
+            kept: Vec::new(),
+            pairs: 0,
+            half_ns: 0,
+        }
+    }
+}
+
+/// What the user must know where nothing came of it.
+pub(crate) fn remark(found: &Perturbation) -> Option<String> {
+    let why = if found.kept.is_empty() {
+        "no event was found that stays on"
+    } else if found.half_ns == 0 {
+        "the events that stay on had no other points inside them, or fewer than 20 whole sections \
+         after the first 0.1 s"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "the perturbation was not measured (--perturbation {}): {why}; all points were on",
+        found.asked
+    ))
+}
+
+/// What the one who learns tells the one who switches.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Length of a half, ns; 0: not known yet.
+    pub(crate) half_ns: AtomicU64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        let names = [Name {
+            pid: None,
+            event: 7,
+            name: "frame".into(),
+        }];
+        let of = |text| Wanted::parse(text, &names);
+        assert_eq!(of("1").unwrap(), Wanted::Level(1));
+        assert_eq!(of("keep=frame,9").unwrap(), Wanted::Kept(vec![7, 9]));
+        for text in [
+            "0",
+            "-1",
+            "x",
+            "keep=",
+            "keep=door",
+            "keep=7,",
+            "keep=70000",
+        ] {
+            let said = of(text).unwrap_err().to_string();
+            assert!(said.contains(text) && said.contains("level"), "{said}");
+        }
+    }
+}
