@@ -16,6 +16,7 @@ use crate::evidence::Evidence;
 use crate::matching::{self, RowCounts};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
+use crate::perturbation::Perturbation;
 use crate::ring::Ring;
 use crate::rules::rules;
 use crate::sampled;
@@ -72,6 +73,9 @@ impl Analysis {
         });
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
         engine.evidence = Evidence::with_error((error_ns / ns_per_tick).ceil() as i64);
+        engine.perturbation = (manifest.perturbation.as_ref())
+            .filter(|about| about.pairs > 0)
+            .map(|about| Perturbation::new(about, ns_per_tick));
         engine.pairs.gathering = needs_pairs(options.compensate);
         engine.scanning = matches!(options.cull, Cull::Ratio(_)) || engine.pairs.gathering;
         Ok(Self {
@@ -131,6 +135,10 @@ impl Analysis {
         if self.passes_done == 0 {
             let (tid, ts) = (columns.tid[at], columns.ts[at]);
             (self.engine.evidence).push(columns.kind[at], tid, ts, columns.payload[at]);
+            if let Some(perturbation) = &mut self.engine.perturbation {
+                let (event, payload) = (columns.event[at], columns.payload[at]);
+                perturbation.push(columns.kind[at], event, ts, payload);
+            }
             if self.options.cull == Cull::Auto && self.engine.evidence.is_there() {
                 self.engine.dropping = Some(Dropping::Evidence);
             }
@@ -146,13 +154,41 @@ impl Analysis {
         let (lo, hi) = (rows.ts.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         self.engine.slices.reach(lo, hi);
+        if let Some(perturbation) = &mut self.engine.perturbation {
+            perturbation.settle();
+        }
+        let mut from = 0;
+        while from < rows.len() {
+            let to = self.until_renewal(place, rows, from);
+            if to == from {
+                self.rings[place].renew(&mut self.engine);
+            } else {
+                self.take(place, &rows.rows(from..to));
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Up to the first row, from `from` on, that comes after points were switched on
+    /// again.
+    fn until_renewal(&self, place: usize, rows: &Columns<'_>, from: usize) -> usize {
+        let renewal = (self.engine.perturbation.as_ref())
+            .and_then(|found| found.renewals().get(self.rings[place].renewals));
+        let Some(&renewal) = renewal else {
+            return rows.len();
+        };
+        let earlier = rows.ts[from..].iter().take_while(|&&ts| ts < renewal);
+        from + earlier.count()
+    }
+
+    fn take(&mut self, place: usize, rows: &Columns<'_>) {
         let table = self.table.as_ref();
         let seen = matching::rows(&mut self.rings[place], &mut self.engine, rows, table);
         self.rows.events += seen.events;
         self.rows.bad += seen.bad;
         self.rows.gaps += seen.gaps;
         self.rows.lost_in_gaps = self.rows.lost_in_gaps.saturating_add(seen.lost_in_gaps);
-        Ok(())
     }
 
     fn ring(&mut self, id: i32, rows: &Columns<'_>) -> Result<usize, Error> {

@@ -10,6 +10,7 @@ use crate::evidence::{Evidence, Found};
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
+use crate::perturbation::Perturbation;
 use crate::rules::{Action, Rule, actions};
 use crate::slices::Slices;
 use crate::table::Table;
@@ -111,6 +112,8 @@ pub(crate) struct Engine {
     pub(crate) costs: CostTable,
     pub(crate) pairs: Pairs,
     pub(crate) evidence: Evidence,
+    /// Where measuring points were switched off and on.
+    pub(crate) perturbation: Option<Perturbation>,
     /// Where samples without pairs of their own get some from.
     pub(crate) nearest: Nearest,
     pub(crate) messages: Messages,
@@ -208,6 +211,7 @@ impl Engine {
             return None;
         }
         let name = format!("{}{}", self.names.shown(set, event), family.suffix());
+        let is_switched = self.switches(event);
         let place = match self.intervals.get(&(name.clone(), family)) {
             Some(&place) => place,
             None if self.tallies.len() >= MOST_NAMES => TOO_MANY,
@@ -225,7 +229,13 @@ impl Engine {
             self.crowded += 1;
             return None;
         }
+        self.tallies[place as usize].is_switched |= is_switched;
         Some(place)
+    }
+
+    /// Whether points of the event were switched off and on.
+    fn switches(&self, event: u16) -> bool {
+        (self.perturbation.as_ref()).is_some_and(|found| found.switches(event))
     }
 
     /// The place of an event among the instants of its name set.
@@ -312,6 +322,15 @@ impl Engine {
         let fell = (self.evidence.is_there() && tally.kind != IntervalKind::Message)
             .then(|| self.evidence.of(ts.saturating_sub(sample.ticks), ts));
         let fell = fell.as_ref().unwrap_or(&Found::NOTHING);
+        if let Some(perturbation) = &mut self.perturbation
+            && tally.can_be_slowed()
+            && fell.culling().is_none()
+            && (!sample.hit || fell.was_off())
+        {
+            let inside = u64::from(sample.inner_plain) + u64::from(sample.inner_ordered);
+            let start = ts.saturating_sub(sample.ticks);
+            perturbation.take(interval, start, sample.ticks, inside);
+        }
         let sample = paired.as_ref().unwrap_or(sample);
         let value = tally.add(sample, fell, &self.costs, dropping);
         if tally.parent != parent {
@@ -348,6 +367,13 @@ impl Engine {
             return place as usize;
         }
         let list = actions(&self.rules, table, &self.names, set, event);
+        if self.switches(event) {
+            for action in &list {
+                if let Action::Start(rule) | Action::End(rule) = action {
+                    self.tallies[*rule as usize].is_switched = true;
+                }
+            }
+        }
         // Most events have none: those share one list.
         let place = if list.is_empty() && !self.actions.is_empty() {
             0

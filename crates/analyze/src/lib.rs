@@ -44,6 +44,7 @@ mod messages;
 mod names;
 mod options;
 mod pairs;
+mod perturbation;
 mod ring;
 mod rules;
 mod sampled;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::cost::Ends;
-use crate::engine::Engine;
+use crate::engine::{Engine, UNSEEN};
 use crate::sampled::{Begun, Sampling};
 use crate::tally::{Parent, Sample};
 
@@ -120,6 +120,8 @@ pub(crate) struct Ring {
     pub(crate) serials: u64,
     /// What begins of sampled spans stood for.
     pub(crate) begun: Begun,
+    /// Times that points came on again which this ring is past.
+    pub(crate) renewals: usize,
 }
 
 impl Ring {
@@ -265,6 +267,29 @@ impl Ring {
         self.stacks
             .get(rule as usize)
             .is_some_and(|s| !s.is_empty())
+    }
+
+    /// Points that were off are on again: what was open of theirs may have ended
+    /// meanwhile.
+    pub(crate) fn renew(&mut self, engine: &mut Engine) {
+        self.renewals += 1;
+        let tallies = &mut engine.tallies;
+        let mut stays = |interval: u32| {
+            let tally = &mut tallies[interval as usize];
+            tally.unmatched_starts += u64::from(tally.is_switched);
+            !tally.is_switched
+        };
+        self.stack.retain(|open| stays(open.interval));
+        for stack in &mut self.stacks {
+            stack.retain(|ruled| stays(ruled.open.interval));
+        }
+        self.keyed.retain(|_, ruled| stays(ruled.open.interval));
+        for last in &mut self.last {
+            let place = last.map_or(UNSEEN, |last| last.open.interval);
+            if (engine.tallies.get(place as usize)).is_some_and(|tally| tally.is_switched) {
+                *last = None;
+            }
+        }
     }
 
     /// Events were lost here (`by_loss`) or the ring ended: what is open stays

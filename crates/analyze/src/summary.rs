@@ -8,7 +8,7 @@ use undertick_estimate::{
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Evidence, FrequencyReport, Histogram,
     HostSummary, IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf,
-    TraceSummary, Unexplained,
+    Slowed, TraceSummary, Unexplained,
 };
 use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::{Estimate, Interval};
@@ -18,6 +18,7 @@ use crate::engine::Engine;
 use crate::evidence::{Cause, UNEXPLAINED_RATIO};
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
+use crate::perturbation::of_the_program;
 use crate::ring::Ring;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{Facts, warnings};
@@ -52,8 +53,17 @@ impl Summary {
             .map(|i| self.share(&engine, i))
             .collect();
         let mut tallies = std::mem::take(&mut engine.tallies);
+        let mut slowed: Vec<Option<Slowed>> = (0..tallies.len() as u32)
+            .map(|place| {
+                (engine.perturbation.as_mut()?).slowed(place, self.options.confidence, self.ns())
+            })
+            .collect();
         let mut intervals: Vec<IntervalReport> = (tallies.iter_mut().zip(shares))
-            .map(|(tally, share)| self.interval(&engine, tally, share))
+            .zip(&mut slowed)
+            .map(|((tally, share), slowed)| IntervalReport {
+                slowed: slowed.take(),
+                ..self.interval(&engine, tally, share)
+            })
             .collect();
         if !self.has_table {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
@@ -87,7 +97,10 @@ impl Summary {
                 compensate: self.options.compensate.to_string(),
                 table: self.options.table.as_ref().map(|t| t.file.clone()),
             },
-            trace: self.trace(),
+            trace: TraceSummary {
+                perturbation: of_the_program(&intervals),
+                ..self.trace()
+            },
             intervals,
             frequencies,
             warnings,
@@ -214,7 +227,11 @@ impl Summary {
         let mut report = IntervalReport {
             name: tally.name.clone(),
             count: n,
-            unmatched: tally.unmatched_starts + tally.unmatched_ends,
+            unmatched: if tally.is_switched {
+                0
+            } else {
+                tally.unmatched_starts + tally.unmatched_ends
+            },
             culled: Culled {
                 count: culled,
                 share: culled as f64 / (n + culled).max(1) as f64,
@@ -254,6 +271,7 @@ impl Summary {
             median_steps,
             notes: self.notes(engine, tally, &kept, compensated),
             sampled: None,
+            slowed: None,
         };
         tally.strata.tell(&mut report, compensated);
         report

@@ -124,6 +124,8 @@ pub(crate) struct Tally {
     /// The constant cost so far, ticks.
     cost: Option<i64>,
     pub(crate) parent: Parent,
+    /// Points that it begins or ends with were switched off and on.
+    pub(crate) is_switched: bool,
     pub(crate) strata: Strata,
     /// Row of durations per slice.
     pub(crate) row: u32,
@@ -157,6 +159,7 @@ impl Tally {
             uncompensated: None,
             cost: None,
             parent: Parent::Unseen,
+            is_switched: false,
             strata: Strata::default(),
             row,
         }
@@ -167,6 +170,7 @@ impl Tally {
         *self = Self {
             limit,
             least: self.least,
+            is_switched: self.is_switched,
             ..Self::new(std::mem::take(&mut self.name), self.kind, self.row)
         };
     }
@@ -175,6 +179,11 @@ impl Tally {
     /// not compensated.
     pub(crate) fn is_compensated(&self) -> bool {
         !matches!(self.kind, IntervalKind::Pair | IntervalKind::Message)
+    }
+
+    /// Whether points inside it can be told to slow it.
+    pub(crate) fn can_be_slowed(&self) -> bool {
+        self.is_compensated() && !self.is_switched
     }
 
     /// The first pass of two: only the least sample.

@@ -186,6 +186,28 @@ pub struct IntervalReport {
     /// where each was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,
+    /// By how much the measuring points inside slow it; absent where they were not
+    /// switched off and on (`record --perturbation`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowed: Option<Slowed>,
+}
+
+/// By how much the measuring points inside an interval slow it: measured by
+/// switching them off and on at random. Nothing is subtracted from these figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slowed {
+    /// Its mean with the points less that without them, ns.
+    pub by: Estimate,
+    /// The same as a share of the mean without them.
+    pub share: Estimate,
+    /// The same by the number of points, ns; `null` if there were none.
+    pub per_point: Option<Estimate>,
+    /// Points inside it on average that were switched.
+    pub points: f64,
+    /// Samples behind the figures with the points, and without them.
+    pub samples: [u64; 2],
+    /// Samples over four times the median, likewise.
+    pub long: [u64; 2],
 }
 
 /// An interval of which only some executions were recorded, drawn at random.

@@ -358,6 +358,29 @@ mod tests {
         assert!(tally.overflows());
     }
 
+    /// 200 of 4000 on either side of 0: 0.05 against, in 2000 windows 100; bounds
+    /// 100 - 23.26 - 0.5 and 100 + 16.45 + 1.5 of them, times sqrt(2 pi) / 2000. Over
+    /// two cycles there are 1000 windows: 50 - 16.45 - 0.5 and 50 + 11.63 + 1.5, and the
+    /// walk is 1 / sqrt(2) of it.
+    #[test]
+    fn bounds_of_the_scatter_by_hand() {
+        let mut tally = Tally::default();
+        for (ticks, times) in [(0, 3600), (-1, 200), (1, 200)] {
+            (0..times).for_each(|_| tally.add(ticks));
+        }
+        for (lag, expected) in [
+            (1, [0.095_553, 0.125_331, 0.147_828]),
+            (2, [0.058_584, 0.088_623, 0.111_898]),
+        ] {
+            let mut level = Level::new();
+            level.lags[lag - 1] = tally;
+            let found = level.jitter(true).unwrap();
+            for (a, b) in found.into_iter().zip(expected) {
+                assert!((a - b).abs() < 2e-6, "{lag}: {found:?}");
+            }
+        }
+    }
+
     /// A normal value around 0 has s/sqrt(2 pi) below 0 on average; around 1 with
     /// s = 1 it has phi(1) - Phi(-1) = 0.241 971 - 0.158 655.
     #[test]

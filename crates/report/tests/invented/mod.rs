@@ -149,6 +149,7 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
         median_steps: Some((median_ns + 20.6) / 10.015),
         notes: vec![],
         sampled: None,
+        slowed: None,
     }
 }
 
