@@ -224,14 +224,16 @@ impl Summary {
             .quantile(0.5, self.options.confidence, 0))
         .filter(|_| self.granularity() > 0)
         .map(|m| m.value / self.granularity() as f64);
+        // A switch takes the other side of some: the note tells.
+        let unmatched = if tally.is_switched {
+            [0, 0]
+        } else {
+            [tally.unmatched_starts, tally.unmatched_ends]
+        };
         let mut report = IntervalReport {
             name: tally.name.clone(),
             count: n,
-            unmatched: if tally.is_switched {
-                0
-            } else {
-                tally.unmatched_starts + tally.unmatched_ends
-            },
+            unmatched: unmatched.iter().sum(),
             culled: Culled {
                 count: culled,
                 share: culled as f64 / (n + culled).max(1) as f64,
@@ -259,9 +261,9 @@ impl Summary {
                 [_, 0, 0] => Reads::Plain,
                 _ => Reads::Mixed,
             },
-            unmatched_starts: tally.unmatched_starts,
-            unmatched_ends: tally.unmatched_ends,
-            unmatched_by_loss: tally.unmatched_by_loss,
+            unmatched_starts: unmatched[0],
+            unmatched_ends: unmatched[1],
+            unmatched_by_loss: tally.unmatched_by_loss.min(unmatched[0]),
             negative: tally.negative,
             before_culling: self.alternative(before),
             uncompensated: self.alternative(&uncompensated),
@@ -455,6 +457,13 @@ impl Summary {
         compensated: bool,
     ) -> Vec<String> {
         let mut notes = Vec::new();
+        if tally.is_switched {
+            notes.push(format!(
+                "its points were switched off and on (--perturbation): count and rate are of the \
+                 time they were on; {} starts and {} ends have no other side",
+                tally.unmatched_starts, tally.unmatched_ends
+            ));
+        }
         match tally.kind {
             IntervalKind::Pair => {
                 notes.push("two readings are the cost itself: nothing subtracted".into());

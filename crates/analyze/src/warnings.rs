@@ -97,6 +97,19 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
             }
         ));
     }
+    if let Some(about) = facts.manifest.perturbation.as_ref().filter(|p| p.pairs > 0) {
+        let kept: Vec<String> = (about.kept.iter().map(ToString::to_string)).collect();
+        list.add(
+            "perturbation",
+            format!(
+                "measuring points were switched off and on at random, in {} pairs of halves \
+                 (record --perturbation {}): what is not of event {} was recorded half of that time",
+                about.pairs,
+                about.asked,
+                kept.join(", ")
+            ),
+        );
+    }
     if facts.crowded > 0 {
         list.add(
             "too_many_names",

@@ -1,0 +1,361 @@
+//! Which half of which pair a sample lies in, where measuring points were switched
+//! off and on, and what that says.
+
+use std::collections::{HashMap, HashSet};
+
+use undertick_estimate::{HalfSections, Slowdown, scaled, slowdown};
+use undertick_report::document::{IntervalReport, Slowed};
+use undertick_trace::manifest;
+use undertick_trace::schema::{Kind, Switched};
+use undertick_units::Estimate;
+
+/// What comes within so long after a switch is in no half: caches and the
+/// predictor of branches settle.
+const SETTLE_NS: f64 = 20_000.0;
+/// Sections over so many times the median are long.
+const LONG: i64 = 4;
+/// Sections whose median decides what is long.
+const FIRST: usize = 101;
+/// Intervals that are kept account of.
+const MOST_INTERVALS: usize = 256;
+
+/// Halves in the order of time, and what lay in them.
+#[derive(Debug)]
+pub(crate) struct Perturbation {
+    kept: HashSet<u16>,
+    settle: i64,
+    /// Before and after each switch, and to what.
+    switches: Vec<(i64, i64, Switched)>,
+    halves: Vec<Half>,
+    /// When points came on again: what was open then may have ended meanwhile.
+    renewals: Vec<i64>,
+    settled: bool,
+    sections: HashMap<u32, Sections>,
+    /// Where the last sample lay: the next one lies there or a little later.
+    cursor: usize,
+}
+
+/// Half of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Half {
+    from: i64,
+    until: i64,
+    is_on: bool,
+}
+
+/// What is known of one interval.
+#[derive(Debug, Default)]
+struct Sections {
+    /// Until what is long is known: start, ticks, readings inside.
+    first: Vec<(i64, i64, u64)>,
+    limit: Option<i64>,
+    halves: Vec<HalfSections>,
+    /// Readings inside, with all points on and with some off.
+    inside: [u64; 2],
+}
+
+/// What came of it.
+#[derive(Debug)]
+struct Found {
+    /// In ticks.
+    slowdown: Slowdown,
+    /// Readings more inside a section while all points are on.
+    points: f64,
+}
+
+impl Perturbation {
+    pub(crate) fn new(about: &manifest::Perturbation, ns_per_tick: f64) -> Self {
+        Self {
+            kept: about.kept.iter().copied().collect(),
+            settle: (SETTLE_NS / ns_per_tick).ceil() as i64,
+            switches: Vec::new(),
+            halves: Vec::new(),
+            renewals: Vec::new(),
+            settled: false,
+            sections: HashMap::new(),
+            cursor: 0,
+        }
+    }
+
+    /// Whether points of the event were switched.
+    pub(crate) fn switches(&self, event: u16) -> bool {
+        !self.kept.contains(&event)
+    }
+
+    /// A row of the kernel; in order of time, before all samples.
+    pub(crate) fn push(&mut self, kind: i8, event: i32, ts: i64, payload: i64) {
+        let state = Switched::from_code(event);
+        if let (Some(Kind::Epoch), Some(state)) = (Kind::from_code(kind), state) {
+            self.switches
+                .push((ts, ts.saturating_add(payload.max(0)), state));
+        }
+    }
+
+    /// All switches are known.
+    pub(crate) fn settle(&mut self) {
+        if self.settled {
+            return;
+        }
+        self.settled = true;
+        let mut pair: Option<Half> = None;
+        let mut is_off = false;
+        for (i, &(before, after, state)) in self.switches.iter().enumerate() {
+            if is_off && state != Switched::SomeOff {
+                self.renewals.push(before);
+            }
+            is_off = state == Switched::SomeOff;
+            let Some(&(until, ..)) = self.switches.get(i + 1) else {
+                break;
+            };
+            if state == Switched::Between {
+                pair = None;
+                continue;
+            }
+            let half = Half {
+                from: after.saturating_add(self.settle),
+                until,
+                is_on: state == Switched::AllOn,
+            };
+            match pair.take() {
+                // The other half comes next.
+                None => pair = Some(half),
+                Some(first) if first.is_on != half.is_on => self.halves.extend([first, half]),
+                // One was lost: this may be the first of a pair.
+                Some(_) => pair = Some(half),
+            }
+        }
+    }
+
+    /// The renewals, in order.
+    pub(crate) fn renewals(&self) -> &[i64] {
+        &self.renewals
+    }
+
+    /// A whole sample of an interval whose points stay on, that nothing named fell
+    /// into.
+    pub(crate) fn take(&mut self, interval: u32, start: i64, ticks: i64, inside: u64) {
+        if self.halves.is_empty()
+            || (self.sections.len() >= MOST_INTERVALS && !self.sections.contains_key(&interval))
+        {
+            return;
+        }
+        let (halves, cursor) = (&self.halves, &mut self.cursor);
+        let sections = self.sections.entry(interval).or_default();
+        match sections.limit {
+            Some(limit) => sections.add(halves, cursor, limit, (start, ticks, inside)),
+            None => {
+                sections.first.push((start, ticks, inside));
+                if sections.first.len() == FIRST {
+                    sections.begin(halves, cursor);
+                }
+            }
+        }
+    }
+
+    /// What the sections of an interval say, durations in ticks.
+    fn found(&mut self, interval: u32, level: f64) -> Option<Found> {
+        let sections = self.sections.get_mut(&interval)?;
+        if sections.limit.is_none() {
+            sections.begin(&self.halves, &mut self.cursor);
+        }
+        let pairs: Vec<[HalfSections; 2]> = (sections.halves.chunks_exact(2))
+            .zip(self.halves.chunks_exact(2))
+            .map(|(of, half)| {
+                if half[0].is_on {
+                    [of[0], of[1]]
+                } else {
+                    [of[1], of[0]]
+                }
+            })
+            .collect();
+        let all = |state: usize| -> u64 { pairs.iter().map(|p| p[state].n + p[state].long).sum() };
+        let mean = |state: usize| sections.inside[state] as f64 / all(state).max(1) as f64;
+        Some(Found {
+            points: mean(0) - mean(1),
+            slowdown: slowdown(&pairs, level)?,
+        })
+    }
+
+    /// What the points inside an interval cost it.
+    pub(crate) fn slowed(&mut self, interval: u32, level: f64, ns_per_tick: f64) -> Option<Slowed> {
+        let found = self.found(interval, level)?;
+        let slowdown = found.slowdown;
+        let in_ns = |estimate: &Estimate| scaled(estimate.clone(), ns_per_tick, "ns");
+        let mut by = in_ns(&slowdown.difference);
+        if slowdown.long != [0, 0] {
+            by.notes.push(format!(
+                "of samples over 4 times the median {} came with the points on and {} with them off: {}",
+                slowdown.long[0],
+                slowdown.long[1],
+                if slowdown.with_long {
+                    "not by chance, they are in the figure"
+                } else {
+                    "as by chance, they are left out"
+                }
+            ));
+        }
+        let per_point = (found.points > 0.0).then(|| Estimate {
+            notes: Vec::new(),
+            ..scaled(by.clone(), 1.0 / found.points, "ns")
+        });
+        Some(Slowed {
+            by,
+            share: slowdown.share,
+            per_point,
+            points: found.points,
+            samples: slowdown.sections,
+            long: slowdown.long,
+        })
+    }
+}
+
+impl Sections {
+    /// What is long is decided.
+    fn begin(&mut self, halves: &[Half], cursor: &mut usize) {
+        let first = std::mem::take(&mut self.first);
+        let mut ticks: Vec<i64> = first.iter().map(|&(_, ticks, _)| ticks).collect();
+        ticks.sort_unstable();
+        let median = ticks.get(ticks.len() / 2).copied().unwrap_or(0);
+        let limit = median.saturating_mul(LONG);
+        self.limit = Some(limit);
+        self.halves = vec![HalfSections::default(); halves.len()];
+        for section in first {
+            self.add(halves, cursor, limit, section);
+        }
+    }
+
+    /// Goes by the start alone, and not so late that a section of ordinary length
+    /// would not have ended in the same half: else the short ones would win.
+    fn add(
+        &mut self,
+        halves: &[Half],
+        cursor: &mut usize,
+        limit: i64,
+        (start, ticks, inside): (i64, i64, u64),
+    ) {
+        let Some(place) = half_at(halves, cursor, start) else {
+            return;
+        };
+        let half = halves[place];
+        if start.saturating_add(limit) >= half.until {
+            return;
+        }
+        let sections = &mut self.halves[place];
+        if ticks > limit {
+            sections.long += 1;
+            sections.long_sum += ticks as f64;
+        } else {
+            sections.n += 1;
+            sections.sum += ticks as f64;
+        }
+        self.inside[usize::from(!half.is_on)] += inside;
+    }
+}
+
+/// The half that holds a time.
+fn half_at(halves: &[Half], cursor: &mut usize, time: i64) -> Option<usize> {
+    let holds = |place: usize| {
+        (halves.get(place)).is_some_and(|half| half.from <= time && time < half.until)
+    };
+    if !holds(*cursor) {
+        *cursor = halves.partition_point(|half| half.until <= time);
+    }
+    holds(*cursor).then_some(*cursor)
+}
+
+/// The share by which the interval that stayed on and took most time was slowed.
+pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
+    let slowed = intervals
+        .iter()
+        .filter_map(|i| Some((i, i.slowed.as_ref()?)));
+    let (interval, slowed) = slowed.max_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))?;
+    let mut share = slowed.share.clone();
+    share.method = format!("of {}: {}", interval.name, share.method);
+    Some(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(switches: &[(i64, i64, Switched)]) -> Perturbation {
+        let about = manifest::Perturbation {
+            asked: "1".into(),
+            kept: vec![1],
+            pairs: 0,
+            half_ns: 0,
+        };
+        // 20 us are 20 ticks.
+        let mut found = Perturbation::new(&about, 1000.0);
+        for &(before, after, state) in switches {
+            found.push(Kind::Epoch as i8, state as i32, before, after - before);
+        }
+        found.settle();
+        found
+    }
+
+    use Switched::{AllOn, Between, SomeOff};
+
+    #[test]
+    fn pairs_and_renewals_by_hand() {
+        let found = of(&[
+            (1000, 1001, AllOn),
+            (2000, 2003, SomeOff),
+            (3000, 3001, SomeOff),
+            (4000, 4001, AllOn),
+            (5000, 5001, Between),
+            (6000, 6001, SomeOff),
+            (7000, 7001, Between),
+            (8000, 8001, AllOn),
+            (9000, 9001, SomeOff),
+            (9500, 9501, Between),
+        ]);
+        let half = |from, until, is_on| Half { from, until, is_on };
+        assert_eq!(
+            found.halves,
+            [
+                half(1021, 2000, true),
+                half(2023, 3000, false),
+                half(3021, 4000, false),
+                half(4021, 5000, true),
+                half(8021, 9000, true),
+                half(9021, 9500, false),
+            ]
+        );
+        assert_eq!(found.renewals(), [4000, 7000, 9500]);
+        assert!(found.switches(2) && !found.switches(1));
+    }
+
+    /// 110 with and 100 without, four points inside; what begins while it settles,
+    /// or within four medians of the end, is in no half.
+    #[test]
+    fn sections_go_where_they_begin() {
+        let mut switches = Vec::new();
+        for i in 0..40 {
+            let first = if i % 3 == 0 { AllOn } else { SomeOff };
+            let second = if i % 3 == 0 { SomeOff } else { AllOn };
+            switches.push((10_000 * i, 10_000 * i, first));
+            switches.push((10_000 * i + 5000, 10_000 * i + 5000, second));
+        }
+        switches.push((400_000, 400_000, Between));
+        let mut found = of(&switches);
+        let halves = found.halves.clone();
+        assert_eq!(halves.len(), 80);
+        for half in &halves {
+            // A switch costs; four times the median are 440 or 400.
+            found.take(7, half.from - 20, 5000, 9);
+            found.take(7, half.until - 100, 5000, 9);
+            let (ticks, inside) = if half.is_on { (110, 4) } else { (100, 0) };
+            for i in 0..20 {
+                found.take(7, half.from + 200 * i, ticks, inside);
+            }
+        }
+        let all = found.found(7, 0.95).unwrap();
+        assert!((all.slowdown.difference.value - 10.0).abs() < 1e-9);
+        assert!((all.slowdown.share.value - 0.1).abs() < 1e-9);
+        assert_eq!(all.slowdown.sections, [800, 800]);
+        assert_eq!(all.slowdown.long, [0, 0]);
+        assert!((all.points - 4.0).abs() < 1e-12);
+        assert!(found.found(8, 0.95).is_none());
+    }
+}

@@ -1,0 +1,205 @@
+//! Measuring points that were switched off and on: what the samples say of it.
+
+mod support;
+
+use support::{Row, begin, end, instant, interval, manifest, named, report, row, warned};
+use undertick_analyze::{Cull, Options, Table};
+use undertick_report::document::Report;
+use undertick_trace::manifest::{Manifest, Perturbation};
+use undertick_trace::schema::{Kind, Switched};
+
+/// Half of a pair, ticks of 1 ns; 20 us of it are left out after each switch.
+const HALF: i64 = 100_000;
+
+fn switch(ts: i64, state: Switched) -> Row {
+    Row {
+        mode: 1,
+        ring: -1,
+        ..row(Kind::Epoch, ts, state as i32, 40)
+    }
+}
+
+fn switched(kept: &[u16]) -> Manifest {
+    Manifest {
+        perturbation: Some(Perturbation {
+            asked: "1".into(),
+            kept: kept.to_vec(),
+            pairs: 20,
+            half_ns: HALF as u64,
+        }),
+        ..named(&[(1, "frame"), (2, "part"), (3, "tick"), (4, "mark")])
+    }
+}
+
+/// Frames of 1000 without and 1060 with a part of 200 and a mark inside; a tick
+/// before each, 20 apart. A part every seventh frame ends only with the frame
+/// after. The recorder's view: while points are off, only frames and ticks come.
+fn rows(pairs: i64) -> Vec<Row> {
+    let mut states = Vec::new();
+    for i in 0..pairs {
+        let on_first = (i * i) % 5 < 2;
+        states.push(on_first);
+        states.push(!on_first);
+    }
+    let state = |on: bool| {
+        if on {
+            Switched::AllOn
+        } else {
+            Switched::SomeOff
+        }
+    };
+    let mut rows: Vec<Row> = (states.iter().enumerate())
+        .map(|(i, &on)| switch(i as i64 * HALF, state(on)))
+        .collect();
+    let all = states.len() as i64 * HALF;
+    rows.push(switch(all, Switched::Between));
+    let on_at = |ts: i64| states.get((ts / HALF) as usize).copied().unwrap_or(true);
+    let (mut at, mut n, mut is_late) = (7, 0, false);
+    while at < all - 2000 {
+        let points = |rows: &mut Vec<Row>, row: Row| {
+            if on_at(row.ts) {
+                rows.push(row);
+            }
+        };
+        rows.push(instant(at, 3, 0));
+        at += 20;
+        let with = on_at(at + 100);
+        rows.push(begin(at, 1));
+        if is_late {
+            points(&mut rows, end(at + 50, 2));
+        }
+        points(&mut rows, begin(at + 100, 2));
+        points(&mut rows, instant(at + 200, 4, 0));
+        n += 1;
+        is_late = n % 7 == 0;
+        if !is_late {
+            points(&mut rows, end(at + 300, 2));
+        }
+        at += if with { 1060 } else { 1000 };
+        rows.push(end(at, 1));
+    }
+    rows
+}
+
+fn analysed(manifest: &Manifest, rows: &[Row], table: Option<Table>) -> Report {
+    let options = Options {
+        cull: Cull::None,
+        table,
+        ..Options::default()
+    };
+    report(manifest, &options, rows)
+}
+
+#[test]
+fn an_enclosing_span_is_slowed_by_what_is_inside() {
+    let report = analysed(&switched(&[1, 3]), &rows(20), None);
+    let frame = interval(&report, "frame").slowed.as_ref().unwrap();
+    assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
+    assert!((frame.share.value - 0.06).abs() < 1e-9);
+    // A mark, a begin and an end, or in two frames of seven one of these less or more.
+    assert!((frame.points - 3.0).abs() < 0.02, "{}", frame.points);
+    let each = frame.per_point.as_ref().unwrap();
+    assert!((each.value - 60.0 / frame.points).abs() < 1e-9);
+    assert_eq!(
+        (frame.by.unit.as_str(), frame.share.unit.as_str()),
+        ("ns", "1")
+    );
+    assert_eq!((frame.by.n, frame.long), (20, [0, 0]));
+    // Sections that begin within four medians of a half's end are not among them: 76
+    // us of the 80 hold 71 frames of 1080 or 74 of 1020.
+    for (samples, least, most) in [
+        (frame.samples[0], 70 * 20, 72 * 20),
+        (frame.samples[1], 73 * 20, 76 * 20),
+    ] {
+        assert!((least..=most).contains(&samples), "{samples}");
+    }
+    // From tick to tick it is the same, as a share of 1020.
+    let tick = interval(&report, "tick (period)").slowed.as_ref().unwrap();
+    assert!((tick.by.value - 60.0).abs() < 1.0, "{tick:?}");
+    // The trace's figure is that of what took most time.
+    let of_all = report.trace.perturbation.as_ref().unwrap();
+    assert!(
+        of_all.method.starts_with("of tick (period): "),
+        "{of_all:?}"
+    );
+    assert_eq!(of_all.value, tick.share.value);
+    assert!(
+        warned(&report, "perturbation")
+            .unwrap()
+            .contains("event 1, 3 ")
+    );
+}
+
+/// No part is longer than from a begin to the next frame's start, no matter how
+/// many switches came between; no mark's period spans a time without points.
+#[test]
+fn what_is_cut_by_a_switch_is_no_sample() {
+    let report = analysed(&switched(&[1, 3]), &rows(20), None);
+    let part = interval(&report, "part");
+    assert!(part.max.unwrap() <= 1060.0, "{:?}", part.max);
+    assert!(part.count > 1000 && part.slowed.is_none());
+    assert_eq!((part.unmatched, part.unmatched_starts), (0, 0));
+    assert!(
+        part.notes
+            .iter()
+            .any(|note| note.contains("switched off and on"))
+    );
+    let mark = interval(&report, "mark (period)");
+    assert!(mark.max.unwrap() <= 1080.0, "{:?}", mark.max);
+    assert_eq!(warned(&report, "unmatched"), None);
+    // And the test can tell: without the rule they are as long as a half.
+    let report = analysed(&named(&[(2, "part"), (4, "mark")]), &rows(20), None);
+    assert!(interval(&report, "mark (period)").max.unwrap() > HALF as f64);
+}
+
+#[test]
+fn intervals_of_a_table_too() {
+    let table = Table::parse(
+        "[[interval]]\nname = \"frame\"\nstart = 1\nend = 1\n\
+         [[interval]]\nname = \"part\"\nstart = 2\nend = 2\nwithin = \"frame\"\n",
+        "t.toml",
+    )
+    .unwrap();
+    let report = analysed(&switched(&[1, 3]), &rows(20), Some(table));
+    let frame = interval(&report, "frame").slowed.as_ref().unwrap();
+    assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
+    assert!(interval(&report, "part").slowed.is_none());
+}
+
+/// Samples that something named fell into are left out, whatever the state.
+#[test]
+fn what_was_hit_is_left_out() {
+    let mut all = rows(20);
+    let mut hits = Vec::new();
+    for row in &mut all {
+        // Every frame's end in the first 30 us after the settling is late by 5000.
+        let is_end = row.kind == Kind::End as i8 && row.event == 1;
+        if is_end && (30_000..60_000).contains(&(row.ts % HALF)) {
+            let kernel = |kind, ts, payload| Row {
+                mode: 1,
+                ring: -1,
+                ..support::row(kind, ts, 0, payload)
+            };
+            hits.push(kernel(Kind::SwitchOut, row.ts - 20, 1));
+            hits.push(kernel(Kind::SwitchIn, row.ts - 10, 0));
+        }
+    }
+    let switches = all.iter().take_while(|row| row.mode == 1).count();
+    let mut of_kernel: Vec<Row> = all.drain(..switches).chain(hits).collect();
+    of_kernel.sort_by_key(|row| row.ts);
+    of_kernel.extend(all);
+    let options = Options::default();
+    let found = report(&switched(&[1, 3]), &options, &of_kernel);
+    let frame = interval(&found, "frame").slowed.as_ref().unwrap();
+    assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
+    // 30 of 76 us are missing.
+    assert!(frame.samples[0] < 46 * 20 && frame.samples[0] > 41 * 20);
+}
+
+#[test]
+fn without_switches_nothing_is_said() {
+    let report = analysed(&manifest(), &rows(20), None);
+    assert!(report.trace.perturbation.is_none());
+    assert!(report.intervals.iter().all(|i| i.slowed.is_none()));
+    assert_eq!(warned(&report, "perturbation"), None);
+}
