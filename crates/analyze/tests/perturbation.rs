@@ -33,8 +33,13 @@ fn switched(kept: &[u16]) -> Manifest {
 
 /// Frames of 1000 without and 1060 with a part of 200 and a mark inside; a tick
 /// before each, 20 apart. A part every seventh frame ends only with the frame
-/// after. The recorder's view: while points are off, only frames and ticks come.
+/// after. The recorder's view: while points are off, only those kept come: ticks, a
+/// point that is always on in each frame, and frames unless these are switched too.
 fn rows(pairs: i64) -> Vec<Row> {
+    recorded(pairs, true)
+}
+
+fn recorded(pairs: i64, frames_kept: bool) -> Vec<Row> {
     let mut states = Vec::new();
     for i in 0..pairs {
         let on_first = (i * i) % 5 < 2;
@@ -57,26 +62,27 @@ fn rows(pairs: i64) -> Vec<Row> {
     let (mut at, mut n, mut is_late) = (7, 0, false);
     while at < all - 2000 {
         let points = |rows: &mut Vec<Row>, row: Row| {
-            if on_at(row.ts) {
+            if on_at(row.ts) || (row.event == 1 && frames_kept) {
                 rows.push(row);
             }
         };
         rows.push(instant(at, 3, 0));
         at += 20;
         let with = on_at(at + 100);
-        rows.push(begin(at, 1));
+        points(&mut rows, begin(at, 1));
         if is_late {
             points(&mut rows, end(at + 50, 2));
         }
         points(&mut rows, begin(at + 100, 2));
         points(&mut rows, instant(at + 200, 4, 0));
+        rows.push(instant(at + 250, 5, 0));
         n += 1;
         is_late = n % 7 == 0;
         if !is_late {
             points(&mut rows, end(at + 300, 2));
         }
         at += if with { 1060 } else { 1000 };
-        rows.push(end(at, 1));
+        points(&mut rows, end(at, 1));
     }
     rows
 }
@@ -92,7 +98,7 @@ fn analysed(manifest: &Manifest, rows: &[Row], table: Option<Table>) -> Report {
 
 #[test]
 fn an_enclosing_span_is_slowed_by_what_is_inside() {
-    let report = analysed(&switched(&[1, 3]), &rows(20), None);
+    let report = analysed(&switched(&[1, 3, 5]), &rows(20), None);
     let frame = interval(&report, "frame").slowed.as_ref().unwrap();
     assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
     assert!((frame.share.value - 0.06).abs() < 1e-9);
@@ -126,7 +132,7 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
     assert!(
         warned(&report, "perturbation")
             .unwrap()
-            .contains("event 1, 3 ")
+            .contains("event 1, 3, 5 ")
     );
 }
 
@@ -134,7 +140,7 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
 /// many switches came between; no mark's period spans a time without points.
 #[test]
 fn what_is_cut_by_a_switch_is_no_sample() {
-    let report = analysed(&switched(&[1, 3]), &rows(20), None);
+    let report = analysed(&switched(&[1, 3, 5]), &rows(20), None);
     let part = interval(&report, "part");
     assert!(part.max.unwrap() <= 1060.0, "{:?}", part.max);
     assert!(part.count > 1000 && part.slowed.is_none());
@@ -152,6 +158,22 @@ fn what_is_cut_by_a_switch_is_no_sample() {
     assert!(interval(&report, "mark (period)").max.unwrap() > HALF as f64);
 }
 
+/// Nothing that stays on encloses the frames: only the switch tells that one was
+/// cut.
+#[test]
+fn a_span_that_lies_in_nothing_is_cut_too() {
+    let all = recorded(20, false);
+    let kept = |events: &[u16]| analysed(&switched(events), &all, None);
+    let cut = kept(&[3, 5]);
+    let frame = interval(&cut, "frame");
+    assert!(frame.max.unwrap() <= 1060.0, "{:?}", frame.max);
+    assert!(frame.slowed.is_none() && frame.notes[0].contains("no other side"));
+    let tick = interval(&cut, "tick (period)").slowed.as_ref().unwrap();
+    assert!((tick.points - 5.0).abs() < 0.1, "{}", tick.points);
+    // And the test can tell.
+    assert!(interval(&kept(&[1, 3, 5]), "frame").max.unwrap() > HALF as f64);
+}
+
 #[test]
 fn intervals_of_a_table_too() {
     let table = Table::parse(
@@ -160,7 +182,7 @@ fn intervals_of_a_table_too() {
         "t.toml",
     )
     .unwrap();
-    let report = analysed(&switched(&[1, 3]), &rows(20), Some(table));
+    let report = analysed(&switched(&[1, 3, 5]), &rows(20), Some(table));
     let frame = interval(&report, "frame").slowed.as_ref().unwrap();
     assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
     assert!(interval(&report, "part").slowed.is_none());
@@ -189,7 +211,7 @@ fn what_was_hit_is_left_out() {
     of_kernel.sort_by_key(|row| row.ts);
     of_kernel.extend(all);
     let options = Options::default();
-    let found = report(&switched(&[1, 3]), &options, &of_kernel);
+    let found = report(&switched(&[1, 3, 5]), &options, &of_kernel);
     let frame = interval(&found, "frame").slowed.as_ref().unwrap();
     assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
     // 30 of 76 us are missing.

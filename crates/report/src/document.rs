@@ -492,6 +492,7 @@ mod tests {
                     rate: Some(8),
                     total: Some(estimate(80.0)),
                 }),
+                slowed: None,
             }],
             frequencies: vec![FrequencyReport {
                 name: "step".into(),

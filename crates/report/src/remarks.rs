@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{IntervalReport, Report, Sampled, TraceSummary};
+use crate::document::{IntervalReport, Report, Sampled, Slowed, TraceSummary};
 use crate::figures::{self, figure};
 use crate::text::clean;
 
@@ -219,6 +219,26 @@ pub(crate) fn sampling(sampled: &Sampled) -> String {
     )
 }
 
+/// By how much the points inside an interval slow it, in words.
+pub(crate) fn slowed(slowed: &Slowed) -> String {
+    let words = |of: &undertick_units::Estimate| {
+        let figure = figure(of);
+        format!("{} {}", figure.value_and_unit(), figure.interval())
+    };
+    let each = (slowed.per_point.as_ref())
+        .map_or(String::new(), |each| format!(", {} a point", words(each)));
+    format!(
+        "{} ({}) by {:.1} points inside{each}; {} samples with them on, {} with them off, \
+         {} pairs of halves; nothing subtracted",
+        words(&slowed.by),
+        words(&slowed.share),
+        slowed.points,
+        figures::count(slowed.samples[0]),
+        figures::count(slowed.samples[1]),
+        figures::count(slowed.by.n),
+    )
+}
+
 /// A remark and the intervals that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
@@ -251,9 +271,11 @@ pub(crate) fn notes(report: &Report) -> Vec<Note> {
             ("mean".to_owned(), interval.mean.as_ref()),
             ("median".to_owned(), interval.median.as_ref()),
         ];
+        let by = interval.slowed.as_ref().map(|slowed| &slowed.by);
         let of_figures = figures
             .into_iter()
             .chain(quantiles)
+            .chain([("slowed by its points".to_owned(), by)])
             .flat_map(|(what, estimate)| {
                 let notes = estimate.map_or(&[][..], |e| &e.notes[..]);
                 notes

@@ -49,6 +49,7 @@ pub fn render(report: &Report, options: Options) -> String {
         parts.push(tables::taken_out(report, columns));
         parts.extend(tables::evidence(report, columns));
     }
+    parts.extend(slowed(report, columns));
     parts.extend(tables::shares(report, columns));
     if !report.frequencies.is_empty() {
         parts.push(tables::frequencies(report, columns, options.frequencies));
@@ -120,6 +121,18 @@ fn clock(clock: &ClockSummary) -> String {
         remarks::rate_source(&clock.rate_source),
         remarks::parts(clock.rate_error_ppb),
     )
+}
+
+/// By how much the points inside slow what encloses them.
+fn slowed(report: &Report, columns: usize) -> Option<String> {
+    let lines: Vec<String> = (report.intervals.iter())
+        .filter_map(|interval| {
+            let slowed = remarks::slowed(interval.slowed.as_ref()?);
+            let line = format!("{}: slowed by {slowed}", clean(&interval.name));
+            Some(wrap(&line, columns, 2))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn notes(report: &Report, columns: usize) -> Option<String> {

@@ -89,6 +89,15 @@ fn losses_and_warnings_are_shown() {
     assert!(text.contains("* bind: the median is 8 steps"));
     assert!(text.contains("* step: mean: successive samples are correlated"));
     assert!(text.contains("slowed the program by 2.1 %"));
+    let slowed = text
+        .lines()
+        .skip_while(|line| !line.starts_with("commit: slowed by"));
+    let slowed: Vec<&str> = slowed.take(2).map(str::trim).collect();
+    assert_eq!(
+        slowed.join(" "),
+        "commit: slowed by 120 ns [90, 160] (2.1 % [1.5, 2.8]) by 4.0 points inside, 30 ns [22, 40] a point; \
+         12 000 samples with them on, 12 345 with them off, 4 000 pairs of halves; nothing subtracted"
+    );
     let quiet = render(&invented::one(), Options::default());
     assert!(quiet.contains("none lost") && !quiet.contains("Warnings"));
 }

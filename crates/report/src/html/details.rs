@@ -4,7 +4,7 @@
 use core::fmt::{Result, Write};
 
 use super::escape::Text;
-use super::tables::{duration, estimate, name_or_blank};
+use super::tables::{duration, estimate, name_or_blank, shown};
 use crate::document::{IntervalKind, IntervalReport, Reads, Report};
 use crate::figures;
 use crate::remarks;
@@ -70,6 +70,10 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
         }
         None if interval.count > 0 => fact("total", duration(interval.total_ns))?,
         None => {}
+    }
+    if let Some(slowed) = &interval.slowed {
+        let words = Text(&shown(&remarks::slowed(slowed))).to_string();
+        fact("slowed by its points", words)?;
     }
     if let Some(share) = &interval.share_of {
         let of = Text(name_or_blank(&share.of)).to_string();

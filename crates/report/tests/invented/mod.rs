@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
-    IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, TraceSummary,
-    Warning,
+    IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, Slowed,
+    TraceSummary, Warning,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -274,6 +274,18 @@ pub fn six() -> Report {
     step.unmatched_by_loss = 2;
     let commit = interval("commit", 1_240_000.0, 2_000);
     let compress = interval("compress", 46_000_000.0, 24);
+    let mut commit = commit;
+    commit.slowed = Some(Slowed {
+        by: within(120.0, 0.25, "adjacent halves", 4_000),
+        share: Estimate {
+            unit: "1".to_owned(),
+            ..within(0.021, 0.25, "adjacent halves", 4_000)
+        },
+        per_point: Some(within(30.0, 0.25, "adjacent halves", 4_000)),
+        points: 4.0,
+        samples: [12_000, 12_345],
+        long: [3, 4],
+    });
     let mut gone = empty_interval("rollback");
     gone.notes.push("opened 3 times, never closed".to_owned());
     let mut report = report(vec![commit, compress, prepare, step, bind, gone]);
