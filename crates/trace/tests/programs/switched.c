@@ -14,7 +14,7 @@ static double now_ms(void) {
 }
 
 static unsigned long frames(double ms, int ordered) {
-    unsigned long n = 0;
+    unsigned long n = 0, i;
     double end = now_ms() + ms;
     while (now_ms() < end) {
         if (ordered) ut_begin_ordered(1);
@@ -33,6 +33,7 @@ static unsigned long frames(double ms, int ordered) {
         ut_event64(9, n);
         ut_begin_sampled(10);
         ut_end_sampled(10);
+        for (i = 0; i < 10000; i++) __asm__ volatile("" : "+r"(i));
         if (ordered) ut_end_ordered(1);
         else ut_end(1);
         n++;
