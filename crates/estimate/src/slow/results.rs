@@ -438,13 +438,37 @@ mod tests {
         assert!(close(variance, ratio * 0.25 / 1024.0) && degrees == same);
         assert_eq!(more_than_modelled(&swings, 2.0 * variance), None);
         assert_eq!(more_than_modelled(&swings, variance), None);
+        // Four times the modelled variance is not chance with 15 degrees or more.
+        assert!(degrees >= 15.0 && more_than_modelled(&swings, variance / 4.0).is_some());
         let found = activity(&swings, None, None, 10.0, 0.9);
         assert!(close(found.sd_ns, 10.0 * variance.sqrt()));
         let half = student(0.9, degrees) * variance.sqrt() * 10.0;
         let hi = found.estimate.interval.hi.unwrap();
-        assert!(close(hi, 5.0 + half), "{hi}");
+        let lo = found.estimate.interval.lo.unwrap();
+        assert!(close(hi, 5.0 + half) && close(lo, 5.0 - half), "{lo} {hi}");
         let balances = counted((0..1024).map(|i| i % 2));
         assert_eq!(more_than_modelled(&balances, 0.25 / 1024.0), None);
+    }
+
+    /// Where the phase is lost and the spectra are those of independent counts, they
+    /// are these; with ten times the variance, or a phase that is kept, they are not.
+    #[test]
+    fn the_spectrum_by_hand() {
+        for (jitter, n, method) in [
+            (0.5, 1000, "independent"),
+            (0.5, 100, "walking phase"),
+            (0.1, 1000, "walking phase"),
+        ] {
+            let spectrum = || Spectrum::independent(n);
+            let model = Model {
+                facts: WalkFacts::known(1000, 2.618, jitter),
+                spectra: [spectrum(), spectrum(), spectrum()],
+                independent: Spectrum::independent(1000),
+            };
+            let (chosen, how) = model.choose(2.3);
+            assert!(how.ends_with(method), "{jitter} {n}: {how}");
+            assert!(close(chosen.variance(2.3), 0.21 / n as f64));
+        }
     }
 
     /// Ten cycles of 2 and 3 ticks end to end, a jitter of 0.1: the ends' variance

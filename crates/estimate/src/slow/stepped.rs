@@ -609,6 +609,9 @@ mod tests {
         close(e.interval.lo.unwrap(), 1300.0 - 1270.62);
         close(e.interval.hi.unwrap(), 1300.0 + 1270.62);
         close(e.n_effective, 21.0);
+        let result = of(&[12, 14]).result(1000.0, 0.95);
+        close(result.sd_ns, 100.0);
+        close(result.predicted_sd_ns, 1000.0 * (0.21_f64 / 20.0).sqrt());
         // Blocks that all say the same may be a tick off: t(0.975; 2) / 30.
         let e = of(&[12, 12, 12]).result(1000.0, 0.95).estimate;
         close(e.value, 1200.0);
@@ -616,6 +619,27 @@ mod tests {
         close(e.n_effective, 30.0);
         let e = of(&[12]).result(1000.0, 0.95).estimate;
         assert_eq!((e.interval.lo, e.interval.hi), (None, None));
+    }
+
+    #[test]
+    fn delays_add_up() {
+        let mut stepper = Stepper::new(2, 2000, 7);
+        let (mut all, mut at) = (0.0, 0);
+        for _ in 0..300 {
+            match stepper.next_move() {
+                Move::Align => stepper.aligned(at),
+                Move::Cycle { delay_ticks } => {
+                    all += delay_ticks;
+                    stepper.push(&[at, at, at + 2]);
+                }
+                Move::Hold { .. } => stepper.held(),
+            }
+            at += 3;
+        }
+        assert!(
+            all > 1.0 && (stepper.delayed_ticks() - all).abs() < 1e-9,
+            "{all}"
+        );
     }
 
     /// Steps are fractions of the block, coprime to it and near the golden section.

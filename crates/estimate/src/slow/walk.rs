@@ -381,6 +381,21 @@ mod tests {
         }
     }
 
+    /// Four whole windows of three cycles are 12, of the coarser levels four of 32.
+    #[test]
+    fn few_windows_say_nothing() {
+        for (n, finest, is_enough) in [
+            (11, true, false),
+            (12, true, true),
+            (127, false, false),
+            (128, false, true),
+        ] {
+            let mut level = Level::new();
+            (0..n).for_each(|i| level.lags[2].add(i % 2));
+            assert_eq!(level.jitter(finest).is_some(), is_enough, "{n} {finest}");
+        }
+    }
+
     /// A normal value around 0 has s/sqrt(2 pi) below 0 on average; around 1 with
     /// s = 1 it has phi(1) - Phi(-1) = 0.241 971 - 0.158 655.
     #[test]
