@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod hog;
 pub mod in_place;
 pub mod loss;
+pub mod perturbation;
 pub mod recorder;
 pub mod report;
 pub mod sampled;
@@ -36,16 +37,14 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
         ["wake"] => wake::measure(),
+        ["perturbation"] => perturbation::measure(22),
+        ["perturbation", runs] => perturbation::measure(repetitions(runs)?),
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
         ["coverage"] => coverage::measure(),
         ["in_place"] => in_place::measure(200),
-        ["in_place", repetitions] => in_place::measure(
-            repetitions
-                .parse()
-                .map_err(|_| format!("{repetitions}: how many recordings?"))?,
-        ),
+        ["in_place", runs] => in_place::measure(repetitions(runs)?),
         ["all"] => {
             recorder::measure()?;
             loss::measure(10)?;
@@ -54,10 +53,11 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             evidence::measure()?;
             wake::measure()?;
             in_place::measure(20)?;
+            perturbation::measure(2)?;
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, in_place, slow, sampled, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, in_place, slow, sampled, coverage or all"
                 .to_owned(),
         ),
     }
@@ -74,6 +74,11 @@ fn undertick() -> String {
 /// Compiles one of `benches/recorder`.
 fn compile(scratch: &Scratch, name: &str) -> Result<String, String> {
     compile_with(scratch, name, &[])
+}
+
+fn repetitions(word: &str) -> Result<usize, String> {
+    word.parse()
+        .map_err(|_| format!("{word}: how many recordings?"))
 }
 
 /// As [`compile`], with more options.

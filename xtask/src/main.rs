@@ -22,6 +22,7 @@ usage: cargo xtask COMMAND
   bench sampled     price of a sampled span; with a commit: the other calls beside its header's
   bench evidence    culling by kernel events, beside the ratio rule
   bench wake        readings of the program against the kernel's wakeups
+  bench perturbation  by how much points slow loops, against the same loops without (20 minutes)
   bench in_place    5, 20 and 50 ns sections in a running program: error and coverage over 200 recordings
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
   bench all         all of them (about fifteen minutes)";
