@@ -122,6 +122,73 @@ fn exports_keep_the_users_rows_and_show_the_kernels() {
     }
 }
 
+/// Two points inside a section of about 2 us, for a second.
+const FRAMES: &str = r#"
+#define _GNU_SOURCE
+#include "undertick.h"
+#include <time.h>
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+int main(void) {
+    double end = now() + 1;
+    ut_name(1, "frame");
+    while (now() < end) {
+        int i;
+        ut_begin_ordered(1);
+        for (i = 0; i < 3000; i++) __asm__ volatile("" : "+r"(i));
+        ut_event(2, 1);
+        ut_event(2, 2);
+        ut_end_ordered(1);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn what_points_cost_is_stated() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "program", FRAMES, &[]);
+    for (kernel, level) in [("auto", "1"), ("off", "keep=1")] {
+        let trace = dir.path().join(format!("{kernel}.ut"));
+        let (code, text) = said(&undertick(&[
+            "record",
+            "--kernel",
+            kernel,
+            "--perturbation",
+            level,
+            "-o",
+            trace.to_str().unwrap(),
+            "--",
+            program.to_str().unwrap(),
+        ]));
+        assert_eq!(code, 0, "{text}");
+        let report = undertick(&["report", trace.to_str().unwrap(), "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+        let frame = &report["intervals"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|interval| interval["name"] == "frame")
+            .unwrap()["slowed"];
+        assert!(frame["by"]["interval"][1].is_number(), "{frame}");
+        assert!(
+            (frame["points"].as_f64().unwrap() - 2.0).abs() < 0.1,
+            "{frame}"
+        );
+        assert!(report["trace"]["perturbation"]["value"].is_number());
+        let text = undertick(&["report", trace.to_str().unwrap()]);
+        let text = String::from_utf8(text.stdout).unwrap();
+        assert!(text.contains("frame: slowed by"), "{text}");
+    }
+    for wrong in ["0", "deep", "keep=", "keep=nobody"] {
+        let output = undertick(&["record", "--perturbation", wrong, "--", "true"]);
+        refused(&output, 2, &[wrong, "give a level", "keep=EVENT"]);
+    }
+}
+
 #[test]
 fn off_has_none_and_says_nothing() {
     let dir = tempfile::tempdir().unwrap();
