@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PING = 1, GOT_PING = 2, PONG = 3, GOT_PONG = 4 };
+enum { PING = 1, GOT_PING = 2, PONG = 3, GOT_PONG = 4, ROUND = 5 };
 
 static uint32_t word[2];
 static unsigned long rounds;
@@ -66,10 +66,12 @@ int main(int argc, char **argv) {
     pin(0);
     usleep(20000);
     for (i = 0; i < rounds; i++) {
+        ut_begin_ordered(ROUND);
         ut_begin_ordered(PING);
         wake(1);
         sleep_until_woken(0);
         ut_end_ordered(GOT_PONG);
+        ut_end_ordered(ROUND);
     }
     over = 1;
     pthread_join(other, NULL);

@@ -324,8 +324,8 @@ impl Engine {
         let fell = fell.as_ref().unwrap_or(&Found::NOTHING);
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
-            && fell.culling().is_none()
-            && (!sample.hit || fell.was_off())
+            && (perturbation.of_kernel
+                || (fell.culling().is_none() && (!sample.hit || fell.was_off())))
         {
             let inside = u64::from(sample.inner_plain) + u64::from(sample.inner_ordered);
             let start = ts.saturating_sub(sample.ticks);

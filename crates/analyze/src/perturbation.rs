@@ -23,6 +23,9 @@ const MOST_INTERVALS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Perturbation {
     kept: HashSet<u16>,
+    /// The kernel's events were switched: what they tell is not the same in both
+    /// states.
+    pub(crate) of_kernel: bool,
     settle: i64,
     /// Before and after each switch, and to what.
     switches: Vec<(i64, i64, Switched)>,
@@ -67,6 +70,7 @@ impl Perturbation {
     pub(crate) fn new(about: &manifest::Perturbation, ns_per_tick: f64) -> Self {
         Self {
             kept: about.kept.iter().copied().collect(),
+            of_kernel: about.is_of_kernel(),
             settle: (SETTLE_NS / ns_per_tick).ceil() as i64,
             switches: Vec::new(),
             halves: Vec::new(),
@@ -184,7 +188,7 @@ impl Perturbation {
         let mut by = in_ns(&slowdown.difference);
         if slowdown.long != [0, 0] {
             by.notes.push(format!(
-                "of samples over 4 times the median {} came with the points on and {} with them off: {}",
+                "of samples over 4 times the median {} came with it on and {} with it off: {}",
                 slowdown.long[0],
                 slowdown.long[1],
                 if slowdown.with_long {
@@ -194,11 +198,16 @@ impl Perturbation {
                 }
             ));
         }
-        let per_point = (found.points > 0.0).then(|| Estimate {
+        let per_point = (found.points > 0.0 && !self.of_kernel).then(|| Estimate {
             notes: Vec::new(),
             ..scaled(by.clone(), 1.0 / found.points, "ns")
         });
         Some(Slowed {
+            what: if self.of_kernel {
+                "kernel events".to_owned()
+            } else {
+                "points".to_owned()
+            },
             by,
             share: slowdown.share,
             per_point,
@@ -270,7 +279,7 @@ pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
         .filter_map(|i| Some((i, i.slowed.as_ref()?)));
     let (interval, slowed) = slowed.max_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))?;
     let mut share = slowed.share.clone();
-    share.method = format!("of {}: {}", interval.name, share.method);
+    share.method = format!("of {}, by {}: {}", interval.name, slowed.what, share.method);
     Some(share)
 }
 

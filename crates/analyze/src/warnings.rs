@@ -97,7 +97,18 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
             }
         ));
     }
-    if let Some(about) = facts.manifest.perturbation.as_ref().filter(|p| p.pairs > 0) {
+    let switched = facts.manifest.perturbation.as_ref().filter(|p| p.pairs > 0);
+    if let Some(about) = switched.filter(|about| about.is_of_kernel()) {
+        list.add(
+            "perturbation",
+            format!(
+                "the kernel's trace was switched off and on at random, in {} pairs of halves \
+                 (record --perturbation kernel): half of its events are missing, and perf's alone \
+                 tell of switches meanwhile",
+                about.pairs
+            ),
+        );
+    } else if let Some(about) = switched {
         let kept: Vec<String> = (about.kept.iter().map(ToString::to_string)).collect();
         list.add(
             "perturbation",

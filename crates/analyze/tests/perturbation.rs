@@ -125,7 +125,7 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
     // The trace's figure is that of what took most time.
     let of_all = report.trace.perturbation.as_ref().unwrap();
     assert!(
-        of_all.method.starts_with("of tick (period): "),
+        of_all.method.starts_with("of tick (period), by points: "),
         "{of_all:?}"
     );
     assert_eq!(of_all.value, tick.share.value);
@@ -224,4 +224,39 @@ fn without_switches_nothing_is_said() {
     assert!(report.trace.perturbation.is_none());
     assert!(report.intervals.iter().all(|i| i.slowed.is_none()));
     assert_eq!(warned(&report, "perturbation"), None);
+}
+
+/// The kernel's events were switched: no point was, and what fell into samples is
+/// known in one state only, so it leaves out none.
+#[test]
+fn the_kernels_events_slow_too() {
+    let mut manifest = switched(&[1, 2, 3, 4, 5]);
+    if let Some(about) = &mut manifest.perturbation {
+        about.asked = "kernel".into();
+    }
+    let mut all: Vec<Row> = rows(20);
+    let switches = all.iter().take_while(|row| row.mode == 1).count();
+    // In the halves that are on, an interrupt in every frame.
+    let hits: Vec<Row> = (all.iter())
+        .filter(|row| row.kind == Kind::Begin as i8 && row.event == 2)
+        .map(|row| Row {
+            mode: 1,
+            ring: -1,
+            ..support::row(Kind::Interrupt, row.ts + 500, 3, 10)
+        })
+        .collect();
+    all.splice(switches..switches, hits);
+    let found = report(&manifest, &Options::default(), &all);
+    let frame = interval(&found, "frame").slowed.as_ref().unwrap();
+    assert_eq!(
+        (frame.what.as_str(), &frame.per_point),
+        ("kernel events", &None)
+    );
+    assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
+    assert!(frame.samples[0] > 70 * 20, "{frame:?}");
+    assert!(
+        warned(&found, "perturbation")
+            .unwrap()
+            .contains("kernel's trace")
+    );
 }

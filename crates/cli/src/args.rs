@@ -163,7 +163,8 @@ pub struct Record {
     /// the report can say by how much they slow what encloses them. LEVEL 1 keeps
     /// the outermost spans (and instants outside of all spans) on and switches what
     /// lies inside, LEVEL 2 keeps one level more; keep=EVENT[,EVENT...] keeps these
-    /// events, by number or by a name of --events. Half of what is switched is not
+    /// events, by number or by a name of --events; kernel switches the kernel's trace
+    /// instead of points. Half of what is switched is not
     /// recorded
     #[arg(long, value_name = "LEVEL")]
     pub perturbation: Option<String>,

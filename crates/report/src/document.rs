@@ -196,6 +196,8 @@ pub struct IntervalReport {
 /// switching them off and on at random. Nothing is subtracted from these figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slowed {
+    /// What was switched: `points`, or `kernel events`.
+    pub what: String,
     /// Its mean with the points less that without them, ns.
     pub by: Estimate,
     /// The same as a share of the mean without them.

@@ -89,7 +89,7 @@ pub(crate) fn perturbation(trace: &TraceSummary) -> String {
         |estimate| {
             let figure = figure(estimate);
             format!(
-                "Perturbation: the measuring points slowed the program by {} {}, {}, n = {}",
+                "Perturbation: recording slowed the program by {} {}, {}, n = {}",
                 figure.value_and_unit(),
                 figure.interval(),
                 clean(&estimate.method),
@@ -227,12 +227,15 @@ pub(crate) fn slowed(slowed: &Slowed) -> String {
     };
     let each = (slowed.per_point.as_ref())
         .map_or(String::new(), |each| format!(", {} a point", words(each)));
+    let what = match slowed.what.as_str() {
+        "points" => format!("{:.1} points inside{each}", slowed.points),
+        other => format!("{} that are recorded", clean(other)),
+    };
     format!(
-        "{} ({}) by {:.1} points inside{each}; {} samples with them on, {} with them off, \
+        "{} ({}) by {what}; {} samples with them on, {} with them off, \
          {} pairs of halves; nothing subtracted",
         words(&slowed.by),
         words(&slowed.share),
-        slowed.points,
         figures::count(slowed.samples[0]),
         figures::count(slowed.samples[1]),
         figures::count(slowed.by.n),
@@ -275,7 +278,7 @@ pub(crate) fn notes(report: &Report) -> Vec<Note> {
         let of_figures = figures
             .into_iter()
             .chain(quantiles)
-            .chain([("slowed by its points".to_owned(), by)])
+            .chain([("slowed".to_owned(), by)])
             .flat_map(|(what, estimate)| {
                 let notes = estimate.map_or(&[][..], |e| &e.notes[..]);
                 notes

@@ -204,7 +204,13 @@ fn begin(
             let clock = Source::open(facts.clock)
                 .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
             let page = open_control(session.dir())?;
-            Some(Switcher::start(page, clock, plan, epochs)?)
+            let of_kernel = request.perturbation == Some(perturbation::Wanted::Kernel);
+            let tracing = kernel.as_ref().and_then(Watcher::tracing_switch);
+            if of_kernel && tracing.is_none() {
+                return Err(perturbation::without_tracefs(manifest.kernel.as_ref()));
+            }
+            let tracing = tracing.filter(|_| of_kernel);
+            Some(Switcher::start(page, tracing, clock, plan, epochs)?)
         }
         None => None,
     };

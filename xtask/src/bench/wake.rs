@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 
-use super::{compile, record};
+use super::{compile, record, report_json};
 use crate::run::Scratch;
 use crate::statistics::median;
 
 const ROUNDS: &str = "50000";
+/// For what recording the kernel's events costs.
+const MORE_ROUNDS: &str = "400000";
 /// Event before a wake, and the one of the thread that it woke.
 const WAKES: [(i64, i64); 2] = [(1, 2), (3, 4)];
 
@@ -25,7 +27,40 @@ pub fn measure() -> Result<(), String> {
         record(&trace, &recording, &[&program, place, ROUNDS])?;
         println!("  {what}: {}", lined_up(&trace)?);
     }
+    println!(
+        "a round of two wakes and four switches, with the kernel's trace switched off and on at \
+         random (report, 95 %)"
+    );
+    for (place, what) in [("one", "on one CPU"), ("busy", "on two busy CPUs")] {
+        let trace = scratch.path(&format!("{place}-cost.ut"));
+        let recording = ["--no-calibration", "--perturbation", "kernel"];
+        record(&trace, &recording, &[&program, place, MORE_ROUNDS])?;
+        println!("  {what}: {}", slowed(&trace)?);
+    }
     Ok(())
+}
+
+/// By how much a round is slowed by the kernel's events being recorded.
+fn slowed(trace: &str) -> Result<String, String> {
+    let report = report_json(trace, &[])?;
+    let round = (report["intervals"].as_array().into_iter().flatten())
+        .find(|interval| interval["name"] == "event 5")
+        .ok_or("no rounds in the report")?;
+    let figure = |of: &serde_json::Value, by: f64| {
+        let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN) * by;
+        format!(
+            "{:.1} [{:.1}, {:.1}]",
+            number(&of["value"]),
+            number(&of["interval"][0]),
+            number(&of["interval"][1])
+        )
+    };
+    let slowed = &round["slowed"];
+    Ok(format!(
+        "slowed by {} ns, {} %",
+        figure(&slowed["by"], 1.0),
+        figure(&slowed["share"], 100.0)
+    ))
 }
 
 /// A row, as far as it is looked at here.

@@ -73,7 +73,7 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     }
     if let Some(slowed) = &interval.slowed {
         let words = Text(&shown(&remarks::slowed(slowed))).to_string();
-        fact("slowed by its points", words)?;
+        fact("slowed", format!("by {words}"))?;
     }
     if let Some(share) = &interval.share_of {
         let of = Text(name_or_blank(&share.of)).to_string();

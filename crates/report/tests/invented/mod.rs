@@ -276,6 +276,7 @@ pub fn six() -> Report {
     let compress = interval("compress", 46_000_000.0, 24);
     let mut commit = commit;
     commit.slowed = Some(Slowed {
+        what: "points".to_owned(),
         by: within(120.0, 0.25, "adjacent halves", 4_000),
         share: Estimate {
             unit: "1".to_owned(),

@@ -27,6 +27,7 @@ mod threads;
 mod times;
 mod tracefs;
 
+use std::fs::File;
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -146,6 +147,11 @@ impl Watcher {
     /// program.
     pub(crate) fn child_announces(&self) -> Option<(RawFd, RawFd)> {
         self.tracefs.as_ref()?.child_announces()
+    }
+
+    /// The file by which the kernel's trace is switched off and on, if it is used.
+    pub(crate) fn tracing_switch(&self) -> Option<File> {
+        self.tracefs.as_ref()?.switch()
     }
 
     /// Goes on in a thread of its own: what the rings are drained by must not wait

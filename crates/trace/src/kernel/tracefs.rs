@@ -144,6 +144,12 @@ impl Tracefs {
         Some((pid.as_raw_fd(), on.as_raw_fd()))
     }
 
+    /// Where 0 stops the recording of events and 1 starts it.
+    pub(super) fn switch(&self) -> Option<File> {
+        let path = self.instance.dir.join("tracing_on");
+        OpenOptions::new().write(true).open(path).ok()
+    }
+
     /// Hands on what has come since; false if there is more.
     pub(super) fn drain(&mut self, mut take: impl FnMut(Record)) -> bool {
         let mut all = true;

@@ -89,7 +89,8 @@ impl Levels {
     /// Says of every event whether it stays on at first.
     pub(crate) fn start(&self, mut keep: impl FnMut(u16, bool)) {
         for event in 0..=u16::MAX {
-            keep(event, self.events.contains_key(&event));
+            let is_kept = self.wanted == Wanted::Kernel || self.events.contains_key(&event);
+            keep(event, is_kept);
         }
     }
 
@@ -149,6 +150,7 @@ impl Levels {
     /// A point inside what is open: how deep it lies.
     fn point(&mut self, ring: &Ring, event: u16, keep: &mut impl FnMut(u16, bool)) {
         let seen = self.events.entry(event).or_default();
+        seen.is_kept |= self.wanted == Wanted::Kernel;
         if let Wanted::Level(level) = self.wanted {
             if ring.open.len() < level as usize {
                 seen.shallow += 1;
@@ -204,9 +206,11 @@ impl Levels {
         if self.first.is_none_or(|first| first.elapsed() < LEARNING) {
             return;
         }
+        let of_kernel = self.wanted == Wanted::Kernel;
         let around = (self.events.values())
-            .filter(|seen| seen.is_kept && seen.inner > 0 && seen.whole >= FEW)
-            .max_by_key(|seen| seen.inner);
+            .filter(|seen| seen.is_kept && seen.whole >= FEW)
+            .filter(|seen| of_kernel || seen.inner > 0)
+            .max_by_key(|seen| if of_kernel { seen.whole } else { seen.inner });
         if let Some(seen) = around {
             let mean_ns = seen.ticks / seen.whole as f64 * self.ns_per_tick;
             let half_ns = (SECTIONS_A_HALF * mean_ns).clamp(SHORTEST_HALF_NS, LONGEST_HALF_NS);
@@ -305,6 +309,17 @@ mod tests {
         levels.observe(0, &long, |_, _| {});
         learnt(&mut levels);
         assert_eq!(plan.half_ns.load(Ordering::Relaxed), 10_000_000);
+    }
+
+    /// The kernel's events are beside the program's: all of these stay on.
+    #[test]
+    fn all_stays_on_beside_the_kernel() {
+        let (mut levels, plan) = levels(Wanted::Kernel);
+        levels.start(|event, is_kept| assert!(is_kept, "{event}"));
+        levels.observe(0, &frames(0, 20), |event, kept| panic!("{event} {kept}"));
+        assert_eq!(levels.kept(), [1, 2, 3]);
+        learnt(&mut levels);
+        assert_eq!(plan.half_ns.load(Ordering::Relaxed), 500_000);
     }
 
     /// Nothing to switch: nothing is planned.

@@ -24,7 +24,10 @@ pub(crate) use switcher::{Epoch, Switcher};
 use std::sync::atomic::AtomicU64;
 
 use crate::TraceError;
-use crate::manifest::{Name, Perturbation};
+use crate::manifest::{Kernel, Name, Perturbation};
+
+/// Word for [`Wanted::Kernel`].
+const KERNEL: &str = "kernel";
 
 /// Which points are switched off and on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub enum Wanted {
     Level(u32),
     /// All but these.
     Kept(Vec<u16>),
+    /// No points, but the kernel's trace (tracefs): what recording its events costs.
+    Kernel,
 }
 
 impl Wanted {
@@ -47,10 +52,13 @@ impl Wanted {
         let wrong = |why: String| {
             TraceError::Usage(format!(
                 "--perturbation {text}: {why}; give a level (1: the outermost spans stay on, \
-                 what lies inside is switched off and on), or keep=EVENT[,EVENT...] for the events \
-                 that stay on"
+                 what lies inside is switched off and on), keep=EVENT[,EVENT...] for the events that \
+                 stay on, or kernel for the kernel's own events"
             ))
         };
+        if text == KERNEL {
+            return Ok(Self::Kernel);
+        }
         let Some(list) = text.strip_prefix("keep=") else {
             return match text.parse() {
                 Ok(0) => Err(wrong(
@@ -81,6 +89,7 @@ impl Wanted {
     pub(crate) fn about(&self) -> Perturbation {
         let asked = match self {
             Self::Level(level) => level.to_string(),
+            Self::Kernel => KERNEL.to_owned(),
             Self::Kept(kept) => {
                 let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
                 format!("keep={}", kept.join(","))
@@ -95,9 +104,28 @@ impl Wanted {
     }
 }
 
+impl Perturbation {
+    /// The kernel's events were switched, and no points.
+    #[must_use]
+    pub fn is_of_kernel(&self) -> bool {
+        self.asked == KERNEL
+    }
+}
+
+/// The kernel's trace cannot be switched.
+pub(crate) fn without_tracefs(kernel: Option<&Kernel>) -> TraceError {
+    let source = kernel.and_then(|k| k.sources.iter().find(|of| of.name == "tracefs"));
+    TraceError::Recording(format!(
+        "--perturbation kernel: the kernel's trace (tracefs) cannot be used here: {}",
+        source.map_or("not asked for", |source| source.why.as_str())
+    ))
+}
+
 /// What the user must know where nothing came of it.
 pub(crate) fn remark(found: &Perturbation) -> Option<String> {
-    let why = if found.kept.is_empty() {
+    let why = if found.is_of_kernel() && found.half_ns == 0 {
+        "no event had 20 whole sections after the first 0.1 s"
+    } else if found.kept.is_empty() {
         "no event was found that stays on"
     } else if found.half_ns == 0 {
         "the events that stay on had no other points inside them, or fewer than 20 whole sections \
@@ -106,7 +134,7 @@ pub(crate) fn remark(found: &Perturbation) -> Option<String> {
         return None;
     };
     Some(format!(
-        "the perturbation was not measured (--perturbation {}): {why}; all points were on",
+        "the perturbation was not measured (--perturbation {}): {why}; nothing was switched",
         found.asked
     ))
 }
@@ -131,6 +159,7 @@ mod tests {
         }];
         let of = |text| Wanted::parse(text, &names);
         assert_eq!(of("1").unwrap(), Wanted::Level(1));
+        assert_eq!(of("kernel").unwrap(), Wanted::Kernel);
         assert_eq!(of("keep=frame,9").unwrap(), Wanted::Kept(vec![7, 9]));
         for text in [
             "0",

@@ -1,5 +1,7 @@
 //! The thread that switches.
 
+use std::fs::File;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -41,12 +43,15 @@ pub(crate) struct Switcher {
 }
 
 impl Switcher {
-    /// Starts switching as soon as there is a plan; what it does goes to `told`.
+    /// Starts switching as soon as there is a plan: the points of the control page,
+    /// or the kernel's trace by the file that takes 0 and 1. What it does goes to
+    /// `told`.
     ///
     /// # Errors
     /// No thread can be had.
     pub(crate) fn start(
         page: ControlPage,
+        kernel: Option<File>,
         clock: Source,
         plan: Arc<Plan>,
         told: Sender<Epoch>,
@@ -54,6 +59,7 @@ impl Switcher {
         let (stop, stopped) = channel();
         let switching = Switching {
             page,
+            kernel,
             clock,
             plan,
             told,
@@ -79,6 +85,7 @@ impl Switcher {
 
 struct Switching {
     page: ControlPage,
+    kernel: Option<File>,
     clock: Source,
     plan: Arc<Plan>,
     told: Sender<Epoch>,
@@ -141,15 +148,20 @@ impl Switching {
     }
 
     fn switch(&self, state: Switched) {
-        let code = match state {
-            Switched::SomeOff => control::SOME,
-            Switched::AllOn | Switched::Between => control::ALL,
+        let (code, digit) = match state {
+            Switched::SomeOff => (control::SOME, b"0"),
+            Switched::AllOn | Switched::Between => (control::ALL, b"1"),
         };
         let before_ticks = self.clock.read_ticks_ordered();
-        // All CPUs see it before the second reading.
-        self.page
-            .field_u32(control::OFF_ON)
-            .swap(code, Ordering::SeqCst);
+        if let Some(mut kernel) = self.kernel.as_ref() {
+            // Refused only if the instance is gone: the rows that lack tell.
+            let _ = kernel.write_all(digit);
+        } else {
+            // All CPUs see it before the second reading.
+            self.page
+                .field_u32(control::OFF_ON)
+                .swap(code, Ordering::SeqCst);
+        }
         let after_ticks = self.clock.read_ticks_ordered();
         // Nobody listens any more: the recording ends.
         let _ = self.told.send(Epoch {
