@@ -120,17 +120,25 @@ pub enum Format {
 
 /// Write undertick.h, for whoever installed only this program
 #[derive(Args)]
-#[command(after_help = "Example:\n  undertick header --dir include && cc -Iinclude program.c")]
+#[command(
+    after_help = "Example:\n  undertick header --dir include && cc -Iinclude program.c\n  \
+    undertick header --functions --dir lib && cc -finstrument-functions program.c -Llib -lundertick_functions"
+)]
 pub struct Header {
     /// Directory to write it to
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
+    /// Also libundertick_functions.so and its source, to link a program with that is compiled
+    /// with -finstrument-functions
+    #[arg(long)]
+    pub functions: bool,
 }
 
 /// Run an instrumented program and keep what it records
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n\n\
+    after_help = "Example:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
+    undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n\n\
     The exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
     Ctrl-C stops waiting for it."
 )]
@@ -168,6 +176,10 @@ pub struct Record {
     /// recorded
     #[arg(long, value_name = "LEVEL")]
     pub perturbation: Option<String>,
+    /// Record the functions whose names match, of a program compiled with
+    /// -finstrument-functions
+    #[arg(long, value_name = "REGEX")]
+    pub functions: Option<String>,
     /// Program and arguments
     #[arg(
         trailing_var_arg = true,

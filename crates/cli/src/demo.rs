@@ -44,6 +44,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         names: Vec::new(),
         kernel: undertick_trace::kernel::Wanted::Auto,
         perturbation: None,
+        functions: None,
     };
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));

@@ -1,5 +1,9 @@
 //! `undertick header`.
 
+use std::path::Path;
+
+use undertick_functions::{LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
+
 use crate::Failure;
 use crate::args::Header;
 
@@ -7,24 +11,40 @@ use crate::args::Header;
 const TEXT: &str = include_str!("../../../include/undertick.h");
 
 pub fn run(arguments: &Header) -> Result<u8, Failure> {
-    let path = arguments.dir.join("undertick.h");
+    write(
+        &arguments.dir,
+        "undertick.h",
+        TEXT.as_bytes(),
+        b"UNDERTICK_H",
+    )?;
+    if arguments.functions {
+        let mark = b"undertick_functions_version";
+        write(&arguments.dir, SOURCE_FILE, SOURCE.as_bytes(), mark)?;
+        write(&arguments.dir, LIBRARY_FILE, LIBRARY, mark)?;
+    }
+    Ok(0)
+}
+
+/// Writes a file, unless another one that lacks the mark has its name.
+fn write(dir: &Path, name: &str, bytes: &[u8], mark: &[u8]) -> Result<(), Failure> {
+    let path = dir.join(name);
     let failed = |e: std::io::Error| Failure {
         status: 1,
         text: format!("{}: cannot write: {e}", path.display()),
     };
-    match std::fs::read_to_string(&path) {
-        Ok(there) if there == TEXT => {}
-        Ok(there) if !there.contains("UNDERTICK_H") => {
+    match std::fs::read(&path) {
+        Ok(there) if there == bytes => {}
+        Ok(there) if !there.windows(mark.len()).any(|part| part == mark) => {
             return Err(Failure::usage(format!(
                 "{}: exists and is another file; give another --dir",
                 path.display()
             )));
         }
         _ => {
-            std::fs::create_dir_all(&arguments.dir).map_err(failed)?;
-            std::fs::write(&path, TEXT).map_err(failed)?;
+            std::fs::create_dir_all(dir).map_err(failed)?;
+            std::fs::write(&path, bytes).map_err(failed)?;
         }
     }
     eprintln!("undertick: {}", path.display());
-    Ok(0)
+    Ok(())
 }

@@ -1,8 +1,10 @@
 //! `undertick record`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
+use undertick_trace::functions::Functions;
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, record};
@@ -32,6 +34,9 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     let perturbation = (arguments.perturbation.as_deref())
         .map(|text| Wanted::parse(text, &names))
         .transpose()?;
+    let functions = (arguments.functions.as_deref())
+        .map(|filter| functions(&arguments.command[0], filter))
+        .transpose()?;
     let (choice, facts) = clock()?;
     let (calibration, warning) = if arguments.no_calibration {
         (None, None)
@@ -58,6 +63,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         names,
         kernel: arguments.kernel.into(),
         perturbation,
+        functions,
     };
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));
@@ -65,6 +71,16 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     let manifest = result?;
     summary(&trace, &manifest);
     Ok(status(manifest.exit))
+}
+
+/// What `--functions` asks for; says at once if little can come of it.
+fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
+    let filter = undertick_functions::filter(filter).map_err(Failure::usage)?;
+    let functions = Functions::of(program, filter)?;
+    if let Some(note) = functions.note() {
+        eprintln!("undertick: note: {note}");
+    }
+    Ok(functions)
 }
 
 /// The recording clock and what it is like.

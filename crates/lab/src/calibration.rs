@@ -185,6 +185,7 @@ fn measure_once(
         names: Vec::new(),
         kernel: undertick_trace::kernel::Wanted::Off,
         perturbation: None,
+        functions: None,
     };
     let trace = request.trace.clone();
     record(request, |_| {})?;

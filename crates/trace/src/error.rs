@@ -78,3 +78,13 @@ impl TraceError {
         }
     }
 }
+
+impl From<undertick_functions::FunctionsError> for TraceError {
+    fn from(error: undertick_functions::FunctionsError) -> Self {
+        if error.is_usage() {
+            Self::Usage(error.to_string())
+        } else {
+            Self::Recording(error.to_string())
+        }
+    }
+}

@@ -187,7 +187,7 @@ fn write_events(raw: &Path, target: &Path, told: &mut impl FnMut(f64)) -> Result
             }
             told(share);
         }
-        Ok(())
+        Ok::<(), TraceError>(())
     })?;
     let file = writer
         .into_inner()

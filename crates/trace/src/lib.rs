@@ -14,6 +14,7 @@ pub mod collector;
 mod descheduled;
 mod error;
 pub mod export;
+pub mod functions;
 pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod kernel;

@@ -6,11 +6,13 @@ use undertick_ring::layout::{NAMES_FILE, names};
 
 use crate::manifest::{Name, Thread};
 
-/// Reads the names log of a session. What is no record is skipped; nothing in
-/// it is trusted. Later names replace earlier ones.
+/// Reads the names log of a session, and its tables of functions. What is no
+/// record is skipped; nothing there is trusted. Later names replace earlier ones.
 #[must_use]
 pub fn read(session: &Path) -> (Vec<Name>, Vec<Thread>) {
-    parse(&std::fs::read(session.join(NAMES_FILE)).unwrap_or_default())
+    let (mut events, threads) = parse(&std::fs::read(session.join(NAMES_FILE)).unwrap_or_default());
+    events.extend(crate::functions::names(session));
+    (events, threads)
 }
 
 fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {

@@ -17,6 +17,7 @@ use undertick_clock::{Choice, Source};
 
 use crate::TraceError;
 use crate::collector::{Collector, Progress};
+use crate::functions::{Functions, Recorded};
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
 use crate::kernel::{self, Wanted, Watcher, Watching};
@@ -44,6 +45,8 @@ pub struct Request {
     pub kernel: Wanted,
     /// Which measuring points to switch off and on at random; `None`: all are on.
     pub perturbation: Option<perturbation::Wanted>,
+    /// Functions to record of a program that nobody edited.
+    pub functions: Option<Functions>,
 }
 
 /// What the user sees meanwhile.
@@ -86,6 +89,7 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
         mut collector,
         kernel,
         switcher,
+        functions,
         child,
     } = match begin(&request, &session, &mut manifest) {
         Ok(begun) => begun,
@@ -112,6 +116,9 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     manifest.warnings.extend(kernel.and_then(Watching::finish));
     let lost_no_ring = session.lost_no_ring();
     let (names, threads) = crate::names::read(session.dir());
+    if let Some(functions) = functions {
+        manifest.warnings.extend(functions.finish(&names));
+    }
     manifest.sampled = std::mem::take(&mut collector.sampled);
     manifest.sampled.sort_by_key(|s| (s.ring, s.event));
     let (rings, warnings, written) = collector.close();
@@ -125,7 +132,7 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
     manifest.lost = lost_no_ring;
     manifest.session = None;
     manifest.warnings.extend(warnings);
-    if manifest.rings.is_empty() && lost_no_ring == 0 {
+    if manifest.rings.is_empty() && lost_no_ring == 0 && request.functions.is_none() {
         manifest.warnings.push(
             "the program recorded no event: is it built with undertick.h or the undertick crate, and not with UNDERTICK_DISABLE?"
                 .to_owned(),
@@ -176,6 +183,7 @@ struct Begun {
     collector: Collector,
     kernel: Option<Watching>,
     switcher: Option<Switcher>,
+    functions: Option<Recorded>,
     child: Child,
 }
 
@@ -187,6 +195,9 @@ fn begin(
 ) -> Result<Begun, TraceError> {
     let trace = &request.trace;
     let facts = &request.facts;
+    let functions = (request.functions.as_ref())
+        .map(|functions| functions.start(session.dir(), trace))
+        .transpose()?;
     let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
     let (kernel, about) = Watcher::start(request.kernel, trace, facts, told)?.unzip();
     manifest.kernel = about;
@@ -216,11 +227,12 @@ fn begin(
     };
     let announces = kernel.as_ref().and_then(Watcher::child_announces);
     let kernel = kernel.map(Watcher::watch).transpose()?;
-    match start(&request.command, session, announces) {
+    match start(&request.command, session, announces, functions.as_ref()) {
         Ok(child) => Ok(Begun {
             collector,
             kernel,
             switcher,
+            functions,
             child,
         }),
         Err(error) => {
@@ -244,6 +256,7 @@ fn start(
     command: &[OsString],
     session: &Session,
     announces: Option<(RawFd, RawFd)>,
+    functions: Option<&Recorded>,
 ) -> Result<Child, TraceError> {
     let (program, arguments) = command
         .split_first()
@@ -251,7 +264,8 @@ fn start(
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .env(undertick_ring::layout::SESSION_ENV, session.dir());
+        .env(undertick_ring::layout::SESSION_ENV, session.dir())
+        .envs(functions.map(Recorded::variable));
     // SAFETY: sigprocmask, signal, getpid and write are safe between fork and exec.
     unsafe {
         command.pre_exec(move || {

@@ -1,0 +1,173 @@
+//! Before a program is started: can functions of it be recorded?
+
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use regex::Regex;
+
+use crate::FunctionsError;
+use crate::symbols::{self, Instrumented, Module};
+use crate::table;
+
+/// What the mend is when nothing is instrumented.
+const COMPILE: &str = "compile it with -finstrument-functions (gcc or clang)";
+
+/// What was found out before the start.
+#[derive(Debug, Default)]
+pub struct Before {
+    /// Files that call the hooks, the program and libraries that it is linked with.
+    pub modules: Vec<(PathBuf, Module)>,
+    /// What the user should know now.
+    pub note: Option<String>,
+}
+
+/// Looks at the program and at the libraries that it is linked with.
+///
+/// # Errors
+/// It is statically linked, for another processor, runs as another user, or calls
+/// hooks of its own; or the filter takes none of its functions.
+pub fn look(program: &OsStr, filter: &Regex) -> Result<Before, FunctionsError> {
+    let Some(path) = find(program) else {
+        return Ok(Before::default()); // who starts it says so
+    };
+    let refuse = |why: String| {
+        Err(FunctionsError::Program {
+            program: path.clone(),
+            why,
+        })
+    };
+    let Some(module) = symbols::read(&path)? else {
+        return Ok(Before {
+            note: Some(format!(
+                "{}: a script; functions are recorded of the programs that it starts",
+                path.display()
+            )),
+            ..Before::default()
+        });
+    };
+    if let Some(why) = impossible(&path, &module) {
+        return refuse(why);
+    }
+    let libraries = libraries(&path, &module);
+    let modules: Vec<_> = std::iter::once((path.clone(), module))
+        .chain(libraries)
+        .filter(|(_, module)| module.calls_our_hooks())
+        .collect();
+    if modules.is_empty() {
+        let note = format!(
+            "{}: not instrumented, so none of its functions is recorded, only those of programs and libraries that it starts or opens; {COMPILE}",
+            path.display()
+        );
+        return Ok(Before {
+            note: Some(note),
+            modules,
+        });
+    }
+    if modules
+        .iter()
+        .all(|(_, module)| table::wanted(module, filter) == 0)
+    {
+        return refuse(none_matches(&modules, filter));
+    }
+    Ok(Before {
+        modules,
+        note: None,
+    })
+}
+
+/// Why nothing can ever be recorded.
+fn impossible(path: &Path, module: &Module) -> Option<String> {
+    if !module.is_for_this_machine {
+        return Some(
+            "for another processor, or 32 bits: the library for --functions is not".into(),
+        );
+    }
+    if module.is_static && module.instrumented != Instrumented::Ours {
+        return Some(format!(
+            "statically linked, so no library can be preloaded; link it dynamically, or with {}",
+            crate::SOURCE_FILE
+        ));
+    }
+    if module.instrumented == Instrumented::OwnHooks {
+        return Some(
+            "has an own __cyg_profile_func_enter, which gets the calls; take that out".into(),
+        );
+    }
+    let meta = std::fs::metadata(path).ok()?;
+    let me = rustix::process::geteuid().as_raw();
+    let becomes_another = (meta.mode() & 0o4000 != 0 && meta.uid() != me)
+        || (meta.mode() & 0o2010 == 0o2010 && meta.gid() != rustix::process::getegid().as_raw());
+    becomes_another.then(|| {
+        "set-user-ID or set-group-ID, so the system ignores LD_PRELOAD; record a copy without that bit, or as that user".into()
+    })
+}
+
+fn none_matches(modules: &[(PathBuf, Module)], filter: &Regex) -> String {
+    let all: Vec<&str> = modules
+        .iter()
+        .flat_map(|(_, module)| &module.functions)
+        .map(|function| function.name.as_str())
+        .collect();
+    let some: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|n| !n.starts_with('_'))
+        .take(8)
+        .collect();
+    if all.is_empty() {
+        return "stripped: its functions have no names; give one that is not stripped".to_owned();
+    }
+    format!(
+        "--functions {:?} matches none of its {} functions; some of them: {}",
+        filter.as_str(),
+        all.len(),
+        some.join(", ")
+    )
+}
+
+/// The file that would be executed.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if program.as_encoded_bytes().contains(&b'/') {
+        return path.is_file().then(|| path.to_owned());
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(path))
+        .find(|path| {
+            path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+        })
+}
+
+/// The libraries that glibc's loader would load with it, those that can be read.
+fn libraries(program: &Path, module: &Module) -> Vec<(PathBuf, Module)> {
+    // Other loaders would run the program.
+    let is_glibc = module
+        .interpreter
+        .as_deref()
+        .is_some_and(|loader| loader.contains("/ld-linux"));
+    if !is_glibc {
+        return Vec::new();
+    }
+    let program = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
+    let told = Command::new(program)
+        .env("LD_TRACE_LOADED_OBJECTS", "1")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    let told = told.map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&told)
+        .lines()
+        .filter_map(|line| {
+            // name => /path (0xaddress), or /path (0xaddress)
+            let right = line.split_once("=>").map_or(line, |(_, right)| right);
+            let path = PathBuf::from(right.rsplit_once(" (0x")?.0.trim());
+            let module = path
+                .is_absolute()
+                .then(|| symbols::read(&path).ok())
+                .flatten()??;
+            Some((path, module))
+        })
+        .collect()
+}

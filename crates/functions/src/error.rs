@@ -1,0 +1,58 @@
+use std::path::PathBuf;
+
+/// Why functions cannot be recorded: what, where and the mend.
+#[derive(Debug, thiserror::Error)]
+pub enum FunctionsError {
+    /// A file could not be read or written.
+    #[error("{}: {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was being done.
+        action: &'static str,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The filter is no regular expression.
+    #[error("--functions {filter:?}: {error}")]
+    Filter {
+        /// What was given.
+        filter: String,
+        /// Where it is wrong.
+        error: regex::Error,
+    },
+    /// Nothing can be recorded of this program.
+    #[error("{}: {why}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// Why, and the mend.
+        why: String,
+    },
+    /// There is no place from which the program could load the library.
+    #[error("no place for {file} from which programs can be loaded; tried {tried}: give one in TMPDIR", file = crate::LIBRARY_FILE)]
+    NoPlace {
+        /// Where it was tried and why it did not work.
+        tried: String,
+    },
+}
+
+impl FunctionsError {
+    pub(crate) fn io(
+        path: &std::path::Path,
+        action: &'static str,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            path,
+            action,
+            source,
+        }
+    }
+
+    /// Whether the command line asks for something impossible.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Filter { .. } | Self::Program { .. })
+    }
+}

@@ -1,0 +1,283 @@
+//! The functions of an ELF file, by their symbols.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use cpp_demangle::{DemangleOptions, Symbol as Mangled};
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
+
+use crate::FunctionsError;
+
+type Header = elf::FileHeader64<object::Endianness>;
+
+const ENTER: &[u8] = b"__cyg_profile_func_enter";
+/// What our library exports beside the hooks.
+const OURS: &[u8] = b"undertick_functions_version";
+/// Longer names are cut; templates make names of many thousand letters.
+const MOST_NAME_BYTES: usize = 2000;
+
+/// How a file is made to call the hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instrumented {
+    /// It is not compiled with `-finstrument-functions`.
+    No,
+    /// It calls hooks that something else has to define.
+    Yes,
+    /// Our library is part of it.
+    Ours,
+    /// It has hooks of its own.
+    OwnHooks,
+}
+
+/// A function with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Address less the address at which the file is loaded.
+    pub offset: u64,
+    /// As a person reads it, demangled. Unique in the file.
+    pub name: String,
+    /// All symbols at this address, as the linker has them.
+    pub symbols: Vec<String>,
+}
+
+/// What there is to know of an ELF file.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// How it calls the hooks.
+    pub instrumented: Instrumented,
+    /// The loader that it asks for; `None`: a library, or statically linked.
+    pub interpreter: Option<String>,
+    /// Whether it is a program that no library can be preloaded to.
+    pub is_static: bool,
+    /// Whether it is for this machine, 64 bits.
+    pub is_for_this_machine: bool,
+    /// Whether it has a full table of symbols, static functions among them.
+    pub has_all_symbols: bool,
+    /// Its functions by offset; none if it is not instrumented.
+    pub functions: Vec<Function>,
+}
+
+/// Reads a file; `None` if it is no ELF file.
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn read(path: &Path) -> Result<Option<Module>, FunctionsError> {
+    let data = std::fs::read(path).map_err(FunctionsError::io(path, "cannot read"))?;
+    if !data.starts_with(&elf::ELFMAG) {
+        return Ok(None);
+    }
+    if data.get(4) != Some(&elf::ELFCLASS64.0) {
+        return Ok(Some(Module::foreign()));
+    }
+    parse(&data).map(Some).map_err(|error| {
+        FunctionsError::io(path, "damaged ELF file")(std::io::Error::other(error.to_string()))
+    })
+}
+
+impl Module {
+    fn foreign() -> Self {
+        Self {
+            instrumented: Instrumented::No,
+            interpreter: None,
+            is_static: false,
+            is_for_this_machine: false,
+            has_all_symbols: false,
+            functions: Vec::new(),
+        }
+    }
+}
+
+/// A symbol that may name a function.
+struct Named<'data> {
+    symbol: &'data [u8],
+    /// 0 global, 1 weak, 2 local: the first one names the address.
+    rank: u8,
+    /// Source file of a local one, if the table says.
+    source: &'data [u8],
+}
+
+fn parse(data: &[u8]) -> object::Result<Module> {
+    let header = Header::parse(data)?;
+    let endian = header.endian()?;
+    if header.e_machine(endian) != this_machine() {
+        return Ok(Module::foreign());
+    }
+    let mut interpreter = None;
+    for segment in header.program_headers(endian, data)? {
+        if let Some(text) = segment.interpreter(endian, data)? {
+            interpreter = Some(String::from_utf8_lossy(text).into_owned());
+        }
+    }
+    let sections = header.sections(endian, data)?;
+    let (mut by_offset, mut hooks) = (HashMap::<u64, Vec<Named<'_>>>::new(), Hooks::default());
+    let mut has_all_symbols = false;
+    for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
+        let symbols = sections.symbols(endian, data, kind)?;
+        has_all_symbols |= kind == elf::SHT_SYMTAB && !symbols.is_empty();
+        let mut source: &[u8] = b"";
+        for symbol in symbols.iter() {
+            let name = symbols.symbol_name(endian, symbol).unwrap_or(b"");
+            if symbol.st_type() == elf::STT_FILE {
+                source = name;
+                continue;
+            }
+            let is_defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
+            hooks.note(name, is_defined);
+            let offset = symbol.st_value(endian);
+            // An undefined one with a value: where the program says that a
+            // function of a library is.
+            let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+            if !is_function || offset == 0 || name.is_empty() {
+                continue;
+            }
+            let is_local = symbol.st_bind() == elf::STB_LOCAL;
+            let rank = match symbol.st_bind() {
+                elf::STB_LOCAL => 2,
+                elf::STB_WEAK => 1,
+                _ => 0,
+            };
+            by_offset.entry(offset).or_default().push(Named {
+                symbol: name,
+                rank,
+                source: if is_local { source } else { b"" },
+            });
+        }
+    }
+    // Names take most of the time, and most libraries are not instrumented.
+    let functions = match hooks.say() {
+        Instrumented::Yes | Instrumented::Ours => name_all(by_offset),
+        Instrumented::No | Instrumented::OwnHooks => Vec::new(),
+    };
+    let is_program = header.e_type(endian) == elf::ET_EXEC || interpreter.is_some();
+    Ok(Module {
+        instrumented: hooks.say(),
+        is_static: interpreter.is_none() && (is_program || is_static_pie(header, endian, data)?),
+        interpreter,
+        is_for_this_machine: true,
+        has_all_symbols,
+        functions,
+    })
+}
+
+/// A position-independent program without a loader: a library has no such flag.
+fn is_static_pie(header: &Header, endian: object::Endianness, data: &[u8]) -> object::Result<bool> {
+    use object::read::elf::Dyn;
+    for segment in header.program_headers(endian, data)? {
+        for entry in segment.dynamic(endian, data)?.unwrap_or(&[]) {
+            let is_flags = entry.tag(endian) == elf::DT_FLAGS_1;
+            if is_flags && entry.val(endian) & u64::from(elf::DF_1_PIE.0) != 0 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+const fn this_machine() -> elf::Machine {
+    if cfg!(target_arch = "aarch64") {
+        elf::EM_AARCH64
+    } else {
+        elf::EM_X86_64
+    }
+}
+
+impl Module {
+    /// Whether calls of its functions reach our hooks.
+    #[must_use]
+    pub const fn calls_our_hooks(&self) -> bool {
+        matches!(self.instrumented, Instrumented::Yes | Instrumented::Ours)
+    }
+}
+
+/// What the symbols say of the hooks.
+#[derive(Default)]
+struct Hooks {
+    wanted: bool,
+    defined: bool,
+    ours: bool,
+}
+
+impl Hooks {
+    fn note(&mut self, name: &[u8], is_defined: bool) {
+        // Before it is linked with a version, "name@GLIBC_2.2.5" in some tables.
+        let plain = name.split(|&c| c == b'@').next().unwrap_or(name);
+        self.wanted |= plain == ENTER && !is_defined;
+        self.defined |= plain == ENTER && is_defined;
+        self.ours |= plain == OURS && is_defined;
+    }
+
+    const fn say(&self) -> Instrumented {
+        match (self.wanted, self.defined, self.ours) {
+            (_, true, true) => Instrumented::Ours,
+            (_, true, false) => Instrumented::OwnHooks,
+            (true, false, _) => Instrumented::Yes,
+            (false, false, _) => Instrumented::No,
+        }
+    }
+}
+
+/// One name for each address, each different.
+fn name_all(by_offset: HashMap<u64, Vec<Named<'_>>>) -> Vec<Function> {
+    let mut times = HashMap::<String, u32>::new();
+    let mut functions: Vec<(Function, String)> = by_offset
+        .into_iter()
+        .map(|(offset, mut named)| {
+            named.sort_by_key(|n| (n.rank, n.symbol.len(), n.symbol));
+            let source = String::from_utf8_lossy(named[0].source).into_owned();
+            let mut symbols: Vec<String> = named.iter().map(|n| plain(n.symbol)).collect();
+            symbols.dedup();
+            let name = demangled(&symbols[0]);
+            let function = Function {
+                offset,
+                name,
+                symbols,
+            };
+            (function, source)
+        })
+        .collect();
+    functions.sort_by_key(|(function, _)| function.offset);
+    for (function, _) in &functions {
+        *times.entry(function.name.clone()).or_default() += 1;
+    }
+    // Static functions of one name in several files, then whatever else.
+    let mut seen = HashMap::<String, u32>::new();
+    for (function, source) in &mut functions {
+        if times[&function.name] > 1 && !source.is_empty() {
+            function.name = format!("{} ({source})", function.name);
+        }
+        let before = seen.entry(function.name.clone()).or_default();
+        *before += 1;
+        if *before > 1 {
+            function.name = format!("{} #{before}", function.name);
+        }
+    }
+    functions
+        .into_iter()
+        .map(|(function, _)| function)
+        .collect()
+}
+
+fn plain(symbol: &[u8]) -> String {
+    let end = symbol.iter().position(|&c| c == b'@');
+    String::from_utf8_lossy(&symbol[..end.unwrap_or(symbol.len())]).into_owned()
+}
+
+/// A C++ name as a person writes it, without the type it returns; any other
+/// symbol as it is.
+#[must_use]
+pub fn demangled(symbol: &str) -> String {
+    let options = DemangleOptions::new().no_return_type();
+    let mut name = (symbol.starts_with("_Z").then(|| Mangled::new(symbol).ok()))
+        .flatten()
+        .and_then(|mangled| mangled.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| symbol.to_owned());
+    if name.len() > MOST_NAME_BYTES {
+        let end = (0..=MOST_NAME_BYTES)
+            .rev()
+            .find(|&at| name.is_char_boundary(at));
+        name.truncate(end.unwrap_or(0));
+        name.push('\u{2026}');
+    }
+    name
+}
