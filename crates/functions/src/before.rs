@@ -110,10 +110,8 @@ fn none_matches(modules: &[(PathBuf, Module)], filter: &Regex) -> String {
         .flat_map(|(_, module)| &module.functions)
         .map(|function| function.name.as_str())
         .collect();
-    let some: Vec<&str> = all
-        .iter()
-        .copied()
-        .filter(|n| !n.starts_with('_'))
+    let some: Vec<&str> = (all.iter().copied())
+        .filter(|name| !is_of_the_compiler(name))
         .take(8)
         .collect();
     if all.is_empty() {
@@ -125,6 +123,12 @@ fn none_matches(modules: &[(PathBuf, Module)], filter: &Regex) -> String {
         all.len(),
         some.join(", ")
     )
+}
+
+/// What the compiler puts into every program.
+fn is_of_the_compiler(name: &str) -> bool {
+    let known = ["deregister_tm_clones", "register_tm_clones", "frame_dummy"];
+    name.starts_with('_') || known.contains(&name)
 }
 
 /// The file that would be executed.

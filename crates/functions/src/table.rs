@@ -87,7 +87,7 @@ fn called_in(table: &[u8]) -> Vec<(Called, String)> {
         u64_at(table, file::OFF_NAME + 8),
     )
     .unwrap_or_default();
-    let room = (table.len() - file::HEADER_BYTES) / file::ENTRY_BYTES;
+    let room = table.len().saturating_sub(file::HEADER_BYTES) / file::ENTRY_BYTES;
     (0..room.min(usize::try_from(entries).unwrap_or(room)))
         .filter_map(|i| {
             let at = file::HEADER_BYTES + i * file::ENTRY_BYTES;

@@ -390,6 +390,16 @@ static inline __attribute__((always_inline, no_instrument_function)) uint32_t fn
     return UT_LIKELY_(difference < 0x10000) ? (uint32_t)difference : fn_find(cache, address);
 }
 
+/* Apart, so that a call that the filter left out saves no registers. */
+FN_APART_ void fn_begin(uint32_t event) {
+    if (UT_UNLIKELY_(event == FN_BEYOND_)) __atomic_fetch_add(&fn_control->beyond_calls, 1, __ATOMIC_RELAXED);
+    else ut_begin((uint16_t)event);
+}
+
+FN_APART_ void fn_end(uint32_t event) {
+    if (UT_LIKELY_(event != FN_BEYOND_)) ut_end((uint16_t)event);
+}
+
 FN_EXPORT_ void __cyg_profile_func_enter(void *function, void *call_site);
 FN_EXPORT_ void __cyg_profile_func_exit(void *function, void *call_site);
 
@@ -397,19 +407,16 @@ void __cyg_profile_func_enter(void *function, void *call_site) {
     struct fn_cache *cache = fn_cache;
     uint32_t event;
     (void)call_site;
-    if (UT_UNLIKELY_(cache == NULL) || !ut_enabled()) return;
-    event = fn_event(cache, function);
-    if (event >= FN_FIRST_) ut_begin((uint16_t)event);
-    else if (UT_UNLIKELY_(event == FN_BEYOND_)) __atomic_fetch_add(&fn_control->beyond_calls, 1, __ATOMIC_RELAXED);
+    if (UT_UNLIKELY_(cache == NULL)) return;
+    if ((event = fn_event(cache, function)) != FN_NONE_) fn_begin(event);
 }
 
 void __cyg_profile_func_exit(void *function, void *call_site) {
     struct fn_cache *cache = fn_cache;
     uint32_t event;
     (void)call_site;
-    if (UT_UNLIKELY_(cache == NULL) || !ut_enabled()) return;
-    event = fn_event(cache, function);
-    if (event >= FN_FIRST_) ut_end((uint16_t)event);
+    if (UT_UNLIKELY_(cache == NULL)) return;
+    if ((event = fn_event(cache, function)) != FN_NONE_) fn_end(event);
 }
 
 /* After a library is closed another one may lie at its addresses. */

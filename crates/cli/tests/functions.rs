@@ -1,0 +1,518 @@
+//! `undertick record --functions`: programs that nobody edited. Their calls are
+//! known by construction.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use support::{refused, said, undertick};
+
+const PROGRAM: &str = include_str!("programs/functions.c");
+const CPP: &str = include_str!("programs/functions.cpp");
+
+/// Compiles a text with hooks; `compiler` and options as given.
+fn build(dir: &Path, name: &str, text: &str, words: &[&str]) -> PathBuf {
+    let kind = if words[0].contains("++") { "cpp" } else { "c" };
+    let (source, out) = (dir.join(format!("{name}.{kind}")), dir.join(name));
+    fs::write(&source, text).unwrap();
+    let compiled = Command::new(words[0])
+        .args(&words[1..])
+        .args(["-Wall", "-pthread", "-finstrument-functions"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&out)
+        .args(["-ldl"])
+        .output()
+        .expect("a compiler");
+    assert!(compiled.status.success(), "{}", said(&compiled).1);
+    out
+}
+
+/// Records with a filter; more options before, the program after.
+fn record(trace: &Path, filter: &str, options: &[&str], program: &[&str]) -> Output {
+    let words = ["record", "--no-calibration", "--kernel", "off", "-o"];
+    let mut all = words.to_vec();
+    all.extend([trace.to_str().unwrap(), "--functions", filter]);
+    all.extend(options);
+    all.push("--");
+    all.extend(program);
+    undertick(&all)
+}
+
+/// Calls by name as the report has them: whole ones, and begins without an end.
+fn calls(trace: &Path) -> BTreeMap<String, (u64, u64)> {
+    let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
+    let report: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output).1));
+    assert_eq!(report["trace"]["lost"], 0);
+    let intervals = report["intervals"].as_array().unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    intervals
+        .iter()
+        .map(|i| {
+            let whole = number(&i["count"]) + number(&i["culled"]["count"]);
+            let name = i["name"].as_str().unwrap().to_owned();
+            (name, (whole, number(&i["unmatched"])))
+        })
+        .collect()
+}
+
+/// What was called, as a map to compare with.
+fn known(list: &[(&str, u64, u64)]) -> BTreeMap<String, (u64, u64)> {
+    list.iter()
+        .map(|&(name, whole, open)| (name.to_owned(), (whole, open)))
+        .collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A library with a function that all of them export and one of its own.
+fn library(dir: &Path, name: &str) -> PathBuf {
+    let source = format!(
+        "static volatile int sink;\n__attribute__((noinline)) static void of_{name}(void) {{ sink++; }}\n\
+         void from_library(void) {{ of_{name}(); }}\n"
+    );
+    build(
+        dir,
+        &format!("{name}.so"),
+        &source,
+        &["cc", "-O1", "-fPIC", "-shared"],
+    )
+}
+
+/// Recursion, threads, handlers, longjmp, fork, libraries opened and closed,
+/// static, inlined and aliased functions, constructors.
+#[test]
+fn every_call_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, two) = (library(dir.path(), "one"), library(dir.path(), "two"));
+    let expected = known(&[
+        ("main", 1, 0),
+        ("before_main", 1, 0),
+        ("exported", 10, 0),
+        ("leaf", 15, 0),
+        ("inlined", 20, 0),
+        ("recursive", 3 * 501, 0),
+        ("another_name", 5, 0),
+        ("by_pointer", 7, 0),
+        ("thread", 4, 0),
+        ("in_thread", 4000, 0),
+        ("handler", 6, 0),
+        ("in_handler", 6, 0),
+        ("jumped_over", 0, 8),
+        ("jumps", 0, 8),
+        ("in_child", 9, 0),
+        ("libraries", 1, 0),
+        ("library", 6, 0),
+        ("from_library (one.so)", 3, 0),
+        ("from_library (two.so)", 6, 0),
+        ("of_one", 3, 0),
+        ("of_two", 6, 0),
+    ]);
+    for words in [
+        &["cc", "-O0"][..],
+        &["cc", "-O3"],
+        &["cc", "-O2", "-no-pie"],
+        &["clang", "-O2"],
+    ] {
+        if Command::new(words[0]).arg("--version").output().is_err() {
+            println!("skipped: no {} here", words[0]);
+            continue;
+        }
+        let program = build(dir.path(), "program", PROGRAM, words);
+        let trace = dir.path().join("t.ut");
+        let output = record(&trace, ".", &[], &[text(&program), text(&one), text(&two)]);
+        let (code, told) = said(&output);
+        assert_eq!(code, 0, "{told}");
+        let places: std::collections::BTreeSet<&str> =
+            told.lines().filter(|line| line.starts_with("0x")).collect();
+        if places.len() != 1 {
+            println!("skipped: the two libraries did not come to lie at one place: {places:?}");
+        }
+        assert_eq!(calls(&trace), expected, "{words:?}");
+        fs::remove_dir_all(&trace).unwrap();
+    }
+}
+
+#[test]
+fn the_filter_takes_names_and_symbols() {
+    let dir = tempfile::tempdir().unwrap();
+    let c = build(dir.path(), "c", PROGRAM, &["cc", "-O2"]);
+    let cpp = build(dir.path(), "cpp", CPP, &["c++", "-O1"]);
+    for (filter, program, expected) in [
+        (
+            "^in_(thread|child)$",
+            &c,
+            known(&[("in_thread", 4000, 0), ("in_child", 9, 0)]),
+        ),
+        // By the other name of an address.
+        ("same_address", &c, known(&[("another_name", 5, 0)])),
+        (
+            "shop::price",
+            &cpp,
+            known(&[
+                ("shop::price(int)", 50, 0),
+                (
+                    "shop::price(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)",
+                    60,
+                    0,
+                ),
+            ]),
+        ),
+        // As the linker has it.
+        (
+            "^_ZN4shop5priceEi",
+            &cpp,
+            known(&[("shop::price(int)", 50, 0)]),
+        ),
+        (
+            r"Shelf<int, int>::put",
+            &cpp,
+            known(&[("shop::Shelf<int, int>::put(int const&, int)", 30, 0)]),
+        ),
+        (
+            "throws|Early::Early",
+            &cpp,
+            known(&[("shop::throws(int)", 80, 0), ("shop::Early::Early()", 1, 0)]),
+        ),
+    ] {
+        let trace = dir.path().join("t.ut");
+        let (code, told) = said(&record(&trace, filter, &[], &[text(program)]));
+        assert_eq!(code, 0, "{told}");
+        assert_eq!(calls(&trace), expected, "{filter}");
+        fs::remove_dir_all(&trace).unwrap();
+    }
+}
+
+/// Names of C++ in the table and on the page: short enough, and no markup.
+#[test]
+fn long_names_are_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = build(dir.path(), "program", CPP, &["c++", "-O1"]);
+    let (trace, page) = (dir.path().join("t.ut"), dir.path().join("page.html"));
+    assert_eq!(said(&record(&trace, "shop", &[], &[text(&program)])).0, 0);
+    let (code, told) = said(&undertick(&["report", text(&trace), "--html", text(&page)]));
+    assert_eq!(code, 0, "{told}");
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 100),
+        "{told}"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("shop::Shelf&lt;int, int&gt;::put(int const&amp;, int)"));
+    assert!(!page.contains("Shelf<int"));
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_with_a_mend() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("t.ut");
+    let program = build(dir.path(), "program", PROGRAM, &["cc", "-O1"]);
+    let refuse = |filter: &str, program: &Path, words: &[&str]| {
+        refused(&record(&trace, filter, &[], &[text(program)]), 2, words);
+        assert!(!trace.exists());
+    };
+    refuse(
+        "no_such",
+        &program,
+        &["no_such", "matches none", "exported"],
+    );
+    refuse("(", &program, &["--functions", "unclosed group"]);
+    let plain = "int main(void) { return 0; }\n";
+    let fixed = build(dir.path(), "static", plain, &["cc", "-static"]);
+    refuse(".", &fixed, &["statically linked", "undertick_functions.c"]);
+    let pie = build(dir.path(), "pie", plain, &["cc", "-static-pie"]);
+    refuse(".", &pie, &["statically linked"]);
+    let own = "#define H __attribute__((no_instrument_function))\n\
+        H void __cyg_profile_func_enter(void *f, void *s) { (void)f; (void)s; }\n\
+        H void __cyg_profile_func_exit(void *f, void *s) { (void)f; (void)s; }\nint main(void) { return 0; }\n";
+    let own = build(dir.path(), "own", own, &["cc"]);
+    refuse(".", &own, &["own __cyg_profile_func_enter"]);
+    // Another processor: bytes 18 and 19 of the header; 40 is ARM's, 32 bits.
+    let foreign = dir.path().join("foreign");
+    let mut bytes = fs::read(&program).unwrap();
+    bytes[18..20].copy_from_slice(&40u16.to_le_bytes());
+    fs::write(&foreign, bytes).unwrap();
+    refuse(".", &foreign, &["another processor"]);
+    let stripped = dir.path().join("stripped");
+    let strip = Command::new("strip")
+        .args(["-o", text(&stripped), text(&program)])
+        .status();
+    assert!(strip.unwrap().success());
+    refuse(".", &stripped, &["stripped"]);
+    setuid(dir.path(), &program, &refuse);
+}
+
+fn setuid(dir: &Path, program: &Path, refuse: &dyn Fn(&str, &Path, &[&str])) {
+    use std::os::unix::fs::PermissionsExt;
+    let other = dir.join("setuid");
+    fs::copy(program, &other).unwrap();
+    if std::os::unix::fs::chown(&other, Some(12345), None).is_err() {
+        println!("skipped: no right to give a file to another user here");
+        return;
+    }
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o4755)).unwrap();
+    refuse(".", &other, &["set-user-ID"]);
+}
+
+/// Not instrumented: it may start what is, so it runs, and both times the mend is
+/// said. A script is the same.
+#[test]
+fn what_is_started_by_others_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("t.ut");
+    let output = record(&trace, ".", &[], &["true"]);
+    let (code, told) = said(&output);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(told.matches("-finstrument-functions").count(), 2, "{told}");
+    assert!(
+        told.contains("no call of a function was recorded"),
+        "{told}"
+    );
+    fs::remove_dir_all(&trace).unwrap();
+
+    // Two programs with functions of one name and of their own.
+    let text_of = |n: u32, name: &str| {
+        format!(
+            "static volatile int s;\n__attribute__((noinline)) static void shared(void) {{ s++; }}\n\
+             __attribute__((noinline)) static void {name}(void) {{ s++; }}\n\
+             int main(void) {{ for (int i = 0; i < {n}; i++) {{ shared(); {name}(); {name}(); }} return 0; }}\n"
+        )
+    };
+    let a = build(dir.path(), "a", &text_of(10, "only_a"), &["cc", "-O1"]);
+    let b = build(dir.path(), "b", &text_of(100, "only_b"), &["cc", "-O1"]);
+    let script = dir.path().join("script");
+    fs::write(
+        &script,
+        format!(
+            "#!/bin/sh\n{} && {} && {}\n",
+            a.display(),
+            b.display(),
+            a.display()
+        ),
+    )
+    .unwrap();
+    let chmod = Command::new("chmod").args(["+x", text(&script)]).status();
+    assert!(chmod.unwrap().success());
+    let (code, told) = said(&record(&trace, "shared|only", &[], &[text(&script)]));
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("a script"), "{told}");
+    let expected = [
+        ("shared (a)", 20, 0),
+        ("shared (b)", 100, 0),
+        ("only_a", 40, 0),
+        ("only_b", 200, 0),
+    ];
+    assert_eq!(calls(&trace), known(&expected));
+}
+
+/// More functions than numbers: what has none is counted.
+#[test]
+fn functions_beyond_the_numbers_are_counted() {
+    const MORE: usize = 100;
+    let dir = tempfile::tempdir().unwrap();
+    // Symbols a byte apart, and the calls that a compiler would make for them.
+    let source = format!(
+        "#include <stdint.h>\nextern char f0[];\n\
+         void __cyg_profile_func_enter(void *, void *);\nvoid __cyg_profile_func_exit(void *, void *);\n\
+         __asm__(\".text\\n.altmacro\\n.macro one n\\n.globl f\\\\n\\n.type f\\\\n, %function\\nf\\\\n: .byte 0\\n.size f\\\\n, 1\\n.endm\\n\"\n\
+         \".set i, 0\\n.rept {all}\\none %i\\n.set i, i + 1\\n.endr\\n\");\n\
+         __attribute__((no_instrument_function)) int main(void) {{\n\
+         for (int k = 0; k < 2; k++) for (int i = 0; i < {all}; i++) {{ __cyg_profile_func_enter(f0 + i, 0); __cyg_profile_func_exit(f0 + i, 0); }}\n\
+         return 0; }}\n",
+        all = 0x8000 + MORE
+    );
+    let program = build(dir.path(), "many", &source, &["cc", "-O0"]);
+    let trace = dir.path().join("t.ut");
+    let (code, told) = said(&record(&trace, "^f", &[], &[text(&program)]));
+    assert_eq!(code, 0, "{told}");
+    let said = format!(
+        "{MORE} functions got no number, since there are 32768: their {} calls",
+        2 * MORE
+    );
+    assert!(told.contains(&said), "{told}");
+    // A report has fewer rows than that.
+    let manifest = fs::read_to_string(trace.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["names"].as_array().unwrap().len(), 0x8000);
+    assert_eq!(manifest["events"], 2 * 2 * 0x8000);
+}
+
+/// The user's own LD_PRELOAD stays, and nothing of ours is left behind.
+#[test]
+fn preloading_is_added_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let temporary = dir.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let theirs = "#include <unistd.h>\n__attribute__((constructor)) static void c(void) { if (write(1, \"theirs\\n\", 7) < 0) _exit(1); }\n";
+    let theirs = support::compile(dir.path(), "theirs", theirs, &["-shared", "-fPIC"]);
+    let program = build(dir.path(), "program", PROGRAM, &["cc", "-O1"]);
+    let trace = dir.path().join("t.ut");
+    let run = |tmpdir: &Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
+            .args([
+                "record",
+                "--no-calibration",
+                "--kernel",
+                "off",
+                "-o",
+                text(&trace),
+            ])
+            .args(["--functions", "^leaf$", "--", text(&program)])
+            .env("TMPDIR", tmpdir)
+            .env("LD_PRELOAD", &theirs)
+            .output()
+            .unwrap();
+        let (code, told) = said(&output);
+        assert_eq!(code, 0, "{told}");
+        assert!(told.contains("theirs"), "{told}");
+        assert_eq!(calls(&trace), known(&[("leaf", 15, 0)]));
+        fs::remove_dir_all(&trace).unwrap();
+    };
+    run(&temporary);
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    // A place whose name LD_PRELOAD cannot have: another one is taken.
+    let spaced = dir.path().join("with space");
+    fs::create_dir(&spaced).unwrap();
+    run(&spaced);
+    assert_eq!(fs::read_dir(&spaced).unwrap().count(), 0);
+}
+
+/// Linked with the library instead of preloaded; and its source in a static
+/// program.
+#[test]
+fn the_library_can_be_linked() {
+    let dir = tempfile::tempdir().unwrap();
+    let lib = dir.path().join("lib");
+    assert_eq!(
+        said(&undertick(&["header", "--functions", "--dir", text(&lib)])).0,
+        0
+    );
+    let include = format!("-I{}", lib.display());
+    let object = dir.path().join("hooks.o");
+    let compiled = Command::new("cc")
+        .args([
+            "-O2",
+            "-c",
+            &include,
+            text(&lib.join("undertick_functions.c")),
+            "-o",
+            text(&object),
+        ])
+        .status();
+    assert!(compiled.unwrap().success());
+    let source = dir.path().join("program.c");
+    fs::write(&source, PROGRAM).unwrap();
+    let (search, path) = (
+        format!("-L{}", lib.display()),
+        format!("-Wl,-rpath,{}", lib.display()),
+    );
+    let ways: [&[&str]; 2] = [
+        &[
+            &search,
+            &path,
+            "-Wl,--no-as-needed",
+            "-lundertick_functions",
+        ],
+        &["-static", text(&object)],
+    ];
+    for way in ways {
+        let program = dir.path().join("linked");
+        let linked = Command::new("cc")
+            .args([
+                "-O2",
+                "-w",
+                "-pthread",
+                "-finstrument-functions",
+                text(&source),
+                "-o",
+                text(&program),
+            ])
+            .args(way)
+            .output()
+            .unwrap();
+        assert!(linked.status.success(), "{}", said(&linked).1);
+        let trace = dir.path().join("t.ut");
+        let (code, told) = said(&record(
+            &trace,
+            "^(leaf|in_thread|before_main)$",
+            &[],
+            &[text(&program)],
+        ));
+        assert_eq!(code, 0, "{told}");
+        let expected = known(&[
+            ("leaf", 15, 0),
+            ("in_thread", 4000, 0),
+            ("before_main", 1, 0),
+        ]);
+        assert_eq!(calls(&trace), expected, "{way:?}");
+        fs::remove_dir_all(&trace).unwrap();
+        // Without --functions, and without a session, nothing is recorded.
+        let words = [
+            "record",
+            "--no-calibration",
+            "-o",
+            text(&trace),
+            "--",
+            text(&program),
+        ];
+        let (code, told) = said(&undertick(&words));
+        assert_eq!((code, told.contains(" 0 events of")), (0, true), "{told}");
+        fs::remove_dir_all(&trace).unwrap();
+        assert!(Command::new(&program).status().unwrap().success());
+    }
+}
+
+/// The recorder is killed while the program runs: the program goes on, and what
+/// was drained has its names.
+#[test]
+fn a_killed_recorder_leaves_program_and_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = dir.path().join("done");
+    let source = "#include <stdio.h>\n#include <unistd.h>\n\
+        __attribute__((noinline)) static void tick(void) { usleep(500); }\n\
+        __attribute__((noinline)) static void late(void) { usleep(1); }\n\
+        int main(int c, char **v) { (void)c; for (int i = 0; i < 2000; i++) tick(); late(); FILE *f = fopen(v[1], \"w\"); return !f || fclose(f); }\n";
+    let program = build(dir.path(), "program", source, &["cc", "-O1"]);
+    let trace = dir.path().join("t.ut");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args([
+            "record",
+            "--no-calibration",
+            "--kernel",
+            "off",
+            "-o",
+            text(&trace),
+        ])
+        .args([
+            "--functions",
+            "tick|late",
+            "--",
+            text(&program),
+            text(&done),
+        ])
+        .spawn()
+        .unwrap();
+    while fs::metadata(trace.join("raw.utb")).map_or(0, |meta| meta.len()) == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let manifest: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap();
+    let session = PathBuf::from(manifest["session"].as_str().unwrap());
+    for _ in 0..1000 {
+        if done.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(done.exists(), "the program did not run to its end");
+    let named = calls(&trace);
+    assert!(named.contains_key("tick"), "{named:?}");
+    let _ = fs::remove_dir_all(session);
+}
