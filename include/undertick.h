@@ -74,10 +74,12 @@ extern "C" {
 #define UT_SHARED_ __attribute__((weak, visibility("hidden")))
 /* What lies inside measured sections is inlined, however often it is used: a
  * call costs 2.4 ns, and what is subtracted was measured without. */
-#define UT_HOT_ static inline __attribute__((always_inline))
-#define UT_COLD_ __attribute__((weak, visibility("hidden"), noinline, cold))
+#define UT_HOT_ static inline __attribute__((always_inline, no_instrument_function))
+#define UT_COLD_ __attribute__((weak, visibility("hidden"), noinline, cold, no_instrument_function))
 /* Not inlined, and not rare enough to be made small instead of fast. */
-#define UT_APART_ __attribute__((weak, visibility("hidden"), noinline))
+#define UT_APART_ __attribute__((weak, visibility("hidden"), noinline, no_instrument_function))
+/* The recorder's own functions are none of the program's (-finstrument-functions). */
+#define UT_INLINE_ static inline __attribute__((no_instrument_function))
 
 /* ---- layout: docs/format.md ------------------------------------------- */
 
@@ -221,7 +223,7 @@ UT_SHARED_ __thread struct ut_thread_ ut_thread = {
 
 /* Raw, so that errno is untouched and no feature macro of the program decides
  * what is declared. Results below 0 are negated error numbers. */
-static inline long ut_syscall_(long number, long a, long b, long c, long d, long e, long f) {
+UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
     long result;
     register long r10 __asm__("r10") = d;
@@ -323,7 +325,7 @@ UT_HOT_ uint64_t ut_counter_pair_(uint64_t *second) {
 
 /* ---- slow paths ----------------------------------------------------------- */
 
-static inline void ut_path_(char *out, const char *name, uint32_t number, int numbered) {
+UT_INLINE_ void ut_path_(char *out, const char *name, uint32_t number, int numbered) {
     static const char digits[] = "0123456789abcdef";
     const char *from = ut_process.dir;
     int shift;
@@ -644,7 +646,7 @@ UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
 }
 
 /* Runs before the program's own constructors of ordinary priority. */
-__attribute__((weak, visibility("hidden"), constructor(101))) void ut_attach_(void) {
+__attribute__((weak, visibility("hidden"), constructor(101), no_instrument_function)) void ut_attach_(void) {
     const char *dir = ut_secure_getenv_("UNDERTICK_SESSION");
     char path[240];
     struct ut_control_ *control;
@@ -859,13 +861,13 @@ UT_HOT_ int ut_count_down_(struct ut_cell_ *cell) {
 #endif
 }
 
-static inline int32_t ut_low_half_(const struct ut_cell_ *cell) {
+UT_INLINE_ int32_t ut_low_half_(const struct ut_cell_ *cell) {
     int32_t half;
     __builtin_memcpy(&half, &cell->left, 4);
     return half;
 }
 
-static inline uint32_t ut_high_half_(const struct ut_cell_ *cell) {
+UT_INLINE_ uint32_t ut_high_half_(const struct ut_cell_ *cell) {
     uint32_t half;
     __builtin_memcpy(&half, (const char *)&cell->left + 4, 4);
     return half;
@@ -879,7 +881,7 @@ UT_COLD_ uint64_t ut_first_seed_(void) {
 }
 
 /* 32 random bits: the upper half of Knuth's linear congruential generator. */
-static inline uint32_t ut_random_(void) {
+UT_INLINE_ uint32_t ut_random_(void) {
     uint64_t x = ut_thread.random;
     if (UT_UNLIKELY_(x == 0)) x = ut_first_seed_();
     x = x * 6364136223846793005ull + 1442695040888963407ull;
@@ -888,7 +890,7 @@ static inline uint32_t ut_random_(void) {
 }
 
 /* 1 .. n, each as likely. */
-static inline uint32_t ut_random_to_(uint32_t n) { return 1 + (uint32_t)((uint64_t)ut_random_() * n >> 32); }
+UT_INLINE_ uint32_t ut_random_to_(uint32_t n) { return 1 + (uint32_t)((uint64_t)ut_random_() * n >> 32); }
 
 /* The first gap of a cell, or under a rate: the least of two different numbers
  * of 1 .. 2r, which is what is left of a gap looked at at a random time. */
@@ -980,7 +982,7 @@ UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
 
 /* The cell of an event whose ring is being written, so that handlers use
  * another one; NULL as above. */
-static inline struct ut_cell_ *ut_cell_of_(struct ut_writer_ *w, uint16_t event) {
+UT_INLINE_ struct ut_cell_ *ut_cell_of_(struct ut_writer_ *w, uint16_t event) {
     struct ut_cell_ *cell;
     if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_)) return ut_make_cell_(w, event);
     cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
@@ -990,7 +992,7 @@ static inline struct ut_cell_ *ut_cell_of_(struct ut_writer_ *w, uint16_t event)
 
 /* One execution has begun, `counted` already or not: how many it stands for if
  * it is to be recorded, or 0. */
-static inline uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted, int on) {
+UT_INLINE_ uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted, int on) {
     volatile uint32_t *state = &cell->state;
     uint32_t open = cell->open, n = 0;
     *state = event | UT_CLAIMED_ | UT_BUSY_; /* from here on no handler counts here */
@@ -1155,15 +1157,15 @@ UT_COLD_ void ut_set_rate_(uint16_t event, uint32_t one_in) {
 /** One in how many sampled sections of an event is recorded, in this process
  * and all others of the session; at most 65535, 0: as before anyone asked (16
  * unless `record --sample` says otherwise). From the next recorded one on. */
-static inline void ut_sample_rate(uint16_t event, uint32_t one_in) {
+UT_INLINE_ void ut_sample_rate(uint16_t event, uint32_t one_in) {
     if (ut_process.control) ut_set_rate_(event, one_in);
 }
 
 /** Makes the choice of the calling thread's sampled sections repeatable. */
-static inline void ut_sample_seed(uint64_t seed) { ut_thread.random = seed ? seed : 1; }
+UT_INLINE_ void ut_sample_seed(uint64_t seed) { ut_thread.random = seed ? seed : 1; }
 
 /** Whether events are being recorded (all of them, or some for a while). */
-static inline int ut_enabled(void) { return *ut_process.on != UT_OFF_; }
+UT_INLINE_ int ut_enabled(void) { return *ut_process.on != UT_OFF_; }
 
 UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     struct ut_name_ record;
@@ -1188,11 +1190,11 @@ UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
 }
 
 /** Names an event in the trace; once per process is enough, at any time. */
-static inline void ut_name(uint16_t event, const char *name) {
+UT_INLINE_ void ut_name(uint16_t event, const char *name) {
     if (ut_process.control) ut_append_name_(1, event, name);
 }
 /** Names the calling thread in the trace. */
-static inline void ut_thread_name(const char *name) {
+UT_INLINE_ void ut_thread_name(const char *name) {
     if (ut_process.control) ut_append_name_(2, 0, name);
 }
 

@@ -3,6 +3,7 @@
 
 pub mod coverage;
 pub mod evidence;
+pub mod functions;
 pub mod hog;
 pub mod in_place;
 pub mod loss;
@@ -42,6 +43,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
+        ["functions"] => functions::measure(),
         ["coverage"] => coverage::measure(),
         ["in_place"] => in_place::measure(200),
         ["in_place", runs] => in_place::measure(repetitions(runs)?),
@@ -57,7 +59,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, in_place, slow, sampled, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, in_place, slow, sampled, functions, coverage or all"
                 .to_owned(),
         ),
     }

@@ -6,6 +6,7 @@ mod lint;
 mod run;
 mod statistics;
 mod test;
+mod unedited;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,7 @@ usage: cargo xtask COMMAND
   bench truth       compensated means against counted work, 20 ns to 1 ms
   bench hog         descheduled flag and culling with a hog on the same CPU
   bench sampled     price of a sampled span; with a commit: the other calls beside its header's
+  bench functions   price of a call of a program that nobody edited, beside uftrace
   bench evidence    culling by kernel events, beside the ratio rule
   bench wake        readings of the program against the kernel's wakeups
   bench perturbation  by how much points slow loops, against the same loops without (20 minutes)

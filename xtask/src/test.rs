@@ -95,6 +95,7 @@ pub fn all() -> Result<(), String> {
     tests.args(nocapture);
     count.tests(tests);
     headers(&mut count);
+    unedited(&mut count);
     aarch64(&mut count);
     outside_readers(&mut count);
     model(&mut count);
@@ -163,6 +164,14 @@ fn build() -> Result<(), String> {
     ]))
 }
 
+/// Calls of a real program, as another tool counts them.
+fn unedited(count: &mut Count) {
+    if let Err(why) = crate::unedited::zlib() {
+        return count.skip(&format!("a real program's calls are not compared: {why}"));
+    }
+    count.step(crate::unedited::counts_agree().map(|said| println!("minigzip, unedited: {said}")));
+}
+
 /// `undertick.h` under the compilers and languages that it promises.
 fn headers(count: &mut Count) {
     let Ok(scratch) = Scratch::new("header") else {
@@ -197,7 +206,11 @@ fn headers(count: &mut Count) {
             count.skip(&format!("no {compiler} here"));
             continue;
         }
-        for extra in [&["-fPIC"][..], &["-DUNDERTICK_DISABLE"][..]] {
+        for extra in [
+            &["-fPIC"][..],
+            &["-DUNDERTICK_DISABLE"][..],
+            &["-finstrument-functions"][..],
+        ] {
             let out = scratch.path("program");
             let mut words = vec![compiler, standard];
             words.extend(warnings);

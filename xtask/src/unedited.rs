@@ -1,0 +1,198 @@
+//! A real program that nobody edited: minigzip of Debian's source package zlib,
+//! compiled with hooks, and its calls as `gcov` counts them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::run::{Scratch, command, output, root};
+
+/// The part of the source package that upstream made.
+const TARBALL: &str = "pool/main/z/zlib/zlib_1.2.13.dfsg.orig.tar.bz2";
+const SHA256: &str = "71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1";
+
+/// Calls by function.
+pub type Calls = BTreeMap<String, u64>;
+
+/// The unpacked source, kept in `target`. The error says why there is none.
+pub fn zlib() -> Result<String, String> {
+    let dir = root().join("target/sources");
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let (unpacked, file) = (dir.join("zlib-1.2.13.dfsg"), dir.join("zlib.tar.bz2"));
+    if unpacked.join("zutil.c").exists() {
+        return Ok(text(&unpacked));
+    }
+    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let hosts = output(command(&[
+        "apt-get",
+        "indextargets",
+        "--format",
+        "$(REPO_URI)",
+    ]))
+    .map_err(|_| "no apt here, which knows where Debian's sources are".to_owned())?;
+    let mut hosts: Vec<&str> = hosts
+        .lines()
+        .map(|line| line.trim_end_matches('/'))
+        .collect();
+    hosts.dedup();
+    let path = text(&file);
+    let found = hosts.iter().any(|host| {
+        let address = format!("{host}/{TARBALL}");
+        output(command(&[
+            "curl",
+            "-sSfL",
+            "--max-time",
+            "60",
+            "-o",
+            &path,
+            &address,
+        ]))
+        .is_ok()
+    });
+    if !found {
+        return Err(format!(
+            "no source offers {TARBALL}, or there is no network, or no curl"
+        ));
+    }
+    let sum = output(command(&["sha256sum", &path]))?;
+    if !sum.starts_with(SHA256) {
+        let _ = std::fs::remove_file(&file);
+        return Err(format!("{TARBALL} is another file than expected: {sum}"));
+    }
+    output(command(&["tar", "-xjf", &path, "-C", &text(&dir)]))?;
+    Ok(text(&unpacked))
+}
+
+/// Compiles minigzip in a directory of its own; gives the program.
+pub fn minigzip(source: &str, dir: &str, options: &[&str]) -> Result<String, String> {
+    std::fs::create_dir_all(dir).map_err(|e| format!("{dir}: {e}"))?;
+    let program = format!("{dir}/minigzip");
+    let mut files: Vec<String> = std::fs::read_dir(source)
+        .map_err(|e| format!("{source}: {e}"))?
+        .filter_map(|entry| Some(entry.ok()?.path().to_string_lossy().into_owned()))
+        .filter(|path| path.ends_with(".c"))
+        .collect();
+    files.push(format!("{source}/test/minigzip.c"));
+    files.sort();
+    let mut compile = command(&["cc", "-w", "-D_GNU_SOURCE", "-DHAVE_UNISTD_H", "-I", source]);
+    compile
+        .args(options)
+        .args(files)
+        .args(["-o", &program])
+        .current_dir(dir);
+    output(compile)?;
+    Ok(program)
+}
+
+/// What is compressed: the package's own C, `times` over.
+pub fn input(source: &str, path: &str, times: usize) -> Result<(), String> {
+    let mut all = Vec::new();
+    for name in [
+        "deflate.c",
+        "inflate.c",
+        "trees.c",
+        "ChangeLog",
+        "zlib.3.pdf",
+    ] {
+        all.extend(std::fs::read(format!("{source}/{name}")).map_err(|e| format!("{name}: {e}"))?);
+    }
+    std::fs::write(path, all.repeat(times)).map_err(|e| format!("{path}: {e}"))
+}
+
+/// There and back again, in a shell.
+fn both_ways(program: &str, input: &str, out: &str) -> String {
+    format!("'{program}' < '{input}' > '{out}' && '{program}' -d < '{out}' | cmp - '{input}'")
+}
+
+/// Compares all counts; says how many there were.
+pub fn counts_agree() -> Result<String, String> {
+    let source = zlib()?;
+    let scratch = Scratch::new("unedited")?;
+    let (file, out) = (scratch.path("input"), scratch.path("input.gz"));
+    input(&source, &file, 2)?;
+    let expected = {
+        // Without optimisation, so that no function is inlined before it is counted.
+        let dir = scratch.path("gcov");
+        let program = minigzip(&source, &dir, &["-O0", "--coverage"])?;
+        output(command(&["sh", "-c", &both_ways(&program, &file, &out)]))?;
+        gcov(&dir)?
+    };
+    let program = minigzip(
+        &source,
+        &scratch.path("hooks"),
+        &["-O2", "-finstrument-functions"],
+    )?;
+    let trace = scratch.path("t.ut");
+    let undertick = root().join("target/release/undertick");
+    let undertick = undertick.to_string_lossy();
+    output(command(&[
+        &undertick,
+        "record",
+        "--no-calibration",
+        "-o",
+        &trace,
+        "--functions",
+        ".",
+        "--",
+        "sh",
+        "-c",
+        &both_ways(&program, &file, &out),
+    ]))?;
+    let report = output(command(&[&undertick, "report", &trace, "--json"]))?;
+    let found = calls(&serde_json::from_str(&report).map_err(|e| e.to_string())?)?;
+    if found == expected {
+        let all: u64 = expected.values().sum();
+        return Ok(format!(
+            "{all} calls of {} functions, each as gcov counts it",
+            expected.len()
+        ));
+    }
+    let differ: Vec<String> = expected
+        .keys()
+        .chain(found.keys())
+        .filter(|name| expected.get(*name) != found.get(*name))
+        .map(|name| {
+            format!(
+                "{name}: {:?}, gcov {:?}",
+                found.get(name),
+                expected.get(name)
+            )
+        })
+        .collect();
+    Err(format!("counts differ from gcov's: {}", differ.join("; ")))
+}
+
+/// What gcov says of the objects in a directory.
+fn gcov(dir: &str) -> Result<Calls, String> {
+    let script = "gcov --json-format --stdout *.gcda";
+    let mut gcov = command(&["sh", "-c", script]);
+    gcov.current_dir(dir);
+    let text = output(gcov)?;
+    let mut calls = Calls::new();
+    for line in text.lines() {
+        let document: Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        for file in document["files"].as_array().into_iter().flatten() {
+            for function in file["functions"].as_array().into_iter().flatten() {
+                let name = function["name"].as_str().unwrap_or_default().to_owned();
+                *calls.entry(name).or_default() +=
+                    function["execution_count"].as_u64().unwrap_or(0);
+            }
+        }
+    }
+    calls.retain(|_, count| *count > 0);
+    Ok(calls)
+}
+
+/// Whole calls of a report.
+fn calls(report: &Value) -> Result<Calls, String> {
+    let intervals = report["intervals"]
+        .as_array()
+        .ok_or("no intervals in the report")?;
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let name = |interval: &Value| interval["name"].as_str().unwrap_or_default().to_owned();
+    Ok(intervals
+        .iter()
+        .map(|i| (name(i), number(&i["count"]) + number(&i["culled"]["count"])))
+        .collect())
+}
