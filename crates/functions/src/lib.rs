@@ -18,6 +18,7 @@ pub mod answers;
 pub mod before;
 mod error;
 mod layout;
+pub mod names;
 pub mod preload;
 pub mod symbols;
 pub mod table;

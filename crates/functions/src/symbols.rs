@@ -3,19 +3,17 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use cpp_demangle::{DemangleOptions, Symbol as Mangled};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 
 use crate::FunctionsError;
+use crate::names::{demangled, shown};
 
 type Header = elf::FileHeader64<object::Endianness>;
 
 const ENTER: &[u8] = b"__cyg_profile_func_enter";
 /// What our library exports beside the hooks.
 const OURS: &[u8] = b"undertick_functions_version";
-/// Longer names are cut; templates make names of many thousand letters.
-const MOST_NAME_BYTES: usize = 2000;
 
 /// How a file is made to call the hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +33,10 @@ pub enum Instrumented {
 pub struct Function {
     /// Address less the address at which the file is loaded.
     pub offset: u64,
-    /// As a person reads it, demangled. Unique in the file.
+    /// As a person reads it, demangled and not too long. Unique in the file.
     pub name: String,
-    /// All symbols at this address, as the linker has them.
+    /// All symbols at this address, as the linker has them, and what `name` leaves
+    /// out.
     pub symbols: Vec<String>,
 }
 
@@ -227,7 +226,11 @@ fn name_all(by_offset: HashMap<u64, Vec<Named<'_>>>) -> Vec<Function> {
             let source = String::from_utf8_lossy(named[0].source).into_owned();
             let mut symbols: Vec<String> = named.iter().map(|n| plain(n.symbol)).collect();
             symbols.dedup();
-            let name = demangled(&symbols[0]);
+            let full = demangled(&symbols[0]);
+            let name = shown(&full);
+            if name != full {
+                symbols.push(full);
+            }
             let function = Function {
                 offset,
                 name,
@@ -261,23 +264,4 @@ fn name_all(by_offset: HashMap<u64, Vec<Named<'_>>>) -> Vec<Function> {
 fn plain(symbol: &[u8]) -> String {
     let end = symbol.iter().position(|&c| c == b'@');
     String::from_utf8_lossy(&symbol[..end.unwrap_or(symbol.len())]).into_owned()
-}
-
-/// A C++ name as a person writes it, without the type it returns; any other
-/// symbol as it is.
-#[must_use]
-pub fn demangled(symbol: &str) -> String {
-    let options = DemangleOptions::new().no_return_type();
-    let mut name = (symbol.starts_with("_Z").then(|| Mangled::new(symbol).ok()))
-        .flatten()
-        .and_then(|mangled| mangled.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| symbol.to_owned());
-    if name.len() > MOST_NAME_BYTES {
-        let end = (0..=MOST_NAME_BYTES)
-            .rev()
-            .find(|&at| name.is_char_boundary(at));
-        name.truncate(end.unwrap_or(0));
-        name.push('\u{2026}');
-    }
-    name
 }

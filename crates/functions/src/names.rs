@@ -1,0 +1,134 @@
+//! Names of functions as a person reads them.
+
+use cpp_demangle::{DemangleOptions, Symbol as Mangled};
+
+/// Names longer than this lose what is deepest in angle brackets.
+const LONG: usize = 80;
+/// Longer ones are cut, whatever is lost.
+const MOST: usize = 300;
+/// The type behind `std::string`.
+const STRING: &str =
+    "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+
+/// A C++ name as a person writes it, without the type it returns; any other
+/// symbol as it is. Nothing is left out.
+#[must_use]
+pub fn demangled(symbol: &str) -> String {
+    let options = DemangleOptions::new().no_return_type();
+    (symbol.starts_with("_Z").then(|| Mangled::new(symbol).ok()))
+        .flatten()
+        .and_then(|mangled| mangled.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| symbol.to_owned())
+}
+
+/// What a report shows of a demangled name: `std::string` for the template behind
+/// it, and of long names no template arguments inside of others, or none at all.
+#[must_use]
+pub fn shown(full: &str) -> String {
+    let mut name = full.replace(STRING, "std::string");
+    for deepest in [1, 0] {
+        if name.len() > LONG {
+            name = without_arguments(&name, deepest).unwrap_or(name);
+        }
+    }
+    if name.len() > MOST {
+        let end = (0..=MOST).rev().find(|&at| name.is_char_boundary(at));
+        name.truncate(end.unwrap_or(0));
+        name.push('\u{2026}');
+    }
+    name
+}
+
+/// Leaves out template arguments that are more than `deepest` deep; `None` if the
+/// brackets are no pairs.
+fn without_arguments(name: &str, deepest: usize) -> Option<String> {
+    let (mut short, mut rest, mut depth) = (String::new(), name, 0);
+    while let Some(c) = rest.chars().next() {
+        // Not the brackets of `operator<<` and its like.
+        let operator = rest.strip_prefix("operator").map_or(0, |after| {
+            let sign = after.find(|c| !"<>=-".contains(c)).unwrap_or(after.len());
+            if sign > 0 { "operator".len() + sign } else { 0 }
+        });
+        let bytes = operator.max(c.len_utf8());
+        let is_closing = operator == 0 && c == '>';
+        if is_closing {
+            depth = usize::checked_sub(depth, 1)?;
+        }
+        if depth <= deepest {
+            short.push_str(&rest[..bytes]);
+        }
+        if operator == 0 && c == '<' {
+            depth += 1;
+            if depth == deepest + 1 {
+                short.push('\u{2026}');
+            }
+        }
+        rest = &rest[bytes..];
+    }
+    (depth == 0).then_some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expected values from the names' own grammar (Itanium C++ ABI), by hand.
+    #[test]
+    fn as_a_person_reads_them() {
+        for (symbol, name) in [
+            ("main", "main"),
+            ("_start", "_start"),
+            ("_Zrubbish", "_Zrubbish"),
+            ("_Z1fv", "f()"),
+            ("_Z1fid", "f(int, double)"),
+            ("_ZN1a1bEPKc", "a::b(char const*)"),
+            ("_ZN1aC1Ev", "a::a()"),
+            ("_ZN1aD2Ev", "a::~a()"),
+            ("_ZN1alsEi", "a::operator<<(int)"),
+            // A template says what it returns; here nobody asks.
+            ("_Z1gIiEvT_", "g<int>(int)"),
+            ("_ZNK1a1cEv", "a::c() const"),
+        ] {
+            assert_eq!(demangled(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn long_ones_lose_arguments_inside_out() {
+        let x = "x".repeat(60);
+        for (full, expected) in [
+            (
+                "f<int, g<h> >(int)".to_owned(),
+                "f<int, g<h> >(int)".to_owned(),
+            ),
+            (
+                format!("f({STRING} const&)"),
+                "f(std::string const&)".to_owned(),
+            ),
+            (
+                format!("f<int, g<{x}>, h>(int, g<k>)"),
+                "f<int, g<\u{2026}>, h>(int, g<k>)".to_owned(),
+            ),
+            (
+                format!("f<{x}>::g<{x}>()"),
+                "f<\u{2026}>::g<\u{2026}>()".to_owned(),
+            ),
+            (
+                format!("a<{x}, b<{x}> >::operator<<(b<c<int> >)"),
+                "a<\u{2026}>::operator<<(b<\u{2026}>)".to_owned(),
+            ),
+            (
+                format!("a<{x}>::operator->(b<{x}>)"),
+                "a<\u{2026}>::operator->(b<\u{2026}>)".to_owned(),
+            ),
+            // No pairs: as it is.
+            (format!("{x}>{x}"), format!("{x}>{x}")),
+            (format!("{x}<{x}"), format!("{x}<{x}")),
+        ] {
+            assert_eq!(shown(&full), expected, "{full}");
+        }
+        let endless = shown(&"\u{e9}".repeat(1000));
+        assert_eq!(endless.chars().count(), 151);
+        assert!(endless.ends_with('\u{2026}'));
+    }
+}
