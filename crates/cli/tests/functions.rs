@@ -469,17 +469,20 @@ fn the_library_can_be_linked() {
     }
 }
 
-/// The recorder is killed while the program runs: the program goes on, and what
-/// was drained has its names.
+/// The recorder is killed while the program runs: the program goes on, also where
+/// it has to ask, and what was drained has its names.
 #[test]
 fn a_killed_recorder_leaves_program_and_names() {
     let dir = tempfile::tempdir().unwrap();
     let done = dir.path().join("done");
-    let source = "#include <stdio.h>\n#include <unistd.h>\n\
+    let source = "#include <dlfcn.h>\n#include <stdio.h>\n#include <unistd.h>\n\
         __attribute__((noinline)) static void tick(void) { usleep(500); }\n\
         __attribute__((noinline)) static void late(void) { usleep(1); }\n\
-        int main(int c, char **v) { (void)c; for (int i = 0; i < 2000; i++) tick(); late(); FILE *f = fopen(v[1], \"w\"); return !f || fclose(f); }\n";
+        int main(int c, char **v) { (void)c; for (int i = 0; i < 2000; i++) tick(); late();\n\
+        void *handle = dlopen(v[2], RTLD_NOW); void (*f)(void) = (void (*)(void))dlsym(handle, \"from_library\"); f();\n\
+        FILE *file = fopen(v[1], \"w\"); return !file || fclose(file); }\n";
     let program = build(dir.path(), "program", source, &["cc", "-O1"]);
+    let opened = library(dir.path(), "opened");
     let trace = dir.path().join("t.ut");
     let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args([
@@ -490,31 +493,62 @@ fn a_killed_recorder_leaves_program_and_names() {
             "-o",
             text(&trace),
         ])
-        .args([
-            "--functions",
-            "tick|late",
-            "--",
-            text(&program),
-            text(&done),
-        ])
+        .args(["--functions", "tick|late|of_", "--", text(&program)])
+        .args([text(&done), text(&opened)])
         .spawn()
         .unwrap();
-    while fs::metadata(trace.join("raw.utb")).map_or(0, |meta| meta.len()) == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let raw = trace.join("raw.utb");
+    let drained = wait_for(|| fs::metadata(&raw).is_ok_and(|meta| meta.len() > 0));
     let manifest: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap();
-    let session = PathBuf::from(manifest["session"].as_str().unwrap());
-    for _ in 0..1000 {
-        if done.exists() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    assert!(done.exists(), "the program did not run to its end");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ended = wait_for(|| done.exists());
     let named = calls(&trace);
+    if let Some(session) = manifest["session"].as_str() {
+        let _ = fs::remove_dir_all(session);
+    }
+    assert!(drained, "nothing was recorded");
+    assert!(ended, "the program did not run to its end");
     assert!(named.contains_key("tick"), "{named:?}");
-    let _ = fs::remove_dir_all(session);
+}
+
+/// Twenty seconds at most.
+fn wait_for(is_so: impl Fn() -> bool) -> bool {
+    (0..1000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        is_so()
+    })
+}
+
+/// The constructors of a library that the program is linked with run before those
+/// of the program.
+#[test]
+fn the_first_functions_are_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = "static volatile int s;\n__attribute__((noinline)) static void first(void) { s++; }\n\
+        __attribute__((constructor)) static void starts(void) { first(); first(); }\n\
+        __attribute__((destructor)) static void ends(void) { first(); }\nvoid used(void) { }\n";
+    let library = build(
+        dir.path(),
+        "libfirst.so",
+        source,
+        &["cc", "-O1", "-fPIC", "-shared"],
+    );
+    let rpath = format!("-Wl,-rpath,{}", dir.path().display());
+    // Before the source; what is not known yet is taken all the same.
+    let words = ["cc", "-O1", &rpath, "-Wl,--no-as-needed", text(&library)];
+    let main = "void used(void);\nint main(void) { used(); return 0; }\n";
+    let program = build(dir.path(), "program", main, &words);
+    let trace = dir.path().join("t.ut");
+    let (code, told) = said(&record(&trace, ".", &[], &[text(&program)]));
+    assert_eq!(code, 0, "{told}");
+    let expected = [
+        ("first", 3, 0),
+        ("starts", 1, 0),
+        ("ends", 1, 0),
+        ("used", 1, 0),
+        ("main", 1, 0),
+    ];
+    assert_eq!(calls(&trace), known(&expected));
 }

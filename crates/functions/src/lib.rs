@@ -28,7 +28,7 @@ pub use layout::FIRST_EVENT;
 pub use regex::Regex;
 
 /// `libundertick_functions.so`, for the machine that this was built for.
-pub const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libundertick_functions.so"));
+pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libundertick_functions.so"));
 /// Its C source, which needs `undertick.h` beside it.
 pub const SOURCE: &str = include_str!("undertick_functions.c");
 /// Its file name.

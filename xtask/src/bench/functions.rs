@@ -125,7 +125,7 @@ fn uftrace(dir: &str, options: &[&str], program: &[&str]) -> Result<String, Stri
 fn real_program(scratch: &Scratch, source: &str, has_uftrace: bool) -> Result<(), String> {
     println!("\nminigzip, unedited: {}", unedited::counts_agree()?);
     let (file, out) = (scratch.path("input"), scratch.path("input.gz"));
-    unedited::input(source, &file, 40)?;
+    unedited::input(source, &file, 100)?;
     let program = unedited::minigzip(
         source,
         &scratch.path("hooks"),
