@@ -165,7 +165,7 @@ fn is_static_pie(header: &Header, endian: object::Endianness, data: &[u8]) -> ob
     for segment in header.program_headers(endian, data)? {
         for entry in segment.dynamic(endian, data)?.unwrap_or(&[]) {
             let is_flags = entry.tag(endian) == elf::DT_FLAGS_1;
-            if is_flags && entry.val(endian) & u64::from(elf::DF_1_PIE.0) != 0 {
+            if is_flags && entry.val(endian) & elf::DF_1_PIE.0 != 0 {
                 return Ok(true);
             }
         }
