@@ -11,7 +11,9 @@
  *     $ undertick report my.ut
  *
  * Without a session (the program started by hand) every call costs one
- * predictable branch. Built with UNDERTICK_DISABLE it leaves no code.
+ * predictable branch, until `undertick record --pid PID` comes to a program that
+ * runs. Built with UNDERTICK_DISABLE it leaves no code; with UNDERTICK_NO_ATTACH,
+ * or started with UNDERTICK_ATTACH=0, it records only when started by `record`.
  *
  * Each thread owns a ring in shared memory; an event is one 16-byte record: no
  * lock, no system call, no allocation. Calls are safe in signal handlers,
@@ -89,6 +91,8 @@ extern "C" {
 #define UT_MAX_SEGMENTS_ 8192u
 #define UT_CONTROL_MAGIC_ 0x31304c5254435455ull /* "UTCTRL01" */
 #define UT_RING_MAGIC_ 0x3130474e49525455ull    /* "UTRING01" */
+#define UT_DOOR_MAGIC_ 0x3130524f4f445455ull    /* "UTDOOR01" */
+#define UT_DOOR_NAMES_ 65024u                   /* bytes of names that a door keeps */
 #define UT_CPU_UNKNOWN_ 0x7ffu
 #define UT_RATES_ 128u       /* entries of the control page's table of rates */
 #define UT_CELLS_ 256u       /* cells of a ring, if it has any */
@@ -104,7 +108,9 @@ enum {
 enum { UT_WIDE_ = 1, UT_PAD_ = 2, UT_GAP_ = 3 };
 enum { UT_DESCHEDULED_ = 1, UT_DESCHEDULED_UNKNOWN_ = 2 };
 enum { UT_CLOCK_COUNTER_ = 1, UT_CLOCK_MONOTONIC_RAW_ = 2, UT_CLOCK_MONOTONIC_ = 3 };
-enum { UT_OFF_ = 0, UT_ALL_ = 1, UT_SOME_ = 2 }; /* `on`; some: those whose bit is 0 */
+/* `on`, its lowest two bits; some: those whose bit is 0. Above them the number of
+ * the session, 0 in a program that was started in one. */
+enum { UT_OFF_ = 0, UT_ALL_ = 1, UT_SOME_ = 2, UT_MODE_ = 3 };
 enum { UT_GROW_ = 0, UT_DROP_ = 1, UT_OVERWRITE_ = 2, UT_BLOCK_ = 3 };
 
 struct ut_control_ {
@@ -159,12 +165,27 @@ struct ut_name_ {
     char text[256];
 };
 
+/* How a recorder comes to a program that was started without one: a file of the
+ * program's own without a name, a control page and then this. */
+struct ut_door_ {
+    uint64_t magic;
+    uint32_t version, serial; /* serial: number of the last session */
+    int32_t holder;
+    uint32_t names_used, names_lost, reserved0; /* names: written by the program */
+    uint64_t reserved1[4];
+    char dir[200]; /* offset 64: of the session; empty: there is none */
+    uint64_t reserved2[31];
+    char names[UT_DOOR_NAMES_]; /* offset 512 */
+};
+
 #ifdef __cplusplus
+static_assert(offsetof(ut_door_, dir) == 64 && offsetof(ut_door_, names) == 512 && sizeof(ut_door_) == 65536, "layout");
 static_assert(offsetof(ut_control_, next_ring) == 64 && offsetof(ut_control_, on) == 32, "layout");
 static_assert(offsetof(ut_control_, rates) == 1024 && offsetof(ut_ring_, cells) == 92 && sizeof(ut_cell_) == 32, "layout");
 static_assert(offsetof(ut_ring_, head) == 64 && offsetof(ut_ring_, tail) == 128 && offsetof(ut_ring_, uses) == 4096, "layout");
 static_assert(offsetof(ut_rseq_, rseq_cs) == 8 && offsetof(ut_name_, text) == 16, "layout");
 #else
+_Static_assert(offsetof(struct ut_door_, dir) == 64 && offsetof(struct ut_door_, names) == 512 && sizeof(struct ut_door_) == 65536, "layout");
 _Static_assert(offsetof(struct ut_control_, next_ring) == 64 && offsetof(struct ut_control_, on) == 32, "layout");
 _Static_assert(offsetof(struct ut_control_, rates) == 1024 && offsetof(struct ut_ring_, cells) == 92 && sizeof(struct ut_cell_) == 32, "layout");
 _Static_assert(offsetof(struct ut_ring_, head) == 64 && offsetof(struct ut_ring_, tail) == 128 && offsetof(struct ut_ring_, uses) == 4096, "layout");
@@ -187,6 +208,8 @@ enum { UT_NO_RING_ = 0, UT_MAKING_RING_ = 1, UT_READY_ = 2, UT_WRITING_ = 3 };
 
 struct ut_thread_ {
     struct ut_rseq_ *rseq;
+    uint32_t on;               /* what `on` holds while all is recorded of the session that this thread has joined */
+    uint32_t refused_in;       /* events until a session that could not be joined is tried again */
     struct ut_writer_ own;     /* the thread's ring */
     struct ut_writer_ nested;  /* of a handler that interrupted a write */
     uint32_t retry_in;         /* events until a failed ring is tried again */
@@ -195,6 +218,9 @@ struct ut_thread_ {
      * thread's own that fork() fills with zeros, or `ut_no_offset_`. */
     uintptr_t *cells;
     uint64_t random;           /* of the gaps; 0: not seeded yet */
+    uintptr_t *spare;          /* the page of `cells` while it is not used */
+    struct ut_ring_ *old[2];   /* rings of a session before, see ut_leave_ */
+    uintptr_t old_bytes[2];
 };
 
 struct ut_process_ {
@@ -209,15 +235,19 @@ struct ut_process_ {
     uint64_t armed;
     pthread_key_t key;
     int has_key;
-    char dir[200];
+    int door_fd;
+    long door_pid;             /* who made it */
+    uint64_t door_inode;
+    struct ut_door_ *door;     /* of a program that was started without a session */
+    char dir[200];             /* of the others */
 };
 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
-UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, {0}};
+UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, &ut_no_offset_, 0};
+    &ut_no_rseq_, UT_ALL_, 0, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -247,21 +277,28 @@ UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e,
 #if defined(__x86_64__)
 enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28,
        UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
-       UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_O_NOFOLLOW_ = 0400000 };
+       UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
+       UT_SYS_MEMFD_CREATE_ = 319, UT_STAT_UID_ = 7, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
 enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233,
        UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
-       UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_O_NOFOLLOW_ = 0100000 };
+       UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
+       UT_SYS_MEMFD_CREATE_ = 279, UT_STAT_UID_ = 6, UT_O_NOFOLLOW_ = 0100000 };
 #define UT_RSEQ_SIGNATURE_ 0xd428bc00u
 #endif
 enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
        UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
-       UT_MAP_NORESERVE_ = 0x4000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17 };
+       UT_MAP_NORESERVE_ = 0x4000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
+       UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
+       UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
+       UT_MFD_ = 3,       /* closed on exec, sealable */
+       UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23 };
 
 /* By its assembler name, because <time.h> declares it only under some macros. */
 extern int ut_clock_gettime_(int clock, int64_t *seconds_nanoseconds) __asm__("clock_gettime");
 extern char *ut_secure_getenv_(const char *name) __asm__("secure_getenv");
+extern unsigned long ut_getauxval_(unsigned long type) __asm__("getauxval");
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
@@ -327,9 +364,16 @@ UT_HOT_ uint64_t ut_counter_pair_(uint64_t *second) {
 
 UT_INLINE_ void ut_path_(char *out, const char *name, uint32_t number, int numbered) {
     static const char digits[] = "0123456789abcdef";
-    const char *from = ut_process.dir;
+    const struct ut_door_ *door = ut_process.door;
+    const volatile char *from = door != NULL ? door->dir : ut_process.dir;
+    const volatile char *end = from + sizeof ut_process.dir - 1;
     int shift;
-    while (*from) *out++ = *from++;
+    char c;
+    if (*from == 0) { /* the session has just ended: no file has this name */
+        *out = 0;
+        return;
+    }
+    while (from < end && (c = *from++) != 0) *out++ = c;
     *out++ = '/';
     while (*name) *out++ = *name++;
     if (numbered)
@@ -347,6 +391,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     struct ut_ring_ *ring;
     long fd, area;
     if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
+    if (segments == 0) return 0;
     ut_path_(path, "ring-", number, 1);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CREAT_ | UT_O_EXCL_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0600, 0, 0);
     if (fd < 0) return 0;
@@ -412,15 +457,73 @@ UT_COLD_ void ut_thread_end_(void *thread) {
         ut_syscall_(UT_SYS_MUNMAP_, (long)t->cells, 4096, 0, 0, 0, 0);
         t->cells = &ut_no_offset_;
     }
+    if (t->spare != NULL) {
+        ut_syscall_(UT_SYS_MUNMAP_, (long)t->spare, 4096, 0, 0, 0, 0);
+        t->spare = NULL;
+    }
     if (!*ut_process.same_process) return;
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = both[i];
+        if (t->old[i] != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)t->old[i], (long)t->old_bytes[i], 0, 0, 0, 0);
+        t->old[i] = NULL;
         if (w->state != UT_READY_) continue;
         w->state = UT_NO_RING_;
-        UT_ATOMIC_STORE_(&w->ring->state, 2u);
+        /* After its session a ring has no memory: a store would take some. */
+        if (ut_process.door == NULL || ((*ut_process.on ^ t->on) <= UT_MODE_)) UT_ATOMIC_STORE_(&w->ring->state, 2u);
         ut_syscall_(UT_SYS_MUNMAP_, (long)w->ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_), 0, 0, 0, 0);
         w->ring = NULL;
     }
+}
+
+/* What a child has of its parent's rings: nothing, they are not inherited. */
+UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
+    t->own.state = UT_NO_RING_;
+    t->nested.state = UT_NO_RING_;
+    t->retry_in = 0;
+    t->old[0] = t->old[1] = NULL;
+    *ut_process.same_process = 1;
+}
+
+/* Gives up the thread's rings of a session that is over; 0 if one of them is
+ * being written. They have no memory from here on, but they stay mapped until
+ * the next time: this may be a signal handler that came in when the thread had
+ * just seen that it has a ring. What it then writes is harmless. */
+UT_COLD_ int ut_leave_(void) {
+    struct ut_thread_ *t = &ut_thread;
+    struct ut_writer_ *both[2];
+    uint32_t were[2];
+    int i;
+    both[0] = &t->own;
+    both[1] = &t->nested;
+    if (!*ut_process.same_process) ut_forget_(t);
+    for (i = 0; i < 2; i++) {
+        were[i] = both[i]->state;
+        if (were[i] != UT_READY_ && were[i] != UT_NO_RING_) return 0;
+    }
+    t->own.state = UT_MAKING_RING_; /* handlers that come in have no ring */
+    t->nested.state = UT_MAKING_RING_;
+    UT_COMPILER_BARRIER_();
+    if (t->cells != &ut_no_offset_) {
+        *(volatile uintptr_t *)t->cells = 0;
+        t->spare = t->cells;
+        t->cells = &ut_no_offset_;
+    }
+    for (i = 0; i < 2; i++) {
+        if (were[i] != UT_READY_) continue;
+        if (t->old[i] != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)t->old[i], (long)t->old_bytes[i], 0, 0, 0, 0);
+        t->old[i] = both[i]->ring;
+        t->old_bytes[i] = (both[i]->max_segments + 1u) * UT_SEGMENT_BYTES_;
+        ut_syscall_(UT_SYS_MADVISE_, (long)t->old[i], (long)t->old_bytes[i], UT_MADV_REMOVE_, 0, 0, 0);
+    }
+    UT_COMPILER_BARRIER_();
+    t->nested.state = UT_NO_RING_;
+    t->own.state = UT_NO_RING_;
+    return 1;
+}
+
+/* Whether the session at the door is over. */
+UT_INLINE_ int ut_is_over_(void) {
+    return ut_process.door != NULL && *(volatile char *)ut_process.door->dir == 0;
 }
 
 UT_COLD_ void ut_count_lost_(void) { __atomic_fetch_add(&ut_process.control->lost_no_ring, 1, __ATOMIC_RELAXED); }
@@ -505,12 +608,7 @@ UT_COLD_ struct ut_writer_ *ut_choose_(void) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
     int nested;
-    if (!*ut_process.same_process) { /* first event after fork: rings of our own */
-        t->own.state = UT_NO_RING_;
-        t->nested.state = UT_NO_RING_;
-        t->retry_in = 0;
-        *ut_process.same_process = 1;
-    }
+    if (!*ut_process.same_process) ut_forget_(t); /* first event after fork: rings of our own */
     nested = w->state == UT_WRITING_ || w->state == UT_MAKING_RING_;
     if (nested) w = &t->nested;
     if (w->state == UT_READY_) {
@@ -614,14 +712,66 @@ UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t ts, uint64_t second,
     return flags;
 }
 
-/* Whether a point is not to be recorded while not all are. */
+UT_HOT_ int ut_bit_is_set_(uint32_t event) {
+    return ((const volatile uint8_t *)ut_process.control)[UT_SWITCHED_AT_ + event / 8] >> (event & 7) & 1;
+}
+
+/* Whether the session at the door is one of this user's or of root's: the door
+ * is shared with children that may have fewer rights. */
+UT_COLD_ int ut_may_join_(void) {
+    char path[240];
+    uint64_t status[32] = {0};
+    uint32_t user;
+    ut_path_(path, "names", 0, 0);
+    if (path[0] != '/' || ut_syscall_(UT_SYS_NEWFSTATAT_, UT_AT_FDCWD_, (long)path, (long)status, UT_AT_SYMLINK_NOFOLLOW_, 0, 0) != 0) return 0;
+    user = (uint32_t)(status[UT_STAT_UID_ / 2] >> (32 * (UT_STAT_UID_ % 2)));
+    return user == 0 || user == (uint32_t)ut_syscall_(UT_SYS_GETEUID_, 0, 0, 0, 0, 0, 0);
+}
+
+/* The thread's first point in a session that came through the door: gives up what
+ * it has of the one before. Whether the event is not to be recorded. */
+UT_COLD_ int ut_join_(uint32_t event) {
+    struct ut_thread_ *t = &ut_thread;
+    const uint32_t on = *ut_process.on;
+    if (on == UT_OFF_) return 1;
+    if ((on ^ t->on) > UT_MODE_) {
+        if (t->refused_in > 0) {
+            t->refused_in--;
+            ut_count_lost_();
+            return 1;
+        }
+        /* A handler that interrupts a write to a ring of the session before
+         * cannot; nor can anybody while the session is being changed. */
+        if (!ut_leave_() || !ut_may_join_()) {
+            if (t->own.state == UT_NO_RING_) t->refused_in = 4096;
+            ut_count_lost_();
+            return 1;
+        }
+        t->retry_in = 0;
+        ut_process.clock = ut_process.control->clock;
+        UT_COMPILER_BARRIER_();
+        t->on = (on & ~(uint32_t)UT_MODE_) | UT_ALL_;
+    }
+    return (on & UT_MODE_) != UT_ALL_ && ut_bit_is_set_(event);
+}
+
+/* Whether a point is not to be recorded while `on` does not hold what the thread
+ * has in `on`. */
 UT_HOT_ int ut_is_switched_off_(uint32_t on, uint32_t event) {
     if (on == UT_OFF_) return 1;
-    return ((const volatile uint8_t *)ut_process.control)[UT_SWITCHED_AT_ + event / 8] >> (event & 7) & 1;
+    if (UT_UNLIKELY_((on ^ ut_thread.on) > UT_MODE_)) return ut_join_(event);
+    return ut_bit_is_set_(event);
 }
 UT_HOT_ int ut_is_off_(uint32_t event) {
     const uint32_t on = *ut_process.on;
-    return UT_UNLIKELY_(on != UT_ALL_) && ut_is_switched_off_(on, event);
+    return UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event);
+}
+
+/* The same in the middle of a write: a session that is new to the thread does not
+ * count. */
+UT_HOT_ int ut_is_off_here_(uint32_t event) {
+    const uint32_t on = *ut_process.on;
+    return UT_UNLIKELY_(on != ut_thread.on) && (on == UT_OFF_ || (on ^ ut_thread.on) > UT_MODE_ || ut_bit_is_set_(event));
 }
 
 /* An end that was read before it was known whether to record, and now it shows
@@ -630,11 +780,9 @@ UT_HOT_ int ut_is_off_(uint32_t event) {
 UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
-    if (ut_is_off_(event)) {
-        /* A handler that came in after fork() may have left another state. */
-        if (w->state == UT_WRITING_) w->state = UT_READY_;
-        return NULL;
-    }
+    /* A handler that came in after fork() may have left another state. */
+    if (w->state == UT_WRITING_) w->state = UT_READY_;
+    if (ut_is_off_(event)) return NULL;
     w = ut_choose_();
     if (w != NULL) {
         uint64_t second = 0;
@@ -645,31 +793,84 @@ UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     return w;
 }
 
-/* Runs before the program's own constructors of ordinary priority. */
-__attribute__((weak, visibility("hidden"), constructor(101), no_instrument_function)) void ut_attach_(void) {
+/* Maps the control page of the session that the program was started in; 0: there
+ * is none. */
+UT_COLD_ struct ut_control_ *ut_open_session_(void) {
     const char *dir = ut_secure_getenv_("UNDERTICK_SESSION");
     char path[240];
     struct ut_control_ *control;
-    long fd, at, page;
+    long fd, at;
     int length = 0;
-    if (ut_process.control != NULL || dir == NULL || dir[0] != '/') return;
+    if (dir == NULL || dir[0] != '/') return NULL;
     while (dir[length]) length++;
-    if (length >= (int)sizeof ut_process.dir) return;
+    if (length >= (int)sizeof ut_process.dir) return NULL;
     while (length >= 0) {
         ut_process.dir[length] = dir[length];
         length--;
     }
     ut_path_(path, "control", 0, 0);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
-    if (fd < 0) return;
+    if (fd < 0) return NULL;
     at = ut_syscall_(UT_SYS_MMAP_, 0, UT_CONTROL_BYTES_, UT_PROT_RW_, UT_MAP_SHARED_, fd, 0);
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
-    if (at < 0 && at > -4096) return;
+    if (at < 0 && at > -4096) return NULL;
     control = (struct ut_control_ *)at;
+    if (control->magic == UT_CONTROL_MAGIC_ && control->version == UT_VERSION_ && control->segment_bytes == UT_SEGMENT_BYTES_) return control;
+    ut_syscall_(UT_SYS_MUNMAP_, at, UT_CONTROL_BYTES_, 0, 0, 0, 0);
+    return NULL;
+}
+
+/* Makes the door by which `undertick record --pid` comes in; 0: it cannot. */
+UT_COLD_ struct ut_control_ *ut_make_door_(void) {
+    struct ut_door_ *door;
+    uint64_t status[32] = {0};
+    long fd, high, at;
+#ifdef UNDERTICK_NO_ATTACH
+    return NULL;
+#endif
+    {
+        const char *wish = ut_secure_getenv_("UNDERTICK_ATTACH");
+        if (wish != NULL && wish[0] == '0' && wish[1] == 0) return NULL;
+    }
+    fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_ | UT_MFD_NOEXEC_, 0, 0, 0, 0);
+    if (fd < 0) fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_, 0, 0, 0, 0);
+    if (fd < 0) return NULL;
+    /* The program's descriptors are to have the numbers they would have. */
+    high = ut_syscall_(UT_SYS_FCNTL_, fd, UT_F_DUPFD_CLOEXEC_, 200, 0, 0, 0);
+    if (high >= 0) {
+        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+        fd = high;
+    }
+    if (ut_syscall_(UT_SYS_FTRUNCATE_, fd, UT_CONTROL_BYTES_ + (long)sizeof *door, 0, 0, 0, 0) < 0 ||
+        ut_syscall_(UT_SYS_FCNTL_, fd, UT_F_ADD_SEALS_, UT_SEAL_SIZE_, 0, 0, 0) < 0 ||
+        ut_syscall_(UT_SYS_NEWFSTATAT_, fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) < 0) {
+        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+        return NULL;
+    }
+    at = ut_syscall_(UT_SYS_MMAP_, 0, UT_CONTROL_BYTES_ + (long)sizeof *door, UT_PROT_RW_, UT_MAP_SHARED_, fd, 0);
+    if (at < 0 && at > -4096) {
+        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+        return NULL;
+    }
+    door = (struct ut_door_ *)(at + UT_CONTROL_BYTES_);
+    ut_process.door = door;
+    ut_process.door_fd = (int)fd;
+    ut_process.door_pid = ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    ut_process.door_inode = status[1];
+    door->version = UT_VERSION_;
+    return (struct ut_control_ *)at;
+}
+
+/* Runs before the program's own constructors of ordinary priority. */
+__attribute__((weak, visibility("hidden"), constructor(101), no_instrument_function)) void ut_attach_(void) {
+    struct ut_control_ *control;
+    long page;
+    if (ut_process.control != NULL || ut_getauxval_(UT_AT_SECURE_) != 0) return;
     page = ut_syscall_(UT_SYS_MMAP_, 0, 8192, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
-    if (control->magic != UT_CONTROL_MAGIC_ || control->version != UT_VERSION_ || control->segment_bytes != UT_SEGMENT_BYTES_ ||
-        (page < 0 && page > -4096) || ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
-        ut_syscall_(UT_SYS_MUNMAP_, at, UT_CONTROL_BYTES_, 0, 0, 0, 0);
+    if (page < 0 && page > -4096) return;
+    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0 ||
+        ((control = ut_open_session_()) == NULL && (control = ut_make_door_()) == NULL)) {
+        ut_syscall_(UT_SYS_MUNMAP_, page, 8192, 0, 0, 0, 0);
         return;
     }
     {
@@ -691,6 +892,26 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     *ut_process.same_process = 1;
     UT_COMPILER_BARRIER_();
     ut_process.on = &control->on;
+    if (ut_process.door != NULL) UT_ATOMIC_STORE_(&ut_process.door->magic, UT_DOOR_MAGIC_);
+}
+
+/* The library is unloaded, or the program ends. What is mapped stays: other
+ * threads may still record. */
+__attribute__((weak, visibility("hidden"), destructor(101), no_instrument_function)) void ut_close_door_(void) {
+    uint64_t status[32] = {0};
+    if (ut_process.has_key) {
+        ut_process.has_key = 0;
+        pthread_key_delete(ut_process.key);
+    }
+    /* Unless the program has closed it and uses its number for something else. */
+    if (ut_process.door != NULL && ut_syscall_(UT_SYS_NEWFSTATAT_, ut_process.door_fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) == 0 &&
+        status[1] == ut_process.door_inode)
+        ut_syscall_(UT_SYS_CLOSE_, ut_process.door_fd, 0, 0, 0, 0, 0);
+    /* Nobody is in: its memory can go, `on` reads 0. Not in a child, which shares it. */
+    if (ut_is_over_() && ut_process.door_pid == ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0)) {
+        UT_ATOMIC_STORE_(&ut_process.door->magic, 0u);
+        ut_syscall_(UT_SYS_MADVISE_, (long)ut_process.control, UT_CONTROL_BYTES_ + (long)sizeof *ut_process.door, UT_MADV_REMOVE_, 0, 0, 0);
+    }
 }
 
 /* ---- the fast path ---------------------------------------------------------- */
@@ -722,7 +943,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
         ts = ut_read_as_(how, &second);
         UT_COMPILER_BARRIER_();
-        if (UT_UNLIKELY_(ut_is_off_(event) || !*ut_process.same_process || w->state != UT_WRITING_)) {
+        if (UT_UNLIKELY_(ut_is_off_here_(event) || !*ut_process.same_process || w->state != UT_WRITING_)) {
             if ((w = ut_choose_late_(event, how)) == NULL) return;
             ts = ut_thread.again[0];
             second = ut_thread.again[1];
@@ -730,7 +951,8 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     } else {
         /* Straight through while recording, where every jump would be measured. */
         const uint32_t on = *ut_process.on;
-        if (__builtin_expect(on != UT_ALL_, !last) && ut_is_switched_off_(on, event)) return;
+        if (__builtin_expect(on == UT_OFF_, !last)) return; /* before the thread's own memory is looked for */
+        if (UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event)) return;
         if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
         else if ((w = ut_choose_()) == NULL) return;
         UT_COMPILER_BARRIER_();
@@ -828,7 +1050,8 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
 }
 UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
     const uint32_t on = *ut_process.on;
-    if (UT_LIKELY_(on != UT_ALL_) && ut_is_switched_off_(on, event)) return;
+    if (UT_LIKELY_(on == UT_OFF_)) return;
+    if (UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event)) return;
     ut_event64_slow_(event, payload);
 }
 
@@ -940,6 +1163,10 @@ UT_HOT_ void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t execut
  * goes the slow way. */
 UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
     struct ut_thread_ *t = &ut_thread;
+    if (t->spare != NULL) {
+        t->cells = t->spare;
+        t->spare = NULL;
+    }
     if (t->cells == &ut_no_offset_) {
         long page = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
         if (page < 0 && page > -4096) return;
@@ -1015,10 +1242,12 @@ UT_INLINE_ uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted
 
 /* Executions are counted while recording is switched off, too. */
 UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
+    const uint32_t joined = ut_thread.on;
     const int on = !ut_is_off_(event);
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
     uint32_t n = 1;
+    if (UT_UNLIKELY_(ut_thread.on != joined)) counted = 0; /* in the session before */
     if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
     else if (counted || !on) return; /* counted by a handler that interrupts a write: the next one is recorded */
     else if ((w = ut_choose_()) == NULL) return;
@@ -1059,7 +1288,7 @@ UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     int32_t left;
     uint32_t n;
-    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != UT_ALL_)) {
+    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != ut_thread.on)) {
         ut_begin_sampled_slow_(event, 1);
         return;
     }
@@ -1083,7 +1312,9 @@ UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
 UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
+    const uint32_t running = *ut_process.on;
     if (UT_UNLIKELY_(!*ut_process.same_process)) return; /* nothing of this process is open */
+    if (UT_UNLIKELY_(running != UT_OFF_ && (running ^ ut_thread.on) > UT_MODE_)) return; /* nor of this session */
     if (UT_UNLIKELY_(w->state != UT_READY_)) w = &ut_thread.nested; /* as the begin did */
     if (UT_UNLIKELY_(w->state != UT_READY_ || w->ring->cells == 0)) return; /* nothing has begun */
     cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
@@ -1104,7 +1335,7 @@ UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
 /* The common case: one recorded span of the event is open, and none inside it. */
 UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
-    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != UT_ALL_ || cell->state != ((uint32_t)event | UT_CLAIMED_ | UT_OPEN_) || cell->open != 1)) {
+    if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != ut_thread.on || cell->state != ((uint32_t)event | UT_CLAIMED_ | UT_OPEN_) || cell->open != 1)) {
         if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_end_sampled_slow_(event);
         return;
     }
@@ -1121,6 +1352,7 @@ UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
  * another event's, or there is none (yet). */
 UT_COLD_ void ut_begin_otherwise_(const struct ut_cell_ *cell, uint16_t event) {
     if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
+    else if (ut_is_over_()) ut_leave_();
 }
 
 /** As ut_begin, but only one in so many of the event's sections is recorded,
@@ -1167,6 +1399,49 @@ UT_INLINE_ void ut_sample_seed(uint64_t seed) { ut_thread.random = seed ? seed :
 /** Whether events are being recorded (all of them, or some for a while). */
 UT_INLINE_ int ut_enabled(void) { return *ut_process.on != UT_OFF_; }
 
+/* Whether the door has this name already, as the last one of its event or thread. */
+UT_INLINE_ int ut_is_known_(const struct ut_door_ *door, const struct ut_name_ *name) {
+    uint32_t used = __atomic_load_n(&door->names_used, __ATOMIC_ACQUIRE), at = 0;
+    int known = 0;
+    if (used > UT_DOOR_NAMES_) used = UT_DOOR_NAMES_;
+    while (at + sizeof *name <= used + sizeof name->text) {
+        const struct ut_name_ *one = (const struct ut_name_ *)(const void *)(door->names + at);
+        uint32_t i = 0;
+        at += (16u + one->bytes + 7u) & ~7u;
+        if (one->magic != name->magic || one->what != name->what || one->event != name->event || one->pid != name->pid) continue;
+        if (one->what == 2 && one->tid != name->tid) continue;
+        known = one->bytes == name->bytes && at <= used;
+        while (known && i < name->bytes) {
+            known = one->text[i] == name->text[i];
+            i++;
+        }
+    }
+    return known;
+}
+
+/* Keeps a name for the sessions that will come through the door, as the log of
+ * names does: 16 bytes, the text, and up to 7 more. */
+UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) {
+    const uint32_t bytes = (16u + name->bytes + 7u) & ~7u;
+    uint32_t at = __atomic_load_n(&door->names_used, __ATOMIC_RELAXED), i;
+    struct ut_name_ *kept;
+    if (ut_is_known_(door, name)) return;
+    do {
+        if (at > UT_DOOR_NAMES_ || at + bytes > UT_DOOR_NAMES_) {
+            __atomic_fetch_add(&door->names_lost, 1, __ATOMIC_RELAXED);
+            return;
+        }
+    } while (!__atomic_compare_exchange_n(&door->names_used, &at, at + bytes, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    kept = (struct ut_name_ *)(void *)(door->names + at);
+    kept->bytes = name->bytes; /* so that others find the one after it */
+    kept->what = name->what;
+    kept->event = name->event;
+    kept->pid = name->pid;
+    kept->tid = name->tid;
+    for (i = 0; i < name->bytes; i++) kept->text[i] = name->text[i];
+    UT_ATOMIC_STORE_(&kept->magic, name->magic);
+}
+
 UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     struct ut_name_ record;
     char path[240];
@@ -1182,6 +1457,10 @@ UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     record.bytes = (uint16_t)length;
     record.pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     record.tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
+    if (ut_process.door != NULL) {
+        ut_keep_name_(ut_process.door, &record);
+        return;
+    }
     ut_path_(path, "names", 0, 0);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_WRONLY_ | UT_O_APPEND_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return;

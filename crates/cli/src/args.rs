@@ -134,12 +134,16 @@ pub struct Header {
     pub functions: bool,
 }
 
-/// Run an instrumented program and keep what it records
+/// Run an instrumented program, or come to one that runs, and keep what it records
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
+    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>",
+    after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
+    undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n\n\
-    The exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
+    With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
+    program; the exit status is 0. Children that it forks are recorded too.\n\n\
+    Without, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
     Ctrl-C stops waiting for it."
 )]
 pub struct Record {
@@ -178,13 +182,19 @@ pub struct Record {
     pub perturbation: Option<String>,
     /// Record the functions whose names match, of a program compiled with
     /// -finstrument-functions
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
     pub functions: Option<String>,
+    /// Record a program that runs already, built with undertick.h or the undertick crate
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// With --pid: end the recording after so long, e.g. 500ms, 10s, 2m
+    #[arg(long = "for", value_name = "TIME", requires = "pid", value_parser = sizes::parse_time)]
+    pub length: Option<std::time::Duration>,
     /// Program and arguments
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        required = true,
+        required_unless_present = "pid",
         value_name = "PROGRAM"
     )]
     pub command: Vec<OsString>,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
+use undertick_trace::attach::{self, Attach, attach, command_of};
 use undertick_trace::functions::Functions;
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
@@ -15,15 +16,24 @@ use crate::args::Record;
 use crate::progress::Progress;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
+    match arguments.pid {
+        Some(pid) => attach::check(pid)?, // before anything is measured
+        None if arguments.length.is_some() => {
+            return Err(Failure::usage(
+                "--for is for a program that runs already: give --pid; one that is started is recorded until it ends",
+            ));
+        }
+        None => {}
+    }
     let names = arguments
         .events
         .as_deref()
         .map(read_names)
         .transpose()?
         .unwrap_or_default();
-    let trace = match arguments.output {
-        Some(given) => given,
-        None => free_name(&arguments.command[0]),
+    let trace = match &arguments.output {
+        Some(given) => given.clone(),
+        None => free_name(&program_name(&arguments)),
     };
     if trace.exists() {
         let name = trace.display();
@@ -66,11 +76,31 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         functions,
     };
     let mut progress = Progress::new();
-    let result = record(request, |tell| progress.tell(tell));
+    let result = match arguments.pid {
+        Some(pid) => {
+            let length = arguments.length;
+            attach(request, Attach { pid, length }, |tell| progress.tell(tell))
+        }
+        None => record(request, |tell| progress.tell(tell)),
+    };
     progress.done();
     let manifest = result?;
     summary(&trace, &manifest);
-    Ok(status(manifest.exit))
+    Ok(match arguments.pid {
+        Some(_) => 0,
+        None => status(manifest.exit),
+    })
+}
+
+/// What the trace is named after.
+fn program_name(arguments: &Record) -> OsString {
+    let running = arguments.pid.map(|pid| {
+        let words = command_of(pid).unwrap_or_default();
+        words
+            .first()
+            .map_or_else(|| format!("pid-{pid}"), Clone::clone)
+    });
+    running.map_or_else(|| arguments.command[0].clone(), Into::into)
 }
 
 /// What `--functions` asks for; says at once if little can come of it.

@@ -1,4 +1,6 @@
-//! Sizes as a user writes them.
+//! Sizes and times as a user writes them.
+
+use std::time::Duration;
 
 /// `4096`, `64KiB`, `16M`, `1GiB`: bytes; K, M, G are powers of 1024.
 pub fn parse(text: &str) -> Result<u64, String> {
@@ -23,9 +25,57 @@ pub fn parse(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
+/// `500ms`, `10s`, `2m`, `1.5h`.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let digits = text.len() - text.trim_start_matches(is_number).len();
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit.trim().to_ascii_lowercase().as_str() {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "" => return Err("a time has a unit: write for example 500ms, 10s or 2m".to_owned()),
+        _ => {
+            return Err(format!(
+                "unknown unit {unit:?}; write for example 500ms, 10s or 2m"
+            ));
+        }
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| "a time begins with a number, for example 10s".to_owned())?;
+    match Duration::try_from_secs_f64(number * seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        Ok(_) => Err("longer than nothing".to_owned()),
+        Err(_) => Err("too long".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{Duration, parse, parse_time};
+
+    #[test]
+    fn times() {
+        assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_time("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_time("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_time("1.5h"), Ok(Duration::from_secs(5400)));
+        for wrong in [
+            "",
+            "10",
+            "s",
+            "0s",
+            "-1s",
+            "1d",
+            "1.2.3s",
+            "1e400h",
+            "9999999999999999999h",
+        ] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes() {

@@ -43,9 +43,14 @@ pub mod control {
     pub const OFF_RING_SEGMENTS: usize = 24;
     /// u32: segments of all rings together.
     pub const OFF_BUDGET_SEGMENTS: usize = 28;
-    /// u32: which events are to be recorded now: [`NONE`], [`ALL`], [`SOME`].
-    /// Written by the collector.
+    /// u32: which events are to be recorded now: [`NONE`], or in its lowest two
+    /// bits ([`MODE`]) [`ALL`] or [`SOME`] and above them the number of the
+    /// session, 0 in a program that was started in one. Written by the collector.
     pub const OFF_ON: usize = 32;
+    /// The bits of [`OFF_ON`] that are not the session's number.
+    pub const MODE: u32 = 3;
+    /// How far up that number is.
+    pub const SERIAL_SHIFT: u32 = 2;
     /// No event is recorded.
     pub const NONE: u32 = 0;
     /// All events are.
@@ -192,6 +197,40 @@ pub mod cell {
         let (low, high) = (left as u32, (left >> 32) as u32);
         last.wrapping_add(high.wrapping_sub(low).wrapping_sub(last as u32) as u64)
     }
+}
+
+/// What follows the control page in the file of a program that was started
+/// without a session, by which recorders come in later.
+pub mod door {
+    /// Name of the file, which is in no directory.
+    pub const NAME: &str = "undertick-door";
+    /// Environment variable: `0` for programs that are to have no door.
+    pub const WISH_ENV: &str = "UNDERTICK_ATTACH";
+    /// `b"UTDOOR01"`.
+    pub const MAGIC: u64 = u64::from_le_bytes(*b"UTDOOR01");
+    /// Bytes after the control page.
+    pub const BYTES: u64 = 65_536;
+    /// u64, [`MAGIC`]; stored last, with release. Written by the program.
+    pub const OFF_MAGIC: usize = 0;
+    /// u32, [`super::VERSION`]. Written by the program.
+    pub const OFF_VERSION: usize = 8;
+    /// u32: number of the last session. Written by the recorder.
+    pub const OFF_SERIAL: usize = 12;
+    /// i32: process of the recorder that holds the door (by `flock`).
+    pub const OFF_HOLDER: usize = 16;
+    /// u32: bytes of names, 8 to a step. Written by the program.
+    pub const OFF_NAMES_USED: usize = 20;
+    /// u32: names that found no room. Written by the program.
+    pub const OFF_NAMES_LOST: usize = 24;
+    /// Directory of the session, ends with a zero; empty: there is none. Written
+    /// by the recorder.
+    pub const OFF_DIR: usize = 64;
+    /// Longest directory and its zero, bytes.
+    pub const MAX_DIR_BYTES: usize = 200;
+    /// Names, as in the names log, each at a multiple of 8.
+    pub const OFF_NAMES: usize = 512;
+    /// Room for names, bytes.
+    pub const NAMES_BYTES: usize = BYTES as usize - OFF_NAMES;
 }
 
 /// The names log: records of 16 bytes and a text, each appended by one write.

@@ -37,6 +37,8 @@ struct Ring {
     /// Events that could not be written to the disk.
     unwritten: u64,
     abandoned: bool,
+    /// What its cells said when recording was switched off.
+    sampled: Option<Vec<manifest::Sampled>>,
 }
 
 /// How far a collection has come.
@@ -59,7 +61,8 @@ pub struct Collector {
     rings: Vec<Ring>,
     /// Ring numbers that were asked for and whose files were not there yet.
     awaited: Vec<u32>,
-    next_ring: u32,
+    /// Numbers of the next ring, by control page.
+    next_rings: Vec<u32>,
     finished: Vec<manifest::Ring>,
     /// How often sampled spans began, of rings that are finished.
     pub sampled: Vec<manifest::Sampled>,
@@ -94,7 +97,7 @@ impl Collector {
             overflow: session.settings().overflow,
             rings: Vec::new(),
             awaited: Vec::new(),
-            next_ring: 0,
+            next_rings: Vec::new(),
             finished: Vec::new(),
             sampled: Vec::new(),
             records: Vec::with_capacity(block::MAX_RECORDS),
@@ -156,16 +159,11 @@ impl Collector {
     }
 
     fn find_rings(&mut self, session: &Session) {
-        // The number is the programs' to write: bounded by what is there.
-        let asked = session
-            .rings_asked_for()
-            .min(self.next_ring.saturating_add(65_536));
-        self.awaited.extend(self.next_ring..asked);
-        self.next_ring = self.next_ring.max(asked);
-        let dir = &self.dir;
+        self.awaited.extend(session.new_rings(&mut self.next_rings));
+        let (dir, owner) = (&self.dir, session.owner());
         let (rings, warnings) = (&mut self.rings, &mut self.warnings);
         self.awaited
-            .retain(|&number| match RingMap::open(dir, number) {
+            .retain(|&number| match RingMap::open(dir, number, owner) {
                 Ok(Some(map)) => {
                     let reader = Reader::new(map.memory());
                     rings.push(Ring {
@@ -175,6 +173,7 @@ impl Collector {
                         drained: Instant::now(),
                         unwritten: 0,
                         abandoned: false,
+                        sampled: None,
                     });
                     false
                 }
@@ -280,9 +279,13 @@ impl Collector {
             dropped,
             overwritten,
         });
-        let counts = sampled::of_ring(ring.map.number, &ring.map.memory());
+        let now = || sampled::of_ring(ring.map.number, &ring.map.memory());
+        let counts = ring.sampled.unwrap_or_else(now);
         self.sampled.extend(counts);
-        session.give_back(ring.map.allocated());
+        session.give_back(ring.map.number, ring.map.allocated());
+        if session.is_attached() {
+            ring.map.give_back_memory();
+        }
         let _ = std::fs::remove_file(&ring.map.path);
     }
 
@@ -296,6 +299,21 @@ impl Collector {
         self.bytes += self.buffer.len() as u64;
         let full = std::mem::replace(&mut self.buffer, disk.empty_buffer());
         disk.write(full);
+    }
+
+    /// Recording has been switched off in a program that runs on: sampled spans, which
+    /// do not ask for that, are counted no more.
+    pub(crate) fn stop_counting(&mut self) {
+        for ring in &mut self.rings {
+            let counts = sampled::of_ring(ring.map.number, &ring.map.memory());
+            ring.sampled = Some(counts);
+            ring.map.unclaim_cells();
+        }
+    }
+
+    /// Whether a ring that was asked for is not there yet.
+    pub(crate) fn awaits(&self) -> bool {
+        !self.awaited.is_empty()
     }
 
     /// How far it has come.

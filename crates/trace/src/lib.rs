@@ -8,10 +8,12 @@
 //!
 //! Caveats: Linux only. A trace holds readings of one clock of one machine.
 
+pub mod attach;
 pub mod block;
 mod clock_check;
 pub mod collector;
 mod descheduled;
+mod door;
 mod error;
 pub mod export;
 pub mod functions;
@@ -23,7 +25,9 @@ pub mod names;
 pub mod perturbation;
 pub mod read;
 pub mod record;
+mod ring_map;
 pub mod rows;
+mod running;
 pub mod sampled;
 pub mod schema;
 pub mod session;

@@ -15,7 +15,7 @@ pub fn read(session: &Path) -> (Vec<Name>, Vec<Thread>) {
     (events, threads)
 }
 
-fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
+pub(crate) fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
     let (mut events, mut threads) = (Vec::<Name>::new(), Vec::<Thread>::new());
     while bytes.len() >= names::HEADER_BYTES {
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);

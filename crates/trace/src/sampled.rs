@@ -57,6 +57,42 @@ pub(crate) fn set(page: &session::ControlPage, rate: Rate) -> Result<(), TraceEr
     )))
 }
 
+/// Hands on what was asked for from outside.
+pub(crate) fn copy(from: &session::ControlPage, to: &session::ControlPage) {
+    let one_in =
+        |page: &session::ControlPage| page.field_u32(control::OFF_ONE_IN).load(Ordering::Relaxed);
+    let event = None;
+    if one_in(from) != one_in(to) {
+        let one_in = one_in(from);
+        let _ = set(to, Rate { event, one_in });
+    }
+    for place in 0..control::RATES {
+        let entry = from
+            .field_u64(control::OFF_RATES + 8 * place)
+            .load(Ordering::Relaxed);
+        if entry & control::RATE_FROM_OUTSIDE != 0
+            && let Some((event, one_in)) = control::event_and_rate(entry)
+        {
+            let event = Some(event);
+            let _ = set(to, Rate { event, one_in });
+        }
+    }
+}
+
+/// What was asked for from outside in a session before does not count any more.
+pub(crate) fn take_back(page: &session::ControlPage) {
+    for place in 0..control::RATES {
+        let entry = page.field_u64(control::OFF_RATES + 8 * place);
+        let found = entry.load(Ordering::Relaxed);
+        if found & control::RATE_FROM_OUTSIDE != 0
+            && let Some((event, _)) = control::event_and_rate(found)
+        {
+            // Not emptied: others may lie behind it.
+            entry.store(control::rate_entry(event, 0), Ordering::Relaxed);
+        }
+    }
+}
+
 /// What a ring's cells say; its writer has stopped.
 pub(crate) fn of_ring(number: u32, memory: &Mapped) -> Vec<Sampled> {
     if memory.field_u32(ring::OFF_CELLS).load(Ordering::Acquire) != CELLS as u32 {

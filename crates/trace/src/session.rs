@@ -10,10 +10,13 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 use undertick_clock::ClockId;
-use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
-use undertick_ring::{Mapped, Overflow};
+use undertick_ring::Overflow;
+use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::TraceError;
+use crate::door::Door;
+use crate::manifest::{Name, Thread};
+pub use crate::ring_map::RingMap;
 use crate::sampled::{self, Rate};
 
 /// Least memory that a session is started with.
@@ -47,15 +50,20 @@ const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
 /// A session directory; removed when dropped.
 pub struct Session {
     dir: PathBuf,
-    page: *mut u8,
+    page: ControlPage,
+    /// Of a program that was started without a session: what it shares with us
+    /// instead of the page.
+    doors: Vec<Door>,
+    /// User that the rings belong to.
+    owner: u32,
     settings: Settings,
     budget_bytes: u64,
     /// What the user must know of how it was set up.
     pub warnings: Vec<String>,
 }
 
-// SAFETY: the page is accessed through atomics only.
-unsafe impl Send for Session {}
+/// Rings of a door have numbers from its place times this on.
+const RINGS_OF_A_DOOR: u32 = 1 << 20;
 
 impl Session {
     /// Makes a session directory, 0700, with its control page.
@@ -63,6 +71,20 @@ impl Session {
     /// # Errors
     /// There is no room, or the directory cannot be made.
     pub fn create(settings: Settings) -> Result<Self, TraceError> {
+        let us = rustix::process::getuid().as_raw();
+        Self::create_for(settings, Vec::new(), (us, None))
+    }
+
+    /// Makes a session for a program that runs already, its user and group; it
+    /// does not begin before [`Self::enter`].
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub(crate) fn create_for(
+        settings: Settings,
+        doors: Vec<Door>,
+        (owner, group): (u32, Option<u32>),
+    ) -> Result<Self, TraceError> {
         let mut warnings = Vec::new();
         let (parent, free) = place(&settings, &mut warnings)?;
         let budget_bytes = budget(&settings, &parent, free)?;
@@ -76,19 +98,137 @@ impl Session {
             .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
         let session = Self {
             dir,
-            page,
+            page: ControlPage::at(page),
+            doors,
+            owner,
             settings,
             budget_bytes,
             warnings,
         };
-        for rate in &session.settings.rates {
-            sampled::set(&ControlPage(session.page), *rate)?;
+        if owner != rustix::process::getuid().as_raw() {
+            let owner = (Some(owner), group);
+            let chown = |path: &Path| {
+                std::os::unix::fs::chown(path, owner.0, owner.1).map_err(TraceError::io(
+                    path,
+                    "cannot be given to the program's user",
+                ))
+            };
+            chown(&session.dir)?;
+            chown(&session.dir.join(layout::NAMES_FILE))?;
         }
-        session.fill_control();
+        session.fill_control(&session.page);
+        for rate in &session.settings.rates {
+            sampled::set(&session.page, *rate)?;
+        }
+        for (place, door) in session.doors.iter().enumerate() {
+            session.prepare(place as u32, door)?;
+        }
+        if session.doors.is_empty() {
+            session.switch(true);
+        }
         Ok(session)
     }
 
-    fn fill_control(&self) {
+    /// Makes a door's control page ready; nobody records by it yet.
+    fn prepare(&self, place: u32, door: &Door) -> Result<(), TraceError> {
+        let page = door.page();
+        page.field_u32(control::OFF_ON)
+            .store(control::NONE, Ordering::SeqCst);
+        if let Some(dir) = door.left_behind() {
+            remove_left_behind(&dir, self.owner);
+            door.leave();
+        }
+        self.fill_control(page);
+        for (offset, value) in [
+            (control::OFF_NEXT_RING, place * RINGS_OF_A_DOOR),
+            (control::OFF_SEGMENTS_USED, 0),
+            (control::OFF_ONE_IN, 0),
+        ] {
+            page.field_u32(offset).store(value, Ordering::Relaxed);
+        }
+        page.field_u64(control::OFF_LOST_NO_RING)
+            .store(0, Ordering::Relaxed);
+        for place in 0..8192 / 8 {
+            page.field_u64(control::OFF_SWITCHED + 8 * place)
+                .store(0, Ordering::Relaxed);
+        }
+        sampled::take_back(page);
+        for rate in &self.settings.rates {
+            sampled::set(page, *rate)?;
+        }
+        Ok(())
+    }
+
+    /// Comes in by the doors: from here on the program's points can be switched.
+    ///
+    /// # Errors
+    /// The directory's name is too long.
+    pub(crate) fn enter(&mut self) -> Result<(), TraceError> {
+        let names: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
+        let path = self.dir.join(layout::NAMES_FILE);
+        fs::write(&path, names).map_err(TraceError::io(&path, "cannot write"))?;
+        for door in &mut self.doors {
+            door.enter(&self.dir)?;
+        }
+        Ok(())
+    }
+
+    /// The program makes no more rings.
+    pub(crate) fn close_doors(&self) {
+        self.doors.iter().for_each(Door::leave);
+    }
+
+    /// Hands rates that were asked for while it runs on to the doors.
+    pub(crate) fn pass_rates_on(&self) {
+        for door in &self.doors {
+            sampled::copy(&self.page, door.page());
+        }
+    }
+
+    /// The names that the program gave, by event and by thread.
+    pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
+        let mut log = fs::read(self.dir.join(layout::NAMES_FILE)).unwrap_or_default();
+        log.extend(self.doors.iter().flat_map(|door| door.names().0));
+        crate::names::parse(&log)
+    }
+
+    /// Names for which the program's doors had no room.
+    pub(crate) fn names_lost(&self) -> u32 {
+        self.doors.iter().map(|door| door.names().1).sum()
+    }
+
+    /// The pages by which points are switched, mapped once more.
+    pub(crate) fn pages_again(&self) -> Result<Vec<ControlPage>, TraceError> {
+        if self.doors.is_empty() {
+            return Ok(vec![open_control(&self.dir)?]);
+        }
+        self.doors.iter().map(Door::page_again).collect()
+    }
+
+    /// What the programs write to.
+    fn pages(&self) -> impl Iterator<Item = &ControlPage> {
+        let own = self.doors.is_empty().then_some(&self.page);
+        own.into_iter().chain(self.doors.iter().map(Door::page))
+    }
+
+    fn sum(&self, offset: usize) -> u32 {
+        self.pages()
+            .map(|page| page.field_u32(offset).load(Ordering::Relaxed))
+            .fold(0, u32::saturating_add)
+    }
+
+    /// Whether a program that ran already is recorded, which may run on.
+    pub(crate) const fn is_attached(&self) -> bool {
+        !self.doors.is_empty()
+    }
+
+    /// User that the rings belong to.
+    pub(crate) const fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    fn fill_control(&self, page: &ControlPage) {
+        let doors = (self.doors.len() as u64).max(1);
         let segments = |bytes: u64| (bytes / SEGMENT_BYTES).clamp(1, u64::from(u32::MAX)) as u32;
         let clock = match self.settings.clock {
             ClockId::Tsc | ClockId::Cntvct => 1,
@@ -107,14 +247,13 @@ impl Session {
             ),
             (
                 control::OFF_BUDGET_SEGMENTS,
-                segments(self.budget_bytes).max(2),
+                segments(self.budget_bytes / doors).max(2),
             ),
-            (control::OFF_ON, 1),
             (control::OFF_COLLECTOR_ALIVE, 1),
         ] {
-            self.field_u32(offset).store(value, Ordering::Relaxed);
+            page.field_u32(offset).store(value, Ordering::Relaxed);
         }
-        self.field_u64(control::OFF_MAGIC)
+        page.field_u64(control::OFF_MAGIC)
             .store(control::MAGIC, Ordering::Release);
     }
 
@@ -139,20 +278,46 @@ impl Session {
     /// Events lost because their thread could get no ring.
     #[must_use]
     pub fn lost_no_ring(&self) -> u64 {
-        self.field_u64(control::OFF_LOST_NO_RING)
-            .load(Ordering::Relaxed)
+        self.pages()
+            .map(|page| {
+                page.field_u64(control::OFF_LOST_NO_RING)
+                    .load(Ordering::Relaxed)
+            })
+            .fold(0, u64::saturating_add)
     }
 
-    /// Rings asked for so far: their numbers are below this.
-    #[must_use]
-    pub fn rings_asked_for(&self) -> u32 {
-        self.field_u32(control::OFF_NEXT_RING)
-            .load(Ordering::Acquire)
+    /// Rings asked for since: `next` says from which number on, by place of the
+    /// page, and is moved on.
+    pub(crate) fn new_rings(&self, next: &mut Vec<u32>) -> Vec<u32> {
+        let mut new = Vec::new();
+        for (place, page) in self.pages().enumerate() {
+            let first = place as u32 * RINGS_OF_A_DOOR;
+            if next.len() <= place {
+                next.push(first);
+            }
+            // The number is the programs' to write: bounded by what is there.
+            let asked = page
+                .field_u32(control::OFF_NEXT_RING)
+                .load(Ordering::Acquire)
+                .min(next[place].saturating_add(65_536))
+                .min(first + RINGS_OF_A_DOOR);
+            new.extend(next[place]..asked);
+            next[place] = next[place].max(asked);
+        }
+        new
     }
 
     /// Gives a finished ring's segments back to the budget.
-    pub fn give_back(&self, segments: u32) {
-        let used = self.field_u32(control::OFF_SEGMENTS_USED);
+    pub fn give_back(&self, ring: u32, segments: u32) {
+        let place = if self.is_attached() {
+            ring / RINGS_OF_A_DOOR
+        } else {
+            0
+        };
+        let Some(page) = self.pages().nth(place as usize) else {
+            return;
+        };
+        let used = page.field_u32(control::OFF_SEGMENTS_USED);
         // The programs write here too: never below zero.
         let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             Some(used.saturating_sub(segments))
@@ -163,25 +328,54 @@ impl Session {
     #[must_use]
     pub fn segments(&self) -> (u32, u32) {
         (
-            self.field_u32(control::OFF_SEGMENTS_USED)
-                .load(Ordering::Relaxed),
-            self.field_u32(control::OFF_BUDGET_SEGMENTS)
-                .load(Ordering::Relaxed),
+            self.sum(control::OFF_SEGMENTS_USED),
+            self.sum(control::OFF_BUDGET_SEGMENTS),
         )
     }
 
     /// Switches all measuring points on or off.
     pub fn switch(&self, on: bool) {
-        let code = if on { control::ALL } else { control::NONE };
-        self.field_u32(control::OFF_ON)
-            .store(code, Ordering::Relaxed);
+        for page in self.pages() {
+            let code = if on {
+                control::ALL | page.serial
+            } else {
+                control::NONE
+            };
+            page.field_u32(control::OFF_ON)
+                .store(code, Ordering::SeqCst);
+        }
     }
 
     /// Whether an event stays on while only some are.
     pub(crate) fn keep(&self, event: u16, is_kept: bool) {
+        for page in self.pages() {
+            page.keep(event, is_kept);
+        }
+    }
+}
+
+/// A control page that is mapped.
+#[derive(Debug)]
+pub(crate) struct ControlPage {
+    base: *mut u8,
+    /// What `on` holds beside the mode: the session's number, where it has one.
+    pub(crate) serial: u32,
+}
+
+// SAFETY: the page is accessed through atomics only.
+unsafe impl Send for ControlPage {}
+
+impl ControlPage {
+    /// At `base`, whose first [`control::BYTES`] bytes are mapped as long as it is
+    /// used.
+    pub(crate) const fn at(base: *mut u8) -> Self {
+        Self { base, serial: 0 }
+    }
+
+    fn keep(&self, event: u16, is_kept: bool) {
         let place = control::OFF_SWITCHED + usize::from(event / 8);
         // SAFETY: a bit for each event lies within the mapped file.
-        let byte = unsafe { AtomicU8::from_ptr(self.page.add(place)) };
+        let byte = unsafe { AtomicU8::from_ptr(self.base.add(place)) };
         let bit = 1 << (event % 8);
         if is_kept {
             byte.fetch_and(!bit, Ordering::Relaxed);
@@ -190,43 +384,22 @@ impl Session {
         }
     }
 
-    fn field_u32(&self, offset: usize) -> &AtomicU32 {
-        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
-        // SAFETY: within the page, aligned.
-        unsafe { AtomicU32::from_ptr(self.page.add(offset).cast()) }
-    }
-
-    fn field_u64(&self, offset: usize) -> &AtomicU64 {
-        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
-        // SAFETY: within the page, aligned.
-        unsafe { AtomicU64::from_ptr(self.page.add(offset).cast()) }
-    }
-}
-
-/// A control page that is mapped.
-#[derive(Debug)]
-pub(crate) struct ControlPage(*mut u8);
-
-// SAFETY: the page is accessed through atomics only.
-unsafe impl Send for ControlPage {}
-
-impl ControlPage {
     pub(crate) fn field_u32(&self, offset: usize) -> &AtomicU32 {
         assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
         // SAFETY: within the page, aligned.
-        unsafe { AtomicU32::from_ptr(self.0.add(offset).cast()) }
+        unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
     pub(crate) fn field_u64(&self, offset: usize) -> &AtomicU64 {
         assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
         // SAFETY: within the page, aligned.
-        unsafe { AtomicU64::from_ptr(self.0.add(offset).cast()) }
+        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
     /// Of [`open_control`].
     pub(crate) fn unmap(self) {
         // SAFETY: mapped in `open_control`; `self` was the last to use it.
-        let _ = unsafe { rustix::mm::munmap(self.0.cast(), control::BYTES as usize) };
+        let _ = unsafe { rustix::mm::munmap(self.base.cast(), control::BYTES as usize) };
     }
 }
 
@@ -248,7 +421,7 @@ pub(crate) fn open_control(dir: &Path) -> Result<ControlPage, TraceError> {
     }
     let page = map(&file, control::BYTES as usize)
         .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
-    let page = ControlPage(page);
+    let page = ControlPage::at(page);
     let magic = page.field_u64(control::OFF_MAGIC).load(Ordering::Acquire);
     let version = page.field_u32(control::OFF_VERSION).load(Ordering::Relaxed);
     if (magic, version) == (control::MAGIC, layout::VERSION) {
@@ -265,11 +438,16 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Programs that live on stop writing, and those that wait go on.
         self.switch(false);
-        self.field_u32(control::OFF_COLLECTOR_ALIVE)
-            .store(0, Ordering::Relaxed);
+        for page in self.pages() {
+            page.field_u32(control::OFF_COLLECTOR_ALIVE)
+                .store(0, Ordering::Relaxed);
+        }
+        self.close_doors();
         // SAFETY: the page mapped in `create`; nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.page.cast(), control::BYTES as usize) };
-        let _ = fs::remove_dir_all(&self.dir);
+        let _ = unsafe { rustix::mm::munmap(self.page.base.cast(), control::BYTES as usize) };
+        // A program may just be making a file there.
+        let removed = |_: &u32| fs::remove_dir_all(&self.dir).is_ok() || !self.dir.exists();
+        let _ = (0..10).find(removed);
     }
 }
 
@@ -359,7 +537,7 @@ fn create_file(path: &Path) -> Result<File, TraceError> {
         .map_err(TraceError::io(path, "cannot create"))
 }
 
-fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
+pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     unsafe {
         rustix::mm::mmap(
@@ -374,171 +552,23 @@ fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
     }
 }
 
-/// A ring file as the collector has it mapped.
-pub struct RingMap {
-    memory: Mapped,
-    bytes: usize,
-    file: File,
-    /// Its path, to be removed when the ring is finished.
-    pub path: PathBuf,
-    /// Ring number, from the file's name (the content is not trusted).
-    pub number: u32,
-    /// Process and thread, as the ring says.
-    pub pid: i32,
-    /// See `pid`.
-    pub tid: i32,
-    prepared: u32,
-}
-
-// SAFETY: accessed through atomics only.
-unsafe impl Send for RingMap {}
-
-impl RingMap {
-    /// Opens ring `number` of the session; `None` if it is not there or not
-    /// complete yet.
-    ///
-    /// # Errors
-    /// It is there and is no ring.
-    pub fn open(dir: &Path, number: u32) -> Result<Option<Self>, TraceError> {
-        let path = dir.join(format!("{}{number:08x}", layout::RING_PREFIX));
-        let file = match OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-        {
-            Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(TraceError::io(&path, "cannot open")(e)),
-        };
-        let meta = file
-            .metadata()
-            .map_err(TraceError::io(&path, "cannot look at"))?;
-        let segments = (meta.len() / SEGMENT_BYTES)
-            .saturating_sub(1)
-            .min(u64::from(layout::MAX_SEGMENTS)) as u32;
-        if meta.uid() != rustix::process::getuid().as_raw() || !meta.is_file() {
-            return Err(TraceError::damaged(&path, "not a file of ours"));
-        }
-        if segments == 0 {
-            return Ok(None);
-        }
-        let bytes = (segments as usize + 1) * SEGMENT_BYTES as usize;
-        let base = map(&file, bytes).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
-        // SAFETY: just mapped, of that size, page-aligned, unmapped on drop.
-        let memory = unsafe { Mapped::new(base, segments) };
-        let u32_of = |offset| memory.field_u32(offset).load(Ordering::Relaxed);
-        if memory.field_u64(ring::OFF_MAGIC).load(Ordering::Acquire) != ring::MAGIC {
-            // SAFETY: mapped above, not used any more.
-            let _ = unsafe { rustix::mm::munmap(base.cast(), bytes) };
-            return Ok(None);
-        }
-        let sound = u32_of(ring::OFF_VERSION) == layout::VERSION
-            && u32_of(ring::OFF_MAX_SEGMENTS) == segments;
-        let (pid, tid) = (u32_of(ring::OFF_PID) as i32, u32_of(ring::OFF_TID) as i32);
-        let map = Self {
-            memory,
-            bytes,
-            file,
-            path,
-            number,
-            pid,
-            tid,
-            prepared: 0,
-        };
-        if sound {
-            Ok(Some(map))
-        } else {
-            Err(TraceError::damaged(&map.path, "its header is not a ring's"))
+/// Takes away what a killed recorder has left: memory of rings that a program has
+/// mapped still, and the directory.
+fn remove_left_behind(dir: &Path, owner: u32) {
+    let is_ours = (dir.file_name())
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"undertick-"))
+        && fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir() && about.uid() == owner);
+    if !is_ours {
+        return;
+    }
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = (name.to_str())
+            .and_then(|name| name.strip_prefix(layout::RING_PREFIX))
+            .and_then(|number| u32::from_str_radix(number, 16).ok());
+        if let Some(Ok(Some(ring))) = number.map(|number| RingMap::open(dir, number, owner)) {
+            ring.give_back_memory();
         }
     }
-
-    /// The memory, for a [`undertick_ring::Reader`].
-    #[must_use]
-    pub const fn memory(&self) -> Mapped {
-        self.memory
-    }
-
-    /// Events the writer dropped.
-    #[must_use]
-    pub fn dropped(&self) -> u64 {
-        self.memory
-            .field_u64(ring::OFF_DROPPED)
-            .load(Ordering::Relaxed)
-    }
-
-    /// Segments the writer took.
-    #[must_use]
-    pub fn allocated(&self) -> u32 {
-        self.memory
-            .field_u32(ring::OFF_ALLOCATED)
-            .load(Ordering::Relaxed)
-            .min(layout::MAX_SEGMENTS)
-    }
-
-    /// Whether the thread is gone without having said so (killed, `_exit`).
-    /// Only where its numbers mean the same to us.
-    #[must_use]
-    pub fn writer_is_gone(&self, our_namespace: u32) -> bool {
-        let theirs = self
-            .memory
-            .field_u32(ring::OFF_PID_NAMESPACE)
-            .load(Ordering::Relaxed);
-        if our_namespace == 0 || theirs != our_namespace || self.pid <= 0 || self.tid <= 0 {
-            return false;
-        }
-        // SAFETY: signal 0 only asks.
-        let answer = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.tid, 0) };
-        answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
-    }
-
-    /// Whether the thread said that it is done.
-    #[must_use]
-    pub fn closed(&self) -> bool {
-        self.memory
-            .field_u32(ring::OFF_STATE)
-            .load(Ordering::Acquire)
-            == ring::STATE_CLOSED
-    }
-
-    /// Keeps pages ready for the writer's next segments, so that growing costs
-    /// it no page allocation: as many again as it uses, at most `limit`.
-    pub fn prepare(&mut self, limit: u32) {
-        let used = self.allocated();
-        let target = used
-            .saturating_mul(2)
-            .min(limit)
-            .min((self.bytes as u64 / SEGMENT_BYTES - 1) as u32);
-        if used == 0 || self.prepared >= target {
-            return;
-        }
-        let from = self.prepared.max(used);
-        // A few at a time: the rings must not wait for it.
-        let to = target.min(from + 8);
-        if from < to {
-            let offset = (u64::from(from) + 1) * SEGMENT_BYTES;
-            let bytes = u64::from(to - from) * SEGMENT_BYTES;
-            if rustix::fs::fallocate(
-                &self.file,
-                rustix::fs::FallocateFlags::empty(),
-                offset,
-                bytes,
-            )
-            .is_err()
-            {
-                return;
-            }
-        }
-        self.prepared = to;
-        self.memory
-            .field_u32(ring::OFF_READY)
-            .store(to, Ordering::Release);
-    }
-}
-
-impl Drop for RingMap {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `open`; the readers that borrow it are gone.
-        let _ = unsafe { rustix::mm::munmap(self.memory.base().cast(), self.bytes) };
-    }
+    let _ = fs::remove_dir_all(dir);
 }

@@ -14,7 +14,9 @@
 //!
 //! Run the program under `undertick record -- PROGRAM`, then `undertick report
 //! NAME.ut`. Started by hand, it records nothing and each call costs one
-//! predictable branch. With the feature `disable` no code is left.
+//! predictable branch, until `undertick record --pid PID` comes. With the feature
+//! `disable` no code is left; with `UNDERTICK_ATTACH=0` in its environment a
+//! program records only when started by `record`.
 //!
 //! Method: each thread owns a ring in shared memory; an event is a clock
 //! reading and a 16-byte store, published with one more store. No lock, no
@@ -32,6 +34,18 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod clock;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod door;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod joining;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",

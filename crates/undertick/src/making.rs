@@ -64,7 +64,11 @@ impl Source for Supply {
 
 /// Makes the ring file and maps it.
 pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
-    let policy = Overflow::from_code(session.overflow)?;
+    let policy = Overflow::from_code(
+        session
+            .field_u32(control::OFF_OVERFLOW)
+            .load(Ordering::Relaxed),
+    )?;
     let limit = match policy {
         Overflow::Grow => control::OFF_BUDGET_SEGMENTS,
         _ => control::OFF_RING_SEGMENTS,
@@ -73,6 +77,9 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
         .field_u32(limit)
         .load(Ordering::Relaxed)
         .min(layout::MAX_SEGMENTS);
+    if segments == 0 {
+        return None;
+    }
     let number = session
         .field_u32(control::OFF_NEXT_RING)
         .fetch_add(1, Ordering::Relaxed);

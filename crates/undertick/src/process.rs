@@ -8,8 +8,10 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
-use undertick_ring::layout::{self, control, names};
+use undertick_ring::layout::{self, control, door, names};
 use undertick_ring::mark;
+
+use crate::door::Door;
 
 /// Nobody looked for a session yet: the first event goes the slow way.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -23,12 +25,21 @@ pub struct Session {
     same_process: *const AtomicU32,
     /// What a thread's `rseq_cs` holds while it was not descheduled.
     pub armed: u64,
-    /// Clock code of the control page.
-    pub clock: u32,
-    /// Overflow code of the control page.
-    pub overflow: u32,
-    dir: CString,
-    pub key: Option<libc::pthread_key_t>,
+    /// Clock code of the session that was joined last.
+    clock: AtomicU32,
+    place: Place,
+    /// Of the destructor that closes a thread's rings; [`NO_KEY`]: none.
+    key: AtomicU32,
+}
+
+const NO_KEY: u32 = u32::MAX;
+
+/// Where the session is.
+enum Place {
+    /// In a directory that was known when the program was started.
+    Dir(CString),
+    /// Wherever the recorder says that comes through this door.
+    Door(Door),
 }
 
 // SAFETY: the pointers are to memory that stays mapped for the life of the
@@ -42,7 +53,7 @@ static CURRENT: AtomicPtr<Session> = AtomicPtr::new(null_mut());
 /// 0 nobody, 1 being looked for, 2 done.
 static ATTACHING: AtomicU8 = AtomicU8::new(0);
 
-/// Which events are recorded now: a code of the control page.
+/// Which events are recorded now, and of which session: as the control page has it.
 #[inline(always)]
 pub fn switch() -> u32 {
     // SAFETY: ON points at a static or at the control page, both for ever.
@@ -53,24 +64,6 @@ pub fn switch() -> u32 {
 #[inline(always)]
 pub fn is_any_on() -> bool {
     switch() != control::NONE
-}
-
-/// Whether an event is to be recorded now. One comparison while all are.
-#[inline(always)]
-pub fn is_on(event: u16) -> bool {
-    let on = switch();
-    on == control::ALL || (on != control::NONE && !is_switched_off(event))
-}
-
-/// Asked while not all events are recorded.
-#[inline(always)]
-fn is_switched_off(event: u16) -> bool {
-    current().is_some_and(|session| {
-        let place = control::OFF_SWITCHED + usize::from(event / 8);
-        // SAFETY: a bit for each event lies within the mapped file.
-        let byte = unsafe { AtomicU8::from_ptr(session.control.add(place)) };
-        byte.load(Ordering::Relaxed) >> (event % 8) & 1 != 0
-    })
 }
 
 pub fn enabled() -> bool {
@@ -112,6 +105,57 @@ pub fn session() -> Option<&'static Session> {
 }
 
 impl Session {
+    /// Clock code.
+    #[inline(always)]
+    pub fn clock(&self) -> u32 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// The door of a program that was started without a session.
+    pub const fn door(&self) -> Option<&Door> {
+        match &self.place {
+            Place::Door(door) => Some(door),
+            Place::Dir(_) => None,
+        }
+    }
+
+    /// Whether there was a session, came through the door, and is over.
+    pub fn is_over(&self) -> bool {
+        self.door().is_some_and(Door::is_empty)
+    }
+
+    /// Whether the event's bit says that it is not recorded while some are.
+    #[inline(always)]
+    pub fn is_switched_off(&self, event: u16) -> bool {
+        let place = control::OFF_SWITCHED + usize::from(event / 8);
+        // SAFETY: a bit for each event lies within the mapped file.
+        let byte = unsafe { AtomicU8::from_ptr(self.control.add(place)) };
+        byte.load(Ordering::Relaxed) >> (event % 8) & 1 != 0
+    }
+
+    /// Makes ready to record for the session at the door; false if it is not one
+    /// of this user's or of root's: the door is shared with children that may
+    /// have fewer rights.
+    pub fn join(&self) -> bool {
+        let owner = self.with_path(layout::NAMES_FILE, None, |path| {
+            // SAFETY: all zeros is a valid stat; the path ends with zero.
+            unsafe {
+                let mut status: libc::stat = core::mem::zeroed();
+                (libc::lstat(path.as_ptr(), &raw mut status) == 0).then_some(status.st_uid)
+            }
+        });
+        // SAFETY: only returns a number.
+        let user = unsafe { libc::geteuid() };
+        let may = owner
+            .flatten()
+            .is_some_and(|owner| owner == 0 || owner == user);
+        if may {
+            let clock = self.field_u32(control::OFF_CLOCK).load(Ordering::Relaxed);
+            self.clock.store(clock, Ordering::Relaxed);
+        }
+        may
+    }
+
     pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
         assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
         // SAFETY: within the mapped page, aligned.
@@ -129,6 +173,15 @@ impl Session {
     pub fn same_process(&self) -> &AtomicU32 {
         // SAFETY: mapped for the life of the process.
         unsafe { &*self.same_process }
+    }
+
+    /// Has `thread` given to the destructor when the calling thread ends.
+    pub fn at_end_of_thread(&self, thread: *const c_void) {
+        let key = self.key.load(Ordering::Relaxed);
+        if key != NO_KEY {
+            // SAFETY: a key of ours.
+            unsafe { libc::pthread_setspecific(key, thread) };
+        }
     }
 
     pub fn count_lost(&self) {
@@ -153,7 +206,10 @@ impl Session {
             used += bytes.len();
             Some(())
         };
-        put(self.dir.as_bytes())?;
+        match &self.place {
+            Place::Dir(dir) => put(dir.as_bytes())?,
+            Place::Door(door) => put(door.dir(&mut [0; door::MAX_DIR_BYTES])?)?,
+        }
         put(b"/")?;
         put(name.as_bytes())?;
         if let Some(number) = number {
@@ -166,7 +222,7 @@ impl Session {
     }
 }
 
-fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u8> {
+pub fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     let at = unsafe { libc::mmap(null_mut(), length, protection, flags, fd, 0) };
     (at != libc::MAP_FAILED).then_some(at.cast())
@@ -177,6 +233,48 @@ fn attach() -> Option<Session> {
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }
+    let page = 4096;
+    let private = map(
+        2 * page,
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        -1,
+    )?;
+    // SAFETY: the first of the two pages just mapped.
+    let wiped =
+        unsafe { libc::madvise(private.cast::<c_void>(), page, libc::MADV_WIPEONFORK) } == 0;
+    let found = if wiped {
+        open_session().or_else(|| Door::make().map(|(control, door)| (control, Place::Door(door))))
+    } else {
+        None
+    };
+    let Some((control_page, place)) = found else {
+        // SAFETY: mapped above, not used any more.
+        unsafe { libc::munmap(private.cast(), 2 * page) };
+        return None;
+    };
+    let session = Session {
+        control: control_page,
+        same_process: private.cast(),
+        // SAFETY: the second page, ours alone.
+        armed: unsafe { mark::write_section(private.add(page)) },
+        clock: AtomicU32::new(0),
+        place,
+        key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
+    };
+    session.same_process().store(1, Ordering::Relaxed);
+    let clock = session
+        .field_u32(control::OFF_CLOCK)
+        .load(Ordering::Relaxed);
+    session.clock.store(clock, Ordering::Relaxed);
+    if let Some(door) = session.door() {
+        door.open();
+    }
+    Some(session)
+}
+
+/// The control page of the session that the program was started in.
+fn open_session() -> Option<(*mut u8, Place)> {
     let dir = std::env::var_os(layout::SESSION_ENV)?;
     if !dir.as_bytes().starts_with(b"/") || dir.len() > 200 {
         return None;
@@ -194,8 +292,7 @@ fn attach() -> Option<Session> {
     if fd < 0 {
         return None;
     }
-    let page = 4096;
-    let control_page = map(
+    let page = map(
         control::BYTES as usize,
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_SHARED,
@@ -203,54 +300,54 @@ fn attach() -> Option<Session> {
     );
     // SAFETY: ours, opened above.
     unsafe { libc::close(fd) };
-    let private = map(
-        2 * page,
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-        -1,
-    )?;
-    // SAFETY: the first of the two pages just mapped.
-    let wiped =
-        unsafe { libc::madvise(private.cast::<c_void>(), page, libc::MADV_WIPEONFORK) } == 0;
-    let session = Session {
-        control: control_page?,
-        same_process: private.cast(),
-        // SAFETY: the second page, ours alone.
-        armed: unsafe { mark::write_section(private.add(page)) },
-        clock: 0,
-        overflow: 0,
-        dir,
-        key: crate::thread::make_key(),
+    let page = page?;
+    // SAFETY: within the page just mapped, aligned; it stays mapped if it is sound.
+    let sound = unsafe {
+        let word = |offset: usize| AtomicU32::from_ptr(page.add(offset).cast());
+        AtomicU64::from_ptr(page.add(control::OFF_MAGIC).cast()).load(Ordering::Acquire)
+            == control::MAGIC
+            && word(control::OFF_VERSION).load(Ordering::Relaxed) == layout::VERSION
+            && u64::from(word(control::OFF_SEGMENT_BYTES).load(Ordering::Relaxed))
+                == layout::SEGMENT_BYTES
     };
-    let sound = session
-        .field_u64(control::OFF_MAGIC)
-        .load(Ordering::Acquire)
-        == control::MAGIC
-        && session
-            .field_u32(control::OFF_VERSION)
-            .load(Ordering::Relaxed)
-            == layout::VERSION
-        && u64::from(
-            session
-                .field_u32(control::OFF_SEGMENT_BYTES)
-                .load(Ordering::Relaxed),
-        ) == layout::SEGMENT_BYTES;
-    if !sound || !wiped {
+    if !sound {
+        // SAFETY: mapped above, not used any more.
+        unsafe { libc::munmap(page.cast(), control::BYTES as usize) };
         return None;
     }
-    session.same_process().store(1, Ordering::Relaxed);
-    let clock = session
-        .field_u32(control::OFF_CLOCK)
-        .load(Ordering::Relaxed);
-    let overflow = session
-        .field_u32(control::OFF_OVERFLOW)
-        .load(Ordering::Relaxed);
-    Some(Session {
-        clock,
-        overflow,
-        ..session
-    })
+    Some((page, Place::Dir(dir)))
 }
+
+/// So that a recorder finds a door before the first event: runs when the program
+/// is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = {
+    extern "C" fn at_start() {
+        session();
+    }
+    at_start
+};
+
+/// The library is unloaded, or the program ends.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = {
+    extern "C" fn at_end() {
+        if let Some(session) = current() {
+            let key = session.key.swap(NO_KEY, Ordering::Relaxed);
+            if key != NO_KEY {
+                // SAFETY: made by us; that of a library which is gone would call
+                // what is gone.
+                unsafe { libc::pthread_key_delete(key) };
+            }
+            if let Some(door) = session.door() {
+                door.close();
+            }
+        }
+    }
+    at_end
+};
 
 /// Changes the table of rates; an entry that `undertick record` made stays.
 pub fn set_rate(event: u16, one_in: u32) {
@@ -324,6 +421,9 @@ pub fn append_name(what: u16, event: u16, text: &str) {
     record[8..12].copy_from_slice(&pid.to_le_bytes());
     record[12..16].copy_from_slice(&tid.to_le_bytes());
     record[16..16 + cut].copy_from_slice(&text.as_bytes()[..cut]);
+    if let Some(door) = session.door() {
+        return door.keep_name(&record[..names::HEADER_BYTES + cut]);
+    }
     session.with_path(layout::NAMES_FILE, None, |path| {
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path ends with zero, the record is as long as said, the

@@ -10,6 +10,7 @@ use undertick_ring::layout::{control, ring};
 use undertick_ring::{Kind, Mapped};
 
 use crate::clock;
+use crate::joining;
 use crate::process::{self, Session};
 use crate::thread::{Job, Reading, State, THREAD, Thread, put_in_own, record, record_slow};
 
@@ -45,6 +46,8 @@ pub struct Sampling {
     cells: *mut usize,
     /// State of the generator; 0: not seeded yet.
     random: u64,
+    /// The page of `cells` while it is not used, or null.
+    spare: *mut usize,
 }
 
 impl Sampling {
@@ -52,6 +55,7 @@ impl Sampling {
     pub const NONE: Self = Self {
         cells: NO_CELLS.0.get().cast(),
         random: 0,
+        spare: null_mut(),
     };
 
     /// Whether the thread has begun any.
@@ -67,6 +71,22 @@ impl Sampling {
             unsafe { libc::munmap(self.cells.cast(), 4096) };
             self.cells = Self::NONE.cells;
         }
+        if !self.spare.is_null() {
+            // SAFETY: as above.
+            unsafe { libc::munmap(self.spare.cast(), 4096) };
+            self.spare = null_mut();
+        }
+    }
+
+    /// The ring is given up, and the thread goes on; the page stays mapped,
+    /// because a span may just be looking for its cell.
+    pub fn lay_aside(&mut self) {
+        if self.is_used() {
+            // SAFETY: the page mapped by `find`.
+            unsafe { self.cells.write_volatile(0) };
+            self.spare = self.cells;
+            self.cells = Self::NONE.cells;
+        }
     }
 
     /// Makes the fast path find the cells; if it cannot, all goes the slow way.
@@ -74,6 +94,9 @@ impl Sampling {
     fn find(&mut self, cells: *mut Cell) {
         // SAFETY: a page of our own, private to this thread.
         unsafe {
+            if !self.spare.is_null() {
+                self.cells = core::mem::replace(&mut self.spare, null_mut());
+            }
             if self.cells == Self::NONE.cells {
                 let protection = libc::PROT_READ | libc::PROT_WRITE;
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -94,10 +117,10 @@ impl Sampling {
 
     #[cold]
     fn first_seed(&self, session: &Session) -> u64 {
-        let mut x = if session.clock == clock::COUNTER {
+        let mut x = if session.clock() == clock::COUNTER {
             clock::counter()
         } else {
-            clock::system(session.clock)
+            clock::system(session.clock())
         };
         // SAFETY: only returns a number.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
@@ -236,6 +259,9 @@ unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
     if process::is_any_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
         // SAFETY: as `begin_slow`.
         unsafe { begin_slow(thread, event, false) };
+    } else if let Some(session) = process::current().filter(|session| session.is_over()) {
+        // SAFETY: the calling thread's.
+        unsafe { joining::leave(session, thread) };
     }
 }
 
@@ -247,7 +273,7 @@ unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
     unsafe {
         let own = &raw mut (*thread).own;
         let session = match process::current() {
-            Some(session) if (*own).state == State::Ready && process::switch() == control::ALL => {
+            Some(session) if (*own).state == State::Ready && process::switch() == (*thread).on => {
                 session
             }
             _ => return begin_slow(thread, event, true),
@@ -279,7 +305,7 @@ unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
         let session = match process::current() {
             Some(session)
                 if (*own).state == State::Ready
-                    && process::switch() == control::ALL
+                    && process::switch() == (*thread).on
                     && cell.state.load(Ordering::Relaxed) == idle(event) | OPEN
                     && cell.open.load(Ordering::Relaxed) == 1 =>
             {
@@ -321,9 +347,12 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
     let Some(session) = process::current().or_else(process::session) else {
         return;
     };
-    let on = process::is_on(event);
     // SAFETY: as `thread::record`: the state tells whether `own` is free.
     unsafe {
+        let joined = (*thread).on;
+        let on = joining::is_on(thread, process::switch(), event);
+        // What was counted was counted in the session before.
+        let counted = counted && (*thread).on == joined;
         let own = &raw mut (*thread).own;
         if (*own).state == State::Ready && session.same_process().load(Ordering::Relaxed) != 0 {
             (&raw mut (*own).state).write_volatile(State::Writing);
@@ -482,6 +511,11 @@ unsafe fn end_slow(thread: *mut Thread, event: u16) {
     };
     if session.same_process().load(Ordering::Relaxed) == 0 {
         return; // nothing of this process is open
+    }
+    let running = process::switch();
+    // SAFETY: the calling thread's.
+    if running != control::NONE && running ^ unsafe { (*thread).on } > control::MODE {
+        return; // nor of this session
     }
     // SAFETY: as `begin_slow`; a handler that comes in leaves the cell as it
     // found it.

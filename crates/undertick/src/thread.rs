@@ -5,11 +5,12 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
+use undertick_ring::layout::{SEGMENT_BYTES, control, ring};
 use undertick_ring::mark;
-use undertick_ring::{DeschedFlag, Kind, Mapped, Overflow, Record, Writer};
+use undertick_ring::{DeschedFlag, Kind, Mapped, Memory, Overflow, Record, Writer};
 
 use crate::clock;
+use crate::joining::{self, is_on};
 use crate::making::{Supply, make_ring};
 use crate::process::{self, Session};
 use crate::sampled;
@@ -55,12 +56,12 @@ pub(crate) enum State {
 
 pub(crate) struct OneRing {
     pub(crate) state: State,
-    retry_in: u32,
+    pub(crate) retry_in: u32,
     pub(crate) writer: Writer<Mapped>,
 }
 
 impl OneRing {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         // SAFETY: no segment is ever taken from it: the state is NoRing.
         let nowhere = unsafe { Mapped::new(null_mut(), 0) };
         Self {
@@ -77,6 +78,10 @@ pub(crate) struct Thread {
     /// For handlers that interrupt a write to `own`.
     pub(crate) nested: OneRing,
     pub(crate) sampling: sampled::Sampling,
+    /// What the switch holds while all is recorded of the session that this
+    /// thread has joined.
+    pub(crate) on: u32,
+    pub(crate) leaving: joining::Leaving,
 }
 
 thread_local! {
@@ -86,6 +91,8 @@ thread_local! {
             own: OneRing::new(),
             nested: OneRing::new(),
             sampling: sampled::Sampling::NONE,
+            on: control::ALL,
+            leaving: joining::Leaving::NONE,
         })
     };
 }
@@ -96,15 +103,20 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     if kind == Kind::EndOrdered {
         return record_end(event, reading);
     }
-    if !process::is_on(event) {
+    let on = process::switch();
+    if on == control::NONE {
+        return; // before the thread's own memory is looked for
+    }
+    // Only the address comes out of the closure: with the work in it, `with` is
+    // not inlined and an event costs 2.5 ns more.
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: the calling thread's.
+    if !unsafe { is_on(thread, on, event) } {
         return;
     }
     let Some(session) = process::current() else {
         return record_first(kind, event, payload, reading);
     };
-    // Only the address comes out of the closure: with the work in it, `with` is
-    // not inlined and an event costs 2.5 ns more.
-    let thread = THREAD.with(UnsafeCell::get);
     // SAFETY: this thread's own, and the thread is running. A signal handler may
     // come in anywhere: it sees the state and touches `own` only when that is
     // Ready.
@@ -162,7 +174,7 @@ fn record_end(event: u16, reading: Reading) {
             compiler_fence(Ordering::SeqCst);
             let readings = read(session, reading);
             compiler_fence(Ordering::SeqCst);
-            if process::is_on(event)
+            if joining::is_on_here(thread, session, event)
                 && session.same_process().load(Ordering::Relaxed) != 0
                 && (&raw const (*own).state).read_volatile() == State::Writing
                 && !(*own).writer.needs_segment()
@@ -176,7 +188,7 @@ fn record_end(event: u16, reading: Reading) {
             } else {
                 record_end_slow(session, thread, event, reading, readings);
             }
-        } else if process::is_on(event) {
+        } else if is_on(thread, process::switch(), event) {
             record_first(Kind::EndOrdered, event, 0, reading);
         }
     }
@@ -205,7 +217,7 @@ unsafe fn record_end_slow(
         if !interrupted {
             (&raw mut (*own).state).write_volatile(State::Ready);
         }
-        if process::is_on(event) {
+        if is_on(thread, process::switch(), event) {
             record_slow(
                 session,
                 thread,
@@ -223,28 +235,35 @@ unsafe fn record_end_slow(
 
 /// Records an event with a 64-bit payload.
 pub fn record_wide(event: u16, value: u64) {
-    if !process::is_on(event) {
+    let on = process::switch();
+    if on == control::NONE {
         return;
     }
-    if let Some(session) = process::session() {
+    THREAD.with(|thread| {
         // SAFETY: as `record`; the slow path looks at every state.
-        THREAD.with(|thread| unsafe {
-            record_slow(session, thread.get(), Job::Wide { event, value })
-        });
-    }
+        unsafe {
+            if is_on(thread.get(), on, event)
+                && let Some(session) = process::session()
+            {
+                record_slow(session, thread.get(), Job::Wide { event, value });
+            }
+        }
+    });
 }
 
 #[cold]
 #[inline(never)]
 fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
-    if let Some(session) = process::session()
-        && process::is_on(event)
-    {
-        // SAFETY: as `record`.
-        THREAD.with(|thread| unsafe {
+    let Some(session) = process::session() else {
+        return;
+    };
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: as `record`.
+    unsafe {
+        if is_on(thread, process::switch(), event) {
             record_slow(
                 session,
-                thread.get(),
+                thread,
                 Job::One {
                     kind,
                     event,
@@ -253,7 +272,7 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
                     early: None,
                 },
             );
-        });
+        }
     }
 }
 
@@ -407,7 +426,7 @@ fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: (u64, u64)) 
 
 #[inline(always)]
 fn read(session: &Session, reading: Reading) -> (u64, u64) {
-    if session.clock != clock::COUNTER {
+    if session.clock() != clock::COUNTER {
         return read_system(session, reading);
     }
     match reading {
@@ -425,11 +444,11 @@ fn read(session: &Session, reading: Reading) -> (u64, u64) {
 #[cold]
 #[inline(never)]
 fn read_system(session: &Session, reading: Reading) -> (u64, u64) {
-    let first = clock::system(session.clock);
+    let first = clock::system(session.clock());
     match reading {
         Reading::Plain | Reading::Ordered => (first, 0),
-        Reading::Pair | Reading::PairAfter => (first, clock::system(session.clock)),
-        Reading::PairBefore => (clock::system(session.clock), first),
+        Reading::Pair | Reading::PairAfter => (first, clock::system(session.clock())),
+        Reading::PairBefore => (clock::system(session.clock()), first),
     }
 }
 
@@ -495,9 +514,7 @@ pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread,
     unsafe {
         if session.same_process().load(Ordering::Relaxed) == 0 {
             // First event after fork: rings of our own.
-            (*thread).own = OneRing::new();
-            (*thread).nested = OneRing::new();
-            session.same_process().store(1, Ordering::Relaxed);
+            joining::forget(session, thread);
         }
         let is_nested = matches!((*thread).own.state, State::Writing | State::Making);
         let one = if is_nested {
@@ -525,9 +542,7 @@ pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread,
                     .field_u32(control::OFF_RING_SEGMENTS)
                     .load(Ordering::Relaxed);
                 (*one).writer = Writer::new(memory, policy, first);
-                if let Some(key) = session.key {
-                    libc::pthread_setspecific(key, thread.cast::<c_void>());
-                }
+                session.at_end_of_thread(thread.cast::<c_void>());
             }
             State::Ready => {}
         }
@@ -631,19 +646,21 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     // static memory is there until after the destructors.
     unsafe {
         (*thread).sampling.forget();
+        (*thread).leaving.unmap();
+        // After its session a ring has no memory: a store would take some.
+        let is_over = session.door().is_some() && process::switch() ^ (*thread).on > control::MODE;
         for one in [&raw mut (*thread).own, &raw mut (*thread).nested] {
             if (*one).state != State::Ready {
                 continue;
             }
             let memory = *(*one).writer.memory();
-            let bytes = memory
-                .field_u32(ring::OFF_MAX_SEGMENTS)
-                .load(Ordering::Relaxed)
-                .min(layout::MAX_SEGMENTS);
+            let bytes = memory.max_segments();
             (*one) = OneRing::new();
-            memory
-                .field_u32(ring::OFF_STATE)
-                .store(ring::STATE_CLOSED, Ordering::Release);
+            if !is_over {
+                memory
+                    .field_u32(ring::OFF_STATE)
+                    .store(ring::STATE_CLOSED, Ordering::Release);
+            }
             libc::munmap(
                 memory.base().cast(),
                 (bytes as usize + 1) * SEGMENT_BYTES as usize,

@@ -66,6 +66,15 @@ const FIRST_ANCHOR: Duration = Duration::from_millis(100);
 /// The longest.
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
+/// Whose events are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// A program that will be started.
+    Child,
+    /// A process that runs already, and what it forks.
+    Running(i32),
+}
+
 /// The sources while the program runs.
 #[derive(Debug)]
 pub(crate) struct Watcher {
@@ -83,8 +92,8 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Opens the sources, on the thread that will start the program and before it
-    /// does. `None` if none is wanted and there are no `epochs` to write down; the
+    /// Opens the sources: for a program that will be started, on the thread that will
+    /// do it and before it does. `None` if none is wanted and there are no `epochs` to write down; the
     /// second is what the manifest says of them.
     ///
     /// # Errors
@@ -95,19 +104,24 @@ impl Watcher {
         trace: &Path,
         facts: &Facts,
         epochs: Option<Receiver<Epoch>>,
+        of: Of,
     ) -> Result<Option<(Self, Kernel)>, TraceError> {
         if wanted == Wanted::Off && epochs.is_none() {
             return Ok(None);
         }
         let clock = Source::open(facts.clock)
             .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
+        let threads = match of {
+            Of::Child => None,
+            Of::Running(pid) => Some(threads_of(pid)),
+        };
         let (tracefs, perf, steal) = if wanted == Wanted::Off {
             let why = || "switched off by --kernel off".to_owned();
             (Err(why()), Err(why()), Err(why()))
         } else {
             (
                 Tracefs::open(facts.clock, &cpus()),
-                Perf::open(facts.clock),
+                Perf::open(facts.clock, threads.as_deref()),
                 Steal::open(),
             )
         };
@@ -136,6 +150,10 @@ impl Watcher {
             next_steal: Instant::now() + STEAL_EVERY,
         };
         watcher.round(true);
+        if let (Of::Running(pid), Some(tracefs)) = (of, &mut watcher.tracefs) {
+            let (ticks, writer) = (watcher.clock.read_ticks(), &mut watcher.writer);
+            tracefs.follow(pid, ticks, |record| writer.push(&record));
+        }
         let kernel = Kernel {
             sources,
             ..Kernel::default()
@@ -387,6 +405,14 @@ pub(crate) fn announce((file, on): (RawFd, RawFd)) {
             libc::write(on, c"1".as_ptr().cast(), 1);
         }
     }
+}
+
+/// Threads of a process.
+fn threads_of(pid: i32) -> Vec<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let tids = tasks.into_iter().flatten().flatten();
+    tids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 /// CPUs online now.

@@ -8,12 +8,16 @@
 //! a record whenever one of these threads goes on or off a CPU, with its number,
 //! the CPU, the time, and whether the thread could have run on.
 //!
-//! **Caveats.** A thread's last way off its CPU, when it ends, is not recorded. A
+//! Of a program that runs already one event is opened on each thread and CPU, and
+//! those of a CPU share a buffer.
+//!
+//! **Caveats.** A thread that is made while this is being done, by one that has no
+//! event yet, has none either. A thread's last way off its CPU, when it ends, is not recorded. A
 //! program that changes its user by executing a set-uid file loses its events.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,6 +33,8 @@ use super::raw::{Record, What};
 const MOST_BYTES: usize = 512 << 10;
 /// Bytes below which it is not worth while.
 const LEAST_BYTES: usize = 8 << 10;
+/// The calling thread, to perf.
+const CALLER: i32 = 0;
 /// A record's header.
 const HEADER_BYTES: usize = 8;
 /// Thread, time and CPU at the end of each record.
@@ -74,20 +80,29 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Opens the events on the calling thread, for what it will execute.
+    /// Opens the events on the calling thread, for what it will execute, or on
+    /// threads that run.
     ///
     /// # Errors
     /// Why not, in plain words.
-    pub(super) fn open(trace_clock: ClockId) -> Result<Self, String> {
+    pub(super) fn open(trace_clock: ClockId, threads: Option<&[i32]>) -> Result<Self, String> {
         let clock = PerfClock::of(trace_clock);
         let mut buffers = Vec::new();
         let mut bytes = MOST_BYTES;
         for cpu in super::cpus() {
-            let (event, counts_lost) = match open_event(cpu, clock) {
-                Ok(event) => event,
-                // Taken offline since.
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
-                Err(error) => return Err(refused(&error)),
+            let mut events = Vec::new();
+            for &thread in threads.unwrap_or(&[CALLER]) {
+                match open_event(cpu, clock, thread) {
+                    Ok(event) => events.push(event),
+                    // Taken offline since, or ended.
+                    Err(error)
+                        if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ESRCH)) => {}
+                    Err(error) => return Err(refused(&error)),
+                }
+            }
+            let mut events = events.into_iter();
+            let Some((event, counts_lost)) = events.next() else {
+                continue;
             };
             let (page, mapped_bytes) = loop {
                 match map(&event, bytes) {
@@ -96,10 +111,17 @@ impl Perf {
                     Err(error) => return Err(not_mapped(&error)),
                 }
             };
-            buffers.push(Buffer::new(event, counts_lost, cpu, page, mapped_bytes));
+            let mut buffer = Buffer::new(event, counts_lost, cpu, page, mapped_bytes);
+            for (event, _) in events {
+                buffer.share(event)?;
+            }
+            buffers.push(buffer);
         }
         if buffers.is_empty() {
-            return Err("no CPU was found in /sys/devices/system/cpu/online".to_owned());
+            return Err(match threads {
+                None => "no CPU was found in /sys/devices/system/cpu/online".to_owned(),
+                Some(_) => "the program has ended".to_owned(),
+            });
         }
         Ok(Self { buffers, clock })
     }
@@ -174,14 +196,16 @@ fn refused(error: &io::Error) -> String {
             format!("this kernel has no perf events ({error})")
         }
         Some(libc::EMFILE) => {
-            "too many open files: one is needed for each CPU, raise ulimit -n".to_owned()
+            "too many open files: one is needed for each CPU (of a program that runs already also for each \
+             thread), raise ulimit -n"
+                .to_owned()
         }
         _ => format!("perf_event_open: {error}"),
     }
 }
 
 /// The event, and whether it counts its losses (kernel 6.0).
-fn open_event(cpu: u32, clock: PerfClock) -> io::Result<(OwnedFd, bool)> {
+fn open_event(cpu: u32, clock: PerfClock, thread: i32) -> io::Result<(OwnedFd, bool)> {
     let mut attr = abi::perf_event_attr {
         type_: abi::PERF_TYPE_SOFTWARE,
         size: size_of::<abi::perf_event_attr>() as u32,
@@ -190,11 +214,12 @@ fn open_event(cpu: u32, clock: PerfClock) -> io::Result<(OwnedFd, bool)> {
         clockid: clock.id,
         ..Default::default()
     };
-    attr.set_disabled(1);
+    let waits = u64::from(thread == CALLER);
+    attr.set_disabled(waits);
     attr.set_inherit(1);
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
-    attr.set_enable_on_exec(1);
+    attr.set_enable_on_exec(waits);
     attr.set_sample_id_all(1);
     attr.set_use_clockid(1);
     attr.set_context_switch(1);
@@ -204,7 +229,7 @@ fn open_event(cpu: u32, clock: PerfClock) -> io::Result<(OwnedFd, bool)> {
         let fd = unsafe {
             perf_event_open_sys::perf_event_open(
                 &raw mut attr,
-                0,
+                thread,
                 cpu as libc::c_int,
                 -1,
                 libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC),
@@ -226,6 +251,8 @@ fn open_event(cpu: u32, clock: PerfClock) -> io::Result<(OwnedFd, bool)> {
 #[derive(Debug)]
 struct Buffer {
     event: OwnedFd,
+    /// Of other threads, that write here too.
+    others: Vec<OwnedFd>,
     counts_lost: bool,
     cpu: i16,
     page: *mut abi::perf_event_mmap_page,
@@ -250,6 +277,7 @@ impl Buffer {
         let page_bytes = rustix::param::page_size();
         Self {
             event,
+            others: Vec::new(),
             counts_lost,
             cpu: cpu as i16,
             page,
@@ -259,6 +287,19 @@ impl Buffer {
             bytes: mapped_bytes - page_bytes,
             told: 0,
         }
+    }
+
+    /// Has another event write here too.
+    fn share(&mut self, event: OwnedFd) -> Result<(), String> {
+        // SAFETY: both are perf events of ours.
+        let shared = unsafe {
+            perf_event_open_sys::ioctls::SET_OUTPUT(event.as_raw_fd(), self.event.as_raw_fd())
+        };
+        if shared < 0 {
+            return Err(refused(&io::Error::last_os_error()));
+        }
+        self.others.push(event);
+        Ok(())
     }
 
     fn drain(&mut self, mapped: bool, take: &mut impl FnMut(Record)) {
@@ -310,19 +351,22 @@ impl Buffer {
         }
     }
 
-    /// Records lost since the event was opened, where the kernel counts them.
+    /// Records lost since the events were opened, where the kernel counts them.
     fn lost(&self) -> u64 {
-        let mut words = [0; 16];
+        let lost = |event: &OwnedFd| {
+            let mut words = [0; 16];
+            match File::from(event.try_clone().ok()?).read(&mut words) {
+                Ok(16) => Some(u64::from_ne_bytes(words[8..].try_into().expect("8 bytes"))),
+                _ => None,
+            }
+        };
         if !self.counts_lost {
             return 0;
         }
-        let Ok(clone) = self.event.try_clone() else {
-            return 0;
-        };
-        match File::from(clone).read(&mut words) {
-            Ok(16) => u64::from_ne_bytes(words[8..].try_into().expect("8 bytes")),
-            _ => 0,
-        }
+        std::iter::once(&self.event)
+            .chain(&self.others)
+            .filter_map(lost)
+            .sum()
     }
 }
 

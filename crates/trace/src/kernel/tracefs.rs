@@ -22,7 +22,7 @@ use undertick_clock::ClockId;
 
 use super::decode::{Decoder, EVENTS, Event, Over, VECTORS};
 use super::format::{Format, PageLayout};
-use super::raw::Record;
+use super::raw::{Record, What};
 
 /// Start of our instances' names; process and its start follow.
 const PREFIX: &str = "undertick-";
@@ -34,6 +34,9 @@ const MOST_BUFFER_KIB: usize = 4 << 10;
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// Pages read from a CPU in a round: as many as its buffer holds, and as many again.
 const MOST_PAGES: usize = 2 * MOST_BUFFER_KIB / 4;
+
+/// Looks for threads that were made meanwhile.
+const MOST_LOOKS: u32 = 20;
 
 /// An instance, being recorded from.
 #[derive(Debug)]
@@ -148,6 +151,41 @@ impl Tracefs {
     pub(super) fn switch(&self) -> Option<File> {
         let path = self.instance.dir.join("tracing_on");
         OpenOptions::new().write(true).open(path).ok()
+    }
+
+    /// Records the threads of a process that runs, from here on; who they are is
+    /// told at `ticks`, as the kernel tells of those that are made later.
+    pub(super) fn follow(&mut self, pid: i32, ticks: u64, mut take: impl FnMut(Record)) {
+        let Some((pids, on)) = &mut self.switches else {
+            return;
+        };
+        let mut known = Vec::new();
+        // Until none has been made meanwhile by one that was not followed yet.
+        for _ in 0..MOST_LOOKS {
+            let mut new = super::threads_of(pid);
+            new.retain(|tid| !known.contains(tid));
+            if new.is_empty() {
+                break;
+            }
+            let text: Vec<String> = new.iter().map(ToString::to_string).collect();
+            // If it fails the recording has no evidence from there, and says so.
+            let _ = pids.write_all(text.join(" ").as_bytes());
+            known.extend(new);
+        }
+        take(Record {
+            pid,
+            tid: pid,
+            ..Record::new(What::Exec, ticks)
+        });
+        for tid in known.into_iter().filter(|tid| *tid != pid) {
+            take(Record {
+                pid,
+                tid,
+                a: 1,
+                ..Record::new(What::NewTask, ticks)
+            });
+        }
+        let _ = on.write_all(b"1");
     }
 
     /// Hands on what has come since; false if there is more.

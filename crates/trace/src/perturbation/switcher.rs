@@ -50,7 +50,7 @@ impl Switcher {
     /// # Errors
     /// No thread can be had.
     pub(crate) fn start(
-        page: ControlPage,
+        pages: Vec<ControlPage>,
         kernel: Option<File>,
         clock: Source,
         plan: Arc<Plan>,
@@ -58,7 +58,7 @@ impl Switcher {
     ) -> Result<Self, TraceError> {
         let (stop, stopped) = channel();
         let switching = Switching {
-            page,
+            pages,
             kernel,
             clock,
             plan,
@@ -84,7 +84,7 @@ impl Switcher {
 }
 
 struct Switching {
-    page: ControlPage,
+    pages: Vec<ControlPage>,
     kernel: Option<File>,
     clock: Source,
     plan: Arc<Plan>,
@@ -122,7 +122,7 @@ impl Switching {
             }
         }
         self.switch(Switched::Between);
-        self.page.unmap();
+        self.pages.into_iter().for_each(ControlPage::unmap);
         pairs
     }
 
@@ -158,9 +158,10 @@ impl Switching {
             let _ = kernel.write_all(digit);
         } else {
             // All CPUs see it before the second reading.
-            self.page
-                .field_u32(control::OFF_ON)
-                .swap(code, Ordering::SeqCst);
+            for page in &self.pages {
+                page.field_u32(control::OFF_ON)
+                    .swap(code | page.serial, Ordering::SeqCst);
+            }
         }
         let after_ticks = self.clock.read_ticks_ordered();
         // Nobody listens any more: the recording ends.

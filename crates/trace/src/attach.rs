@@ -1,0 +1,86 @@
+//! Recording a program that runs already, and was started without a session.
+//!
+//! **Method.** The program has a door (`docs/format.md`, section 10): we make a session as
+//! usual, say at the door where it is, and switch its points on. Each thread comes
+//! in with its first point. At the end the points are switched off, what is in the
+//! rings is drained, and their memory taken back.
+
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use undertick_ring::Overflow;
+
+pub use crate::door::command_of;
+
+use crate::TraceError;
+use crate::door::Program;
+use crate::kernel::Of;
+use crate::manifest::{Exit, Manifest};
+use crate::record::{Request, Tell, watch_signals};
+use crate::running::Running;
+use crate::session::Session;
+
+/// Which program, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attach {
+    /// Its process id.
+    pub pid: i32,
+    /// How long; `None`: until it ends, or SIGINT, SIGTERM, SIGHUP or SIGQUIT comes.
+    pub length: Option<Duration>,
+}
+
+/// Whether a process can be recorded now.
+///
+/// # Errors
+/// Why not, and what to do.
+pub fn check(pid: i32) -> Result<(), TraceError> {
+    Program::find(pid).map(|_| ())
+}
+
+/// Records a program that runs, and leaves it as it was. The request's command is
+/// replaced by the program's.
+///
+/// # Errors
+/// There is no such program, it is not linked with the recorder, somebody else
+/// records it, or the trace could not be kept; what was recorded is still in the
+/// trace directory.
+pub fn attach(
+    mut request: Request,
+    to: Attach,
+    mut told: impl FnMut(Tell),
+) -> Result<Manifest, TraceError> {
+    if request.settings.overflow == Overflow::Block {
+        return Err(TraceError::Usage(
+            "--overflow block with --pid: a recorder that is killed would leave the program waiting; \
+             use grow, drop or overwrite"
+                .to_owned(),
+        ));
+    }
+    let (program, doors) = Program::find(to.pid)?;
+    request.command = program.command.iter().map(Into::into).collect();
+    let (user, group) = program.owner;
+    let mut session = Session::create_for(request.settings.clone(), doors, (user, Some(group)))?;
+    session.enter()?;
+    let mut signals = watch_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
+    let (mut running, ()) =
+        Running::begin(&request, session, Of::Running(to.pid), |session, _, _| {
+            session.switch(true);
+            Ok(())
+        })?;
+    let interrupted = loop {
+        let moved = running.round(&mut told);
+        let was_over = program.has_ended();
+        let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
+        let interrupted = signals.pending().count() > 0;
+        if was_over || length_is_over || interrupted {
+            break interrupted;
+        }
+        Running::pause(moved);
+    };
+    let exit = Exit {
+        status: None,
+        signal: None,
+        interrupted,
+    };
+    running.finish(exit, told)
+}

@@ -1,0 +1,318 @@
+//! Programs that were started without a session, and the doors by which a
+//! recorder comes to them.
+//!
+//! **Method.** Each executable and library that is linked with the recorder has a
+//! file without a name (a memfd): a control page, and what follows it
+//! (docs/format.md, section 10). It is opened as one of the program's descriptors
+//! under `/proc`, which the kernel allows the program's user and root. A lock on it,
+//! which the kernel takes back from a recorder that is killed, says that a recorder
+//! holds it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use rustix::fs::FlockOperation;
+use undertick_ring::layout::{self, control, door};
+
+use crate::TraceError;
+use crate::session::{ControlPage, map};
+
+/// A program that a recorder has come to; its doors are held.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// Who it runs as: user and group.
+    pub(crate) owner: (u32, u32),
+    /// Its words.
+    pub(crate) command: Vec<String>,
+    /// Readable when it has ended.
+    ended: OwnedFd,
+}
+
+/// One door, held.
+#[derive(Debug)]
+pub(crate) struct Door {
+    page: ControlPage,
+    base: *mut u8,
+    /// Holds the lock.
+    file: File,
+}
+
+// SAFETY: the mapping is accessed through atomics only.
+unsafe impl Send for Door {}
+
+impl Program {
+    /// Finds a program and takes its doors.
+    ///
+    /// # Errors
+    /// There is no such program, it is not ours, not linked with the recorder, in
+    /// a session already, or in another place.
+    pub(crate) fn find(pid: i32) -> Result<(Self, Vec<Door>), TraceError> {
+        let proc = PathBuf::from(format!("/proc/{pid}"));
+        let gone = || {
+            TraceError::Usage(format!(
+                "--pid {pid}: no such process; give the number that ps or pgrep shows"
+            ))
+        };
+        let id = rustix::process::Pid::from_raw(pid).ok_or_else(gone)?;
+        let ended = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty()).map_err(
+            |error| match error {
+                rustix::io::Errno::SRCH => gone(),
+                rustix::io::Errno::INVAL | rustix::io::Errno::NOENT => TraceError::Usage(format!(
+                    "--pid {pid}: a thread, not a process; give the process's number (ps -o pid)"
+                )),
+                _ => TraceError::Recording(format!("--pid {pid}: cannot be watched: {error}")),
+            },
+        )?;
+        let about = fs::metadata(&proc).map_err(|_| gone())?;
+        let files = doors_of(pid, &proc)?;
+        same_place(pid, &proc)?;
+        let doors = (files.into_iter())
+            .filter_map(|file| Door::open(pid, file).transpose())
+            .collect::<Result<Vec<_>, _>>()?;
+        if doors.is_empty() {
+            return Err(no_door(pid, &proc, "", None));
+        }
+        let program = Self {
+            owner: (about.uid(), about.gid()),
+            command: command(&proc),
+            ended,
+        };
+        Ok((program, doors))
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut fds = [rustix::event::PollFd::new(
+            &self.ended,
+            rustix::event::PollFlags::IN,
+        )];
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// The words a program was started with; `None`: there is none.
+#[must_use]
+pub fn command_of(pid: i32) -> Option<Vec<String>> {
+    Some(command(Path::new(&format!("/proc/{pid}")))).filter(|words| !words.is_empty())
+}
+
+fn command(proc: &Path) -> Vec<String> {
+    let bytes = fs::read(proc.join("cmdline")).unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0);
+    let mut words: Vec<String> = words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    words.pop();
+    words
+}
+
+/// Its doors' files.
+fn doors_of(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
+    let not_ours = |error: &io::Error| {
+        TraceError::Usage(format!(
+            "--pid {pid}: not yours to record ({error}); run undertick as the program's user or as root \
+             (a program that may not be looked into, as after a change of its user, needs root)"
+        ))
+    };
+    let entries = fs::read_dir(proc.join("fd")).map_err(|e| not_ours(&e))?;
+    let link = format!("/memfd:{} (deleted)", door::NAME);
+    let mut files = Vec::<(u64, File)>::new();
+    let mut add = |path: &Path| -> io::Result<()> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let about = file.metadata()?;
+        let is_new = files.iter().all(|(inode, _)| *inode != about.ino());
+        if about.len() == control::BYTES + door::BYTES && is_new {
+            files.push((about.ino(), file));
+        }
+        Ok(())
+    };
+    for entry in entries.flatten() {
+        if fs::read_link(entry.path()).is_ok_and(|to| to == Path::new(&link)) {
+            add(&entry.path()).map_err(|e| not_ours(&e))?;
+        }
+    }
+    let maps = fs::read_to_string(proc.join("maps")).unwrap_or_default();
+    let mut closed = None;
+    for line in maps.lines().filter(|line| line.ends_with(&link)) {
+        // A program that closes all its descriptors still has the mapping, which
+        // root can open.
+        let range = line.split(' ').next().unwrap_or_default();
+        if let Err(error) = add(&proc.join("map_files").join(range)) {
+            closed = Some(error);
+        }
+    }
+    if files.is_empty() {
+        return Err(no_door(pid, proc, &maps, closed));
+    }
+    Ok(files.into_iter().map(|(_, file)| file).collect())
+}
+
+/// Why a program has no door.
+fn no_door(pid: i32, proc: &Path, maps: &str, closed: Option<io::Error>) -> TraceError {
+    let in_session = |line: &&str| {
+        let path = line.trim_end_matches(" (deleted)");
+        path.contains("/undertick-") && path.ends_with(&format!("/{}", layout::CONTROL_FILE))
+    };
+    let state = fs::read_to_string(proc.join("stat")).unwrap_or_default();
+    let is_zombie = (state.rsplit_once(") ")).is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']));
+    TraceError::Usage(if is_zombie {
+        format!("--pid {pid}: has ended")
+    } else if let Some(error) = closed {
+        format!(
+            "--pid {pid}: it has closed the descriptor by which a recorder comes in ({error}); run undertick as root"
+        )
+    } else if maps.lines().any(|line| in_session(&line)) {
+        format!(
+            "--pid {pid}: it was started by `undertick record`, which records it; to attach later, start it by itself"
+        )
+    } else {
+        format!(
+            "--pid {pid}: not linked with the recorder; build it with undertick.h or the undertick crate (not with \
+             UNDERTICK_DISABLE or UNDERTICK_NO_ATTACH), and start it without UNDERTICK_ATTACH=0"
+        )
+    })
+}
+
+/// The session's files must have the same name for the program and for us.
+fn same_place(pid: i32, proc: &Path) -> Result<(), TraceError> {
+    let mount = |proc: &Path| fs::read_link(proc.join("ns/mnt")).ok();
+    let root = fs::read_link(proc.join("root")).ok();
+    let ours = fs::read_link("/proc/self/root").ok();
+    if mount(proc) == mount(Path::new("/proc/self")) && root == ours {
+        return Ok(());
+    }
+    Err(TraceError::Usage(format!(
+        "--pid {pid}: it sees other files than this shell (a container, or chroot); run undertick in there"
+    )))
+}
+
+impl Door {
+    /// `None` if it is not open yet, or any more.
+    fn open(pid: i32, file: File) -> Result<Option<Self>, TraceError> {
+        let path = PathBuf::from(format!("/proc/{pid}/fd"));
+        let bytes = (control::BYTES + door::BYTES) as usize;
+        let page = map(&file, bytes).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+        let door = Self {
+            page: ControlPage::at(page),
+            base: page.wrapping_add(control::BYTES as usize),
+            file,
+        };
+        // SAFETY: within the mapping, aligned.
+        let magic = unsafe { AtomicU64::from_ptr(door.base.add(door::OFF_MAGIC).cast()) };
+        let magic = magic.load(Ordering::Acquire);
+        if magic == 0 {
+            return Ok(None);
+        }
+        let version = door.u32_at(door::OFF_VERSION).load(Ordering::Relaxed);
+        if magic != door::MAGIC || version != layout::VERSION {
+            return Err(TraceError::Usage(format!(
+                "--pid {pid}: built with another version of the recorder; use the undertick of that version, or rebuild it"
+            )));
+        }
+        if rustix::fs::flock(door.file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_err() {
+            let holder = door.u32_at(door::OFF_HOLDER).load(Ordering::Relaxed);
+            return Err(TraceError::Usage(format!(
+                "--pid {pid}: being recorded already, by process {holder}; wait for its end, or stop it with Ctrl-C there"
+            )));
+        }
+        Ok(Some(door))
+    }
+
+    /// The control page.
+    pub(crate) const fn page(&self) -> &ControlPage {
+        &self.page
+    }
+
+    /// The same, mapped once more.
+    pub(crate) fn page_again(&self) -> Result<ControlPage, TraceError> {
+        let again = map(&self.file, control::BYTES as usize);
+        let path = Path::new(door::NAME);
+        let base = again.map_err(|e| TraceError::io(path, "cannot map")(e.into()))?;
+        let mut page = ControlPage::at(base);
+        page.serial = self.page.serial;
+        Ok(page)
+    }
+
+    fn u32_at(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset < door::OFF_DIR && offset.is_multiple_of(4));
+        // SAFETY: within the mapping, aligned.
+        unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
+    }
+
+    fn byte(&self, offset: usize) -> &AtomicU8 {
+        assert!((offset as u64) < door::BYTES);
+        // SAFETY: within the mapping.
+        unsafe { AtomicU8::from_ptr(self.base.add(offset)) }
+    }
+
+    fn bytes(&self, from: usize, length: usize) -> Vec<u8> {
+        (from..from + length)
+            .map(|at| self.byte(at).load(Ordering::Relaxed))
+            .collect()
+    }
+
+    /// The directory of a session that was not ended: its recorder was killed.
+    pub(crate) fn left_behind(&self) -> Option<PathBuf> {
+        let bytes = self.bytes(door::OFF_DIR, door::MAX_DIR_BYTES);
+        let text = bytes.split(|byte| *byte == 0).next()?;
+        (!text.is_empty()).then(|| PathBuf::from(String::from_utf8_lossy(text).into_owned()))
+    }
+
+    /// Says where the session is, once its control page is filled: what `on` holds
+    /// from here on is the session's number above [`control::SERIAL_SHIFT`].
+    ///
+    /// # Errors
+    /// The directory's name is too long.
+    pub(crate) fn enter(&mut self, dir: &Path) -> Result<(), TraceError> {
+        let name = dir.as_os_str().as_encoded_bytes();
+        if name.len() >= door::MAX_DIR_BYTES {
+            return Err(TraceError::damaged(
+                dir,
+                "too long a name; give another directory in UNDERTICK_DIR",
+            ));
+        }
+        let serial = self.u32_at(door::OFF_SERIAL);
+        let next = (serial.load(Ordering::Relaxed) + 1) & (u32::MAX >> control::SERIAL_SHIFT);
+        serial.store(next.max(1), Ordering::Relaxed);
+        self.page.serial = next.max(1) << control::SERIAL_SHIFT;
+        self.u32_at(door::OFF_HOLDER)
+            .store(std::process::id(), Ordering::Relaxed);
+        for (i, byte) in name.iter().chain(&[0]).enumerate() {
+            self.byte(door::OFF_DIR + i).store(*byte, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// The session is over: no more rings can be made there.
+    pub(crate) fn leave(&self) {
+        self.byte(door::OFF_DIR).store(0, Ordering::Release);
+        self.u32_at(door::OFF_HOLDER).store(0, Ordering::Relaxed);
+    }
+
+    /// The names that the program gave, and how many found no room.
+    pub(crate) fn names(&self) -> (Vec<u8>, u32) {
+        let used = self.u32_at(door::OFF_NAMES_USED).load(Ordering::Acquire) as usize;
+        let names = self.bytes(door::OFF_NAMES, used.min(door::NAMES_BYTES));
+        (
+            names,
+            self.u32_at(door::OFF_NAMES_LOST).load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let bytes = (control::BYTES + door::BYTES) as usize;
+        let base = self.base.wrapping_sub(control::BYTES as usize);
+        // SAFETY: mapped in `open`; nothing borrows it any more.
+        let _ = unsafe { rustix::mm::munmap(base.cast(), bytes) };
+    }
+}

@@ -1,0 +1,398 @@
+//! What is the same whether the program was started or ran already: the trace
+//! directory, the loop that drains, and the end.
+
+use std::fs::File;
+use std::os::fd::RawFd;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant, SystemTime};
+
+use undertick_clock::Source;
+
+use crate::TraceError;
+use crate::collector::Collector;
+use crate::functions::Recorded;
+use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
+use crate::kernel::raw::RAW_KERNEL_FILE;
+use crate::kernel::{Of, Watcher, Watching};
+use crate::manifest::{self, Anchor, Manifest, SCHEMA_VERSION, State};
+use crate::perturbation::{self, Levels, Switcher};
+use crate::record::{Request, Tell};
+use crate::session::Session;
+
+/// Pause between two rounds, unless there was much to do: 1 ms of one thread at
+/// full speed is 1.5 MB in its ring.
+const PAUSE: Duration = Duration::from_millis(1);
+/// What is much.
+const BUSY_BYTES: u64 = 4 << 20;
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+/// How often rates that were asked for meanwhile are handed on.
+const RATES_EVERY: Duration = Duration::from_millis(100);
+/// How long a point that was being passed when recording was switched off has
+/// to end: it takes nanoseconds, unless its thread was taken off its CPU.
+const LAST_POINTS: Duration = Duration::from_millis(5);
+/// How long a ring that was being made then has.
+const LAST_RINGS: Duration = Duration::from_millis(200);
+
+/// A recording that runs.
+pub(crate) struct Running<'a> {
+    request: &'a Request,
+    session: Session,
+    manifest: Manifest,
+    collector: Collector,
+    kernel: Option<Watching>,
+    switcher: Option<Switcher>,
+    functions: Option<Recorded>,
+    started: Instant,
+    told: Instant,
+    passed_on: Instant,
+    /// Held while we record: who opens the trace meanwhile sees it.
+    lock: File,
+}
+
+impl<'a> Running<'a> {
+    /// Makes the trace directory, opens the sources, and then has `start` begin
+    /// what is recorded. The kernel is watched before there is a program, because
+    /// it inherits that.
+    ///
+    /// # Errors
+    /// Nothing was started, and nothing is left behind.
+    pub(crate) fn begin<T>(
+        request: &'a Request,
+        session: Session,
+        of: Of,
+        start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
+    ) -> Result<(Self, T), TraceError> {
+        make_trace_dir(&request.trace)?;
+        let opened = Self::open(request, session, of).and_then(|(mut running, kernel)| {
+            let announces = kernel.as_ref().and_then(Watcher::child_announces);
+            running.kernel = kernel.map(Watcher::watch).transpose()?;
+            match start(&running.session, announces, running.functions.as_ref()) {
+                Ok(started) => {
+                    if running.session.is_attached() {
+                        running.started = Instant::now(); // what came before was not recorded
+                    }
+                    Ok((running, started))
+                }
+                Err(error) => {
+                    // Waits until what was opened is given back.
+                    running.switcher.map(Switcher::finish);
+                    running.kernel.and_then(Watching::finish);
+                    Err(error)
+                }
+            }
+        });
+        if opened.is_err() {
+            remove_empty(&request.trace);
+        }
+        opened
+    }
+
+    fn open(
+        request: &'a Request,
+        session: Session,
+        of: Of,
+    ) -> Result<(Self, Option<Watcher>), TraceError> {
+        let (trace, facts) = (&request.trace, &request.facts);
+        let started = Instant::now();
+        let mut manifest = first_manifest(request, &session);
+        let functions = (request.functions.as_ref())
+            .map(|functions| functions.start(session.dir(), trace))
+            .transpose()?;
+        let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
+        let (kernel, about) = Watcher::start(request.kernel, trace, facts, told, of)?.unzip();
+        manifest.kernel = about;
+        keep::write_manifest(trace, &manifest)?;
+        let raw = trace.join(RAW_FILE);
+        let mut collector = Collector::new(&session, &raw)?;
+        let lock = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
+        let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        let plan = request.perturbation.as_ref().map(|wanted| {
+            let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
+            levels.start(|event, is_kept| session.keep(event, is_kept));
+            let plan = levels.plan();
+            collector.levels = Some(levels);
+            plan
+        });
+        let switcher = match plan.zip(epochs) {
+            Some((plan, epochs)) => {
+                let clock = Source::open(facts.clock).map_err(|error| {
+                    TraceError::Recording(format!("the trace clock: {error:?}"))
+                })?;
+                let of_kernel = request.perturbation == Some(perturbation::Wanted::Kernel);
+                let tracing = kernel.as_ref().and_then(Watcher::tracing_switch);
+                if of_kernel && tracing.is_none() {
+                    return Err(perturbation::without_tracefs(manifest.kernel.as_ref()));
+                }
+                let tracing = tracing.filter(|_| of_kernel);
+                let pages = session.pages_again()?;
+                Some(Switcher::start(pages, tracing, clock, plan, epochs)?)
+            }
+            None => None,
+        };
+        let running = Self {
+            request,
+            session,
+            manifest,
+            collector,
+            kernel: None,
+            switcher,
+            functions,
+            started,
+            told: started,
+            passed_on: started,
+            lock,
+        };
+        Ok((running, kernel))
+    }
+
+    /// Drains what there is, says so now and then; returns the bytes.
+    pub(crate) fn round(&mut self, told: &mut impl FnMut(Tell)) -> u64 {
+        let moved = self.collector.round(&self.session, false);
+        if self.told.elapsed() >= TELL_EVERY {
+            self.told = Instant::now();
+            let progress = self.collector.progress(&self.session);
+            told(Tell::Recording(progress, self.started.elapsed()));
+        }
+        if self.passed_on.elapsed() >= RATES_EVERY {
+            self.passed_on = Instant::now();
+            self.session.pass_rates_on();
+        }
+        moved
+    }
+
+    /// Until the next round, unless there was much to do.
+    pub(crate) fn pause(moved: u64) {
+        if moved < BUSY_BYTES {
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Nothing more is recorded; all that was is drained.
+    fn stop(&mut self) {
+        self.session.switch(false);
+        if self.session.is_attached() {
+            // The program runs on.
+            self.collector.stop_counting();
+            std::thread::sleep(LAST_POINTS);
+            let since = Instant::now();
+            self.collector.round(&self.session, false);
+            while self.collector.awaits() && since.elapsed() < LAST_RINGS {
+                std::thread::sleep(PAUSE);
+                self.collector.round(&self.session, false);
+            }
+            self.session.close_doors();
+        }
+        while self.collector.round(&self.session, true) > 0 {}
+    }
+
+    /// Ends the recording and keeps the trace.
+    ///
+    /// # Errors
+    /// The disk refused something; what was recorded is still there.
+    pub(crate) fn finish(
+        mut self,
+        exit: manifest::Exit,
+        mut told: impl FnMut(Tell),
+    ) -> Result<Manifest, TraceError> {
+        let trace = &self.request.trace;
+        let pairs = self.switcher.take().map(Switcher::finish);
+        self.stop();
+        self.account(exit, pairs);
+        let (mut manifest, lock) = (self.manifest, self.lock);
+        let (rings, warnings, written) = self.collector.close();
+        manifest.rings = rings;
+        manifest.warnings.extend(warnings);
+        if manifest.rings.is_empty() && manifest.lost == 0 && self.request.functions.is_none() {
+            manifest
+                .warnings
+                .push(nothing_recorded(&self.session).to_owned());
+        }
+        drop(self.session);
+        if let Err(error) = written {
+            manifest
+                .warnings
+                .push(format!("the disk refused data while recording: {error}"));
+            let _ = keep::write_manifest(trace, &manifest);
+            return Err(TraceError::io(
+                &trace.join(RAW_FILE),
+                "recording ended early; what is there can be read",
+            )(error));
+        }
+        keep::write_manifest(trace, &manifest)?;
+        drop(lock);
+        keep::finish(trace, &mut manifest, |share| told(Tell::Keeping(share)))?;
+        Ok(manifest)
+    }
+
+    /// Writes down what the session and the sources know at the end.
+    fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
+        let (manifest, session) = (&mut self.manifest, &self.session);
+        if let (Some(about), Some(levels)) = (&mut manifest.perturbation, &self.collector.levels) {
+            about.pairs = pairs.unwrap_or(0);
+            (about.kept, about.half_ns) = (levels.kept(), levels.half_ns());
+            manifest.warnings.extend(perturbation::remark(about));
+        }
+        let kernel = self.kernel.take().and_then(Watching::finish);
+        manifest.warnings.extend(kernel);
+        let (names, threads) = session.names();
+        if let Some(functions) = self.functions.take() {
+            manifest.warnings.extend(functions.finish(&names));
+        }
+        manifest.sampled = std::mem::take(&mut self.collector.sampled);
+        manifest.sampled.sort_by_key(|s| (s.ring, s.event));
+        manifest.exit = Some(exit);
+        manifest.duration_ns = i64::try_from(self.started.elapsed().as_nanos()).ok();
+        manifest.clock.anchors.extend(anchor(self.request));
+        manifest.names = merge_names(names, &self.request.names);
+        manifest.threads = threads;
+        manifest.lost = session.lost_no_ring();
+        manifest.session = None;
+        if manifest.lost > 0 {
+            let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
+            manifest.warnings.push(format!(
+                "{} events lost because their thread could get no ring (is {} full?)",
+                manifest.lost,
+                place.display()
+            ));
+        }
+        if session.names_lost() > 0 {
+            manifest.warnings.push(format!(
+                "{} names that the program gave are not kept: what it says before a recorder comes may take 64 KiB",
+                session.names_lost()
+            ));
+        }
+    }
+}
+
+const fn nothing_recorded(session: &Session) -> &'static str {
+    if session.is_attached() {
+        "the program passed no measuring point while it was recorded"
+    } else {
+        "the program recorded no event: is it built with undertick.h or the undertick crate, and not with UNDERTICK_DISABLE?"
+    }
+}
+
+fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
+    std::fs::create_dir(trace).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            TraceError::Usage(format!(
+                "{}: exists already; remove it or give another name with -o",
+                trace.display()
+            ))
+        } else {
+            TraceError::io(trace, "cannot make the trace directory")(error)
+        }
+    })
+}
+
+/// Takes away a trace that never began: only what we made.
+fn remove_empty(trace: &Path) {
+    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE] {
+        let _ = std::fs::remove_file(trace.join(file));
+    }
+    let _ = std::fs::remove_dir(trace);
+}
+
+fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
+    names.retain(|known| !file.iter().any(|given| given.event == known.event));
+    names.extend_from_slice(file);
+    names
+}
+
+fn anchor(request: &Request) -> Option<Anchor> {
+    let source = Source::open(request.facts.clock).ok()?;
+    let anchor = undertick_clock::bracket::anchor(source, 1)?;
+    Some(Anchor {
+        ticks: anchor.ticks as i64,
+        unix_ns: anchor.unix_ns,
+        error_ns: anchor.error_ns,
+    })
+}
+
+fn first_manifest(request: &Request, session: &Session) -> Manifest {
+    let uname = rustix::system::uname();
+    let text = |c: &std::ffi::CStr| c.to_string_lossy().into_owned();
+    let facts = &request.facts;
+    let rate = &facts.rate.claim;
+    let mut warnings = session.warnings.clone();
+    if let undertick_clock::Why::Fallback(why) = &request.choice.why {
+        warnings.push(format!(
+            "recorded with {} because the counter is not usable: {why}",
+            facts.clock.name()
+        ));
+    }
+    warnings.extend(facts.rate.refused.iter().map(ToString::to_string));
+    let started = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Manifest {
+        schema_version: SCHEMA_VERSION,
+        state: State::Recording,
+        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: i64::try_from(started.as_nanos()).unwrap_or(i64::MAX),
+        duration_ns: None,
+        host: manifest::Host {
+            name: text(uname.nodename()),
+            kernel: text(uname.release()),
+            arch: text(uname.machine()),
+            cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+            cpu_model: cpu_model(),
+        },
+        command: request
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        exit: None,
+        clock: manifest::Clock {
+            name: facts.clock.name().to_owned(),
+            ticks_per_second_numerator: rate.rate.numerator(),
+            ticks_per_second_denominator: rate.rate.denominator(),
+            rate_source: rate.source.name().to_owned(),
+            rate_error_ppb: rate.error_ppb,
+            granularity_ticks: facts.granularity.map_or(1, |g| g.step_ticks),
+            read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
+            anchors: anchor(request).into_iter().collect(),
+            across_cpus: crate::clock_check::across_cpus(facts),
+        },
+        descheduled: crate::descheduled_self_test(),
+        calibration: request.calibration.clone(),
+        recorder: manifest::Recorder {
+            overflow: format!("{:?}", session.settings().overflow).to_lowercase(),
+            ring_bytes: session.settings().ring_bytes,
+            budget_bytes: session.budget_bytes(),
+        },
+        names: request.names.clone(),
+        threads: Vec::new(),
+        rings: Vec::new(),
+        sampled: Vec::new(),
+        events: 0,
+        lost: 0,
+        parts: Vec::new(),
+        kernel: None,
+        perturbation: request
+            .perturbation
+            .as_ref()
+            .map(perturbation::Wanted::about),
+        session: Some(session.dir().to_string_lossy().into_owned()),
+        warnings,
+    }
+}
+
+fn cpu_model() -> String {
+    std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_default()
+}
