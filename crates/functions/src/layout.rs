@@ -1,5 +1,5 @@
 //! The files that the recorder and the library share, as `docs/format.md`,
-//! section 8, has them.
+//! section 9, has them.
 
 /// First event number that functions get; theirs go to 65535.
 pub const FIRST_EVENT: u16 = 0x8000;

@@ -13,7 +13,7 @@
  * A call costs two looks into a small table and two records. The table says
  * which event an address has, and "none" for what the filter left out. What it
  * does not know yet is looked up in the tables that `undertick record` keeps in
- * the session directory (docs/format.md, section 8): symbols are read there, not
+ * the session directory (docs/format.md, section 9): symbols are read there, not
  * here. Nothing here locks or allocates from the heap, and nothing that is
  * called could be instrumented itself, so it may run in signal handlers and
  * below malloc.
@@ -26,6 +26,9 @@
 #include <link.h>
 #include <unistd.h>
 
+/* Functions are recorded of programs that `record` has started; and before there
+ * is an environment nobody knows whether this is one. */
+#define UNDERTICK_NO_ATTACH 1
 #include "undertick.h"
 
 #ifndef UNDERTICK_DISABLE
@@ -34,7 +37,7 @@
 #define FN_COLD_ static __attribute__((noinline, cold, no_instrument_function))
 #define FN_APART_ static __attribute__((noinline, no_instrument_function))
 
-/* ---- layout: docs/format.md, section 8 ---------------------------------- */
+/* ---- layout: docs/format.md, section 9 ---------------------------------- */
 
 #define FN_CONTROL_MAGIC_ 0x31304e4654435455ull /* "UTCTFN01" */
 #define FN_TABLE_MAGIC_ 0x31304e4642545455ull   /* "UTTBFN01" */

@@ -187,6 +187,9 @@ impl Session {
 
     /// The names that the program gave, by event and by thread.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
+        if !self.is_attached() {
+            return crate::names::read(&self.dir);
+        }
         let mut log = fs::read(self.dir.join(layout::NAMES_FILE)).unwrap_or_default();
         log.extend(self.doors.iter().flat_map(|door| door.names().0));
         crate::names::parse(&log)
