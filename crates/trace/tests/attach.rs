@@ -67,18 +67,10 @@ fn a_rust_program_is_recorded_several_times() {
     let dir = tempfile::tempdir().unwrap();
     let before = sessions();
     let mut program = Program::rust();
-    let all = [
-        "events 30000",
-        "main 20000",
-        "thread 5000",
-        "spans 3000",
-        "fork 2000",
-        "events 100",
-    ];
     for round in 0..3 {
-        program.does(&all);
+        program.does(&ALL);
         let trace = dir.path().join(format!("{round}.ut"));
-        let (result, said) = recorded(&trace, &mut program, |program| program.does(&all));
+        let (result, said) = recorded(&trace, &mut program, |program| program.does(&ALL));
         result.unwrap();
         program.tell("off 0");
         assert_nothing_left(&before);

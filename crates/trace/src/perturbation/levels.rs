@@ -111,19 +111,16 @@ impl Levels {
         mut keep: impl FnMut(u16, bool),
     ) {
         self.first.get_or_insert_with(Instant::now);
-        let mut ring = self
-            .rings
-            .remove(&ring)
-            .map_or_else(|| (ring, Ring::default()), |known| (ring, known));
+        let mut state = std::mem::take(self.rings.entry(ring).or_default());
         for &words in records {
             let record = Record::from_words(words);
             if record.is_gap() {
-                ring.1 = Ring::default();
+                state = Ring::default();
             } else {
-                self.record(&mut ring.1, &record, &mut keep);
+                self.record(&mut state, &record, &mut keep);
             }
         }
-        self.rings.insert(ring.0, ring.1);
+        self.rings.insert(ring, state);
     }
 
     fn record(&mut self, ring: &mut Ring, record: &Record, keep: &mut impl FnMut(u16, bool)) {
