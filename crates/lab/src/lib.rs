@@ -12,5 +12,6 @@ pub mod audit;
 pub mod calibration;
 mod core_speed;
 pub mod reproduce;
+pub mod script;
 pub mod slow;
 pub mod zero_test;

@@ -12,7 +12,7 @@ use crate::statistics::{median, median_interval};
 const ROUNDS: &str = "200";
 const SPANS: &str = "50000";
 /// Runs of each header, one after the other.
-const PAIRS: usize = 10;
+const PAIRS: usize = 40;
 
 /// `before`: a commit whose header the other calls are compared with.
 pub fn measure(before: Option<&str>) -> Result<(), String> {

@@ -1,0 +1,171 @@
+//! What a script asks for at one point of its sweeps: everything concrete,
+//! nothing of any machine.
+
+use std::time::Duration;
+
+use super::verb::{Backend, ChannelKind, LockKind, Pages, RegionKind, Verb};
+
+/// One setting of all parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How long each repetition is.
+    pub length: Length,
+    /// Passes before the first one that counts; nothing of them is recorded.
+    pub warm_up: u64,
+    /// A repetition that takes longer is ended and reported.
+    pub timeout: Duration,
+    /// How long after another process has begun to block it counts as blocked
+    /// ([`Verb::UntilBlocked`]): it is on its way to sleep before.
+    pub settle: Duration,
+    /// Where the clock is read.
+    pub stamps: Stamps,
+    /// What wakeup, block, notify, addevent, delevent and wait are made of; there
+    /// is one if a step uses them.
+    pub control: Option<Backend>,
+    /// Locks, by their index in the verbs.
+    pub locks: Vec<Lock>,
+    /// Channels, by their index in the verbs.
+    pub channels: Vec<Channel>,
+    /// Pieces of memory, by their index in the verbs.
+    pub regions: Vec<Region>,
+    /// Processes, by their index in the verbs.
+    pub processes: Vec<Process>,
+    /// Intervals from a step of one process to a step of another.
+    pub intervals: Vec<Between>,
+}
+
+/// How long a repetition is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// That many passes.
+    Passes(u64),
+    /// About so long, seconds; the passes of the warm-up say how many that are.
+    Seconds(f64),
+}
+
+/// Where the clock is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamps {
+    /// Once between two successive steps: the times of the steps add up to that
+    /// of the pass.
+    Between,
+    /// Before and after each step, serialised: for steps below about 200 ns.
+    Around,
+}
+
+/// A lock that processes share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Its name in the script.
+    pub name: String,
+    /// What it is made of.
+    pub kind: LockKind,
+}
+
+/// A way for messages from one process to another; each has one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Its name in the script.
+    pub name: String,
+    /// What it is made of.
+    pub kind: ChannelKind,
+}
+
+/// A piece of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its name in the script.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Where it comes from.
+    pub kind: RegionKind,
+    /// The pages it is asked to consist of.
+    pub pages: Pages,
+    /// Made and touched before the first pass; else a step makes it.
+    pub ready: bool,
+}
+
+/// A process or a thread, and its script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its name in the script.
+    pub name: String,
+    /// A thread of the first process, rather than a process.
+    pub is_thread: bool,
+    /// It starts inside its last blocking step and waits to be woken.
+    pub starts_blocked: bool,
+    /// Where it may run.
+    pub place: Place,
+    /// How many of it there are. Only the first reads the clock. Each replica has
+    /// the locks in common with all, but channels, control and regions of its own:
+    /// replica n of one process works with replica n of the others.
+    pub replicas: u32,
+    /// The first replica reads the clock.
+    pub measured: bool,
+    /// A pass begins every so often, rather than at the end of the one before
+    /// (injection).
+    pub every: Option<Duration>,
+    /// Time before its first pass.
+    pub after: Option<Duration>,
+    /// It goes on until the others have ended; its passes are not counted.
+    pub background: bool,
+    /// What it does.
+    pub steps: Vec<Step>,
+    /// Index of the step after the last one; those before it are done once.
+    pub loop_to: usize,
+}
+
+/// Where a process may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Wherever the scheduler puts it.
+    Any,
+    /// On one of these CPUs.
+    Cpus(Vec<usize>),
+    /// On the CPU of this process; both are fixed.
+    SameCpu(usize),
+    /// On a CPU that is not that of this process; both are fixed.
+    OtherCpu(usize),
+    /// On another thread of this process's core.
+    SameCore(usize),
+    /// On a core that is not that of this process.
+    OtherCore(usize),
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its number in the script, or its place from 1.
+    pub number: u32,
+    /// Its name: the script's, or the verb in words.
+    pub name: String,
+    /// What it does.
+    pub verb: Verb,
+    /// Whether the clock is read around it.
+    pub timed: bool,
+    /// Its line in the script, from 1.
+    pub line: usize,
+}
+
+/// An interval from one step to another, pass by pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// Its name.
+    pub name: String,
+    /// From where.
+    pub from: Point,
+    /// To where.
+    pub to: Point,
+}
+
+/// A boundary: where a step of a process begins, or where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Index of the process.
+    pub process: usize,
+    /// Index of the step.
+    pub step: usize,
+    /// Its end rather than its begin.
+    pub is_end: bool,
+}
