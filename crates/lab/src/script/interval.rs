@@ -4,12 +4,20 @@ use super::field::{Fields, Given};
 use super::head::{Names, TOP_VALUES};
 use super::message::{Result, none_of};
 use super::plan::{Between, Point, Process};
-use super::process::{Mark, Processes};
+use super::process::Mark;
 use super::raw::Table;
 use super::sweep::Scope;
 
 /// Most intervals.
 const MOST_INTERVALS: usize = 256;
+
+/// The steps between which intervals lie.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'s> {
+    pub(super) processes: &'s [Process],
+    pub(super) marks: &'s [Mark],
+    pub(super) names: &'s Names,
+}
 
 /// The tables of the intervals.
 pub(super) fn tables(root: &Table) -> Result<Vec<&Table>> {
@@ -17,12 +25,7 @@ pub(super) fn tables(root: &Table) -> Result<Vec<&Table>> {
 }
 
 /// Reads the intervals.
-pub(super) fn read(
-    tables: &[&Table],
-    scope: &Scope<'_>,
-    processes: &Processes,
-    names: &Names,
-) -> Result<Vec<Between>> {
+pub(super) fn read(tables: &[&Table], scope: &Scope<'_>, steps: Steps<'_>) -> Result<Vec<Between>> {
     let mut all: Vec<Between> = Vec::new();
     for table in tables {
         table.only("an interval", &["name", "from", "to"], TOP_VALUES)?;
@@ -36,7 +39,7 @@ pub(super) fn read(
             let example = format!("{key} = \"client.send\"");
             let given = fields.text(key, "client.send")?;
             let given = fields.need(given, "an interval", &example)?;
-            let point = point(&given, is_end, processes, names)?;
+            let point = point(&given, is_end, steps)?;
             Ok((point, given))
         };
         let (from, _) = point("from", false)?;
@@ -55,12 +58,7 @@ pub(super) fn read(
 }
 
 /// `begin of A.2`, `B.receive`: a boundary of a step.
-fn point(
-    given: &Given<String>,
-    is_end: bool,
-    processes: &Processes,
-    names: &Names,
-) -> Result<Point> {
+fn point(given: &Given<String>, is_end: bool, steps: Steps<'_>) -> Result<Point> {
     let text = given.value.as_str();
     let (rest, is_end) = match (text.strip_prefix("begin of "), text.strip_prefix("end of ")) {
         (Some(rest), _) => (rest, false),
@@ -73,12 +71,12 @@ fn point(
         );
         return Err(given.from.bad(why));
     };
-    let process = names.find(&Given {
+    let process = steps.names.find(&Given {
         value: process.trim().to_owned(),
         from: given.from.clone(),
     })?;
-    let own = &processes.all[process];
-    let step = step(given, wanted.trim(), own, &processes.marks[process])?;
+    let own = &steps.processes[process];
+    let step = step(given, wanted.trim(), own, &steps.marks[process])?;
     checked(given, own, step)?;
     Ok(Point {
         process,

@@ -169,8 +169,7 @@ fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
         regions: &region_names,
     };
     let processes = process::read(&tables, scope, &declared, &|at| lines.line(at))?;
-    let intervals = interval::read(&interval::tables(root)?, scope, &processes, &names)?;
-    let plan = Plan {
+    let mut plan = Plan {
         length: head.length,
         warm_up: head.warm_up,
         timeout: head.timeout,
@@ -181,7 +180,7 @@ fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
         channels,
         regions,
         processes: processes.all,
-        intervals,
+        intervals: Vec::new(),
     };
     check::check(&check::Draft {
         plan: &plan,
@@ -190,5 +189,11 @@ fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
         channels: &channel_names,
         marks: &processes.marks,
     })?;
+    let steps = interval::Steps {
+        processes: &plan.processes,
+        marks: &processes.marks,
+        names: &names,
+    };
+    plan.intervals = interval::read(&interval::tables(root)?, scope, steps)?;
     Ok(plan)
 }
