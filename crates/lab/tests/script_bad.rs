@@ -162,7 +162,7 @@ const CASES: &[Case] = &[
     Case("unlock = \"m\"", "lock_unlock = \"m\"", (18, 1), &["holds the lock \"m\" already"]),
     Case("unlock = \"m\"", "null = true\n[[process.step]]\ngo_to = 4", (16, 1), &["never given back", "unlock = \"m\""]),
     Case("touch = \"r\"", "reap = true", (27, 1), &["no child to wait for", "fork = \"fork\""]),
-    Case("touch = \"r\"", "fork = \"clone\"", (27, 1), &["children pile up", "reap = true"]),
+    Case("touch = \"r\"", "fork = \"clone\"", (27, 1), &["of the pass before has not been waited for", "reap = true"]),
     Case("touch = \"r\"", "create = \"r\"", (27, 1), &["made before the first pass", "ready = false in [region.r]"]),
     Case("touch = \"r\"", "free = \"r\"", (27, 1), &["has been given back", "ready = false"]),
     Case("bytes = \"4KiB\"", "bytes = \"4KiB\"\nready = false", (28, 1), &["has not made the region \"r\"", "create = \"r\""]),
@@ -196,6 +196,7 @@ const WHOLE: &[(&str, (usize, usize), &[&str])] = &[
     ("[channel.c]\nkind = \"pipe\"\n[[process]]\nname = \"A\"\n[[process.step]]\nsend = \"c\"\n[[process.step]]\nreceive = \"c\"\n", (8, 1), &["A sends and receives over \"c\"", "use two"]),
     ("[region.r]\nbytes = 9\nready = false\n[[process]]\nname = \"A\"\n[[process.step]]\ncreate = \"r\"\n", (7, 1), &["still there from the pass before", "free = \"r\""]),
     ("[[process]]\nname = \"A\"\n[[process.step]]\nfork = \"fork\"\n[[process.step]]\nreap = true\n[[process.step]]\nreap = true\n", (8, 1), &["no child to wait for"]),
+    ("[[process]]\nname = \"A\"\n[[process.step]]\nfork = \"fork\"\n[[process.step]]\nfork = \"vfork\"\n", (6, 1), &["one child at a time", "reap = true before this"]),
     // Places in a circle: A at B, B at C, C at A.
     ("[[process]]\nname = \"A\"\nplace = \"same cpu as B\"\n[[process.step]]\nnull = true\n[[process]]\nname = \"B\"\nplace = \"other core than C\"\n[[process.step]]\nnull = true\n[[process]]\nname = \"C\"\nplace = \"other cpu than A\"\n[[process.step]]\nnull = true\n", (3, 9), &["in a circle", "cpu 0"]),
     // Sweeps.

@@ -155,9 +155,9 @@ impl Fields<'_> {
         })
     }
 
-    /// A time in nanoseconds, above 0.
-    pub(super) fn nanos(&self, key: &str) -> Result<Option<Given<f64>>> {
-        self.read(key, |kind| nanos(key, kind, false))
+    /// A time in nanoseconds; `may_be_zero` if that makes sense.
+    pub(super) fn nanos(&self, key: &str, may_be_zero: bool) -> Result<Option<Given<f64>>> {
+        self.read(key, |kind| nanos(key, kind, may_be_zero))
     }
 
     /// A time; `may_be_zero` if that makes sense.

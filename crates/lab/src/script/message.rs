@@ -113,9 +113,15 @@ impl Origin {
 /// More words than these are not listed.
 const LISTED: usize = 40;
 
+/// So many are listed also where one of them is near.
+const FEW: usize = 8;
+
 /// There is none of that name, and which there are.
 pub(crate) fn none_of(what: &str, wrong: &str, known: &[&str]) -> String {
     let hint = suggestion(wrong, known.iter().copied());
+    if !hint.is_empty() && known.len() > FEW {
+        return format!("there is no {what} {wrong:?}{hint}");
+    }
     let more = if known.len() > LISTED { ", ..." } else { "" };
     let list = known[..known.len().min(LISTED)].join(", ");
     format!("there is no {what} {wrong:?}{hint} (there is: {list}{more})")

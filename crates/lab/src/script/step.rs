@@ -170,8 +170,8 @@ impl Reader<'_, '_> {
             "block" => self.plain(Verb::Block),
             "wait" => self.plain(Verb::Wait),
             "reap" => self.plain(Verb::Reap),
-            "work" => self.time(|ns| Verb::Work { ns }),
-            "sleep" => self.time(|ns| Verb::Sleep { ns }),
+            "work" => self.time(true, |ns| Verb::Work { ns }),
+            "sleep" => self.time(false, |ns| Verb::Sleep { ns }),
             "call" => self.kind("system call", Verb::Call, "call "),
             "read" => self.kind("clock to read", Verb::Read, "read "),
             "fork" => self.kind("way of making a child", Verb::Fork, ""),
@@ -220,8 +220,8 @@ impl Reader<'_, '_> {
         self.done(verb, self.key.to_owned(), given.from)
     }
 
-    fn time(&self, verb: impl Fn(f64) -> Verb) -> Read {
-        let ns = self.there(self.fields.nanos(self.key)?)?;
+    fn time(&self, may_be_zero: bool, verb: impl Fn(f64) -> Verb) -> Read {
+        let ns = self.there(self.fields.nanos(self.key, may_be_zero)?)?;
         self.done(verb(ns.value), self.key.to_owned(), ns.from)
     }
 

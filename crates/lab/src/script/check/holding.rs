@@ -57,35 +57,30 @@ fn locks(draft: &Draft<'_>, p: usize, process: &Process) -> Result<()> {
     Ok(())
 }
 
+/// A process has one child at a time.
 fn children(draft: &Draft<'_>, p: usize, process: &Process) -> Result<()> {
-    // Children after the first round, and now.
-    let (mut first, mut now) = (0_usize, 0_usize);
-    let mut last_fork = 0;
+    let mut has_child = false;
     for (s, verb, is_again) in two_rounds(process) {
-        match verb {
-            Verb::Fork(_) => {
-                now += 1;
-                last_fork = s;
+        let why = match (verb, has_child) {
+            (Verb::Fork(_), true) if is_again => {
+                "the child of the pass before has not been waited for; add a step reap = true"
             }
-            Verb::Reap if now == 0 => {
-                let why = "there is no child to wait for here; add fork = \"fork\" before this";
-                return Err(draft.bad(p, s, why));
+            (Verb::Fork(_), true) => {
+                "a process has one child at a time; add a step reap = true before this"
             }
-            Verb::Reap => now -= 1,
-            _ => {}
-        }
-        if !is_again {
-            first = now;
-        }
-    }
-    if now > first {
-        let why =
-            "children pile up: more are made in a pass than waited for; add a step reap = true";
-        return Err(draft.bad(p, last_fork, why));
-    }
-    let reap = process.steps.iter().rposition(|s| s.verb == Verb::Reap);
-    if let (true, Some(s)) = (now < first, reap) {
-        let why = "more children are waited for in a pass than made; leave this reap out";
+            (Verb::Reap, false) => {
+                "there is no child to wait for here; add fork = \"fork\" before this"
+            }
+            (Verb::Fork(_), false) => {
+                has_child = true;
+                continue;
+            }
+            (Verb::Reap, true) => {
+                has_child = false;
+                continue;
+            }
+            _ => continue,
+        };
         return Err(draft.bad(p, s, why));
     }
     Ok(())
