@@ -475,6 +475,8 @@ fn what_is_allowed() {
         "addevent = 1; delevent = 1; wait = true",
         // What it notifies itself after adding it is there.
         "addevent = 1; notify = 1; wait = true",
+        // The first wait takes the event off, so the second one returns at once.
+        "addevent = 1; notify = 1; wait = true; wait = true",
     ] {
         let text = format!("backend = \"pipe\"\n{}", a(steps));
         assert!(
