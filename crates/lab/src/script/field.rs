@@ -66,7 +66,7 @@ impl Fields<'_> {
     ) -> Result<Given<T>> {
         found.ok_or_else(|| {
             let key = example.split(' ').next().unwrap_or(example);
-            let why = format!("{whose} lacks {key}; add {example}");
+            let why = format!("{whose} lacks the key {key}; add {example}");
             Bad::new(self.table.at, why)
         })
     }
@@ -104,6 +104,20 @@ impl Fields<'_> {
         })
     }
 
+    /// What can only be true.
+    pub(super) fn only_true(&self, key: &str) -> Result<Option<Given<()>>> {
+        self.read(key, |kind| match kind {
+            Kind::Flag(true) => Ok(()),
+            Kind::Flag(false) => Err(format!(
+                "{key} = true is all that {key} can be; without it, leave the step out"
+            )),
+            other => Err(format!(
+                "{key} is {} here; write {key} = true",
+                other.what()
+            )),
+        })
+    }
+
     /// A whole number.
     pub(super) fn whole(
         &self,
@@ -115,16 +129,23 @@ impl Fields<'_> {
 
     /// Bytes: a size in quotes or a number.
     pub(super) fn bytes(&self, key: &str) -> Result<Option<Given<u64>>> {
-        let range = 1..=MOST_BYTES;
+        let checked = |n: i128| {
+            let bytes = u64::try_from(n).ok();
+            let bytes = bytes.filter(|n| (1..=MOST_BYTES).contains(n));
+            bytes.ok_or_else(|| {
+                let most = MOST_BYTES >> 30;
+                format!("{key} = {n} is out of range; from 1 byte to {most}GiB")
+            })
+        };
         self.read(key, |kind| match kind {
             Kind::Text(text) => {
                 let no = || {
                     format!("{text:?} is no size; write a whole number and KiB, MiB or GiB: {key} = \"4MiB\"")
                 };
                 let bytes = amount::bytes(text).ok_or_else(no)?;
-                in_range(key, bytes.into(), &range)
+                checked(bytes.into())
             }
-            Kind::Whole(n) => in_range(key, *n, &range),
+            Kind::Whole(n) => checked(*n),
             other => Err(format!(
                 "{key} is {} here; write a size, {key} = \"4MiB\"",
                 other.what()
@@ -195,7 +216,7 @@ impl Fields<'_> {
             let found = words.iter().find(|(word, _)| word == text);
             found
                 .map(|(_, value)| *value)
-                .ok_or_else(|| none_of(what, text, &known))
+                .ok_or_else(|| none_of(&format!("there is no {what}"), text, &known))
         })
     }
 }
@@ -240,22 +261,28 @@ fn in_range(key: &str, n: i128, range: &RangeInclusive<u64>) -> core::result::Re
 }
 
 fn nanos(key: &str, kind: &Kind, may_be_zero: bool) -> core::result::Result<f64, String> {
+    let usual = match key {
+        "timeout" => "10s",
+        "every" | "after" => "10ms",
+        "sleep" => "1ms",
+        _ => "50us",
+    };
     let Kind::Text(text) = kind else {
         return Err(format!(
-            "{key} is {} here; write a time with its unit, {key} = \"50us\"",
+            "{key} is {} here; write a time with its unit, {key} = {usual:?}",
             kind.what()
         ));
     };
     let Some(ns) = amount::nanos(text) else {
         return Err(format!(
-            "{text:?} is no time; write a number and ns, us, ms or s: {key} = \"50us\""
+            "{text:?} is no time; write a number and ns, us, ms or s: {key} = {usual:?}"
         ));
     };
     if ns < 0.0 {
-        return Err(format!("{key} = {text:?} is below 0; write \"50us\", say"));
+        return Err(format!("{key} = {text:?} is below 0; write {usual:?}, say"));
     }
     if ns == 0.0 && !may_be_zero {
-        return Err(format!("{key} must be above 0; write \"50us\", say"));
+        return Err(format!("{key} must be above 0; write {usual:?}, say"));
     }
     if ns > LONGEST_NS {
         return Err(format!(

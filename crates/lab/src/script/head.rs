@@ -138,7 +138,7 @@ impl Names {
                 return given.from.bad(why);
             }
             let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
-            given.from.bad(none_of(what, wrong, &known))
+            given.from.bad(none_of(&format!("there is no {what}"), wrong, &known))
         })
     }
 }

@@ -93,7 +93,7 @@ fn step(given: &Given<String>, wanted: &str, process: &Process, mark: &Mark) -> 
         return found.ok_or_else(|| {
             let numbers: Vec<String> = steps.iter().map(|s| s.number.to_string()).collect();
             let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
-            let what = format!("step of {} with the number", process.name);
+            let what = format!("there is no step of {} with the number", process.name);
             given.from.bad(none_of(&what, wanted, &numbers))
         });
     }
@@ -119,7 +119,7 @@ fn step(given: &Given<String>, wanted: &str, process: &Process, mark: &Mark) -> 
     }
     let mut known: Vec<&str> = steps.iter().map(|s| s.name.as_str()).collect();
     known.dedup();
-    let what = format!("step of {}", process.name);
+    let what = format!("there is no step of {}", process.name);
     Err(given.from.bad(none_of(&what, wanted, &known)))
 }
 

@@ -116,15 +116,18 @@ const LISTED: usize = 40;
 /// So many are listed also where one of them is near.
 const FEW: usize = 8;
 
-/// There is none of that name, and which there are.
-pub(crate) fn none_of(what: &str, wrong: &str, known: &[&str]) -> String {
-    let hint = suggestion(wrong, known.iter().copied());
+/// There is none of that name (`head` says so, e.g. `there is no lock`), and which
+/// there are.
+pub(crate) fn none_of(head: &str, wrong: &str, known: &[&str]) -> String {
+    // Every name of one letter is near every other.
+    let may_be_meant = |k: &&&str| k.chars().count() > 1 || k.eq_ignore_ascii_case(wrong);
+    let hint = suggestion(wrong, known.iter().filter(may_be_meant).copied());
     if !hint.is_empty() && known.len() > FEW {
-        return format!("there is no {what} {wrong:?}{hint}");
+        return format!("{head} {wrong:?}{hint}");
     }
     let more = if known.len() > LISTED { ", ..." } else { "" };
     let list = known[..known.len().min(LISTED)].join(", ");
-    format!("there is no {what} {wrong:?}{hint} (there is: {list}{more})")
+    format!("{head} {wrong:?}{hint} (there is: {list}{more})")
 }
 
 #[cfg(test)]

@@ -258,10 +258,10 @@ fn go_to(to: u32, steps: &[Step], from: &Origin) -> Result<usize> {
             .take(40)
             .map(|s| s.number.to_string())
             .collect();
-        let why = format!(
-            "this process has no step {to} to go to; it has {}",
-            numbers.join(", ")
-        );
-        from.bad(why)
+        let has = match numbers.is_empty() {
+            true => "it has none before this".to_owned(),
+            false => format!("it has {}", numbers.join(", ")),
+        };
+        from.bad(format!("this process has no step {to} to go to; {has}"))
     })
 }

@@ -147,7 +147,7 @@ impl Table {
         else {
             return Ok(());
         };
-        let mut why = none_of(&format!("key of {whose}"), &wrong.key, known);
+        let mut why = none_of(&format!("{whose} has no key"), &wrong.key, known);
         if of_top.contains(&wrong.key.as_str()) {
             why = format!(
                 "{} belongs to the whole script; move it above the first [table]",

@@ -209,14 +209,7 @@ impl Reader<'_, '_> {
     }
 
     fn plain(&self, verb: Verb) -> Read {
-        let given = self.there(self.fields.flag(self.key)?)?;
-        if !given.value {
-            let why = format!(
-                "{0} = true is all that {0} can be; without it, leave the step out",
-                self.key
-            );
-            return Err(given.from.bad(why));
-        }
+        let given = self.there(self.fields.only_true(self.key)?)?;
         self.done(verb, self.key.to_owned(), given.from)
     }
 

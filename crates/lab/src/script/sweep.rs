@@ -212,7 +212,7 @@ fn find(parameters: &[Parameter], at: usize, name: &str) -> Result<usize> {
             );
             return Bad::new(at, why);
         }
-        Bad::new(at, none_of("parameter", name, &known))
+        Bad::new(at, none_of("there is no parameter", name, &known))
     })
 }
 

@@ -185,7 +185,7 @@ fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
             ns: duration(pace)?,
         }),
         (None, None, None, Some(call)) => Step::call(call.get_ref()).ok_or_else(|| {
-            let why = none_of("call", call.get_ref(), &Step::CALLS);
+            let why = none_of("there is no call", call.get_ref(), &Step::CALLS);
             bad(text, call.span().start, why)
         }),
         _ => Err(one_of()),
@@ -206,7 +206,7 @@ pub fn duration_ns(text: &str) -> Option<f64> {
 fn with_nearest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     match (message.contains("unknown field"), names.next()) {
-        (true, Some(wrong)) => none_of("key", wrong, &names.collect::<Vec<_>>()),
+        (true, Some(wrong)) => none_of("there is no key", wrong, &names.collect::<Vec<_>>()),
         _ => message.to_owned(),
     }
 }
