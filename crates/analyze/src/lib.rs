@@ -57,4 +57,4 @@ mod warnings;
 pub use analysis::Analysis;
 pub use error::Error;
 pub use options::{Compensate, Cull, Options};
-pub use table::{Table, TableError};
+pub use table::{Table, TableError, suggestion};

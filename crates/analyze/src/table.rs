@@ -301,8 +301,9 @@ impl Place<'_> {
     }
 }
 
-/// `; did you mean ...?`, or nothing.
-pub(crate) fn suggestion<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
+/// `; did you mean "right"?` with the nearest of these words, or nothing if none
+/// is near.
+pub fn suggestion<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, among).map_or_else(String::new, |right| format!("; did you mean {right:?}?"))
 }
 

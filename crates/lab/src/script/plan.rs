@@ -136,7 +136,7 @@ pub enum Place {
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its number in the script, or its place from 1.
+    /// Its number in the script, or one more than that of the step before (from 1).
     pub number: u32,
     /// Its name: the script's, or the verb in words.
     pub name: String,
@@ -144,7 +144,7 @@ pub struct Step {
     pub verb: Verb,
     /// Whether the clock is read around it.
     pub timed: bool,
-    /// Its line in the script, from 1.
+    /// The line of its verb in the script, from 1.
     pub line: usize,
 }
 

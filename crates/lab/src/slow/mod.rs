@@ -21,8 +21,9 @@ mod script;
 mod step;
 mod stepped;
 
+pub use crate::script::BadScript;
 pub use document::{ActivityRow, Document};
 pub use estimator::Estimator;
 pub use run::{Failed, Request, run};
-pub use script::{BadScript, Length, Script, duration_ns};
+pub use script::{Length, Script, duration_ns};
 pub(crate) use step::Worker;

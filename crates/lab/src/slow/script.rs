@@ -1,11 +1,12 @@
 //! The script of a slow run, version 1.
 
-use std::fmt;
-
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::step::Step;
+use crate::script::BadScript;
+use crate::script::amount::nanos;
+use crate::script::message::none_of;
 
 /// A loop and how long to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,22 +42,6 @@ pub struct Activity {
     /// What it does.
     pub steps: Vec<Step>,
 }
-
-/// Why a script cannot be used, with its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadScript {
-    line: usize,
-    column: usize,
-    text: String,
-}
-
-impl fmt::Display for BadScript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.text)
-    }
-}
-
-impl core::error::Error for BadScript {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -200,12 +185,7 @@ fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
             ns: duration(pace)?,
         }),
         (None, None, None, Some(call)) => Step::call(call.get_ref()).ok_or_else(|| {
-            let nearest = nearest(call.get_ref(), &Step::CALLS).unwrap_or("getppid");
-            let why = format!(
-                "there is no call {:?}; did you mean {nearest:?}? ({})",
-                call.get_ref(),
-                Step::CALLS.join(", ")
-            );
+            let why = none_of("there is no call", call.get_ref(), &Step::CALLS);
             bad(text, call.span().start, why)
         }),
         _ => Err(one_of()),
@@ -213,64 +193,22 @@ fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
 }
 
 fn bad(text: &str, at: usize, why: String) -> BadScript {
-    let before = text.get(..at).unwrap_or(text);
-    BadScript {
-        line: before.matches('\n').count() + 1,
-        column: before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1,
-        text: why,
-    }
+    BadScript::at(text, at, why)
 }
 
-/// Nanoseconds of `50us`, `2.5ms`, `1s`, `800ns`.
+/// Nanoseconds of `50us`, `2.5ms`, `1s`, `800ns`: above 0, below 1000 s.
 #[must_use]
 pub fn duration_ns(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match &text[digits.len()..] {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    let ns = digits.trim().parse::<f64>().ok()? * scale;
-    (ns.is_finite() && ns > 0.0 && ns < 1e12).then_some(ns)
+    nanos(text).filter(|&ns| ns > 0.0 && ns < 1e12)
 }
 
 /// A message about an unknown field names the nearest known one.
 fn with_nearest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
-    let (true, Some(wrong)) = (message.contains("unknown field"), names.next()) else {
-        return message.to_owned();
-    };
-    let known: Vec<&str> = names.collect();
-    match nearest(wrong, &known) {
-        Some(right) => format!("unknown key {wrong:?}; did you mean {right:?}?"),
-        None => message.to_owned(),
+    match (message.contains("unknown field"), names.next()) {
+        (true, Some(wrong)) => none_of("there is no key", wrong, &names.collect::<Vec<_>>()),
+        _ => message.to_owned(),
     }
-}
-
-fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
-    known
-        .iter()
-        .copied()
-        .min_by_key(|right| distance(wrong, right))
-}
-
-/// Edits from one word to the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let swap = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = swap.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -307,7 +245,7 @@ mod tests {
             (
                 "name =",
                 "nome =",
-                "3:1: unknown key \"nome\"; did you mean \"name\"?",
+                "3:1: there is no key \"nome\"; did you mean \"name\"?",
             ),
             (
                 "cycles = 100",

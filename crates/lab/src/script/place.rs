@@ -1,0 +1,141 @@
+//! Where a process may run, in words.
+
+use super::field::Given;
+use super::head::Names;
+use super::message::{Bad, Origin, Result};
+use super::plan::Place;
+
+/// CPUs have numbers below this one.
+const MOST_CPUS: usize = 8192;
+
+/// A list names at most so many.
+const LONGEST_LIST: usize = 1024;
+
+/// The place beside or away from a process.
+type Of = fn(usize) -> Place;
+
+/// The forms that name another process.
+const OTHERS: [(&str, Of); 4] = [
+    ("same cpu as ", Place::SameCpu),
+    ("other cpu than ", Place::OtherCpu),
+    ("same core as ", Place::SameCore),
+    ("other core than ", Place::OtherCore),
+];
+
+/// Reads the place of process `own`.
+pub(super) fn read(given: &Given<String>, own: usize, processes: &Names) -> Result<Place> {
+    let text = given.value.as_str();
+    if text == "any" {
+        return Ok(Place::Any);
+    }
+    for (form, place) in OTHERS {
+        let Some(name) = text.strip_prefix(form) else {
+            continue;
+        };
+        let name = Given {
+            value: name.trim().to_owned(),
+            from: given.from.clone(),
+        };
+        let other = processes.find(&name)?;
+        if other == own {
+            let why = format!("{text:?} is about this process itself; name another one");
+            return Err(given.from.bad(why));
+        }
+        return Ok(place(other));
+    }
+    let list = text
+        .strip_prefix("cpus ")
+        .or_else(|| text.strip_prefix("cpu "));
+    let Some(cpus) = list.and_then(cpus) else {
+        let why = format!(
+            "{text:?} is no place; write \"any\", \"cpu 0\", \"cpus 0,2-3\", \"same cpu as A\", \
+             \"other cpu than A\", \"same core as A\" or \"other core than A\" (CPUs up to {})",
+            MOST_CPUS - 1
+        );
+        return Err(given.from.bad(why));
+    };
+    Ok(Place::Cpus(cpus))
+}
+
+/// `0,2-3`: sorted, each once.
+fn cpus(list: &str) -> Option<Vec<usize>> {
+    let number = |text: &str| {
+        let number = text.trim().parse().ok()?;
+        (number < MOST_CPUS).then_some(number)
+    };
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        match part.split_once('-') {
+            Some((first, last)) => {
+                let (first, last): (usize, usize) = (number(first)?, number(last)?);
+                if first > last || last - first >= LONGEST_LIST {
+                    return None;
+                }
+                cpus.extend(first..=last);
+            }
+            None => cpus.push(number(part)?),
+        }
+        if cpus.len() > LONGEST_LIST {
+            return None;
+        }
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+fn other(place: &Place) -> Option<usize> {
+    match *place {
+        Place::Any | Place::Cpus(_) => None,
+        Place::SameCpu(p) | Place::OtherCpu(p) | Place::SameCore(p) | Place::OtherCore(p) => {
+            Some(p)
+        }
+    }
+}
+
+/// No process's place depends on itself.
+pub(super) fn check(places: &[Place], from: &[Origin]) -> Result<()> {
+    for (own, from) in from.iter().enumerate() {
+        let mut at = own;
+        for _ in 0..places.len() {
+            let Some(next) = other(&places[at]) else {
+                break;
+            };
+            if next == own {
+                return Err(no_end(from));
+            }
+            at = next;
+        }
+    }
+    Ok(())
+}
+
+fn no_end(from: &Origin) -> Bad {
+    from.bad(
+        "the places refer to each other in a circle; give one of them a CPU, \"cpu 0\", or \"any\"",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_by_hand() {
+        assert_eq!(cpus("0"), Some(vec![0]));
+        assert_eq!(cpus("0,2-3"), Some(vec![0, 2, 3]));
+        assert_eq!(cpus("3, 1-2,2"), Some(vec![1, 2, 3]));
+        for bad in [
+            "",
+            "a",
+            "1-",
+            "3-1",
+            "1,,2",
+            "8192",
+            "-1",
+            "0-99999999999999999999",
+        ] {
+            assert_eq!(cpus(bad), None, "{bad}");
+        }
+    }
+}
