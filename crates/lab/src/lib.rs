@@ -11,6 +11,8 @@
 pub mod audit;
 pub mod calibration;
 mod core_speed;
+#[allow(dead_code, reason = "the runner of scripts, which uses it, comes next")]
+mod here;
 pub mod reproduce;
 pub mod script;
 pub mod slow;

@@ -18,7 +18,7 @@ mod pace;
 pub mod published;
 mod run;
 mod script;
-mod step;
+pub(crate) mod step;
 mod stepped;
 
 pub use crate::script::BadScript;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hint::black_box;
 use std::io::{Read, Write};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use undertick_clock::slow::Fine;
@@ -204,12 +205,18 @@ impl Partner {
 
 /// A chain of that many dependent multiply-adds.
 #[inline(never)]
-fn turns(count: u64) {
+pub(crate) fn turns(count: u64) {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
     for _ in 0..count {
         x = black_box(x.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
     }
     black_box(x);
+}
+
+/// What one of the [`turns`] takes, ns: found out once in a process.
+pub(crate) fn turn_ns() -> f64 {
+    static TURN_NS: OnceLock<f64> = OnceLock::new();
+    *TURN_NS.get_or_init(calibrated_turn_ns)
 }
 
 /// The quickest of many stretches of 100 us: the least disturbed.

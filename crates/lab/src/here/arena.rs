@@ -1,0 +1,188 @@
+//! Memory that all processes of an experiment have in common, at one address.
+
+use std::cell::Cell;
+use std::io;
+use std::mem::{align_of, needs_drop, size_of};
+use std::ptr::{NonNull, null_mut};
+
+use super::fail::fail;
+
+/// Two cache lines: CPUs that fetch lines in pairs would else share one.
+const APART: usize = 128;
+
+/// Shared anonymous memory. What is placed before a `fork` is there in parent and
+/// child, at the same address.
+///
+/// References into it are `'static`: the mappings are never unmapped, not even
+/// when the arena itself is dropped, because a forked process or a thread may
+/// still use them. They end with the last process.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    /// The least that is mapped at once, bytes.
+    piece_bytes: usize,
+    /// First free address, and the end of the piece.
+    free: Cell<(usize, usize)>,
+}
+
+/// `T` alone on its cache lines.
+#[repr(C, align(128))]
+struct Apart<T>(T);
+
+impl Arena {
+    /// Room for that many bytes; when they are used up, more is mapped. Only
+    /// what is touched costs memory.
+    ///
+    /// # Errors
+    /// The system gives no memory.
+    pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+        let piece_bytes = bytes.max(1).next_multiple_of(4096);
+        let arena = Self {
+            piece_bytes,
+            free: Cell::new((0, 0)),
+        };
+        arena.take_piece(piece_bytes)?;
+        Ok(arena)
+    }
+
+    fn take_piece(&self, bytes: usize) -> io::Result<()> {
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let mapped = unsafe {
+            libc::mmap(
+                null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let begin = mapped.expose_provenance();
+        self.free.set((begin, begin + bytes));
+        Ok(())
+    }
+
+    /// That many bytes, all zero, on cache lines of their own.
+    ///
+    /// # Errors
+    /// The system gives no memory.
+    pub(crate) fn bytes(&self, bytes: usize) -> io::Result<NonNull<u8>> {
+        self.carve(bytes.max(1).next_multiple_of(APART), APART)
+    }
+
+    fn carve(&self, bytes: usize, align: usize) -> io::Result<NonNull<u8>> {
+        let fits = |(free, end): (usize, usize)| {
+            let at = free.next_multiple_of(align);
+            (at + bytes <= end).then_some((at, end))
+        };
+        let found = match fits(self.free.get()) {
+            Some(found) => Some(found),
+            None => {
+                self.take_piece(bytes.next_multiple_of(4096).max(self.piece_bytes))?;
+                fits(self.free.get())
+            }
+        };
+        let (at, end) = found.ok_or(io::ErrorKind::OutOfMemory)?;
+        self.free.set((at + bytes, end));
+        NonNull::new(std::ptr::with_exposed_provenance_mut(at))
+            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// Places a value, to be used by all processes that are forked afterwards. It
+    /// must not own anything (there is no one time when it could be dropped) nor
+    /// point to memory of one process only.
+    pub(crate) fn place<T: Sync + 'static>(&self, value: T) -> &'static T {
+        const { assert!(!needs_drop::<T>(), "nothing is ever dropped here") };
+        let at = match self.carve(size_of::<T>().max(1), align_of::<T>()) {
+            Ok(at) => at.cast::<T>(),
+            Err(error) => fail("memory shared between processes", error),
+        };
+        // SAFETY: new, aligned memory of that size that nobody else has, in a
+        // mapping that is never unmapped.
+        unsafe {
+            at.write(value);
+            at.as_ref()
+        }
+    }
+
+    /// As [`Arena::place`], with no other value in the same cache lines.
+    pub(crate) fn place_apart<T: Sync + 'static>(&self, value: T) -> &'static T {
+        &self.place(Apart(value)).0
+    }
+
+    /// Places values next to each other.
+    pub(crate) fn place_all<T: Sync + 'static>(&self, values: Vec<T>) -> &'static [T] {
+        const { assert!(!needs_drop::<T>(), "nothing is ever dropped here") };
+        let bytes = size_of::<T>() * values.len();
+        let at = match self.carve(bytes.max(1), align_of::<T>()) {
+            Ok(at) => at.cast::<T>(),
+            Err(error) => fail("memory shared between processes", error),
+        };
+        let count = values.len();
+        // SAFETY: new, aligned memory of that size that nobody else has, in a
+        // mapping that is never unmapped.
+        unsafe {
+            for (index, value) in values.into_iter().enumerate() {
+                at.add(index).write(value);
+            }
+            std::slice::from_raw_parts(at.as_ptr(), count)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    use super::super::trial;
+    use super::*;
+
+    #[test]
+    fn values_lie_apart_aligned_and_do_not_overlap() {
+        let arena = Arena::new(1 << 16).unwrap();
+        let byte = arena.place(7_u8);
+        let word = arena.place(AtomicU64::new(1));
+        let one = arena.place_apart(AtomicU32::new(2));
+        let two = arena.place_apart(AtomicU32::new(3));
+        let after = arena.place(4_u8);
+        let at = |address: *const u8| address.addr();
+        assert_eq!(at(std::ptr::from_ref(word).cast()) % 8, 0);
+        let (one_at, two_at) = (
+            at(std::ptr::from_ref(one).cast()),
+            at(std::ptr::from_ref(two).cast()),
+        );
+        assert_eq!((one_at % 128, two_at % 128), (0, 0));
+        assert!(two_at >= one_at + 128);
+        assert!(at(after) >= two_at + 128);
+        assert_eq!((*byte, *after), (7, 4));
+        assert_eq!(word.load(Ordering::Relaxed), 1);
+        assert_eq!(one.load(Ordering::Relaxed), 2);
+        assert_eq!(two.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn more_than_asked_for_has_room_too() {
+        let arena = Arena::new(4096).unwrap();
+        let kept: Vec<&u64> = (0..10_000).map(|n| arena.place(n)).collect();
+        let large = arena.bytes(3 << 20).unwrap();
+        // SAFETY: within the bytes just taken, which nobody else has.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(large.as_ptr(), 3 << 20) };
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        bytes.fill(0xff);
+        assert!(kept.iter().enumerate().all(|(n, kept)| n as u64 == **kept));
+        let all = arena.place_all((0..1000_u16).collect());
+        assert!(all.iter().enumerate().all(|(n, kept)| n == usize::from(*kept)));
+    }
+
+    #[test]
+    fn a_child_writes_what_its_parent_reads() {
+        let arena = Arena::new(4096).unwrap();
+        let word = arena.place(AtomicU32::new(1));
+        trial::processes(2, &[], |me| {
+            word.fetch_add(10 + me as u32, Ordering::Relaxed);
+        });
+        assert_eq!(word.load(Ordering::Relaxed), 1 + 10 + 11);
+    }
+}

@@ -1,0 +1,139 @@
+//! Ways for messages from one process to another, in one direction: one sender,
+//! one receiver.
+//!
+//! Through the kernel a message is copied twice. Over shared memory the sender
+//! copies it in, and the receiver reads it there: it stays until the receiver asks
+//! for the next one, so there is room for two, and a sender that is further ahead
+//! waits.
+
+mod queue;
+mod shared;
+mod through;
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use self::queue::Queue;
+use self::shared::Shared;
+use self::through::Stream;
+use super::Act;
+use super::access::Desk;
+use super::arena::Arena;
+use super::fail::because;
+use super::stream;
+use super::wait::Sign;
+use crate::script::ChannelKind;
+
+/// A channel, to be used by the two processes or threads that inherit it.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    way: Way,
+    lengths: Lengths,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Stream(Stream),
+    Queue(Queue),
+    Shared(Shared),
+}
+
+/// How long its messages are, words.
+#[derive(Clone, Copy, Debug)]
+struct Lengths {
+    most: usize,
+    /// All are as long: the receiver knows beforehand.
+    same: bool,
+}
+
+impl Lengths {
+    /// The most bytes of a message; the least is what `least` says.
+    fn most_bytes(self, least: usize) -> usize {
+        (self.most * 8).max(least)
+    }
+}
+
+impl Channel {
+    /// A channel for messages of these lengths, words: those of all steps that
+    /// send over it. Where they differ and the kernel does not keep messages
+    /// apart, the length goes before each message, 8 bytes.
+    ///
+    /// # Errors
+    /// The system refuses: too many open files, no message queues or no more room
+    /// for one.
+    pub(crate) fn create(kind: ChannelKind, sends: &[u64], arena: &Arena) -> io::Result<Self> {
+        let most = sends.iter().copied().max().unwrap_or(0) as usize;
+        let lengths = Lengths {
+            most,
+            same: sends.iter().all(|words| *words as usize == most),
+        };
+        let way = match kind {
+            ChannelKind::Pipe => {
+                let (from, to) = stream::pipe()?;
+                Way::Stream(Stream::new(to.into(), from.into()))
+            }
+            ChannelKind::Unix => {
+                let (to, from) =
+                    UnixStream::pair().map_err(|error| because("unix socket", &error))?;
+                Way::Stream(Stream::new(to.into(), from.into()))
+            }
+            ChannelKind::Tcp => {
+                let (to, from) =
+                    loopback().map_err(|error| because("TCP over loopback", &error))?;
+                Way::Stream(Stream::new(to, from))
+            }
+            ChannelKind::Queue => Way::Queue(Queue::create(lengths.most_bytes(0))?),
+            ChannelKind::Eventfd => Way::Shared(Shared::with_eventfd(most, arena)?),
+            ChannelKind::Futex => Way::Shared(Shared::with_futex(most, arena)?),
+        };
+        Ok(Self { way, lengths })
+    }
+
+    /// Sends that many of the desk's own words, at least what the channel can
+    /// send.
+    ///
+    /// # Panics
+    /// The length is none that the channel was made for.
+    pub(crate) fn sender(&self, words: u64, desk: &Desk) -> Act {
+        let words = desk.with_room(words);
+        let Lengths { most, same } = self.lengths;
+        assert!(
+            words <= most && (!same || words == most),
+            "a message of {words} words over a channel made without"
+        );
+        match &self.way {
+            Way::Stream(way) => way.sender(words, self.lengths, desk),
+            Way::Queue(way) => way.sender(words, self.lengths, desk),
+            Way::Shared(way) => way.sender(words, desk),
+        }
+    }
+
+    /// Waits for a message and takes it; the desk's accesses are then to it.
+    pub(crate) fn receiver(&self, sign: Sign, desk: &Desk) -> Act {
+        match &self.way {
+            Way::Stream(way) => way.receiver(self.lengths, sign, desk),
+            Way::Queue(way) => way.receiver(self.lengths, sign, desk),
+            Way::Shared(way) => way.receiver(sign, desk),
+        }
+    }
+}
+
+fn loopback() -> io::Result<(OwnedFd, OwnedFd)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let to = TcpStream::connect(listener.local_addr()?)?;
+    // Nobody else is likely to connect, but anybody may.
+    let mine = to.local_addr()?;
+    let from = loop {
+        let (from, peer) = listener.accept()?;
+        if peer == mine {
+            break from;
+        }
+    };
+    to.set_nodelay(true)?;
+    Ok((to.into(), from.into()))
+}
+
+#[cfg(test)]
+mod tests;

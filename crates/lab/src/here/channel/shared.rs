@@ -1,0 +1,244 @@
+//! Messages in shared memory, with an `eventfd(2)` or a `futex(2)` to wait.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::here::Act;
+use crate::here::access::{Desk, Message};
+use crate::here::arena::Arena;
+use crate::here::counter::Counter;
+use crate::here::wait::{Sign, sleep_while, wake};
+
+/// Places for messages: one that the receiver still reads, one to write.
+const PLACES: u32 = 2;
+
+/// A channel.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    all: &'static Places,
+    /// Without these the waits are on the counts themselves, by futex.
+    counters: Option<Counters>,
+}
+
+#[derive(Clone, Debug)]
+struct Counters {
+    /// As much as messages that nobody has received.
+    messages: Counter,
+    /// For a sender that has no place.
+    room: Counter,
+}
+
+#[derive(Debug)]
+struct Places {
+    /// Messages sent; the sender writes it.
+    sent: &'static Count,
+    /// Messages that may be sent in all; the receiver writes it, when it gives a
+    /// place back.
+    room: &'static Count,
+    /// Only the receiver's.
+    receiver: &'static Receiver,
+    places: [Place; PLACES as usize],
+}
+
+#[derive(Debug, Default)]
+struct Receiver {
+    /// Messages received.
+    received: AtomicU32,
+    /// 1: it has a message whose place it has not given back.
+    has_one: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Place {
+    words: AtomicUsize,
+    /// Address of the words.
+    at: AtomicUsize,
+}
+
+/// A count that goes up, one writer; one other waits for it.
+#[derive(Debug)]
+struct Count {
+    count: AtomicU32,
+    somebody_waits: AtomicU32,
+}
+
+impl Count {
+    fn new(count: u32) -> Self {
+        Self {
+            count: AtomicU32::new(count),
+            somebody_waits: AtomicU32::new(0),
+        }
+    }
+
+    /// By its one writer: one more.
+    #[inline(always)]
+    fn step(&self) {
+        let count = self.count.load(Ordering::Relaxed);
+        // In one order with `somebody_waits`: either the writer sees who waits or
+        // who waits sees the count. Also Release, for the message.
+        self.count.store(count.wrapping_add(1), Ordering::SeqCst);
+    }
+
+    /// To be asked after `step`; true once for each wait.
+    #[inline(always)]
+    fn wake_is_due(&self) -> bool {
+        self.somebody_waits.load(Ordering::SeqCst) != 0
+            && self.somebody_waits.swap(0, Ordering::SeqCst) != 0
+    }
+
+    #[inline(always)]
+    fn is(&self, count: u32) -> bool {
+        self.count.load(Ordering::Acquire) == count
+    }
+
+    /// Waits until it no longer is `count`. `sleep` may return early.
+    #[inline(always)]
+    fn wait_while(&self, count: u32, sign: Sign, sleep: impl Fn()) {
+        if !self.is(count) {
+            return;
+        }
+        sign.raise();
+        loop {
+            self.somebody_waits.store(1, Ordering::SeqCst);
+            if self.count.load(Ordering::SeqCst) != count {
+                break;
+            }
+            sleep();
+            if !self.is(count) {
+                break;
+            }
+        }
+        sign.lower();
+    }
+}
+
+impl Shared {
+    pub(super) fn with_futex(most_words: usize, arena: &Arena) -> io::Result<Self> {
+        Ok(Self {
+            all: Places::create(most_words, arena)?,
+            counters: None,
+        })
+    }
+
+    pub(super) fn with_eventfd(most_words: usize, arena: &Arena) -> io::Result<Self> {
+        Ok(Self {
+            all: Places::create(most_words, arena)?,
+            counters: Some(Counters {
+                messages: Counter::create_semaphore()?,
+                room: Counter::create()?,
+            }),
+        })
+    }
+
+    pub(super) fn sender(&self, words: usize, desk: &Desk) -> Act {
+        let (all, desk) = (self.all, desk.clone());
+        match self.counters.clone() {
+            None => Box::new(move || {
+                let mine = all.sent.count.load(Ordering::Relaxed);
+                let sleep = || sleep_while(&all.room.count, mine);
+                all.room.wait_while(mine, Sign::UNSEEN, sleep);
+                desk.with_own(|own| all.write(mine, &own[..words]));
+                all.sent.step();
+                if all.sent.wake_is_due() {
+                    wake(&all.sent.count, 1);
+                }
+            }),
+            Some(counters) => Box::new(move || {
+                let mine = all.sent.count.load(Ordering::Relaxed);
+                // A count left over from a wait that was none ends it early.
+                let sleep = || counters.room.take();
+                all.room.wait_while(mine, Sign::UNSEEN, sleep);
+                desk.with_own(|own| all.write(mine, &own[..words]));
+                all.sent.step();
+                counters.messages.add_one();
+            }),
+        }
+    }
+
+    pub(super) fn receiver(&self, sign: Sign, desk: &Desk) -> Act {
+        let (all, desk) = (self.all, desk.clone());
+        match self.counters.clone() {
+            None => Box::new(move || {
+                if all.give_back() && all.room.wake_is_due() {
+                    wake(&all.room.count, 1);
+                }
+                let mine = all.receiver.received.load(Ordering::Relaxed);
+                let sleep = || sleep_while(&all.sent.count, mine);
+                all.sent.wait_while(mine, sign, sleep);
+                desk.came(all.take(mine));
+            }),
+            Some(counters) => Box::new(move || {
+                if all.give_back() && all.room.wake_is_due() {
+                    counters.room.add_one();
+                }
+                let mine = all.receiver.received.load(Ordering::Relaxed);
+                sign.raise();
+                counters.messages.take();
+                sign.lower();
+                desk.came(all.take(mine));
+            }),
+        }
+    }
+}
+
+impl Places {
+    fn create(most_words: usize, arena: &Arena) -> io::Result<&'static Self> {
+        let place = || {
+            let at = arena.bytes(most_words * 8)?;
+            Ok::<_, io::Error>(Place {
+                words: AtomicUsize::new(0),
+                at: AtomicUsize::new(at.as_ptr().expose_provenance()),
+            })
+        };
+        Ok(arena.place_apart(Self {
+            sent: arena.place_apart(Count::new(0)),
+            room: arena.place_apart(Count::new(PLACES)),
+            receiver: arena.place_apart(Receiver::default()),
+            places: [place()?, place()?],
+        }))
+    }
+
+    fn place(&self, message: u32) -> &Place {
+        &self.places[(message % PLACES) as usize]
+    }
+
+    /// By the sender, which has found room.
+    #[inline(always)]
+    fn write(&self, message: u32, words: &[u64]) {
+        let place = self.place(message);
+        let at = place.at.load(Ordering::Relaxed);
+        let to = std::ptr::with_exposed_provenance_mut::<u64>(at);
+        // SAFETY: `Channel` lets no longer messages through than there is room
+        // for; the receiver has given the place back.
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), to, words.len()) };
+        place.words.store(words.len(), Ordering::Relaxed);
+    }
+
+    /// By the receiver, which has found that the message is there.
+    #[inline(always)]
+    fn take(&self, message: u32) -> Message {
+        // Acquire: partner of the store in `Count::step`. With an eventfd the
+        // kernel has ordered the two already.
+        debug_assert!(!self.sent.is(message));
+        let place = self.place(message);
+        self.receiver
+            .received
+            .store(message.wrapping_add(1), Ordering::Relaxed);
+        self.receiver.has_one.store(1, Ordering::Relaxed);
+        Message {
+            at: std::ptr::with_exposed_provenance(place.at.load(Ordering::Relaxed)),
+            words: place.words.load(Ordering::Relaxed),
+        }
+    }
+
+    /// By the receiver, which asks for the next message. `false`: it has none.
+    #[inline(always)]
+    fn give_back(&self) -> bool {
+        if self.receiver.has_one.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        self.receiver.has_one.store(0, Ordering::Relaxed);
+        self.room.step();
+        true
+    }
+}

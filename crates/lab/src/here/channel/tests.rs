@@ -1,0 +1,243 @@
+use std::time::Duration;
+
+use super::*;
+use crate::here::trial::{self, Who};
+use crate::script::Words;
+
+const MESSAGES: u64 = 1000;
+const MIB: u64 = 131_072;
+
+fn kinds() -> impl Iterator<Item = ChannelKind> {
+    ChannelKind::WORDS.iter().map(|(_, kind)| *kind)
+}
+
+fn arena() -> Arena {
+    Arena::new(1 << 16).unwrap()
+}
+
+/// A message's words: each tells which message it belongs to and where.
+fn written(message: u64, words: u64) -> impl Iterator<Item = u64> {
+    (0..words).map(move |at| message.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at)
+}
+
+fn send_all(channel: &Channel, lengths: impl Iterator<Item = u64>) {
+    let desk = Desk::new();
+    for (message, words) in lengths.enumerate() {
+        desk.set_own(&written(message as u64, words).collect::<Vec<_>>());
+        channel.sender(words, &desk)();
+    }
+}
+
+fn receive_all(channel: &Channel, lengths: impl Iterator<Item = u64>, pause: Duration) {
+    let desk = Desk::new();
+    let mut receive = channel.receiver(Sign::UNSEEN, &desk);
+    for (message, words) in lengths.enumerate() {
+        receive();
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+        let found = desk.last();
+        assert_eq!(found.len() as u64, words, "message {message}");
+        let expected = written(message as u64, words);
+        assert!(found.iter().copied().eq(expected), "message {message}: content");
+        desk.access(words + 1)();
+    }
+}
+
+/// The sender runs ahead as far as it can; the receiver takes what comes.
+fn transfer(kind: ChannelKind, words: u64, messages: u64, who: Who, on: &[usize]) {
+    let arena = arena();
+    let channel = Channel::create(kind, &[words], &arena).unwrap();
+    let lengths = || std::iter::repeat_n(words, messages as usize);
+    trial::run(who, 2, on, |me| match me {
+        0 => send_all(&channel, lengths()),
+        _ => receive_all(&channel, lengths(), Duration::ZERO),
+    });
+}
+
+fn everywhere(kind: ChannelKind) {
+    for (who, on) in trial::places() {
+        for words in [0, 1, 200] {
+            transfer(kind, words, MESSAGES, who, &on);
+        }
+        // As many only once: they are a gigabyte.
+        let messages = if who == Who::Processes && on.len() > 1 {
+            MESSAGES
+        } else {
+            30
+        };
+        transfer(kind, MIB, messages, who, &on);
+    }
+}
+
+#[test]
+fn all_messages_come_pipe() {
+    everywhere(ChannelKind::Pipe);
+}
+
+#[test]
+fn all_messages_come_unix() {
+    everywhere(ChannelKind::Unix);
+}
+
+#[test]
+fn all_messages_come_tcp() {
+    everywhere(ChannelKind::Tcp);
+}
+
+#[test]
+fn all_messages_come_queue() {
+    everywhere(ChannelKind::Queue);
+}
+
+#[test]
+fn all_messages_come_eventfd() {
+    everywhere(ChannelKind::Eventfd);
+}
+
+#[test]
+fn all_messages_come_futex() {
+    everywhere(ChannelKind::Futex);
+}
+
+#[test]
+fn messages_of_different_lengths_stay_apart() {
+    // The second list fits into one message of a queue.
+    for all in [[200, 0, 1, MIB, 5000], [3, 0, 200, 1, 1024]] {
+        for kind in kinds() {
+            let arena = arena();
+            let channel = Channel::create(kind, &all, &arena).unwrap();
+            let lengths = || all.into_iter().cycle().take(100);
+            trial::processes(2, &[], |me| match me {
+                0 => send_all(&channel, lengths()),
+                _ => receive_all(&channel, lengths(), Duration::ZERO),
+            });
+        }
+    }
+}
+
+#[test]
+fn a_message_stays_until_the_next_is_asked_for() {
+    // The sender is as far ahead as it gets while the receiver looks.
+    for kind in kinds() {
+        let arena = arena();
+        let channel = Channel::create(kind, &[200], &arena).unwrap();
+        let lengths = || std::iter::repeat_n(200, 30);
+        trial::processes(2, &[], |me| match me {
+            0 => send_all(&channel, lengths()),
+            _ => receive_all(&channel, lengths(), Duration::from_millis(1)),
+        });
+    }
+}
+
+#[test]
+fn questions_are_answered() {
+    for kind in kinds() {
+        for (who, on) in trial::places() {
+            let arena = arena();
+            let there = Channel::create(kind, &[50], &arena).unwrap();
+            let back = Channel::create(kind, &[7], &arena).unwrap();
+            trial::run(who, 2, &on, |me| {
+                let desk = Desk::new();
+                let (sends, receives) = if me == 0 { (&there, &back) } else { (&back, &there) };
+                let words = if me == 0 { 50 } else { 7 };
+                let mut send = sends.sender(words, &desk);
+                let mut receive = receives.receiver(Sign::UNSEEN, &desk);
+                for round in 0..2000 {
+                    if me == 1 {
+                        receive();
+                        assert!(desk.last().into_iter().eq(written(round, 50)));
+                    }
+                    desk.set_own(&written(round, words).collect::<Vec<_>>());
+                    send();
+                    if me == 0 {
+                        receive();
+                        assert!(desk.last().into_iter().eq(written(round, 7)));
+                    }
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn two_steps_of_one_process_share_a_channel() {
+    // The counts of a channel are the channel's, not a step's.
+    for kind in kinds() {
+        let arena = arena();
+        let channel = Channel::create(kind, &[3], &arena).unwrap();
+        trial::processes(2, &[], |me| {
+            let desk = Desk::new();
+            desk.set_own(&[7, 8, 9]);
+            let mut send = [channel.sender(3, &desk), channel.sender(3, &desk)];
+            let mut receive = [
+                channel.receiver(Sign::UNSEEN, &desk),
+                channel.receiver(Sign::UNSEEN, &desk),
+                channel.receiver(Sign::UNSEEN, &desk),
+            ];
+            for step in 0..300 {
+                if me == 0 {
+                    send[step % 2]();
+                } else {
+                    receive[step % 3]();
+                    assert_eq!(desk.last(), [7, 8, 9]);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_receiver_that_waits_is_seen_to_be_blocked() {
+    for kind in kinds() {
+        let arena = arena();
+        let channel = Channel::create(kind, &[3], &arena).unwrap();
+        let blocked = crate::here::wait::Blocked::create(&[false, true], &arena);
+        trial::processes(2, &[], |me| {
+            let desk = Desk::new();
+            let mut send = channel.sender(3, &desk);
+            let mut receive = channel.receiver(blocked.sign(me), &desk);
+            let mut until = blocked.until(1, Duration::from_micros(100));
+            for _ in 0..100 {
+                if me == 0 {
+                    until();
+                    send();
+                } else {
+                    receive();
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_queue_has_no_name() {
+    let arena = arena();
+    let _channel = Channel::create(ChannelKind::Queue, &[200], &arena).unwrap();
+    match std::fs::read_dir("/dev/mqueue") {
+        Ok(all) => {
+            let name = format!("undertick-{}-", std::process::id());
+            let mine = all.filter(|entry| {
+                let entry = entry.as_ref().unwrap().file_name();
+                entry.to_string_lossy().starts_with(&name)
+            });
+            assert_eq!(mine.count(), 0);
+        }
+        Err(why) => println!("skipped: names of message queues, /dev/mqueue: {why}"),
+    }
+}
+
+#[test]
+fn too_many_queues_are_refused_with_a_mend() {
+    let arena = arena();
+    trial::processes(1, &[], |_| {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: the limit is a live local.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const none) }, 0);
+        let why = Channel::create(ChannelKind::Queue, &[200], &arena).unwrap_err();
+        assert!(why.to_string().contains("ulimit -q"), "{why}");
+    });
+}

@@ -1,0 +1,81 @@
+//! A word each process sleeps on, with `futex(2)`; one for wakeups, one for
+//! events.
+
+use super::{Joining, Means, Port, Verbs, joined};
+use crate::here::arena::Arena;
+use crate::here::wait::Gate;
+
+pub(super) struct Gates(&'static [&'static Pair]);
+
+#[derive(Debug, Default)]
+struct Pair {
+    wakeups: Gate,
+    events: Gate,
+}
+
+impl Gates {
+    pub(super) fn create(members: usize, arena: &Arena) -> Self {
+        let pairs = (0..members)
+            .map(|_| arena.place_apart(Pair::default()))
+            .collect();
+        Self(arena.place_all(pairs))
+    }
+}
+
+impl Means for Gates {
+    fn join(&self, joining: Joining) -> Box<dyn Verbs> {
+        joined(
+            GatePort {
+                all: self.0,
+                joining,
+            },
+            joining,
+        )
+    }
+
+    fn release(&self) {
+        for pair in self.0 {
+            pair.wakeups.open();
+            pair.events.open();
+        }
+    }
+}
+
+struct GatePort {
+    all: &'static [&'static Pair],
+    joining: Joining,
+}
+
+impl Port for GatePort {
+    fn wakeup(&self, target: usize) -> impl FnMut() + 'static {
+        let gate = &self.all[target].wakeups;
+        move || gate.open()
+    }
+
+    fn block(&self) -> impl FnMut() + 'static {
+        let gate = &self.all[self.joining.me].wakeups;
+        let sign = self.joining.sign;
+        move || gate.pass(sign)
+    }
+
+    fn tell(&self, target: usize, _: usize) -> impl FnMut() + 'static {
+        let gate = &self.all[target].events;
+        move || gate.open()
+    }
+
+    fn add(&self, _: usize) -> impl FnMut() + 'static {
+        || ()
+    }
+
+    fn remove(&self, _: usize) -> impl FnMut(bool) + 'static {
+        |_| ()
+    }
+
+    fn sleep(&self) -> impl FnMut() + 'static {
+        // It may stand open from a notify that came when another event had ended
+        // the wait already: the caller looks what there is, and comes again.
+        let gate = &self.all[self.joining.me].events;
+        let sign = self.joining.sign;
+        move || gate.pass(sign)
+    }
+}

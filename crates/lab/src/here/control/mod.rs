@@ -1,0 +1,299 @@
+//! Giving the CPU away and getting it back, as the Multics traffic controller had
+//! it: wakeup and block; notify, addevent, delevent and wait.
+//!
+//! * A wakeup sets the target's wakeup-waiting switch. Block returns when it is
+//!   set, and clears it: a wakeup is never lost, and two before a block count
+//!   once.
+//! * Notify reaches each process that has added the event, whether it waits
+//!   already or not yet. Wait returns when one of the events added was notified,
+//!   and takes all of them off; with none added it returns at once.
+
+mod condvar;
+mod eventfd;
+mod events;
+mod futex;
+mod pipe;
+mod signal;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use self::events::Events;
+use super::Act;
+use super::arena::Arena;
+use super::wait::{Blocked, Sign};
+use crate::script::Backend;
+
+/// Whether notify, addevent, delevent and wait can be had.
+pub(crate) const fn has_events(backend: Backend) -> bool {
+    !matches!(backend, Backend::Signal)
+}
+
+/// What all members have in common. Make it before they are forked; it may go
+/// when each has become a [`Member`].
+#[derive(Clone)]
+pub(crate) struct Control {
+    means: Arc<dyn Means>,
+    events: Events,
+    blocked: Blocked,
+    released: Released,
+}
+
+/// The end of the experiment: nobody shall block any more.
+#[derive(Clone, Copy, Debug)]
+struct Released(&'static AtomicU32);
+
+impl Released {
+    #[inline(always)]
+    fn is_set(self) -> bool {
+        self.0.load(Ordering::Acquire) != 0
+    }
+}
+
+/// A process or thread, with what it needs to do the verbs.
+pub(crate) struct Member {
+    verbs: Box<dyn Verbs>,
+    blocked: Blocked,
+}
+
+/// What wakeup, block, notify and wait are made of.
+trait Means: Send + Sync {
+    /// In the process and thread of the member.
+    fn join(&self, joining: Joining) -> Box<dyn Verbs>;
+
+    /// Wakes everybody who sleeps; `released` is set already.
+    fn release(&self);
+}
+
+/// Who joins, and what is the same with all means.
+#[derive(Clone, Copy)]
+struct Joining {
+    me: usize,
+    sign: Sign,
+    events: Events,
+    released: Released,
+}
+
+/// A member's end of some means. What a call returns is run step by step.
+trait Port: 'static {
+    /// Sets the target's wakeup-waiting switch, and wakes it.
+    fn wakeup(&self, target: usize) -> impl FnMut() + 'static;
+    /// Waits for the switch, and clears it.
+    fn block(&self) -> impl FnMut() + 'static;
+    /// Wakes the target, for which the event was notified just now.
+    fn tell(&self, target: usize, event: usize) -> impl FnMut() + 'static;
+    /// The event is one that `sleep` is about.
+    fn add(&self, event: usize) -> impl FnMut() + 'static;
+    /// It no longer is. Said whether it was notified.
+    fn remove(&self, event: usize) -> impl FnMut(bool) + 'static;
+    /// Waits to be told of an event that was added. May return early.
+    fn sleep(&self) -> impl FnMut() + 'static;
+}
+
+/// The verbs of a member.
+trait Verbs {
+    fn wakeup(&self, target: usize) -> Act;
+    fn block(&self) -> Act;
+    fn notify(&self, event: u32) -> Act;
+    fn add_event(&self, event: u32) -> Act;
+    fn del_event(&self, event: u32) -> Act;
+    fn wait(&self) -> Act;
+}
+
+impl Control {
+    /// For the members that `blocked` counts, and these events.
+    ///
+    /// # Errors
+    /// The system refuses (mostly: too many open files), or the backend has no
+    /// events and there are some.
+    pub(crate) fn create(
+        backend: Backend,
+        blocked: Blocked,
+        events: &[u32],
+        arena: &Arena,
+    ) -> io::Result<Self> {
+        if !has_events(backend) && !events.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "signals have no events: notify, addevent, delevent and wait need another backend",
+            ));
+        }
+        let members = blocked.members();
+        let count = events.len();
+        let means: Arc<dyn Means> = match backend {
+            Backend::Futex => Arc::new(futex::Gates::create(members, arena)),
+            Backend::Eventfd => Arc::new(eventfd::Counters::create(members, count)?),
+            Backend::Pipe => Arc::new(pipe::Pipes::create(members, count, arena)?),
+            Backend::Condvar => Arc::new(condvar::Rooms::create(members, arena)?),
+            Backend::Signal => Arc::new(signal::Threads::create(members, arena)?),
+        };
+        Ok(Self {
+            means,
+            events: Events::create(members, events, arena),
+            blocked,
+            released: Released(arena.place_apart(AtomicU32::new(0))),
+        })
+    }
+
+    /// One of the members; each may be made once, in its own process and thread.
+    pub(crate) fn member(&self, me: usize) -> Member {
+        Member {
+            verbs: self.means.join(Joining {
+                me,
+                sign: self.blocked.sign(me),
+                events: self.events,
+                released: self.released,
+            }),
+            blocked: self.blocked,
+        }
+    }
+
+    /// From now on nobody blocks: who does returns, and every later block or wait
+    /// returns at once. It cannot be taken back.
+    pub(crate) fn release_all(&self) {
+        // Before the wakes: who is woken, or finds itself woken beforehand, sees
+        // it at its next block.
+        self.released.0.store(1, Ordering::SeqCst);
+        self.means.release();
+    }
+}
+
+impl Member {
+    /// Wakes the target, or spares it its next block.
+    pub(crate) fn wakeup(&self, target: usize) -> Act {
+        self.verbs.wakeup(target)
+    }
+
+    /// Waits to be woken.
+    pub(crate) fn block(&self) -> Act {
+        self.verbs.block()
+    }
+
+    /// As at the start of a process that is blocked then.
+    pub(crate) fn start_blocked(&self) -> Act {
+        self.block()
+    }
+
+    /// Wakes all that have added the event.
+    ///
+    /// # Panics
+    /// The control was made without the event (and so below).
+    pub(crate) fn notify(&self, event: u32) -> Act {
+        self.verbs.notify(event)
+    }
+
+    /// From now on this one waits for the event, too.
+    pub(crate) fn add_event(&self, event: u32) -> Act {
+        self.verbs.add_event(event)
+    }
+
+    /// This one no longer waits for it.
+    pub(crate) fn del_event(&self, event: u32) -> Act {
+        self.verbs.del_event(event)
+    }
+
+    /// Waits for one of the events added, and takes all of them off.
+    pub(crate) fn wait(&self) -> Act {
+        self.verbs.wait()
+    }
+
+    /// Spins until the target, which must be watched, has been blocked so long.
+    pub(crate) fn until_blocked(&self, target: usize, settle: Duration) -> Act {
+        self.blocked.until(target, settle)
+    }
+}
+
+/// A member with means of one kind.
+struct Joined<P> {
+    port: P,
+    joining: Joining,
+}
+
+fn joined<P: Port>(port: P, joining: Joining) -> Box<dyn Verbs> {
+    Box::new(Joined { port, joining })
+}
+
+impl<P: Port> Verbs for Joined<P> {
+    fn wakeup(&self, target: usize) -> Act {
+        Box::new(self.port.wakeup(target))
+    }
+
+    fn block(&self) -> Act {
+        let released = self.joining.released;
+        let mut block = self.port.block();
+        Box::new(move || {
+            if !released.is_set() {
+                block();
+            }
+        })
+    }
+
+    fn notify(&self, event: u32) -> Act {
+        let events = self.joining.events;
+        let index = events.index(event);
+        let mut all: Vec<_> = (0..events.members())
+            .map(|target| (events.of(target, index), self.port.tell(target, index)))
+            .collect();
+        Box::new(move || {
+            for (state, tell) in &mut all {
+                if state.notify() {
+                    tell();
+                }
+            }
+        })
+    }
+
+    fn add_event(&self, event: u32) -> Act {
+        let events = self.joining.events;
+        let index = events.index(event);
+        let state = events.of(self.joining.me, index);
+        let mut add = self.port.add(index);
+        Box::new(move || {
+            if state.add() {
+                add();
+            }
+        })
+    }
+
+    fn del_event(&self, event: u32) -> Act {
+        let events = self.joining.events;
+        let index = events.index(event);
+        let state = events.of(self.joining.me, index);
+        let mut remove = self.port.remove(index);
+        Box::new(move || {
+            if let Some(notified) = state.take_off() {
+                remove(notified);
+            }
+        })
+    }
+
+    fn wait(&self) -> Act {
+        let Joining { events, me, .. } = self.joining;
+        let released = self.joining.released;
+        let states = events.row(me);
+        let mut removes: Vec<_> = (0..states.len())
+            .map(|event| self.port.remove(event))
+            .collect();
+        let mut sleep = self.port.sleep();
+        Box::new(move || {
+            if states.iter().all(|state| !state.is_added()) {
+                return;
+            }
+            while !states.iter().any(events::State::is_notified) && !released.is_set() {
+                sleep();
+            }
+            for (state, remove) in states.iter().zip(&mut removes) {
+                if let Some(notified) = state.take_off() {
+                    remove(notified);
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod event_tests;
+#[cfg(test)]
+mod tests;

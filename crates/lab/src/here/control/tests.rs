@@ -1,0 +1,243 @@
+use std::time::Instant;
+
+use super::*;
+use crate::here::trial::{self, Who};
+use crate::script::Words;
+
+const ROUNDS: u64 = 20_000;
+
+pub(super) fn backends() -> impl Iterator<Item = Backend> {
+    Backend::WORDS.iter().map(|(_, backend)| *backend)
+}
+
+/// Members that nobody watches, or all of them.
+pub(super) fn made(backend: Backend, members: usize, events: &[u32], arena: &Arena) -> Control {
+    let blocked = Blocked::create(&vec![true; members], arena);
+    Control::create(backend, blocked, events, arena).unwrap()
+}
+
+fn arena() -> Arena {
+    Arena::new(1 << 16).unwrap()
+}
+
+/// Two members wake each other in turn; each counts, and finds the other's count
+/// where it must be.
+fn ping_pong(backend: Backend, who: Who, on: &[usize]) {
+    let arena = arena();
+    let control = made(backend, 2, &[], &arena);
+    let turns = arena.place_apart(AtomicU32::new(0));
+    trial::run(who, 2, on, |me| {
+        let member = control.member(me);
+        let (mut wake, mut block) = (member.wakeup(1 - me), member.block());
+        for round in 0..ROUNDS {
+            if me == 1 {
+                block();
+            }
+            let expected = 2 * round + me as u64;
+            let found = turns.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(u64::from(found), expected, "{backend:?} came through early");
+            wake();
+            if me == 0 {
+                block();
+            }
+        }
+    });
+    assert_eq!(u64::from(turns.load(Ordering::Relaxed)), 2 * ROUNDS);
+}
+
+#[test]
+fn no_wakeup_is_lost_futex() {
+    everywhere(Backend::Futex);
+}
+
+#[test]
+fn no_wakeup_is_lost_eventfd() {
+    everywhere(Backend::Eventfd);
+}
+
+#[test]
+fn no_wakeup_is_lost_pipe() {
+    everywhere(Backend::Pipe);
+}
+
+#[test]
+fn no_wakeup_is_lost_condvar() {
+    everywhere(Backend::Condvar);
+}
+
+#[test]
+fn no_wakeup_is_lost_signal() {
+    everywhere(Backend::Signal);
+}
+
+fn everywhere(backend: Backend) {
+    for (who, on) in trial::places() {
+        ping_pong(backend, who, &on);
+    }
+}
+
+#[test]
+fn a_wakeup_before_the_block_is_kept() {
+    for backend in backends() {
+        let arena = arena();
+        let control = made(backend, 2, &[], &arena);
+        trial::processes(1, &[], |_| {
+            let (one, two) = (control.member(0), control.member(1));
+            for _ in 0..100 {
+                one.wakeup(1)();
+                two.block()();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_wakeup_before_the_member_has_joined_is_kept() {
+    for backend in backends() {
+        let arena = arena();
+        let control = made(backend, 2, &[], &arena);
+        trial::processes(1, &[], |_| {
+            control.member(0).wakeup(1)();
+            let late = control.member(1);
+            late.block()();
+            // And it was one only.
+            returns_only_when_released(&control, || late.block()());
+        });
+    }
+}
+
+#[test]
+fn two_wakeups_before_a_block_count_once() {
+    for backend in backends() {
+        let arena = arena();
+        let control = made(backend, 2, &[], &arena);
+        trial::processes(1, &[], |_| {
+            let (one, two) = (control.member(0), control.member(1));
+            let mut wake = one.wakeup(1);
+            for _ in 0..50 {
+                wake();
+                wake();
+                wake();
+                two.block()();
+            }
+            wake();
+            wake();
+            two.block()();
+            returns_only_when_released(&control, || two.block()());
+        });
+    }
+}
+
+/// It blocks until the release, which comes from a thread after a while.
+pub(super) fn returns_only_when_released(control: &Control, blocks: impl FnOnce()) {
+    let pause = Duration::from_millis(20);
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(pause);
+            control.release_all();
+        });
+        blocks();
+    });
+    assert!(begin.elapsed() >= pause, "came through before");
+}
+
+#[test]
+fn a_release_ends_every_block_and_those_to_come() {
+    for backend in backends() {
+        let arena = arena();
+        let control = made(backend, 3, &[], &arena);
+        let here = arena.place_apart(AtomicU32::new(0));
+        trial::processes(4, &[], |me| {
+            if me == 3 {
+                while here.load(Ordering::Acquire) < 3 {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_millis(5));
+                control.release_all();
+                return;
+            }
+            let member = control.member(me);
+            let mut block = member.block();
+            here.fetch_add(1, Ordering::AcqRel);
+            (0..1000).for_each(|_| block());
+            // A wakeup more or less makes no difference.
+            member.wakeup((me + 1) % 3)();
+            (0..1000).for_each(|_| block());
+        });
+    }
+}
+
+#[test]
+fn until_blocked_returns_after_the_other_sleeps() {
+    // Whether it is asleep the kernel says in its own words. On a busy machine the
+    // other one may lose its CPU on the way to its sleep, for longer than any
+    // settling: in some rounds of a thousand, so never in 20 of 200.
+    for backend in backends() {
+        for (_, on) in trial::places().into_iter().step_by(2) {
+            let arena = arena();
+            let control = made(backend, 2, &[], &arena);
+            let pid = arena.place_apart(AtomicU32::new(0));
+            trial::processes(2, &on, |me| {
+                let member = control.member(me);
+                if me == 1 {
+                    pid.store(std::process::id(), Ordering::Release);
+                    let mut block = member.block();
+                    (0..200).for_each(|_| block());
+                    return;
+                }
+                let settle = Duration::from_micros(500);
+                let mut until = member.until_blocked(1, settle);
+                let mut wake = member.wakeup(1);
+                let mut asleep = |_: &i32| {
+                    until();
+                    let path = format!("/proc/{}/stat", pid.load(Ordering::Acquire));
+                    let stat = std::fs::read_to_string(path).unwrap();
+                    wake();
+                    stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
+                };
+                let found = (0..200).filter(&mut asleep).count();
+                assert!(found > 180, "{backend:?} on {on:?}: {found} of 200");
+            });
+        }
+    }
+}
+
+#[test]
+fn until_blocked_waits_as_long_as_said() {
+    let arena = arena();
+    let blocked = Blocked::create(&[true, false], &arena);
+    trial::processes(1, &[], |_| {
+        let settle = Duration::from_millis(5);
+        blocked.sign(0).raise();
+        let begin = Instant::now();
+        blocked.until(0, settle)();
+        let first = begin.elapsed();
+        // From the stamp on, not from the look.
+        let begin = Instant::now();
+        blocked.until(0, settle)();
+        assert!(first >= settle - Duration::from_micros(500), "{first:?}");
+        assert!(begin.elapsed() < settle, "it counts from when it is asked");
+        // One that runs is waited for.
+        blocked.sign(0).lower();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                blocked.sign(0).raise();
+            });
+            let begin = Instant::now();
+            blocked.until(0, settle)();
+            assert!(begin.elapsed() >= Duration::from_millis(20));
+        });
+    });
+}
+
+#[test]
+fn signals_have_no_events() {
+    let arena = arena();
+    let blocked = Blocked::create(&[false], &arena);
+    let refused = Control::create(Backend::Signal, blocked, &[10], &arena);
+    let why = refused.err().unwrap().to_string();
+    assert!(why.contains("signals have no events"), "{why}");
+    assert!(backends().filter(|backend| !has_events(*backend)).eq([Backend::Signal]));
+}

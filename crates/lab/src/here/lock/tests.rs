@@ -1,0 +1,113 @@
+use super::*;
+use crate::here::trial::{self, Bare, Who};
+use crate::script::Words;
+
+const TIMES: u64 = 100_000;
+
+fn kinds() -> impl Iterator<Item = LockKind> {
+    LockKind::WORDS.iter().map(|(_, kind)| *kind)
+}
+
+/// Each user counts up a bare counter under the lock: by hand, and in the long
+/// loop another one counts nothing but goes on taking the lock.
+fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
+    let arena = Arena::new(1 << 16).unwrap();
+    let lock = Lock::create(kind, &arena, users).unwrap();
+    let counter = arena.place_apart(Bare::default());
+    trial::run(who, users, on, |me| {
+        let (mut take, mut give) = lock.acts(me);
+        let mut long = lock.lock_unlock(me, 10);
+        for pass in 0..TIMES {
+            take();
+            counter.step();
+            give();
+            if pass % 1000 == 0 {
+                long();
+            }
+        }
+    });
+    assert_eq!(
+        counter.get(),
+        users as u64 * TIMES,
+        "{kind:?}, {users} users as {who:?} on {on:?}"
+    );
+}
+
+#[test]
+fn a_bare_counter_shows_when_there_is_no_lock() {
+    let Some((who, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
+        return;
+    };
+    let arena = Arena::new(1 << 16).unwrap();
+    let counter = arena.place_apart(Bare::default());
+    // Two CPUs that count for some milliseconds at the same time: not to lose one
+    // in all of 30 tries would need one of them to be held off each time.
+    let lost = (0..30).any(|_| {
+        let before = counter.get();
+        trial::run(who, 2, &on, |_| (0..TIMES * 20).for_each(|_| counter.step()));
+        counter.get() - before < 2 * TIMES * 20
+    });
+    assert!(lost);
+}
+
+#[test]
+fn pthread_mutex() {
+    all_places(LockKind::Pthread);
+}
+
+#[test]
+fn pthread_spin() {
+    all_places(LockKind::PthreadSpin);
+}
+
+#[test]
+fn spin() {
+    all_places(LockKind::Spin);
+}
+
+#[test]
+fn ticket() {
+    all_places(LockKind::Ticket);
+}
+
+#[test]
+fn mcs() {
+    all_places(LockKind::Mcs);
+}
+
+#[test]
+fn futex() {
+    all_places(LockKind::Futex);
+}
+
+fn all_places(kind: LockKind) {
+    for (who, on) in trial::places() {
+        for users in [2, 4] {
+            no_update_is_lost(kind, users, who, &on);
+        }
+    }
+}
+
+#[test]
+fn a_holder_keeps_the_others_out_for_long() {
+    // The holder sleeps inside, on the CPU of the waiters: they wait by whatever
+    // means, and none comes in.
+    for kind in kinds() {
+        let arena = Arena::new(1 << 16).unwrap();
+        let lock = Lock::create(kind, &arena, 3).unwrap();
+        let counter = arena.place_apart(Bare::default());
+        let on = undertick_clock::cpus::allowed()[0];
+        trial::processes(3, &[on], |me| {
+            let (mut take, mut give) = lock.acts(me);
+            for _ in 0..5 {
+                take();
+                let before = counter.get();
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                assert_eq!(counter.get(), before, "{kind:?}");
+                counter.step();
+                give();
+            }
+        });
+        assert_eq!(counter.get(), 15, "{kind:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! What this machine can give, asked before anything is made: memory that is
+//! promised and not there kills the process that touches it.
+
+use std::fs;
+use std::io;
+
+use super::map::free_for_shm;
+use crate::script::{Pages, RegionKind};
+
+const HUGE_SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
+
+/// Whether such a region can be had.
+pub(super) fn check(bytes: u64, kind: RegionKind, pages: Pages) -> io::Result<()> {
+    if let Some(free) = available_bytes().filter(|free| *free < bytes) {
+        return Err(refuse(&format!(
+            "needs {} MiB, {} MiB of memory are available: make it smaller",
+            mib(bytes),
+            mib(free)
+        )));
+    }
+    if kind == RegionKind::Shm {
+        let free = free_for_shm()
+            .ok_or_else(|| refuse("there is no /dev/shm: take memfd, or mount a tmpfs there"))?;
+        if free < bytes {
+            return Err(refuse(&format!(
+                "needs {} MiB, /dev/shm has {} MiB free: take memfd, or give it more (mount -o \
+                 remount,size=SIZE /dev/shm; for a container --shm-size=SIZE)",
+                mib(bytes),
+                mib(free)
+            )));
+        }
+    }
+    if pages == Pages::Huge {
+        check_huge(kind, &chosen("enabled"), &chosen("shmem_enabled"), &huge_of_shm())?;
+    }
+    Ok(())
+}
+
+/// Whether the kernel would give huge pages. It takes the advice in any case.
+fn check_huge(kind: RegionKind, private: &str, shared: &str, shm: &str) -> io::Result<()> {
+    let (file, setting, gives) = match kind {
+        RegionKind::Private | RegionKind::Static => ("enabled", private, "madvise"),
+        _ => ("shmem_enabled", shared, "advise"),
+    };
+    if setting.is_empty() {
+        return Err(refuse("this kernel has no transparent huge pages"));
+    }
+    let mount_gives = kind == RegionKind::Shm && !matches!(shm, "" | "never");
+    let may = match setting {
+        "force" => true,
+        "deny" => false,
+        _ if kind == RegionKind::Shm => mount_gives,
+        "never" => false,
+        _ => true,
+    };
+    if may {
+        return Ok(());
+    }
+    let mend = if kind == RegionKind::Shm && setting != "deny" {
+        "mount -o remount,huge=advise /dev/shm".to_owned()
+    } else {
+        format!("echo {gives} > {HUGE_SETTINGS}/{file}")
+    };
+    Err(refuse(&format!(
+        "huge pages are switched off for this kind of memory ({file}: {setting}); as root: {mend}"
+    )))
+}
+
+fn refuse(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
+fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+/// The word in brackets; empty without the file.
+fn chosen(file: &str) -> String {
+    let text = fs::read_to_string(format!("{HUGE_SETTINGS}/{file}")).unwrap_or_default();
+    let word = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    word.map(|(word, _)| word.to_owned()).unwrap_or_default()
+}
+
+/// How /dev/shm was mounted: the word after `huge=`; empty without.
+fn huge_of_shm() -> String {
+    let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let options = text.lines().rev().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        (fields.next() == Some("/dev/shm")).then(|| fields.nth(1).unwrap_or_default())
+    });
+    let word = options
+        .unwrap_or_default()
+        .split(',')
+        .find_map(|option| option.strip_prefix("huge="));
+    word.unwrap_or_default().to_owned()
+}
+
+/// What could be used without swapping others out, as the kernel estimates it.
+fn available_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_larger_than_the_machine_is_refused() {
+        let why = check(1 << 60, RegionKind::Private, Pages::Default).unwrap_err();
+        assert!(why.to_string().contains("make it smaller"), "{why}");
+    }
+
+    #[test]
+    fn huge_pages_are_refused_where_the_kernel_would_give_small_ones() {
+        use RegionKind::{Memfd, Private, Shm, Static};
+        // kind, enabled, shmem_enabled, the mount's word, whether there are.
+        let cases = [
+            (Private, "madvise", "never", "", true),
+            (Private, "always", "never", "", true),
+            (Private, "never", "always", "", false),
+            (Static, "never", "always", "", false),
+            (Memfd, "always", "never", "", false),
+            (Memfd, "always", "deny", "", false),
+            (Memfd, "never", "advise", "", true),
+            (Memfd, "never", "force", "", true),
+            (Shm, "never", "never", "advise", true),
+            (Shm, "never", "always", "", false),
+            (Shm, "never", "always", "never", false),
+            (Shm, "never", "deny", "always", false),
+            (Shm, "never", "force", "", true),
+            (Private, "", "", "", false),
+        ];
+        for (kind, private, shared, shm, may) in cases {
+            let found = check_huge(kind, private, shared, shm);
+            assert_eq!(found.is_ok(), may, "{kind:?} {private} {shared} {shm}");
+            if let Err(why) = found {
+                let why = why.to_string();
+                assert!(why.contains("as root: ") || private.is_empty(), "{why}");
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! For tests: bodies in processes or threads of their own, none of which can hang.
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use undertick_clock::cpus;
+
+/// A child that lives longer is killed by its alarm, seconds.
+const ALARM_S: u32 = 60;
+
+/// Where bodies run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    Processes,
+    Threads,
+}
+
+/// Kinds of bodies and CPUs to try: all on one CPU, and on two where there are.
+pub(super) fn places() -> Vec<(Who, Vec<usize>)> {
+    let allowed = cpus::allowed();
+    let mut places = vec![
+        (Who::Processes, vec![allowed[0]]),
+        (Who::Threads, vec![allowed[0]]),
+    ];
+    match allowed.get(..2) {
+        Some(two) => {
+            places.push((Who::Processes, two.to_vec()));
+            places.push((Who::Threads, two.to_vec()));
+        }
+        None => println!("skipped: two CPUs, this process may use only one"),
+    }
+    places
+}
+
+/// Runs `body(0..count)`, body n on CPU n of those given, around and around.
+/// Fails when one of them panics, fails or takes too long.
+pub(super) fn run(who: Who, count: usize, on: &[usize], body: impl Fn(usize) + Sync) {
+    match who {
+        Who::Processes => processes(count, on, body),
+        Who::Threads => processes(1, &[], |_| {
+            std::thread::scope(|scope| {
+                for me in 0..count {
+                    let body = &body;
+                    scope.spawn(move || {
+                        // A panic here must end the process: others may wait for
+                        // this one.
+                        child_body(|| {
+                            pin(on, me);
+                            body(me);
+                        });
+                    });
+                }
+            });
+        }),
+    }
+}
+
+fn pin(on: &[usize], me: usize) {
+    if !on.is_empty() {
+        cpus::pin(on[me % on.len()]).unwrap();
+    }
+}
+
+/// As [`run`] with processes.
+pub(super) fn processes(count: usize, on: &[usize], body: impl Fn(usize)) {
+    let status = ended(count, on, body);
+    assert!(
+        status.iter().all(|status| *status == 0),
+        "wait statuses {status:x?} (e is SIGALRM: it hung; 9: another one failed)"
+    );
+}
+
+/// Runs bodies in processes and returns their wait statuses.
+pub(super) fn ended(count: usize, on: &[usize], body: impl Fn(usize)) -> Vec<i32> {
+    let children: Vec<_> = (0..count)
+        .map(|me| {
+            // SAFETY: the child uses what the C library keeps in order over a
+            // fork, and ends by `_exit`.
+            let child = unsafe { libc::fork() };
+            assert!(child >= 0, "{}", std::io::Error::last_os_error());
+            if child == 0 {
+                // SAFETY: no pointers.
+                unsafe {
+                    libc::alarm(ALARM_S);
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                }
+                child_body(|| {
+                    pin(on, me);
+                    body(me);
+                });
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(0) }
+            }
+            child
+        })
+        .collect();
+    // When one has failed nobody waits for the others, who may wait for it.
+    let mut statuses = vec![None; count];
+    while statuses.contains(&None) {
+        for (child, status) in children.iter().zip(&mut statuses) {
+            *status = status.or_else(|| wait_status(*child));
+        }
+        if statuses.iter().flatten().any(|status| *status != 0) {
+            for (child, _) in children.iter().zip(&statuses).filter(|(_, s)| s.is_none()) {
+                // SAFETY: a child that has not been waited for.
+                unsafe { libc::kill(*child, libc::SIGKILL) };
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+    statuses.into_iter().flatten().collect()
+}
+
+fn wait_status(child: libc::pid_t) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: the status is a live local.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+    assert!(ended >= 0, "{}", std::io::Error::last_os_error());
+    (ended == child).then_some(status)
+}
+
+/// Runs it; a panic ends the process and is told on standard error itself (the
+/// test's own capture is the parent's).
+fn child_body(body: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("panic");
+        super::fail::fail("a body of a test", text);
+    }
+}
+
+/// A counter without any protection, to be shared.
+#[derive(Debug, Default)]
+pub(super) struct Bare(UnsafeCell<u64>);
+
+// SAFETY: what the tests find out is whether a lock protects it.
+unsafe impl Sync for Bare {}
+
+impl Bare {
+    /// Reads, and writes one more: an update in between is lost.
+    pub(super) fn step(&self) {
+        // SAFETY: live; the race is the point.
+        unsafe {
+            let before = self.0.get().read_volatile();
+            self.0.get().write_volatile(before + 1);
+        }
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        // SAFETY: live.
+        unsafe { self.0.get().read_volatile() }
+    }
+}

@@ -1,0 +1,166 @@
+//! Work, and the scheduler's and the kernel's simplest calls.
+
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use super::Act;
+use super::wait::now_ns;
+use crate::script::Call;
+use crate::slow::step;
+
+/// Longest that [`run_out`] waits to lose its CPU.
+const LONGEST: Duration = Duration::from_secs(1);
+/// A gap in the time that a spinning thread sees: giving the CPU away and getting
+/// it back takes longer, and most gaps (interrupts) are not that.
+const GAP_NS: u64 = 1000;
+
+/// Nothing.
+pub(crate) fn null() -> Act {
+    Box::new(|| ())
+}
+
+/// Counted dependent instructions that take about so long, ns. How many that are
+/// is found out once in a process; children that are forked later inherit it.
+pub(crate) fn work(ns: f64) -> Act {
+    let turns = (ns / step::turn_ns()).round() as u64;
+    Box::new(move || step::turns(turns))
+}
+
+/// Sleeps at least so long.
+pub(crate) fn sleep(ns: f64) -> Act {
+    let time = Duration::from_nanos(ns as u64);
+    Box::new(move || std::thread::sleep(time))
+}
+
+/// Offers the CPU to others.
+pub(crate) fn offer() -> Act {
+    call(Call::SchedYield)
+}
+
+/// Runs until the scheduler has taken the CPU away and given it back. Where
+/// nobody else wants the CPU that never happens; it ends after a second.
+pub(crate) fn run_out() -> Act {
+    Box::new(|| {
+        let begin = now_ns();
+        let taken_before = times_taken();
+        let mut last = begin;
+        while last - begin < LONGEST.as_nanos() as u64 {
+            let now = now_ns();
+            // Only the kernel knows whether somebody else ran in the gap.
+            if now - last > GAP_NS && times_taken() != taken_before {
+                return;
+            }
+            last = now;
+        }
+    })
+}
+
+/// How often this thread has lost its CPU without asking for it. (The mark of the
+/// recorder would say so without a system call, but it has one owner.)
+fn times_taken() -> i64 {
+    let mut used = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the live local, which is all zeros if it does not.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, used.as_mut_ptr());
+        i64::from(used.assume_init().ru_nivcsw)
+    }
+}
+
+/// A system call that does next to nothing.
+pub(crate) fn call(call: Call) -> Act {
+    match call {
+        Call::Getppid => Box::new(|| {
+            // SAFETY: no arguments.
+            black_box(unsafe { libc::getppid() });
+        }),
+        Call::Getpid => Box::new(|| {
+            // SAFETY: no arguments.
+            black_box(unsafe { libc::syscall(libc::SYS_getpid) });
+        }),
+        Call::Gettid => Box::new(|| {
+            // SAFETY: no arguments.
+            black_box(unsafe { libc::syscall(libc::SYS_gettid) });
+        }),
+        Call::SchedYield => Box::new(|| {
+            // SAFETY: no arguments.
+            black_box(unsafe { libc::sched_yield() });
+        }),
+        Call::Getcpu => Box::new(|| {
+            // SAFETY: no arguments.
+            black_box(unsafe { libc::sched_getcpu() });
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::here::trial;
+    use crate::script::Words;
+
+    fn took_ns(act: &mut Act) -> u64 {
+        let begin = now_ns();
+        act();
+        now_ns() - begin
+    }
+
+    #[test]
+    fn work_takes_about_as_long_as_said() {
+        // The quickest of many: the calibration was the quickest of many, too. A
+        // disturbance lengthens only.
+        let quickest = |ns| {
+            let mut act = work(ns);
+            (0..50).map(|_| took_ns(&mut act)).min().unwrap() as f64
+        };
+        for ns in [20e3, 200e3] {
+            let found = quickest(ns);
+            assert!((0.5 * ns..3.0 * ns).contains(&found), "{found} for {ns} ns");
+        }
+    }
+
+    #[test]
+    fn sleep_is_not_shorter_than_said() {
+        assert!(took_ns(&mut sleep(3e6)) >= 3_000_000);
+    }
+
+    #[test]
+    fn every_call_returns() {
+        null()();
+        offer()();
+        for (_, kind) in Call::WORDS {
+            let mut act = call(*kind);
+            (0..100).for_each(|_| act());
+        }
+    }
+
+    #[test]
+    fn running_out_ends_when_another_has_had_the_cpu() {
+        // The kernel counts for the other process, too: it has run on the one CPU
+        // in the meantime.
+        let on = undertick_clock::cpus::allowed()[0];
+        let arena = crate::here::arena::Arena::new(4096).unwrap();
+        let count = arena.place_apart(std::sync::atomic::AtomicU64::new(0));
+        let over = arena.place_apart(std::sync::atomic::AtomicU64::new(0));
+        use std::sync::atomic::Ordering::Relaxed;
+        trial::processes(2, &[on], |me| {
+            if me == 1 {
+                while over.load(Relaxed) == 0 {
+                    count.fetch_add(1, Relaxed);
+                }
+                return;
+            }
+            while count.load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            let mut act = run_out();
+            for _ in 0..20 {
+                let before = count.load(Relaxed);
+                let took = took_ns(&mut act);
+                assert!(took < 900_000_000, "{took} ns: it has not noticed");
+                assert!(count.load(Relaxed) > before, "nobody else has run");
+            }
+            over.store(1, Relaxed);
+        });
+    }
+}
