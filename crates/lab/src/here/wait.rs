@@ -1,5 +1,7 @@
 //! Waiting: for a word to change, by spinning, for another process to block.
 
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -7,13 +9,10 @@ use super::Act;
 use super::arena::Arena;
 use super::fail::fail_last;
 
-/// Looks at a word before a spinning waiter offers its CPU: some microseconds.
-/// Who is waited for may need that very CPU.
-const SPINS: u32 = 1000;
-
-/// The same for who waits for another to block: the way of one who is already
-/// there is short.
-const LOOKS: u32 = 100;
+/// Looks at a word before a spinning waiter offers its CPU, some microseconds:
+/// about what it costs to go to another process and back. Who is waited for may
+/// need that very CPU.
+const SPINS: u32 = 100;
 
 /// Spins, and offers the CPU now and then so that whoever is waited for gets to
 /// run, even with one CPU for both.
@@ -143,11 +142,25 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Who is blocked, and since when: a word each process.
+/// Who is blocked, and since when.
+///
+/// Each process says itself that it is about to block, and when it runs again. In
+/// between it may not have got to sleep yet, or may have been woken and wait for
+/// a CPU: which of these, the kernel is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocked {
-    signs: &'static [&'static AtomicU64],
+    members: &'static [&'static Presence],
     watched: &'static [bool],
+    released: &'static AtomicU32,
+}
+
+/// Of one process or thread.
+#[derive(Debug, Default)]
+struct Presence {
+    /// When it began to block, `CLOCK_MONOTONIC`, ns; [`RUNS`] outside.
+    since: AtomicU64,
+    /// The kernel's number of the thread; 0 before it has its [`Sign`].
+    thread: AtomicU32,
 }
 
 /// A process's word of [`Blocked`]: up from right before the system call in which
@@ -163,55 +176,99 @@ impl Blocked {
     /// A word for each process. `watched`: another one looks at it
     /// ([`Blocked::until`]).
     pub(crate) fn create(watched: &[bool], arena: &Arena) -> Self {
-        let signs = watched
+        let members = watched
             .iter()
-            .map(|_| arena.place_apart(AtomicU64::new(RUNS)))
+            .map(|_| arena.place_apart(Presence::default()))
             .collect();
         Self {
-            signs: arena.place_all(signs),
+            members: arena.place_all(members),
             watched: arena.place_all(watched.to_vec()),
+            released: arena.place_apart(AtomicU32::new(0)),
         }
     }
 
     /// How many processes there are.
     pub(crate) fn members(&self) -> usize {
-        self.signs.len()
+        self.members.len()
     }
 
-    /// The word of a process.
+    /// The word of a process, for itself: to be called in its own process and
+    /// thread.
     pub(crate) fn sign(&self, me: usize) -> Sign {
-        Sign(self.watched[me].then_some(self.signs[me]))
+        let mine = self.members[me];
+        // SAFETY: no arguments.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+        mine.thread.store(thread as u32, Ordering::Release);
+        Sign(self.watched[me].then_some(&mine.since))
     }
 
-    /// Spins until the process has been blocked for `settle`: when its word goes
-    /// up it is only on its way to sleep. The CPU is offered now and then, else a
-    /// target on the same CPU would never get there.
+    /// Spins until the process has been blocked for `settle`, and sleeps. The CPU
+    /// is offered now and then, else a target on the same CPU would never get
+    /// there.
     ///
     /// # Panics
     /// The process is not watched.
     pub(crate) fn until(&self, target: usize, settle: Duration) -> Act {
         assert!(self.watched[target], "nobody watches process {target}");
-        let sign = self.signs[target];
+        let (target, released) = (self.members[target], self.released);
         let settle_ns = settle.as_nanos() as u64;
+        let mut state = State::default();
         Box::new(move || {
-            let mut seen = RUNS;
-            let mut looks = 0_u32;
-            loop {
-                let since = sign.load(Ordering::Acquire);
+            let mut spinner = Spinner::default();
+            while released.load(Ordering::Relaxed) == 0 {
+                let since = target.since.load(Ordering::Acquire);
                 if since != RUNS && now_ns().saturating_sub(since) >= settle_ns {
-                    return;
-                }
-                std::hint::spin_loop();
-                looks += 1;
-                // At once when the word has gone up: the target may wait for this
-                // very CPU to do the rest of its way.
-                if since != seen || looks.is_multiple_of(LOOKS) {
-                    seen = since;
+                    if state.sleeps(&target.thread) {
+                        return;
+                    }
+                    // It may wait for this very CPU to do the rest of its way.
                     offer_cpu();
                 }
+                spinner.turn();
             }
         })
     }
+
+    /// The end of an experiment: nobody waits for others to block any more.
+    pub(super) fn release(&self) {
+        self.released.store(1, Ordering::SeqCst);
+    }
+}
+
+/// What the kernel says of a thread: its `stat` under `/proc`, opened once.
+#[derive(Debug, Default)]
+struct State(Option<OwnedFd>);
+
+impl State {
+    /// Whether it sleeps. Taken for granted where the kernel does not say.
+    fn sleeps(&mut self, thread: &AtomicU32) -> bool {
+        if self.0.is_none() {
+            self.0 = open_stat(thread.load(Ordering::Acquire));
+        }
+        let Some(file) = &self.0 else {
+            return true;
+        };
+        // Its number, its name in parentheses (15 bytes at most), its state.
+        let mut text = [0_u8; 64];
+        // SAFETY: the kernel writes at most so many bytes to the live local.
+        let read = unsafe {
+            libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len(), 0)
+        };
+        let text = &text[..usize::try_from(read).unwrap_or(0)];
+        let name_end = text.iter().rposition(|byte| *byte == b')');
+        name_end.is_none_or(|end| text.get(end + 2) == Some(&b'S'))
+    }
+}
+
+fn open_stat(thread: u32) -> Option<OwnedFd> {
+    // On the stack: a step allocates nothing.
+    let mut path = [0_u8; 32];
+    write!(&mut path[..31], "/proc/{thread}/stat").ok()?;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero byte.
+    let fd = unsafe { libc::open(path.as_ptr().cast(), flags) };
+    // SAFETY: if not negative it is new, and nobody else's.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 impl Sign {

@@ -150,12 +150,13 @@ impl Control {
         }
     }
 
-    /// From now on nobody blocks: who does returns, and every later block or wait
-    /// returns at once. It cannot be taken back.
+    /// From now on nobody blocks: who does returns, and every later block, wait or
+    /// `until_blocked` returns at once. It cannot be taken back.
     pub(crate) fn release_all(&self) {
         // Before the wakes: who is woken, or finds itself woken beforehand, sees
         // it at its next block.
         self.released.0.store(1, Ordering::SeqCst);
+        self.blocked.release();
         self.means.release();
     }
 }
@@ -199,7 +200,8 @@ impl Member {
         self.verbs.wait()
     }
 
-    /// Spins until the target, which must be watched, has been blocked so long.
+    /// Spins until the target, which must be watched, has been blocked so long, and
+    /// sleeps.
     pub(crate) fn until_blocked(&self, target: usize, settle: Duration) -> Act {
         self.blocked.until(target, settle)
     }

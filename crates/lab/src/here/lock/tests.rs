@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 use crate::here::trial::{self, Bare, Who};
 use crate::script::Words;
@@ -8,18 +10,27 @@ fn kinds() -> impl Iterator<Item = LockKind> {
     LockKind::WORDS.iter().map(|(_, kind)| *kind)
 }
 
-/// Each user counts up a bare counter under the lock: by hand, and in the long
-/// loop another one counts nothing but goes on taking the lock.
+/// The users, who all begin together, count up a bare counter under the lock, and
+/// now and then offer their CPU while they have it.
 fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
     let arena = Arena::new(1 << 16).unwrap();
     let lock = Lock::create(kind, &arena, users).unwrap();
     let counter = arena.place_apart(Bare::default());
+    let here = arena.place_apart(AtomicUsize::new(0));
+    let times = 2 * TIMES / users as u64;
     trial::run(who, users, on, |me| {
         let (mut take, mut give) = lock.acts(me);
         let mut long = lock.lock_unlock(me, 10);
-        for pass in 0..TIMES {
+        here.fetch_add(1, Ordering::AcqRel);
+        while here.load(Ordering::Acquire) < users {
+            std::thread::yield_now();
+        }
+        for pass in 0..times {
             take();
             counter.step();
+            if pass % 2000 == 1000 {
+                std::thread::yield_now();
+            }
             give();
             if pass % 1000 == 0 {
                 long();
@@ -28,7 +39,7 @@ fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
     });
     assert_eq!(
         counter.get(),
-        users as u64 * TIMES,
+        users as u64 * times,
         "{kind:?}, {users} users as {who:?} on {on:?}"
     );
 }
