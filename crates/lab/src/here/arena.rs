@@ -173,7 +173,11 @@ mod tests {
         bytes.fill(0xff);
         assert!(kept.iter().enumerate().all(|(n, kept)| n as u64 == **kept));
         let all = arena.place_all((0..1000_u16).collect());
-        assert!(all.iter().enumerate().all(|(n, kept)| n == usize::from(*kept)));
+        assert!(
+            all.iter()
+                .enumerate()
+                .all(|(n, kept)| n == usize::from(*kept))
+        );
     }
 
     #[test]

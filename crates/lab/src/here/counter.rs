@@ -38,9 +38,8 @@ impl Counter {
     pub(super) fn add_one(&self) {
         let one = 1_u64;
         // SAFETY: eight bytes of a live local are read.
-        let written = again_if_interrupted(|| unsafe {
-            libc::write(self.raw(), (&raw const one).cast(), 8)
-        });
+        let written =
+            again_if_interrupted(|| unsafe { libc::write(self.raw(), (&raw const one).cast(), 8) });
         if written.is_none() {
             fail_last("write to an eventfd");
         }
@@ -51,9 +50,8 @@ impl Counter {
     pub(super) fn take(&self) {
         let mut count = 0_u64;
         // SAFETY: eight bytes of a live local are written.
-        let read = again_if_interrupted(|| unsafe {
-            libc::read(self.raw(), (&raw mut count).cast(), 8)
-        });
+        let read =
+            again_if_interrupted(|| unsafe { libc::read(self.raw(), (&raw mut count).cast(), 8) });
         if read.is_none() {
             fail_last("read of an eventfd");
         }

@@ -140,7 +140,10 @@ fn wait_for(child: libc::pid_t) {
         }
     }
     if status != 0 {
-        fail("reap", format_args!("the child ended with status {status:#x}"));
+        fail(
+            "reap",
+            format_args!("the child ended with status {status:#x}"),
+        );
     }
 }
 
@@ -250,91 +253,4 @@ fn thread() -> Child {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::here::trial;
-    use crate::script::Words;
-
-    /// What the kernel says of a process: whether it is on its way to its end, or
-    /// there already (`PF_EXITING`). `None`: there is no such process.
-    fn is_ending(pid: libc::pid_t) -> Option<bool> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // state, ppid, pgrp, session, tty, tpgid, flags
-        let flags = stat.rsplit(')').next()?.split_ascii_whitespace().nth(6)?;
-        Some(flags.parse::<u32>().ok()? & 4 != 0)
-    }
-
-    #[test]
-    fn every_child_ends_and_none_is_left() {
-        for (word, kind) in ForkKind::WORDS {
-            trial::processes(1, &[], |_| {
-                let children = Children::new();
-                let (mut make, mut reap) = (children.make(*kind).unwrap(), children.reap());
-                for _ in 0..50 {
-                    make();
-                    let child = children.0.child.get();
-                    if let Some(Child::Process(pid)) = child {
-                        assert_ne!(pid, std::process::id().cast_signed(), "{word}");
-                        assert!(is_ending(pid).is_some(), "{word}: no such process");
-                    }
-                    if let (ForkKind::Vfork, Some(Child::Process(pid))) = (*kind, child) {
-                        assert_eq!(is_ending(pid), Some(true), "not waited for");
-                    }
-                    reap();
-                    if let Some(Child::Process(pid)) = child {
-                        assert_eq!(is_ending(pid), None, "{word}: a zombie");
-                    }
-                }
-                let tasks = std::fs::read_dir("/proc/self/task").unwrap().count();
-                assert_eq!(tasks, 1, "{word}: a thread is left");
-                // SAFETY: no status is asked for.
-                let left = unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) };
-                let why = io::Error::last_os_error().raw_os_error();
-                assert_eq!((left, why), (-1, Some(libc::ECHILD)), "{word}");
-            });
-        }
-    }
-
-    #[test]
-    fn one_reap_is_for_all_kinds() {
-        trial::processes(1, &[], |_| {
-            let children = Children::new();
-            let mut reap = children.reap();
-            for (_, kind) in ForkKind::WORDS {
-                children.make(*kind).unwrap()();
-                reap();
-            }
-        });
-    }
-
-    #[test]
-    fn a_child_too_many_and_one_too_few_are_told() {
-        let too_many = trial::ended(1, &[], |_| {
-            let children = Children::new();
-            let mut make = children.make(ForkKind::Fork).unwrap();
-            make();
-            make();
-        });
-        let too_few = trial::ended(1, &[], |_| Children::new().reap()());
-        // Exit status 1 each.
-        assert_eq!((too_many, too_few), (vec![0x100], vec![0x100]));
-    }
-
-    #[test]
-    fn a_copied_child_does_not_write_to_its_parent_and_shares_no_stack() {
-        // What is on the parent's stack stays as it is, whatever the child did.
-        for (word, kind) in ForkKind::WORDS {
-            trial::processes(1, &[], |_| {
-                let children = Children::new();
-                let (mut make, mut reap) = (children.make(*kind).unwrap(), children.reap());
-                let here = std::hint::black_box([0x5a_u8; 4096]);
-                for _ in 0..20 {
-                    make();
-                    reap();
-                }
-                let here = std::hint::black_box(here);
-                assert!(here.iter().all(|byte| *byte == 0x5a), "{word}");
-            });
-        }
-    }
-}
+mod tests;

@@ -10,9 +10,8 @@ use super::fail::{again_if_interrupted, fail, fail_last};
 pub(super) fn write_all(fd: RawFd, mut bytes: &[u8]) {
     loop {
         // SAFETY: the bytes are live.
-        let written = again_if_interrupted(|| unsafe {
-            libc::write(fd, bytes.as_ptr().cast(), bytes.len())
-        });
+        let written =
+            again_if_interrupted(|| unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) });
         match written {
             Some(written) if written >= bytes.len() => return,
             Some(written) => bytes = &bytes[written..],

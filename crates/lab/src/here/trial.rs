@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use undertick_clock::cpus;
 
 /// A child that lives longer is killed by its alarm, seconds.
-const ALARM_S: u32 = 60;
+const ALARM_S: u32 = 20;
 
 /// Where bodies run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

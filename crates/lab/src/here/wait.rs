@@ -251,9 +251,8 @@ impl State {
         // Its number, its name in parentheses (15 bytes at most), its state.
         let mut text = [0_u8; 64];
         // SAFETY: the kernel writes at most so many bytes to the live local.
-        let read = unsafe {
-            libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len(), 0)
-        };
+        let read =
+            unsafe { libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len(), 0) };
         let text = &text[..usize::try_from(read).unwrap_or(0)];
         let name_end = text.iter().rposition(|byte| *byte == b')');
         name_end.is_none_or(|end| text.get(end + 2) == Some(&b'S'))

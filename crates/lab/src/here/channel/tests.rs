@@ -39,7 +39,10 @@ fn receive_all(channel: &Channel, lengths: impl Iterator<Item = u64>, pause: Dur
         let found = desk.last();
         assert_eq!(found.len() as u64, words, "message {message}");
         let expected = written(message as u64, words);
-        assert!(found.iter().copied().eq(expected), "message {message}: content");
+        assert!(
+            found.iter().copied().eq(expected),
+            "message {message}: content"
+        );
         desk.access(words + 1)();
     }
 }
@@ -139,7 +142,11 @@ fn questions_are_answered() {
             let back = Channel::create(kind, &[7], &arena).unwrap();
             trial::run(who, 2, &on, |me| {
                 let desk = Desk::new();
-                let (sends, receives) = if me == 0 { (&there, &back) } else { (&back, &there) };
+                let (sends, receives) = if me == 0 {
+                    (&there, &back)
+                } else {
+                    (&back, &there)
+                };
                 let words = if me == 0 { 50 } else { 7 };
                 let mut send = sends.sender(words, &desk);
                 let mut receive = receives.receiver(Sign::UNSEEN, &desk);
@@ -236,7 +243,8 @@ fn too_many_queues_are_refused_with_a_mend() {
             rlim_max: 0,
         };
         // SAFETY: the limit is a live local.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const none) }, 0);
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const none) };
+        assert_eq!(set, 0);
         let why = Channel::create(ChannelKind::Queue, &[200], &arena).unwrap_err();
         assert!(why.to_string().contains("ulimit -q"), "{why}");
     });

@@ -67,7 +67,9 @@ impl Means for Pipes {
         let port = PipePort {
             all: self.clone(),
             joining,
-            set: Rc::new(RefCell::new(Vec::with_capacity(joining.events.row(0).len()))),
+            set: Rc::new(RefCell::new(Vec::with_capacity(
+                joining.events.row(0).len(),
+            ))),
         };
         joined(port, joining)
     }

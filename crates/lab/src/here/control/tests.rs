@@ -269,7 +269,7 @@ fn a_release_ends_waiting_for_another_to_block() {
         // Member 1 never comes.
         let member = control.member(0);
         let mut until = member.until_blocked(1, Duration::ZERO);
-        returns_only_when_released(&control, || until());
+        returns_only_when_released(&control, &mut until);
         until();
     });
 }
@@ -281,5 +281,9 @@ fn signals_have_no_events() {
     let refused = Control::create(Backend::Signal, blocked, &[10], &arena);
     let why = refused.err().unwrap().to_string();
     assert!(why.contains("signals have no events"), "{why}");
-    assert!(backends().filter(|backend| !has_events(*backend)).eq([Backend::Signal]));
+    assert!(
+        backends()
+            .filter(|backend| !has_events(*backend))
+            .eq([Backend::Signal])
+    );
 }

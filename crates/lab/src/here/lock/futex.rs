@@ -31,9 +31,9 @@ impl Exclusive for &'static FutexMutex {
     #[inline(always)]
     fn lock(self) {
         // Acquire: partner of the Release in `unlock`.
-        let taken =
-            self.0
-                .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        let taken = self
+            .0
+            .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_err() {
             self.lock_or_sleep();
         }

@@ -80,7 +80,10 @@ impl Lock {
 }
 
 fn acts<L: Exclusive>(lock: L) -> (Act, Act) {
-    (Box::new(move || lock.lock()), Box::new(move || lock.unlock()))
+    (
+        Box::new(move || lock.lock()),
+        Box::new(move || lock.unlock()),
+    )
 }
 
 fn long_loop<L: Exclusive>(lock: L, times: u64) -> Act {

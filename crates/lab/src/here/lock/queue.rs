@@ -37,9 +37,7 @@ impl QueueLock {
             next: AtomicPtr::new(null_mut()),
             waits: AtomicU32::new(0),
         };
-        let nodes = (0..most_users)
-            .map(|_| arena.place_apart(node()))
-            .collect();
+        let nodes = (0..most_users).map(|_| arena.place_apart(node())).collect();
         arena.place(Self {
             last: arena.place_apart(AtomicPtr::new(null_mut())),
             nodes: arena.place_all(nodes),

@@ -31,7 +31,12 @@ pub(super) fn check(bytes: u64, kind: RegionKind, pages: Pages) -> io::Result<()
         }
     }
     if pages == Pages::Huge {
-        check_huge(kind, &chosen("enabled"), &chosen("shmem_enabled"), &huge_of_shm())?;
+        check_huge(
+            kind,
+            &chosen("enabled"),
+            &chosen("shmem_enabled"),
+            &huge_of_shm(),
+        )?;
     }
     Ok(())
 }
@@ -77,7 +82,9 @@ fn mib(bytes: u64) -> u64 {
 /// The word in brackets; empty without the file.
 fn chosen(file: &str) -> String {
     let text = fs::read_to_string(format!("{HUGE_SETTINGS}/{file}")).unwrap_or_default();
-    let word = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let word = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
     word.map(|(word, _)| word.to_owned()).unwrap_or_default()
 }
 
@@ -98,7 +105,9 @@ fn huge_of_shm() -> String {
 /// What could be used without swapping others out, as the kernel estimates it.
 fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }

@@ -73,8 +73,7 @@ pub(super) fn map(bytes: usize, kind: RegionKind, pages: Pages) -> io::Result<Ma
         at: begin.cast(),
         flag: libc::MAP_FIXED,
     };
-    let tried = map_at(bytes, kind, here)
-        .and_then(|_| advise(mapped, bytes, libc::MADV_HUGEPAGE));
+    let tried = map_at(bytes, kind, here).and_then(|_| advise(mapped, bytes, libc::MADV_HUGEPAGE));
     if let Err(error) = tried {
         mapped.unmap();
         return Err(error);
@@ -161,7 +160,11 @@ fn shm() -> io::Result<OwnedFd> {
 fn system_v(bytes: usize, place: Where) -> io::Result<*mut u8> {
     // SAFETY: no pointers.
     let segment = made(unsafe { libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600) })?;
-    let flag = if place.at.is_null() { 0 } else { libc::SHM_REMAP };
+    let flag = if place.at.is_null() {
+        0
+    } else {
+        libc::SHM_REMAP
+    };
     // SAFETY: where the kernel likes, or over our own reservation.
     let attached = unsafe { libc::shmat(segment, place.at, flag) };
     let tried = (attached.addr() != usize::MAX)

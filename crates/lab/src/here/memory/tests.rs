@@ -76,7 +76,11 @@ fn every_kind_is_made_untouched_touched_and_given_back() {
                 let begin = region.0.mapped.get().unwrap().begin();
                 let static_again = *kind == RegionKind::Static;
                 if !static_again {
-                    assert_eq!(resident(begin, 6), Some(vec![false; 6]), "{word}: untouched");
+                    assert_eq!(
+                        resident(begin, 6),
+                        Some(vec![false; 6]),
+                        "{word}: untouched"
+                    );
                 }
                 touch();
                 assert_eq!(resident(begin, 6), Some(vec![true; 6]), "{word}: touched");
@@ -95,7 +99,11 @@ fn every_kind_is_made_untouched_touched_and_given_back() {
             // The name goes with the file: no descriptor is left either.
             let open = fs::read_dir("/proc/self/fd").unwrap().count();
             region.create()();
-            assert_eq!(fs::read_dir("/proc/self/fd").unwrap().count(), open, "{word}");
+            assert_eq!(
+                fs::read_dir("/proc/self/fd").unwrap().count(),
+                open,
+                "{word}"
+            );
         });
     }
 }
@@ -164,7 +172,10 @@ fn small_pages_are_asked_for() {
             let found = smaps(begin);
             let flags = field(&found, "VmFlags:");
             if fs::exists("/sys/kernel/mm/transparent_hugepage").unwrap() {
-                assert!(flags.split(' ').any(|flag| flag == "nh"), "{word}: {found:?}");
+                assert!(
+                    flags.split(' ').any(|flag| flag == "nh"),
+                    "{word}: {found:?}"
+                );
             }
         });
     }
@@ -193,7 +204,10 @@ fn huge_pages_are_had_or_refused() {
             assert_eq!(field(&found, "Size:"), "8192 kB", "{word}: {found:?}");
             let private = field(&found, "AnonHugePages:");
             let shared = field(&found, "ShmemPmdMapped:");
-            assert!([private, shared].contains(&"8192 kB".to_owned()), "{word}: {found:?}");
+            assert!(
+                [private, shared].contains(&"8192 kB".to_owned()),
+                "{word}: {found:?}"
+            );
             if *kind != RegionKind::Static {
                 free();
                 assert!(smaps(begin).is_empty(), "{word}: still mapped");
@@ -228,5 +242,8 @@ fn steps_out_of_order_are_told() {
 fn a_region_that_does_not_fit_into_dev_shm_says_so() {
     // More than any machine has, and told before anything is touched.
     let why = Region::new("wide", 1 << 60, RegionKind::Shm, Pages::Default).unwrap_err();
-    assert!(why.to_string().starts_with("region \"wide\": needs"), "{why}");
+    assert!(
+        why.to_string().starts_with("region \"wide\": needs"),
+        "{why}"
+    );
 }
