@@ -104,6 +104,39 @@ fn all_messages_come_futex() {
 }
 
 #[test]
+fn nobody_sleeps_for_ever_over_shared_memory() {
+    // Each looks whether the other waits just when that one goes to sleep: seldom,
+    // so many messages.
+    let Some((_, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
+        return;
+    };
+    for kind in [ChannelKind::Futex, ChannelKind::Eventfd] {
+        let arena = arena();
+        let there = Channel::create(kind, &[0], &arena).unwrap();
+        let back = Channel::create(kind, &[0], &arena).unwrap();
+        trial::processes(2, &on, |me| {
+            let desk = Desk::new();
+            let (sends, receives) = if me == 0 {
+                (&there, &back)
+            } else {
+                (&back, &there)
+            };
+            let mut send = sends.sender(0, &desk);
+            let mut receive = receives.receiver(Sign::UNSEEN, &desk);
+            for round in 0..100_000_u32 {
+                // Two in a row now and then: the second may have to wait for room.
+                for _ in 0..=u32::from(round % 3 == 0) {
+                    send();
+                }
+                for _ in 0..=u32::from(round % 3 == 0) {
+                    receive();
+                }
+            }
+        });
+    }
+}
+
+#[test]
 fn messages_of_different_lengths_stay_apart() {
     // The second list fits into one message of a queue.
     for all in [[200, 0, 1, MIB, 5000], [3, 0, 200, 1, 1024]] {
