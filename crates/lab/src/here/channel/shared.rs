@@ -79,11 +79,11 @@ impl Count {
         self.count.store(count.wrapping_add(1), Ordering::SeqCst);
     }
 
-    /// To be asked after `step`; true once for each wait.
+    /// To be asked after `step`. The writer does not take the flag back: it might
+    /// be that of the next wait already.
     #[inline(always)]
     fn wake_is_due(&self) -> bool {
         self.somebody_waits.load(Ordering::SeqCst) != 0
-            && self.somebody_waits.swap(0, Ordering::SeqCst) != 0
     }
 
     #[inline(always)]
@@ -98,16 +98,11 @@ impl Count {
             return;
         }
         sign.raise();
-        loop {
-            self.somebody_waits.store(1, Ordering::SeqCst);
-            if self.count.load(Ordering::SeqCst) != count {
-                break;
-            }
+        self.somebody_waits.store(1, Ordering::SeqCst);
+        while self.count.load(Ordering::SeqCst) == count {
             sleep();
-            if !self.is(count) {
-                break;
-            }
         }
+        self.somebody_waits.store(0, Ordering::Relaxed);
         sign.lower();
     }
 }
