@@ -103,6 +103,7 @@ impl Summary {
             },
             intervals,
             frequencies,
+            lines: Vec::new(),
             warnings,
         }
     }
@@ -274,6 +275,7 @@ impl Summary {
             notes: self.notes(engine, tally, &kept, compensated),
             sampled: None,
             slowed: None,
+            repeated: None,
         };
         tally.strata.tell(&mut report, compensated);
         report

@@ -32,10 +32,15 @@ pub enum Command {
     Clock(crate::clock::Clock),
     Sample(crate::sample::Sample),
     Slow(crate::slow::Slow),
+    Run(crate::experiment::Run),
+    Primitives(crate::experiment::Primitives),
     Reproduce(crate::reproduce::Reproduce),
     /// The second process of the experiment of `undertick reproduce slow-clock`
     #[command(hide = true, name = crate::reproduce::PARTNER)]
     ReproducePartner,
+    /// Performs an experiment; recorded by `undertick run`
+    #[command(hide = true, name = crate::experiment::CONDUCTOR)]
+    Conductor(crate::experiment::Conductor),
     /// The workload of the demo, recorded by `undertick demo`
     #[command(hide = true, name = "__demo-workload")]
     DemoWorkload,

@@ -5,6 +5,7 @@ mod calibrate;
 mod clock;
 mod demo;
 mod estimate;
+mod experiment;
 mod export;
 mod header;
 mod output;
@@ -37,6 +38,9 @@ fn main() -> ExitCode {
         Command::Clock(clock) => clock::run(&clock),
         Command::Reproduce(what) => reproduce::run(&what),
         Command::ReproducePartner => reproduce::partner(),
+        Command::Run(run) => experiment::run(&run),
+        Command::Primitives(primitives) => experiment::primitives(&primitives),
+        Command::Conductor(files) => experiment::conduct(&files),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload => {
             undertick_lab::calibration::workload();

@@ -120,7 +120,7 @@ fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Option<(f64, f64)> {
         sums.1 += w * (x - x_mean) * (y - y_mean);
     }
     let slope = sums.1 / sums.0;
-    (slope.is_finite()).then(|| (slope, y_mean - slope * x_mean))
+    (slope.is_finite()).then_some((slope, y_mean - slope * x_mean))
 }
 
 fn lack_of_fit(points: &[(f64, Vec<f64>)], fits: &[(f64, f64)]) -> Option<LackOfFit> {

@@ -11,8 +11,9 @@
 pub mod audit;
 pub mod calibration;
 mod core_speed;
-#[allow(dead_code, reason = "the runner of scripts, which uses it, comes next")]
-mod here;
+pub mod experiment;
+pub mod here;
+pub mod primitives;
 pub mod reproduce;
 pub mod script;
 pub mod slow;

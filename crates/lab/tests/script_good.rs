@@ -20,6 +20,8 @@ fn process(name: &str, steps: Vec<Step>) -> Process {
         background: false,
         steps,
         loop_to: 0,
+        pass: String::new(),
+        includes: String::new(),
     }
 }
 
@@ -30,6 +32,7 @@ fn step(number: u32, name: &str, verb: Verb, line: usize) -> Step {
         verb,
         timed: true,
         line,
+        includes: String::new(),
     }
 }
 
@@ -46,6 +49,7 @@ fn plan(processes: Vec<Process>) -> Plan {
         regions: vec![],
         processes,
         intervals: vec![],
+        lines: vec![],
     }
 }
 
@@ -432,6 +436,7 @@ fn intervals_by_number_name_and_verb() {
         name: name.to_owned(),
         from,
         to,
+        includes: String::new(),
     };
     assert_eq!(
         one(text).intervals,

@@ -24,6 +24,7 @@
 pub mod audit;
 pub mod calibrate;
 pub mod document;
+pub mod experiment;
 pub mod figures;
 pub mod html;
 mod remarks;

@@ -5,22 +5,33 @@
 //! or starts threads. Each then turns its steps into [`Act`]s and runs them in a
 //! loop.
 
-pub(crate) mod access;
-pub(crate) mod arena;
-pub(crate) mod channel;
-pub(crate) mod clock_call;
-pub(crate) mod control;
+mod access;
+mod actor;
+mod arena;
+mod board;
+mod cast;
+mod channel;
+mod clock_call;
+mod conductor;
+mod control;
 mod counter;
-pub(crate) mod fail;
-pub(crate) mod fork;
-pub(crate) mod lock;
-pub(crate) mod memory;
+mod fail;
+mod fork;
+mod lock;
+mod machine;
+mod memory;
+mod place;
+mod recording;
+mod runner;
 mod stream;
-pub(crate) mod wait;
-pub(crate) mod work;
+mod wait;
+mod work;
 
 #[cfg(test)]
 mod trial;
+
+pub use conductor::conduct;
+pub use machine::{Here, cpus};
 
 /// One step, ready to run. No allocation, no lock of ours, no formatted text
 /// inside.

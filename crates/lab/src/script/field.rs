@@ -93,6 +93,12 @@ impl Fields<'_> {
         }
     }
 
+    /// What a time includes, in words.
+    pub(super) fn includes(&self) -> Result<String> {
+        let given = self.text("includes", "two system calls")?;
+        Ok(given.map_or_else(String::new, |text| text.value))
+    }
+
     /// true or false.
     pub(super) fn flag(&self, key: &str) -> Result<Option<Given<bool>>> {
         self.read(key, |kind| match kind {

@@ -27,6 +27,7 @@ pub(super) const TOP: &[&str] = &[
     "region",
     "process",
     "interval",
+    "line",
 ];
 
 /// Those of them that are no tables.

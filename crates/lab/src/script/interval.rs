@@ -28,7 +28,11 @@ pub(super) fn tables(root: &Table) -> Result<Vec<&Table>> {
 pub(super) fn read(tables: &[&Table], scope: &Scope<'_>, steps: Steps<'_>) -> Result<Vec<Between>> {
     let mut all: Vec<Between> = Vec::new();
     for table in tables {
-        table.only("an interval", &["name", "from", "to"], TOP_VALUES)?;
+        table.only(
+            "an interval",
+            &["name", "from", "to", "includes"],
+            TOP_VALUES,
+        )?;
         let fields = Fields { table, scope };
         let name = fields.need(fields.name("")?, "an interval", "name = \"latency\"")?;
         if all.iter().any(|other| other.name == name.value) {
@@ -52,6 +56,7 @@ pub(super) fn read(tables: &[&Table], scope: &Scope<'_>, steps: Steps<'_>) -> Re
             name: name.value,
             from,
             to,
+            includes: fields.includes()?,
         });
     }
     Ok(all)
@@ -86,7 +91,12 @@ fn point(given: &Given<String>, is_end: bool, steps: Steps<'_>) -> Result<Point>
 }
 
 /// A step by its number, by its name, or by a verb that is there once.
-fn step(given: &Given<String>, wanted: &str, process: &Process, mark: &Mark) -> Result<usize> {
+pub(super) fn step(
+    given: &Given<String>,
+    wanted: &str,
+    process: &Process,
+    mark: &Mark,
+) -> Result<usize> {
     let steps = &process.steps;
     if let Ok(number) = wanted.parse::<u32>() {
         let found = steps.iter().position(|step| step.number == number);
@@ -124,7 +134,7 @@ fn step(given: &Given<String>, wanted: &str, process: &Process, mark: &Mark) -> 
 }
 
 /// The clock is read there in each pass.
-fn checked(given: &Given<String>, process: &Process, step: usize) -> Result<()> {
+pub(super) fn checked(given: &Given<String>, process: &Process, step: usize) -> Result<()> {
     let (name, at) = (&process.name, &process.steps[step]);
     let why = if !process.measured {
         format!(

@@ -12,6 +12,7 @@ mod check;
 mod field;
 mod head;
 mod interval;
+mod line;
 pub(crate) mod message;
 mod parse;
 mod place;
@@ -24,7 +25,10 @@ mod verb;
 
 pub use message::BadScript;
 pub use parse::{Script, Setting};
-pub use plan::{Between, Channel, Length, Lock, Place, Plan, Point, Process, Region, Stamps, Step};
+pub use plan::{
+    Between, Channel, Length, Line, Lock, Place, Plan, Point, Process, Region, Stamps, Step, Timed,
+};
 pub use verb::{
-    Backend, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, RegionKind, Verb, Words,
+    Backend, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, RecordKind, RegionKind, Verb,
+    Words,
 };

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::raw::{self, Kind, Table};
 use super::step::Declared;
 use super::sweep::{Scope, Sweep};
-use super::{interval, process};
+use super::{interval, line, process};
 
 /// Most steps and other parts of a script, over all settings: a script cannot
 /// fill the memory.
@@ -181,6 +181,7 @@ fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
         regions,
         processes: processes.all,
         intervals: Vec::new(),
+        lines: Vec::new(),
     };
     check::check(&check::Draft {
         plan: &plan,
@@ -194,6 +195,8 @@ fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
         marks: &processes.marks,
         names: &names,
     };
-    plan.intervals = interval::read(&interval::tables(root)?, scope, steps)?;
+    let intervals = interval::read(&interval::tables(root)?, scope, steps)?;
+    plan.lines = line::read(&line::tables(root)?, scope, steps, &intervals)?;
+    plan.intervals = intervals;
     Ok(plan)
 }

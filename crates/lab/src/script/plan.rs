@@ -32,6 +32,8 @@ pub struct Plan {
     pub processes: Vec<Process>,
     /// Intervals from a step of one process to a step of another.
     pub intervals: Vec<Between>,
+    /// Straight lines through figures of several settings.
+    pub lines: Vec<Line>,
 }
 
 /// How long a repetition is.
@@ -114,6 +116,10 @@ pub struct Process {
     pub steps: Vec<Step>,
     /// Index of the step after the last one; those before it are done once.
     pub loop_to: usize,
+    /// What all steps of a pass together are called; empty: they have no name.
+    pub pass: String,
+    /// What the time of a pass includes, in words; may be empty.
+    pub includes: String,
 }
 
 /// Where a process may run.
@@ -146,6 +152,8 @@ pub struct Step {
     pub timed: bool,
     /// The line of its verb in the script, from 1.
     pub line: usize,
+    /// What its time includes, in words; may be empty.
+    pub includes: String,
 }
 
 /// An interval from one step to another, pass by pass.
@@ -157,6 +165,41 @@ pub struct Between {
     pub from: Point,
     /// To where.
     pub to: Point,
+    /// What its time includes, in words; may be empty.
+    pub includes: String,
+}
+
+/// A straight line through a figure of several settings, against a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Of which figure.
+    pub of: Timed,
+    /// The parameter.
+    pub against: String,
+    /// Its value in this setting; sizes in bytes.
+    pub x: f64,
+    /// The slope is stated for so many of the parameter's unit.
+    pub per: f64,
+    /// What the slope includes, in words; may be empty.
+    pub includes: String,
+}
+
+/// Something that has a time of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timed {
+    /// A step.
+    Step {
+        /// Index of the process.
+        process: usize,
+        /// Index of the step.
+        step: usize,
+    },
+    /// All steps of a pass of a process, by its index.
+    Pass(usize),
+    /// An interval of the script, by its index.
+    Between(usize),
 }
 
 /// A boundary: where a step of a process begins, or where it ends.

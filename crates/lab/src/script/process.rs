@@ -28,6 +28,8 @@ const KEYS: &[&str] = &[
     "every",
     "after",
     "background",
+    "pass",
+    "includes",
     "step",
 ];
 
@@ -157,6 +159,10 @@ fn one(
         background,
         steps: steps.all,
         loop_to: steps.loop_to,
+        pass: fields
+            .text("pass", "round trip")?
+            .map_or_else(String::new, |p| p.value),
+        includes: fields.includes()?,
     };
     let mark = Mark {
         start: start.map(|s| s.from).unwrap_or_default(),
@@ -195,6 +201,7 @@ fn steps(
                     verb,
                     timed: made.timed,
                     line: line(made.from.at),
+                    includes: made.includes,
                 });
                 steps.from.push(made.from);
                 steps.verbs.push(made.key);

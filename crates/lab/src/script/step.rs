@@ -10,11 +10,13 @@ use super::verb::{Verb, Words};
 const VERBS: &[&str] = &[
     "null",
     "work",
+    "turns",
     "sleep",
     "yield",
     "run_out",
     "call",
     "read",
+    "record",
     "lock",
     "unlock",
     "lock_unlock",
@@ -43,12 +45,16 @@ const OTHERS: &[(&str, Option<&str>)] = &[
     ("number", None),
     ("name", None),
     ("timed", None),
+    ("includes", None),
     ("times", Some("lock_unlock")),
     ("words", Some("send")),
 ];
 
 /// Most words of a message or an argument.
 const MOST_WORDS: u64 = 1 << 24;
+
+/// Most turns of counted work.
+const MOST_TURNS: u64 = 1_000_000_000;
 
 /// Times of a `lock_unlock` that does not say.
 const USUAL_TIMES: u64 = 1000;
@@ -81,6 +87,7 @@ pub(super) struct Made {
     pub(super) number: Option<Given<u64>>,
     pub(super) name: Option<Given<String>>,
     pub(super) timed: bool,
+    pub(super) includes: String,
     /// Its verb, and where that stands.
     pub(super) key: String,
     pub(super) from: Origin,
@@ -107,6 +114,7 @@ impl Made {
             number: fields.whole("number", 1..=u32::MAX.into())?,
             name,
             timed: fields.flag("timed")?.is_none_or(|t| t.value),
+            includes: fields.includes()?,
             key: entry.key.clone(),
             from: Origin { at: entry.at, note },
         })
@@ -171,9 +179,11 @@ impl Reader<'_, '_> {
             "wait" => self.plain(Verb::Wait),
             "reap" => self.plain(Verb::Reap),
             "work" => self.time(true, |ns| Verb::Work { ns }),
+            "turns" => self.turns(),
             "sleep" => self.time(false, |ns| Verb::Sleep { ns }),
             "call" => self.kind("system call", Verb::Call, "call "),
             "read" => self.kind("clock to read", Verb::Read, "read "),
+            "record" => self.kind("thing to record", Verb::Record, "record "),
             "fork" => self.kind("way of making a child", Verb::Fork, ""),
             "lock" => self.named(locks, |lock| Ok(Verb::Lock { lock })),
             "unlock" => self.named(locks, |lock| Ok(Verb::Unlock { lock })),
@@ -243,6 +253,12 @@ impl Reader<'_, '_> {
     fn words(&self, verb: impl Fn(u64) -> Verb) -> Read {
         let words = self.there(self.fields.whole(self.key, 0..=MOST_WORDS)?)?;
         self.done(verb(words.value), self.key.to_owned(), words.from)
+    }
+
+    fn turns(&self) -> Read {
+        let turns = self.there(self.fields.whole(self.key, 0..=MOST_TURNS)?)?;
+        let verb = Verb::Turns { turns: turns.value };
+        self.done(verb, self.key.to_owned(), turns.from)
     }
 
     fn go_to(&self) -> Read {

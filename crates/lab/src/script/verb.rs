@@ -10,6 +10,12 @@ pub enum Verb {
         /// Nominal time, ns.
         ns: f64,
     },
+    /// So many turns of a loop, each of which is one multiplication and one addition
+    /// that need the result of those before.
+    Turns {
+        /// How many.
+        turns: u64,
+    },
     /// Sleeps at least so long, ns.
     Sleep {
         /// Nominal time, ns.
@@ -24,6 +30,8 @@ pub enum Verb {
     Call(Call),
     /// Reads a clock.
     Read(ClockCall),
+    /// Records something of its own, as a program would.
+    Record(RecordKind),
     /// Takes a lock.
     Lock {
         /// Which.
@@ -201,6 +209,28 @@ kinds! {
         Getrusage = "getrusage",
         /// `times(2)`.
         Times = "times",
+    }
+}
+
+kinds! {
+    /// What a program can record.
+    RecordKind {
+        /// An event with a constant.
+        Event = "event",
+        /// An event with a number that changes.
+        EventVariable = "event-variable",
+        /// An event with 64 bits.
+        Event64 = "event64",
+        /// Two readings of the clock.
+        Pair = "pair",
+        /// The begin of a section and its end.
+        Section = "section",
+        /// The same with serialised readings.
+        SectionOrdered = "section-ordered",
+        /// The same, of which one in 16 is recorded.
+        SectionSampled = "section-sampled",
+        /// The end of one stage and the begin of the next.
+        Next = "next",
     }
 }
 

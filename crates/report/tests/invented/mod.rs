@@ -150,6 +150,7 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
         notes: vec![],
         sampled: None,
         slowed: None,
+        repeated: None,
     }
 }
 
@@ -243,6 +244,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
         },
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
+        lines: vec![],
         warnings: vec![],
     }
 }

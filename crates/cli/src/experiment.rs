@@ -1,0 +1,257 @@
+//! `undertick run` and `undertick primitives`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use undertick_analyze::Cull;
+use undertick_lab::experiment::{self, Cannot, Experiment, Machine, Options, Outcome, Tell};
+use undertick_lab::here::{self, Here};
+use undertick_lab::primitives;
+use undertick_report::{experiment as drawn, html};
+
+use crate::Failure;
+use crate::args::Kernel;
+use crate::output;
+use crate::progress::Progress;
+use crate::recording::{clock, free_name};
+
+/// Command that performs an experiment; recorded by `undertick run`.
+pub const CONDUCTOR: &str = "__conductor";
+
+/// Run an experiment script: processes, steps, replicas, placement, injection
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick run experiments/traffic-controller.toml\n  \
+    undertick run experiments/locks.toml -o locks.ut --json | jq '.intervals[].repeated.typical'\n\n\
+    A script says what processes do, step by step; docs/book/scripts.md has all of it:\n  \
+    passes = 1000\n  [[process]]\n  name = \"A\"\n  [[process.step]]\n  call = \"getppid\"\n\n\
+    Ctrl-C ends the experiment; the repetitions done so far are analysed and the trace is kept."
+)]
+pub struct Run {
+    /// The script
+    #[arg(value_name = "SCRIPT.toml")]
+    pub script: PathBuf,
+    /// Machine to run it on: here
+    #[arg(long, value_name = "NAME", default_value = "here")]
+    pub machine: String,
+    /// Trace directory to make [default: the script's name, with a number if that exists]
+    #[arg(short, long, value_name = "NAME.ut")]
+    pub output: Option<PathBuf>,
+    /// Which evidence of the kernel to keep beside it: it costs about 1 us a wake-up
+    #[arg(long, value_enum, default_value_t = Kernel::Off)]
+    pub kernel: Kernel,
+    /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none [default: ratio:4 where no process waits, else none]
+    #[arg(long, value_name = "RULE")]
+    pub cull: Option<String>,
+    /// Level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(arguments: &Run) -> Result<u8, Failure> {
+    let path = arguments.script.display();
+    let text = std::fs::read_to_string(&arguments.script)
+        .map_err(|e| Failure::usage(format!("{path}: {e}")))?;
+    let name = (arguments.script.file_stem()).map_or_else(
+        || path.to_string(),
+        |stem| stem.to_string_lossy().into_owned(),
+    );
+    let experiment = Experiment::new([(name.clone(), text)])
+        .map_err(|(_, bad)| Failure::usage(format!("{path}:{bad}")))?;
+    let machine = machine(&arguments.machine, arguments.kernel)?;
+    let options = Options {
+        cull: arguments
+            .cull
+            .as_deref()
+            .map(str::parse::<Cull>)
+            .transpose()?,
+        confidence: output::level(arguments.confidence)?,
+    };
+    let trace = match &arguments.output {
+        Some(given) => not_there(given)?,
+        None => free_name(name.as_ref()),
+    };
+    let outcome = perform(&experiment, machine.as_ref(), &trace, options)?;
+    page(arguments.html.as_deref(), &outcome)?;
+    output::document(arguments.json, &outcome.report, || {
+        drawn::render(&outcome.report, 100)
+    })?;
+    if !arguments.json {
+        eprintln!("trace: {}", trace.display());
+    }
+    status(&outcome)
+}
+
+fn status(outcome: &Outcome) -> Result<u8, Failure> {
+    if outcome.performed.interrupted {
+        return Ok(130);
+    }
+    if !outcome.is_complete() {
+        return Err(Failure {
+            status: 1,
+            text: "some of it was not performed as asked: see the warnings".to_owned(),
+        });
+    }
+    Ok(0)
+}
+
+/// Performs an experiment with its progress drawn.
+pub fn perform(
+    experiment: &Experiment,
+    machine: &dyn Machine,
+    trace: &Path,
+    options: Options,
+) -> Result<Outcome, Failure> {
+    let mut progress = Progress::new();
+    let result = experiment::perform(
+        experiment,
+        machine,
+        trace,
+        options,
+        &mut |tell| match tell {
+            Tell::Repetition(done, all) => {
+                progress.share("repetitions", done as f64 / all.max(1) as f64);
+            }
+            Tell::Keeping(share) => progress.share("keeping", share),
+        },
+    );
+    progress.done();
+    result.map_err(failure)
+}
+
+fn failure(cannot: Cannot) -> Failure {
+    Failure {
+        status: if cannot.usage { 2 } else { 1 },
+        text: cannot.text,
+    }
+}
+
+/// A machine by its name.
+pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> {
+    match name {
+        "here" => Ok(Box::new(this_machine(kernel)?)),
+        other => Err(Failure::usage(format!(
+            "--machine {other}: no such machine; there is: here"
+        ))),
+    }
+}
+
+fn this_machine(kernel: Kernel) -> Result<Here, Failure> {
+    let (choice, facts) = clock()?;
+    let program = std::env::current_exe().map_err(|e| Failure {
+        status: 1,
+        text: format!("the path of this program cannot be found: {e}"),
+    })?;
+    Ok(Here {
+        conductor: vec![program.into_os_string(), OsString::from(CONDUCTOR)],
+        choice,
+        facts,
+        kernel: kernel.into(),
+    })
+}
+
+/// Measure the operating system's primitives: calls, clocks, locks, wake-ups, messages, fork, ...
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick primitives\n  undertick primitives --only messages,locks --json | jq '.intervals[].repeated.typical'\n\n\
+    Each is a script like those of `undertick run`; --show prints it, to be changed and run."
+)]
+pub struct Primitives {
+    /// Only these groups, e.g. calls,locks (all: see --list)
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Names of the groups
+    #[arg(long)]
+    pub list: bool,
+    /// Print the scripts instead of running them
+    #[arg(long)]
+    pub show: bool,
+    /// Keep the trace there
+    #[arg(short, long, value_name = "NAME.ut")]
+    pub output: Option<PathBuf>,
+    /// Level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
+    if arguments.list {
+        let names: Vec<&str> = primitives::names().collect();
+        return output::print(&(names.join("\n") + "\n"));
+    }
+    let scripts = primitives::scripts(&arguments.only, &here::cpus()).map_err(Failure::usage)?;
+    if arguments.show {
+        let each = scripts
+            .iter()
+            .map(|(name, text)| format!("# {name}\n{text}\n"));
+        return output::print(&each.collect::<String>());
+    }
+    let experiment =
+        Experiment::new(scripts).map_err(|(name, bad)| Failure::usage(format!("{name}:{bad}")))?;
+    let machine = this_machine(Kernel::Off)?;
+    let options = Options {
+        cull: None,
+        confidence: output::level(arguments.confidence)?,
+    };
+    let scratch = tempfile::tempdir().map_err(|e| Failure {
+        status: 1,
+        text: format!("no temporary directory: {e}"),
+    })?;
+    let trace = match &arguments.output {
+        Some(given) => not_there(given)?,
+        None => scratch.path().join("primitives.ut"),
+    };
+    let outcome = perform(&experiment, &machine, &trace, options)?;
+    page(arguments.html.as_deref(), &outcome)?;
+    output::document(arguments.json, &outcome.report, || {
+        drawn::primitives(&outcome.report, 100)
+    })?;
+    status(&outcome)
+}
+
+/// A trace that is to be made.
+fn not_there(trace: &Path) -> Result<PathBuf, Failure> {
+    if trace.exists() {
+        return Err(Failure::usage(format!(
+            "{}: exists already; remove it or give another name with -o",
+            trace.display()
+        )));
+    }
+    Ok(trace.to_owned())
+}
+
+/// Writes the page, if one is wanted.
+fn page(file: Option<&Path>, outcome: &Outcome) -> Result<(), Failure> {
+    let Some(file) = file else {
+        return Ok(());
+    };
+    std::fs::write(file, html::render(&outcome.report)).map_err(|e| Failure {
+        status: 1,
+        text: format!("{}: cannot write the page: {e}", file.display()),
+    })
+}
+
+/// The texts of the experiment and where to write how it went.
+#[derive(Args)]
+pub struct Conductor {
+    texts: PathBuf,
+    results: PathBuf,
+}
+
+pub fn conduct(files: &Conductor) -> Result<u8, Failure> {
+    here::conduct(&files.texts, &files.results).map_err(failure)?;
+    Ok(0)
+}

@@ -1,0 +1,253 @@
+//! The analysis of an experiment's trace: every interval of every repetition, by
+//! the same kernel as any trace.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use undertick_analyze::{Analysis, Compensate, Cull, Options, Table};
+use undertick_report::document::{IntervalReport, Report};
+use undertick_trace::read::Trace;
+
+use super::machine::Repetition;
+use super::numbering::{Cell, Mark, Numbering};
+use super::{Cannot, Experiment};
+use crate::script::{Between, Plan, Point, Process, Stamps};
+
+/// Null steps over so many times the least are dropped.
+pub(super) const RATIO: f64 = 4.0;
+/// Intervals of one analysis: more than 4096 it refuses, and each takes memory. With
+/// more the trace is read again.
+const MOST_INTERVALS: usize = 2048;
+
+/// What an interval of one repetition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Of {
+    /// A section of a process.
+    Section {
+        process: usize,
+        /// [`Mark`] as its event number from the process's first.
+        mark: u16,
+    },
+    /// All steps of a pass of a process, one after the other.
+    Pass(usize),
+    /// An interval of the script, by its index.
+    Between(usize),
+}
+
+/// Every interval of every repetition.
+pub(crate) struct Analysed {
+    pub(crate) report: Report,
+    found: HashMap<(Cell, Of), IntervalReport>,
+}
+
+impl Analysed {
+    pub(crate) fn section(
+        &self,
+        cell: Cell,
+        process: usize,
+        mark: Mark,
+    ) -> Option<&IntervalReport> {
+        let mark = mark.offset() as u16;
+        self.found.get(&(cell, Of::Section { process, mark }))
+    }
+
+    pub(crate) fn pass(&self, cell: Cell, process: usize) -> Option<&IntervalReport> {
+        self.found.get(&(cell, Of::Pass(process)))
+    }
+
+    pub(crate) fn between(&self, cell: Cell, index: usize) -> Option<&IntervalReport> {
+        self.found.get(&(cell, Of::Between(index)))
+    }
+}
+
+/// Analyses what was performed.
+pub(crate) fn analyse(
+    experiment: &Experiment,
+    numbering: &Numbering,
+    repetitions: &[Repetition],
+    trace: &Path,
+    cull: impl Fn(&Plan) -> Cull,
+    confidence: f64,
+) -> Result<Analysed, Cannot> {
+    // One analysis for each way of culling: most experiments have one.
+    let mut groups: Vec<(Cull, Vec<Wanted>)> = Vec::new();
+    for repetition in repetitions {
+        let cell = Cell {
+            setting: repetition.setting,
+            repetition: repetition.repetition,
+        };
+        let plan = &experiment.setting(cell.setting).plan;
+        for wanted in wanted(plan, numbering, cell) {
+            // What hit a null step is no part of stepping.
+            let cull = match wanted.of {
+                Of::Section { mark, .. } if mark < Mark::Step(0).offset() as u16 => {
+                    Cull::Ratio(RATIO)
+                }
+                _ => cull(plan),
+            };
+            match groups.iter_mut().find(|(other, _)| *other == cull) {
+                Some((_, group)) => group.push(wanted),
+                None => groups.push((cull, vec![wanted])),
+            }
+        }
+    }
+    let mut analysed: Option<Analysed> = None;
+    let parts = (groups.iter())
+        .flat_map(|(cull, wanted)| wanted.chunks(MOST_INTERVALS).map(move |part| (cull, part)));
+    for (cull, wanted) in parts {
+        let one = of_group(wanted, trace, *cull, confidence)?;
+        match &mut analysed {
+            None => analysed = Some(one),
+            Some(all) => all.found.extend(one.found),
+        }
+    }
+    analysed.ok_or_else(|| Cannot::now("nothing was performed"))
+}
+
+fn of_group(
+    wanted: &[Wanted],
+    trace: &Path,
+    cull: Cull,
+    confidence: f64,
+) -> Result<Analysed, Cannot> {
+    let table =
+        Table::parse(&text(wanted), "experiment").map_err(|e| Cannot::now(e.to_string()))?;
+    let report = run(trace, table, cull, confidence)?;
+    let by_name: HashMap<&str, &IntervalReport> =
+        (report.intervals.iter().map(|i| (i.name.as_str(), i))).collect();
+    let found = (wanted.iter().enumerate())
+        .filter_map(|(i, w)| {
+            let interval = *by_name.get(name(i).as_str())?;
+            Some(((w.cell, w.of), interval.clone()))
+        })
+        .collect();
+    Ok(Analysed { report, found })
+}
+
+/// An interval and its boundaries.
+struct Wanted {
+    cell: Cell,
+    of: Of,
+    start: u16,
+    end: u16,
+}
+
+fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for (p, process) in plan
+        .processes
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| p.measured)
+    {
+        let steps = (0..process.steps.len()).filter(|&s| process.steps[s].timed);
+        for mark in [Mark::Loop, Mark::NullBefore, Mark::NullAfter]
+            .into_iter()
+            .chain(steps.map(Mark::Step))
+        {
+            let event = numbering.event(plan, cell, p, mark);
+            wanted.push(Wanted {
+                cell,
+                of: Of::Section {
+                    process: p,
+                    mark: mark.offset() as u16,
+                },
+                start: event,
+                end: event,
+            });
+        }
+    }
+    for (p, process) in passes(plan) {
+        let event = |step| numbering.event(plan, cell, p, Mark::Step(step));
+        wanted.push(Wanted {
+            cell,
+            of: Of::Pass(p),
+            start: event(process.loop_to),
+            end: event(process.steps.len() - 1),
+        });
+    }
+    for (i, between) in plan.intervals.iter().enumerate() {
+        let event = |process, mark| numbering.event(plan, cell, process, mark);
+        let Between { from, to, .. } = between;
+        wanted.push(Wanted {
+            cell,
+            of: Of::Between(i),
+            start: event(from.process, begins(plan, *from)),
+            end: event(to.process, ends(plan, *to)),
+        });
+    }
+    wanted
+}
+
+/// The processes of which a pass is an interval of its own: where the clock is read
+/// between two steps, so that a pass is nothing but its steps.
+pub(super) fn passes(plan: &Plan) -> impl Iterator<Item = (usize, &Process)> {
+    let several = |p: &Process| p.measured && p.steps.len() > p.loop_to + 1;
+    (plan.processes.iter().enumerate())
+        .filter(move |(_, p)| plan.stamps == Stamps::Between && several(p))
+}
+
+/// The section that begins at a point. Where the clock is read between two steps, a
+/// step's end is the begin of the next; elsewhere a script that asks for it is refused.
+fn begins(plan: &Plan, point: Point) -> Mark {
+    match point.is_end {
+        true if point.step + 1 < plan.processes[point.process].steps.len() => {
+            Mark::Step(point.step + 1)
+        }
+        true => Mark::NullAfter,
+        false => Mark::Step(point.step),
+    }
+}
+
+/// The section that ends there.
+fn ends(plan: &Plan, point: Point) -> Mark {
+    match point.is_end {
+        true => Mark::Step(point.step),
+        false if point.step > plan.processes[point.process].loop_to => Mark::Step(point.step - 1),
+        false => Mark::NullBefore,
+    }
+}
+
+fn name(index: usize) -> String {
+    format!("i{index}")
+}
+
+/// The table in its own language.
+fn text(wanted: &[Wanted]) -> String {
+    let mut text = String::new();
+    for (i, Wanted { of, start, end, .. }) in wanted.iter().enumerate() {
+        let matching = match of {
+            Of::Section { .. } | Of::Pass(_) => "nested",
+            Of::Between(_) => "message",
+        };
+        let _ = writeln!(
+            text,
+            "[[interval]]\nname = {:?}\nstart = {start}\nend = {end}\nmatch = {matching:?}",
+            name(i)
+        );
+    }
+    text
+}
+
+fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report, Cannot> {
+    let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
+    let trace = Trace::open(trace, |_| {}).map_err(|e| cannot(&e))?;
+    let options = Options {
+        table: Some(table),
+        cull,
+        // The null step of the same repetition is taken off instead: it has the
+        // recorder's cost in it, in the same surroundings.
+        compensate: Compensate::None,
+        confidence,
+    };
+    let mut analysis = Analysis::new(&trace.manifest, options).map_err(|e| cannot(&e))?;
+    for _ in 0..analysis.passes() {
+        for batch in trace.batches() {
+            let batch = batch.map_err(|e| cannot(&e))?;
+            analysis.push(&batch).map_err(|e| cannot(&e))?;
+        }
+        analysis.finish_pass();
+    }
+    analysis.finish().map_err(|e| cannot(&e))
+}

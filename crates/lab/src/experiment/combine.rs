@@ -1,0 +1,563 @@
+//! Repetitions put together: one figure per interval and setting, with an interval
+//! that knows how much repetitions differ.
+
+use std::collections::{BTreeMap, HashMap};
+
+use undertick_estimate::Numbers;
+use undertick_report::document::{
+    Histogram, IntervalReport, Repeated, RepetitionFigure, Report, Warning,
+};
+use undertick_units::{Estimate, Interval};
+
+use super::Experiment;
+use super::analysis::{Analysed, passes};
+use super::lines::lines;
+use super::machine::{Ended, Performed, Repetition};
+use super::numbering::{Cell, Mark};
+use crate::script::{Place, Plan, Timed};
+
+/// Medians below so many steps of the clock are known to a step only; the mean of
+/// many readings is known better.
+const FEWEST_STEPS: f64 = 20.0;
+
+/// Warnings that are about the trace, not about single repetitions' intervals.
+const OF_THE_TRACE: [&str; 8] = [
+    "lost_events",
+    "messages_after_loss",
+    "bad_rows",
+    "kernel_lost",
+    "clock_stepped_back",
+    "clock_goes_back",
+    "clock_differs_by_cpu",
+    "trace",
+];
+
+/// What an interval of an experiment is.
+struct Sought<'a> {
+    name: String,
+    process: &'a str,
+    step: Option<u32>,
+    includes: &'a str,
+    timed: Timed,
+    of: Box<dyn Fn(&'a Analysed, Cell) -> Option<&'a IntervalReport> + 'a>,
+    /// The process whose null step is taken off.
+    null_of: usize,
+    /// So many times: once for each step.
+    nulls: usize,
+}
+
+/// The report of an experiment: per setting every timed step, every interval of the
+/// script, the pass as a whole, and the zero check.
+pub(crate) fn combine(
+    experiment: &Experiment,
+    performed: &Performed,
+    analysed: &Analysed,
+    level: f64,
+) -> Report {
+    let mut report = analysed.report.clone();
+    report.intervals = Vec::new();
+    report.frequencies = Vec::new();
+    let mut figures = HashMap::new();
+    report.settings.table = None;
+    report.settings.compensate = "null step".to_owned();
+    report
+        .warnings
+        .retain(|w| OF_THE_TRACE.contains(&w.code.as_str()));
+    for (index, (setting, _)) in experiment.settings().enumerate() {
+        let done: Vec<&Repetition> = (performed.repetitions.iter())
+            .filter(|r| r.setting == index && r.ended == Ended::Done)
+            .collect();
+        report
+            .warnings
+            .extend(warnings(experiment, performed, index));
+        if done.is_empty() {
+            continue;
+        }
+        let about = About {
+            script: experiment.script_of(index).to_owned(),
+            title: experiment.title_of(index).to_owned(),
+            parameters: setting.parameters.clone(),
+            placement: placement(&setting.plan, &done),
+        };
+        for sought in sought(&setting.plan) {
+            let Some(interval) = put_together(&sought, &about, &done, analysed, level) else {
+                continue;
+            };
+            figures.insert((index, sought.timed), report.intervals.len());
+            report.intervals.push(interval);
+        }
+        for (p, process) in setting
+            .plan
+            .processes
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.measured)
+        {
+            report
+                .intervals
+                .extend(zero_check(p, &process.name, &about, &done, analysed, level));
+        }
+    }
+    report.lines = lines(experiment, &figures, &report.intervals, level);
+    report
+}
+
+/// What all intervals of a setting have in common.
+struct About {
+    script: String,
+    title: String,
+    parameters: Vec<(String, String)>,
+    placement: String,
+}
+
+fn sought(plan: &Plan) -> Vec<Sought<'_>> {
+    let mut all: Vec<Sought<'_>> = Vec::new();
+    for (p, process) in plan
+        .processes
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| p.measured)
+    {
+        for (s, step) in process.steps.iter().enumerate().filter(|(_, s)| s.timed) {
+            all.push(Sought {
+                name: step.name.clone(),
+                process: &process.name,
+                step: Some(step.number),
+                includes: &step.includes,
+                timed: Timed::Step {
+                    process: p,
+                    step: s,
+                },
+                of: Box::new(move |analysed, cell| analysed.section(cell, p, Mark::Step(s))),
+                null_of: p,
+                nulls: 1,
+            });
+        }
+    }
+    for (p, process) in passes(plan) {
+        all.push(Sought {
+            name: match process.pass.as_str() {
+                "" => "(pass)".to_owned(),
+                name => name.to_owned(),
+            },
+            process: &process.name,
+            step: None,
+            includes: &process.includes,
+            timed: Timed::Pass(p),
+            of: Box::new(move |analysed, cell| analysed.pass(cell, p)),
+            null_of: p,
+            nulls: process.steps.len() - process.loop_to,
+        });
+    }
+    for (i, between) in plan.intervals.iter().enumerate() {
+        all.push(Sought {
+            name: between.name.clone(),
+            process: "",
+            step: None,
+            includes: &between.includes,
+            timed: Timed::Between(i),
+            of: Box::new(move |analysed, cell| analysed.between(cell, i)),
+            null_of: between.from.process,
+            nulls: 1,
+        });
+    }
+    all
+}
+
+/// One repetition of an interval, its null step taken off.
+struct One<'a> {
+    interval: &'a IntervalReport,
+    null: Null,
+    figure: RepetitionFigure,
+}
+
+fn put_together<'a>(
+    sought: &Sought<'a>,
+    about: &About,
+    done: &[&Repetition],
+    analysed: &'a Analysed,
+    level: f64,
+) -> Option<IntervalReport> {
+    let ones: Vec<One<'a>> = (done.iter())
+        .filter_map(|r| {
+            let cell = Cell {
+                setting: r.setting,
+                repetition: r.repetition,
+            };
+            let interval = (sought.of)(analysed, cell)?;
+            let null = Null::of(analysed, cell, sought.null_of)?.times(sought.nulls);
+            let less = |e: &Option<Estimate>| e.as_ref().map(|e| e.value - null.ns);
+            let figure = RepetitionFigure {
+                repetition: r.repetition + 1,
+                mean_ns: less(&interval.mean)?,
+                median_ns: less(&interval.median)?,
+                count: interval.count,
+                seconds: r.seconds,
+                cpus: r.cpus.clone(),
+            };
+            Some(One {
+                interval,
+                null,
+                figure,
+            })
+        })
+        .collect();
+    let first = ones.first()?;
+    let of = |value: fn(&RepetitionFigure) -> f64| {
+        Numbers::new(ones.iter().map(|o| value(&o.figure)).collect())
+    };
+    let n: u64 = ones.iter().map(|o| o.interval.count).sum();
+    let unsure = Numbers::new(ones.iter().map(|o| o.null.unsure_ns).collect());
+    let unsure_ns = unsure.quantile(0.5, level)?.value;
+    let mean = widened(over(&of(|f| f.mean_ns), n, level)?, unsure_ns);
+    let median = widened(over(&of(|f| f.median_ns), n, level)?, unsure_ns);
+    let steps = first.interval.median_steps.unwrap_or(f64::INFINITY);
+    let by_median = steps >= FEWEST_STEPS;
+    let null = Numbers::new(ones.iter().map(|o| o.null.ns).collect());
+    let subtracted = over(&null, n, level)?;
+    let histogram = merged(&ones);
+    let mut whole = first.interval.clone();
+    whole.name = sought.name.clone();
+    whole.count = n;
+    whole.mean = Some(mean.clone());
+    whole.median = by_median.then(|| median.clone());
+    whole.quantiles = quantiles(&ones, level);
+    whole.min = ones
+        .iter()
+        .filter_map(|o| Some(o.interval.min? - o.null.ns))
+        .reduce(f64::min);
+    whole.max = ones
+        .iter()
+        .filter_map(|o| Some(o.interval.max? - o.null.ns))
+        .reduce(f64::max);
+    whole.sd = None;
+    whole.unmatched = ones.iter().map(|o| o.interval.unmatched).sum();
+    whole.unmatched_starts = ones.iter().map(|o| o.interval.unmatched_starts).sum();
+    whole.unmatched_ends = ones.iter().map(|o| o.interval.unmatched_ends).sum();
+    whole.negative = ones.iter().map(|o| o.interval.negative).sum();
+    whole.total_ns = ones.iter().map(|o| o.interval.total_ns).sum();
+    sum_culled(&mut whole, &ones);
+    whole.compensation.method = "null step".to_owned();
+    whole.compensation.cost = Some(subtracted);
+    whole.before_culling = Default::default();
+    whole.uncompensated = Default::default();
+    whole.notes = Vec::new();
+    if !by_median {
+        whole.notes.push(format!(
+            "the median is {steps:.1} steps of the clock, so it is known to a step only: the mean is the figure"
+        ));
+    }
+    if ones.len() == 1 {
+        whole
+            .notes
+            .push("one repetition: what repetitions differ by is not in the interval".to_owned());
+    }
+    whole.repeated = Some(Repeated {
+        script: about.script.clone(),
+        title: about.title.clone(),
+        parameters: about.parameters.iter().cloned().collect(),
+        placement: about.placement.clone(),
+        process: sought.process.to_owned(),
+        step: sought.step,
+        includes: sought.includes.to_owned(),
+        typical: if by_median { median } else { mean },
+        typical_is: if by_median { "median" } else { "mean" }.to_owned(),
+        largest_per_second: largest_per(1.0, &histogram, &ones, level),
+        largest_per_minute: largest_per(60.0, &histogram, &ones, level),
+        repetitions: ones.into_iter().map(|o| o.figure).collect(),
+    });
+    whole.histogram = histogram;
+    Some(whole)
+}
+
+/// What stepping costs in a repetition.
+#[derive(Clone, Copy)]
+struct Null {
+    /// The mean of the two null steps of a pass, ns.
+    ns: f64,
+    /// Half of what they differ by: what stepping costs at any other place is not
+    /// known better than that.
+    unsure_ns: f64,
+}
+
+impl Null {
+    fn of(analysed: &Analysed, cell: Cell, process: usize) -> Option<Self> {
+        let mean = |mark| Some(analysed.section(cell, process, mark)?.mean.as_ref()?.value);
+        let (before, after) = (mean(Mark::NullBefore)?, mean(Mark::NullAfter)?);
+        Some(Self {
+            ns: (before + after) / 2.0,
+            unsure_ns: (after - before).abs() / 2.0,
+        })
+    }
+
+    /// Of so many steps.
+    fn times(self, n: usize) -> Self {
+        Self {
+            ns: self.ns * n as f64,
+            unsure_ns: self.unsure_ns * n as f64,
+        }
+    }
+}
+
+/// The interval widened at both ends.
+fn widened(estimate: Estimate, by: f64) -> Estimate {
+    let Interval { lo, hi } = estimate.interval;
+    Estimate {
+        interval: Interval {
+            lo: lo.map(|lo| lo - by),
+            hi: hi.map(|hi| hi + by),
+        },
+        ..estimate
+    }
+}
+
+/// The middle repetition, by order statistics of the repetitions' figures: one that
+/// was hit moves neither it nor its interval much.
+fn over(values: &Numbers, samples: u64, level: f64) -> Option<Estimate> {
+    let mut estimate = values.quantile(0.5, level)?;
+    let mut what = "median";
+    if estimate.interval.lo.is_none() || estimate.interval.hi.is_none() {
+        // Fewer than six have no order statistics for 95 %.
+        estimate = values.mean(level)?;
+        what = "mean";
+    }
+    estimate.unit = "ns".to_owned();
+    estimate.method = format!("{what} of {} repetitions, {}", values.n(), estimate.method);
+    estimate.n = samples;
+    Some(estimate)
+}
+
+fn quantiles(ones: &[One<'_>], level: f64) -> BTreeMap<String, Estimate> {
+    let keys: Vec<&String> = ones
+        .first()
+        .map(|o| o.interval.quantiles.keys().collect())
+        .unwrap_or_default();
+    (keys.into_iter())
+        .filter_map(|key| {
+            let values: Vec<f64> = (ones.iter())
+                .filter_map(|o| Some(o.interval.quantiles.get(key)?.value - o.null.ns))
+                .collect();
+            let n = ones.iter().map(|o| o.interval.count).sum();
+            Some((key.clone(), over(&Numbers::new(values), n, level)?))
+        })
+        .collect()
+}
+
+fn sum_culled(whole: &mut IntervalReport, ones: &[One<'_>]) {
+    let mut by: BTreeMap<String, u64> = BTreeMap::new();
+    for (cause, count) in ones.iter().flat_map(|o| &o.interval.culled.by) {
+        *by.entry(cause.clone()).or_default() += count;
+    }
+    let count: u64 = ones.iter().map(|o| o.interval.culled.count).sum();
+    whole.culled.count = count;
+    whole.culled.share = count as f64 / (count + whole.count).max(1) as f64;
+    whole.culled.by = by;
+    let mut evidence = BTreeMap::<String, undertick_report::document::Evidence>::new();
+    for one in ones.iter().flat_map(|o| &o.interval.evidence) {
+        let entry = evidence.entry(one.cause.clone()).or_insert_with(|| {
+            let mut empty = one.clone();
+            (empty.count, empty.time_ns) = (0, 0.0);
+            empty
+        });
+        entry.count += one.count;
+        entry.time_ns += one.time_ns;
+    }
+    let matched = (count + whole.count).max(1) as f64;
+    whole.evidence = evidence.into_values().collect();
+    for entry in &mut whole.evidence {
+        entry.share = entry.count as f64 / matched;
+    }
+    whole.unexplained = None;
+}
+
+/// The samples of all repetitions in one histogram, the null step taken off.
+fn merged(ones: &[One<'_>]) -> Histogram {
+    let nulls: Vec<f64> = ones.iter().map(|o| o.null.ns).collect();
+    let null = Numbers::new(nulls)
+        .quantile(0.5, 0.5)
+        .map_or(0.0, |n| n.value);
+    let half_step = ones[0].interval.granularity_ns.max(1e-3) / 2.0;
+    // All lie on the lattice of the clock's steps: equal cells have equal edges but
+    // for rounding.
+    let key = |edge: f64| (edge / half_step).round() as i64;
+    let mut cells: BTreeMap<i64, (f64, f64, u64)> = BTreeMap::new();
+    for Histogram { edges, counts, .. } in ones.iter().map(|o| &o.interval.histogram) {
+        for (pair, &count) in edges.windows(2).zip(counts) {
+            cells.entry(key(pair[0])).or_insert((pair[0], pair[1], 0)).2 += count;
+        }
+    }
+    let mut histogram = Histogram {
+        unit: "ns".to_owned(),
+        ..Histogram::default()
+    };
+    for (lo, hi, count) in cells.into_values() {
+        if histogram.edges.is_empty() {
+            histogram.edges.push(lo - null);
+        }
+        // Between the repetitions' ranges nothing was seen.
+        if histogram
+            .edges
+            .last()
+            .is_some_and(|&last| lo - null > last + half_step)
+        {
+            histogram.edges.push(lo - null);
+            histogram.counts.push(0);
+        }
+        histogram.edges.push(hi - null);
+        histogram.counts.push(count);
+    }
+    histogram
+}
+
+/// The duration that is exceeded once in so many seconds on average, over all
+/// repetitions; `None` if they were not that long together. The interval takes the
+/// exceedances as a Poisson process.
+fn largest_per(
+    seconds: f64,
+    histogram: &Histogram,
+    ones: &[One<'_>],
+    level: f64,
+) -> Option<Estimate> {
+    let observed: f64 = ones.iter().map(|o| o.figure.seconds).sum();
+    let expected = observed / seconds;
+    if expected < 1.0 {
+        return None;
+    }
+    // The level that `rank` of the samples exceed or reach.
+    let exceeded_by = |rank: f64| {
+        let mut above = 0.0;
+        for (i, &count) in histogram.counts.iter().enumerate().rev() {
+            above += count as f64;
+            if above >= rank {
+                return Some((histogram.edges[i] + histogram.edges[i + 1]) / 2.0);
+            }
+        }
+        None
+    };
+    let z = undertick_estimate::normal_quantile(0.5 + level / 2.0);
+    let spread = z * expected.sqrt();
+    let fewest = expected - spread;
+    Some(Estimate {
+        value: exceeded_by(expected.round())?,
+        interval: Interval {
+            lo: exceeded_by(expected + spread + 1.0),
+            hi: (fewest >= 1.0).then(|| exceeded_by(fewest)).flatten(),
+        },
+        level,
+        unit: "ns".to_owned(),
+        method: format!("exceeded once in {seconds} s on average, in {observed:.2} s"),
+        n: ones.iter().map(|o| o.interval.count).sum(),
+        n_effective: expected,
+        notes: Vec::new(),
+    })
+}
+
+/// The null step after the steps less that before them: 0 if stepping costs the same
+/// everywhere.
+fn zero_check(
+    process: usize,
+    name: &str,
+    about: &About,
+    done: &[&Repetition],
+    analysed: &Analysed,
+    level: f64,
+) -> Option<IntervalReport> {
+    let cells = done.iter().map(|r| Cell {
+        setting: r.setting,
+        repetition: r.repetition,
+    });
+    let pairs: Vec<(&IntervalReport, f64)> = cells
+        .filter_map(|cell| {
+            let before = analysed.section(cell, process, Mark::NullBefore)?;
+            let after = analysed.section(cell, process, Mark::NullAfter)?;
+            Some((
+                after,
+                after.mean.as_ref()?.value - before.mean.as_ref()?.value,
+            ))
+        })
+        .collect();
+    let (first, _) = *pairs.first()?;
+    let n = pairs.iter().map(|(after, _)| after.count).sum();
+    let values = Numbers::new(pairs.iter().map(|(_, difference)| *difference).collect());
+    let mean = over(&values, n, level)?;
+    let mut check = first.clone();
+    check.name = "(zero check)".to_owned();
+    check.count = n;
+    check.mean = Some(mean.clone());
+    check.median = None;
+    check.quantiles = BTreeMap::new();
+    (check.min, check.max, check.sd) = (None, None, None);
+    check.histogram = Histogram::default();
+    check.evidence = Vec::new();
+    check.unexplained = None;
+    check.before_culling = Default::default();
+    check.uncompensated = Default::default();
+    check.compensation.method = "none".to_owned();
+    check.notes = vec!["the null step after the steps of a pass less that before them: 0 if stepping costs the same everywhere".to_owned()];
+    check.repeated = Some(Repeated {
+        script: about.script.clone(),
+        title: about.title.clone(),
+        parameters: about.parameters.iter().cloned().collect(),
+        placement: about.placement.clone(),
+        process: name.to_owned(),
+        step: None,
+        includes: String::new(),
+        typical: mean,
+        typical_is: "mean".to_owned(),
+        largest_per_second: None,
+        largest_per_minute: None,
+        repetitions: Vec::new(),
+    });
+    Some(check)
+}
+
+/// Where the processes were.
+fn placement(plan: &Plan, done: &[&Repetition]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for repetition in done {
+        let text = (plan.processes.iter().zip(&repetition.cpus))
+            .map(|(process, cpu)| match cpu {
+                Some(cpu) => format!("{} on CPU {cpu}", process.name),
+                None => match &process.place {
+                    Place::Cpus(cpus) => format!("{} on CPUs {cpus:?}", process.name),
+                    _ => format!("{} anywhere", process.name),
+                },
+            })
+            .collect::<Vec<_>>()
+            .join(", ");
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts.join("; or ")
+}
+
+/// What went wrong with a setting.
+fn warnings(experiment: &Experiment, performed: &Performed, setting: usize) -> Vec<Warning> {
+    let label = experiment.label(setting);
+    let of: Vec<&Repetition> = performed
+        .repetitions
+        .iter()
+        .filter(|r| r.setting == setting)
+        .collect();
+    let mut warnings: Vec<Warning> = Vec::new();
+    for repetition in &of {
+        let number = repetition.repetition + 1;
+        let (code, text) = match &repetition.ended {
+            Ended::Done => continue,
+            Ended::TimedOut(at) => (
+                "timed_out",
+                format!(
+                    "{label}, repetition {number}: timed out: {at}; if that is no deadlock, raise `timeout`"
+                ),
+            ),
+            Ended::Failed(why) => ("failed", format!("{label}, repetition {number}: {why}")),
+            Ended::Lacking(what) => ("lacking", format!("{label}: not performed: {what}")),
+        };
+        warnings.push(Warning {
+            code: code.to_owned(),
+            text,
+        });
+    }
+    warnings
+}

@@ -1,0 +1,112 @@
+//! What an experiment asks of a machine.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Experiment;
+use crate::script::Plan;
+
+/// A machine that performs scripts: this one, or a simulated one.
+///
+/// It offers verbs, processors and a clock, makes the processes, and leaves a
+/// trace with the event numbers of [`Numbering`](super::Numbering). What comes
+/// after is the same for all machines.
+pub trait Machine {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Processors that processes may be placed on.
+    fn processors(&self) -> usize;
+
+    /// What it lacks for this plan, in plain words; `None` if it can perform it.
+    fn lacks(&self, plan: &Plan) -> Option<String>;
+
+    /// Performs every repetition of those settings it does not lack anything for,
+    /// in the order of [`Experiment::order`], into a new trace.
+    ///
+    /// # Errors
+    /// Nothing could be performed.
+    fn perform(
+        &self,
+        experiment: &Experiment,
+        trace: &Path,
+        tell: &mut dyn FnMut(Tell),
+    ) -> Result<Performed, Cannot>;
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Tell {
+    /// So many repetitions of so many are over.
+    Repetition(usize, usize),
+    /// The trace is being kept: the share that is done, 0 to 1.
+    Keeping(f64),
+}
+
+/// What was performed.
+#[derive(Clone, Debug, Default)]
+pub struct Performed {
+    /// One entry a repetition that was begun, in their order.
+    pub repetitions: Vec<Repetition>,
+    /// It was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// How one repetition went.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Repetition {
+    /// Index of the setting.
+    pub setting: usize,
+    /// From 0.
+    pub repetition: u32,
+    /// How it ended.
+    pub ended: Ended,
+    /// Passes that counted.
+    pub passes: u64,
+    /// Time they took, s.
+    pub seconds: f64,
+    /// The CPU of each process, by its first replica; `None` where it was free.
+    pub cpus: Vec<Option<usize>>,
+}
+
+/// How a repetition ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// All its passes are done.
+    Done,
+    /// It was ended after its timeout; where its processes were then.
+    TimedOut(String),
+    /// Something failed; what is known of it.
+    Failed(String),
+    /// This machine lacks something for it.
+    Lacking(String),
+}
+
+/// Why an experiment could not be performed.
+#[derive(Debug)]
+pub struct Cannot {
+    /// In plain words.
+    pub text: String,
+    /// The input was wrong, rather than the machine unable.
+    pub usage: bool,
+}
+
+impl Cannot {
+    pub(crate) fn now(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            usage: false,
+        }
+    }
+}
+
+impl fmt::Display for Cannot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl core::error::Error for Cannot {}

@@ -1,0 +1,94 @@
+//! An experiment from its scripts to its report.
+
+use std::path::Path;
+
+use undertick_analyze::Cull;
+use undertick_report::document::Report;
+
+use super::Experiment;
+use super::analysis::{RATIO, analyse};
+use super::combine::combine;
+use super::machine::{Cannot, Ended, Machine, Performed, Tell};
+use super::numbering::Numbering;
+use crate::script::{Plan, Verb};
+
+/// How an experiment is analysed.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Which samples to drop; `None`: those over four times the least if no process
+    /// ever waits, else none.
+    pub cull: Option<Cull>,
+    /// Level of every interval.
+    pub confidence: f64,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The figures.
+    pub report: Report,
+    /// How each repetition went.
+    pub performed: Performed,
+}
+
+impl Outcome {
+    /// Whether every setting has figures.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        (self.performed.repetitions.iter()).all(|r| r.ended == Ended::Done)
+    }
+}
+
+/// Performs, analyses, puts together. The trace stays where it is.
+///
+/// # Errors
+/// Nothing could be performed, or the trace cannot be analysed.
+pub fn perform(
+    experiment: &Experiment,
+    machine: &dyn Machine,
+    trace: &Path,
+    options: Options,
+    tell: &mut dyn FnMut(Tell),
+) -> Result<Outcome, Cannot> {
+    let numbering = Numbering::of(experiment).map_err(|e| Cannot {
+        text: e.to_string(),
+        usage: true,
+    })?;
+    let performed = machine.perform(experiment, trace, tell)?;
+    let cull = |plan: &Plan| match options.cull {
+        Some(cull) => cull,
+        None if waits(plan) => Cull::None,
+        None => Cull::Ratio(RATIO),
+    };
+    let analysed = analyse(
+        experiment,
+        &numbering,
+        &performed.repetitions,
+        trace,
+        cull,
+        options.confidence,
+    )?;
+    let report = combine(experiment, &performed, &analysed, options.confidence);
+    Ok(Outcome { report, performed })
+}
+
+/// Whether a step may give the CPU away: its length then says nothing of what hit it.
+fn waits(plan: &Plan) -> bool {
+    let mut steps = plan.processes.iter().flat_map(|p| &p.steps);
+    steps.any(|step| {
+        matches!(
+            step.verb,
+            Verb::Sleep { .. }
+                | Verb::Yield
+                | Verb::RunOut
+                | Verb::Block
+                | Verb::Wait
+                | Verb::Wakeup { .. }
+                | Verb::Notify { .. }
+                | Verb::Send { .. }
+                | Verb::Receive { .. }
+                | Verb::Reap
+                | Verb::Fork(_)
+        )
+    })
+}

@@ -1,0 +1,231 @@
+//! One process of a repetition: goes through its steps, with the recorder at each.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Act;
+use super::board::{Board, OVER, RECORDING, WARMING_UP, Whereabouts};
+use crate::script::Length;
+
+/// A step, ready to run.
+pub(crate) struct Ready {
+    pub(crate) act: Act,
+    /// Its event number.
+    pub(crate) event: u16,
+    /// Whether the clock is read around it.
+    pub(crate) timed: bool,
+}
+
+/// What a process does.
+pub(crate) struct Actor {
+    pub(crate) board: &'static Board,
+    pub(crate) at: &'static Whereabouts,
+    /// It says how many passes count, and from when.
+    pub(crate) leads: bool,
+    /// It reads the clock.
+    pub(crate) measured: bool,
+    /// It goes on until the others are done.
+    pub(crate) background: bool,
+    /// The clock is read around each step, rather than between two.
+    pub(crate) around: bool,
+    /// Event between two passes.
+    pub(crate) between: u16,
+    pub(crate) every: Option<Duration>,
+    pub(crate) after: Option<Duration>,
+    pub(crate) length: Length,
+    pub(crate) warm_up: u64,
+    /// What is done before the first pass: the steps before the one that passes
+    /// come back to, and waiting to be woken.
+    pub(crate) before: Vec<Ready>,
+    /// A pass, the null steps included.
+    pub(crate) pass: Vec<Ready>,
+    pub(crate) seed: u64,
+}
+
+/// Fewest passes that are counted where a length in seconds is asked for.
+const FEWEST_PASSES: f64 = 16.0;
+const MOST_PASSES: f64 = 1e7;
+/// Passes that are timed to know how many fit into a length in seconds.
+const FEWEST_TIMED: u64 = 4;
+/// Most turns of the delay between two passes. About as long as a step of a coarse
+/// counter: the phase of short sections against it then differs from pass to pass.
+const MOST_TURNS: u64 = 32;
+
+impl Actor {
+    /// Runs until its passes are done.
+    pub(crate) fn run(mut self) {
+        // The ring is made before anything counts.
+        if self.measured {
+            undertick::begin(self.between);
+            undertick::end(self.between);
+        }
+        self.board.arrive();
+        if let Some(after) = self.after {
+            std::thread::sleep(after);
+        }
+        let mut current = self.between;
+        if self.go_through(true, &mut current) {
+            self.all_passes(&mut current);
+        }
+        if self.measured && self.board.state.load(Ordering::Acquire) == RECORDING {
+            undertick::end(current);
+        }
+        self.at.step.store(0, Ordering::Relaxed);
+        self.board.leave(self.at);
+    }
+
+    fn all_passes(&mut self, current: &mut u16) {
+        let warm_up = match self.length {
+            Length::Seconds(_) => self.warm_up.max(FEWEST_TIMED),
+            Length::Passes(_) => self.warm_up,
+        };
+        let mut random = self.seed | 1;
+        let begun = Instant::now();
+        let mut half = begun;
+        let mut recording_since = None;
+        let (mut pass, mut counted) = (0_u64, 0_u64);
+        let mut due = begun;
+        loop {
+            if self.leads && pass == warm_up / 2 {
+                half = Instant::now();
+            }
+            if self.leads && pass == warm_up {
+                let passes = self.passes(half.elapsed(), warm_up - warm_up / 2);
+                self.board.passes.store(passes, Ordering::Relaxed);
+                self.board
+                    .state
+                    .compare_exchange(WARMING_UP, RECORDING, Ordering::Release, Ordering::Relaxed)
+                    .ok();
+                recording_since = Some(Instant::now());
+            }
+            if self.board.state.load(Ordering::Acquire) == RECORDING {
+                if !self.background && counted >= self.board.passes.load(Ordering::Relaxed) {
+                    break;
+                }
+                counted += 1;
+            }
+            if let Some(every) = self.every {
+                due = next_due(due, every);
+            }
+            delay(&mut random);
+            if !self.go_through(false, current) {
+                return;
+            }
+            pass += 1;
+            self.at.pass.store(pass, Ordering::Relaxed);
+        }
+        if let Some(since) = recording_since {
+            self.board
+                .took_ns
+                .store(since.elapsed().as_nanos() as u64, Ordering::Release);
+        }
+    }
+
+    /// How many passes count, where those of the warm-up took so long.
+    fn passes(&self, took: Duration, timed: u64) -> u64 {
+        match self.length {
+            Length::Passes(passes) => passes,
+            Length::Seconds(seconds) => {
+                let each = took.as_secs_f64() / timed.max(1) as f64;
+                (seconds / each.max(1e-9)).clamp(FEWEST_PASSES, MOST_PASSES) as u64
+            }
+        }
+    }
+
+    /// One pass, or what comes before all. False: it is over.
+    fn go_through(&mut self, before: bool, current: &mut u16) -> bool {
+        let steps = if before {
+            &mut self.before
+        } else {
+            &mut self.pass
+        };
+        match (self.measured, self.around) {
+            (false, _) => unmeasured(steps, self.board, self.at),
+            (true, true) => around(steps, self.board, self.at),
+            (true, false) => between(steps, self.board, self.at, current, self.between),
+        }
+    }
+}
+
+fn unmeasured(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
+    for (i, step) in (1..).zip(steps) {
+        if board.state.load(Ordering::Relaxed) == OVER {
+            return false;
+        }
+        at.step.store(i, Ordering::Relaxed);
+        (step.act)();
+    }
+    true
+}
+
+/// One reading between two steps: that which ends one begins the next.
+fn between(
+    steps: &mut [Ready],
+    board: &Board,
+    at: &Whereabouts,
+    current: &mut u16,
+    outside: u16,
+) -> bool {
+    for (i, step) in (1..).zip(steps) {
+        match board.state.load(Ordering::Relaxed) {
+            RECORDING => undertick::next(*current, step.event),
+            OVER => return false,
+            _ => {}
+        }
+        *current = step.event;
+        at.step.store(i, Ordering::Relaxed);
+        (step.act)();
+    }
+    if board.state.load(Ordering::Relaxed) == RECORDING {
+        undertick::next(*current, outside);
+    }
+    *current = outside;
+    true
+}
+
+/// A serialised reading before and after each step.
+fn around(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
+    for (i, step) in (1..).zip(steps) {
+        at.step.store(i, Ordering::Relaxed);
+        let state = board.state.load(Ordering::Relaxed);
+        if state == OVER {
+            return false;
+        }
+        if !step.timed {
+            (step.act)();
+            continue;
+        }
+        if state == RECORDING {
+            undertick::begin_ordered(step.event);
+        }
+        (step.act)();
+        if board.state.load(Ordering::Relaxed) == RECORDING {
+            undertick::end_ordered(step.event);
+        }
+    }
+    true
+}
+
+/// Waits for the next time that is due; what was missed is left out.
+fn next_due(last: Instant, every: Duration) -> Instant {
+    let now = Instant::now();
+    let mut due = last + every;
+    if due < now {
+        let periods = (now - last).as_nanos() / every.as_nanos().max(1);
+        due = last + every * u32::try_from(periods + 1).unwrap_or(u32::MAX);
+    }
+    std::thread::sleep(due.saturating_duration_since(now));
+    due
+}
+
+/// A short delay that differs from pass to pass.
+fn delay(random: &mut u64) {
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    let mut x = *random;
+    for _ in 0..(*random >> 32) % MOST_TURNS {
+        x = std::hint::black_box(x.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
+    }
+    std::hint::black_box(x);
+}

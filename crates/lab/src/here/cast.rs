@@ -1,0 +1,289 @@
+//! What the processes of a repetition share, and the parts that they play in it.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::Act;
+use super::access::Desk;
+use super::actor::{Actor, Ready};
+use super::arena::Arena;
+use super::board::{Board, Whereabouts};
+use super::channel::Channel;
+use super::control::{Control, Member};
+use super::fork::Children;
+use super::lock::Lock;
+use super::memory::Region;
+use super::wait::Blocked;
+use super::{clock_call, work};
+use crate::experiment::{Cell, Mark, Numbering};
+use crate::script::{Plan, Stamps, Step, Verb, Words as _};
+
+/// Locks for all; channels and control for each replica.
+pub(crate) struct Cast {
+    locks: Vec<Lock>,
+    sets: Vec<Set>,
+}
+
+/// What replica n of one process shares with replica n of the others.
+struct Set {
+    channels: Vec<Channel>,
+    control: Option<Control>,
+    blocked: Blocked,
+}
+
+/// The part of one replica.
+pub(crate) struct Part {
+    pub(crate) plan: Plan,
+    pub(crate) process: usize,
+    pub(crate) replica: usize,
+    /// Its place among all replicas of all processes.
+    pub(crate) user: usize,
+    pub(crate) events: Events,
+    pub(crate) seed: u64,
+}
+
+/// Event numbers of a process.
+pub(crate) struct Events {
+    between: u16,
+    null_before: u16,
+    null_after: u16,
+    steps: Vec<u16>,
+}
+
+/// The event numbers of a process in a repetition.
+pub(crate) fn events(plan: &Plan, numbering: &Numbering, cell: Cell, process: usize) -> Events {
+    let event = |mark| numbering.event(plan, cell, process, mark);
+    Events {
+        between: event(Mark::Loop),
+        null_before: event(Mark::NullBefore),
+        null_after: event(Mark::NullAfter),
+        steps: (0..plan.processes[process].steps.len())
+            .map(|s| event(Mark::Step(s)))
+            .collect(),
+    }
+}
+
+impl Cast {
+    /// Makes all that is shared. It is never given back: the process that makes it
+    /// performs one repetition.
+    pub(crate) fn new(plan: &Plan, arena: &Arena) -> io::Result<&'static Self> {
+        let users: usize = plan.processes.iter().map(|p| p.replicas as usize).sum();
+        let locks = (plan.locks.iter())
+            .map(|lock| Lock::create(lock.kind, arena, users))
+            .collect::<io::Result<_>>()?;
+        let replicas = plan.processes.iter().map(|p| p.replicas).max().unwrap_or(1);
+        let sets = (0..replicas)
+            .map(|_| Set::new(plan, arena))
+            .collect::<io::Result<_>>()?;
+        Ok(Box::leak(Box::new(Self { locks, sets })))
+    }
+
+    /// Lets go whatever waits now or later.
+    pub(crate) fn release_all(&self) {
+        for control in self.sets.iter().filter_map(|set| set.control.as_ref()) {
+            control.release_all();
+        }
+    }
+
+    /// The part, learnt: called in its own process or thread.
+    pub(crate) fn actor(
+        &'static self,
+        part: Part,
+        board: &'static Board,
+        at: &'static Whereabouts,
+    ) -> io::Result<Actor> {
+        let plan = &part.plan;
+        let process = &plan.processes[part.process];
+        let mut learning = Learning::of(self, &part)?;
+        let mut before = Vec::new();
+        let mut pass = Vec::new();
+        let ready = |act: Act, event: u16, timed: bool| Ready { act, event, timed };
+        pass.push(ready(work::null(), part.events.null_before, true));
+        for (s, step) in process.steps.iter().enumerate() {
+            let act = learning.act(step)?;
+            let part_of = if s < process.loop_to {
+                &mut before
+            } else {
+                &mut pass
+            };
+            part_of.push(ready(act, part.events.steps[s], step.timed));
+        }
+        pass.push(ready(work::null(), part.events.null_after, true));
+        if process.starts_blocked {
+            let (s, act) = learning.start(&process.steps)?;
+            before.push(ready(act, part.events.steps[s], true));
+        }
+        Ok(Actor {
+            board,
+            at,
+            leads: part.replica == 0 && part.process == leader(plan),
+            measured: process.measured && part.replica == 0,
+            background: process.background,
+            around: plan.stamps == Stamps::Around,
+            between: part.events.between,
+            every: process.every,
+            after: process.after,
+            length: plan.length,
+            warm_up: plan.warm_up,
+            before,
+            pass,
+            seed: part.seed,
+        })
+    }
+}
+
+/// The process that says when recording begins: the first that is measured.
+fn leader(plan: &Plan) -> usize {
+    let leads = |p: &crate::script::Process| p.measured && !p.background;
+    plan.processes.iter().position(leads).unwrap_or(0)
+}
+
+impl Set {
+    fn new(plan: &Plan, arena: &Arena) -> io::Result<Self> {
+        let steps = || plan.processes.iter().flat_map(|p| &p.steps);
+        let channels = (plan.channels.iter().enumerate())
+            .map(|(c, channel)| {
+                let sends: Vec<u64> = steps()
+                    .filter_map(|step| match step.verb {
+                        Verb::Send { channel, words } if channel == c => Some(words),
+                        _ => None,
+                    })
+                    .collect();
+                Channel::create(channel.kind, &sends, arena)
+            })
+            .collect::<io::Result<_>>()?;
+        let events: BTreeSet<u32> = steps()
+            .filter_map(|step| match step.verb {
+                Verb::AddEvent { event } | Verb::DelEvent { event } | Verb::Notify { event } => {
+                    Some(event)
+                }
+                _ => None,
+            })
+            .collect();
+        let events: Vec<u32> = events.into_iter().collect();
+        let watched: Vec<bool> = (0..plan.processes.len())
+            .map(|p| steps().any(|step| step.verb == Verb::UntilBlocked { process: p }))
+            .collect();
+        let blocked = Blocked::create(&watched, arena);
+        let control = plan
+            .control
+            .map(|backend| Control::create(backend, blocked, &events, arena))
+            .transpose()?;
+        Ok(Self {
+            channels,
+            control,
+            blocked,
+        })
+    }
+}
+
+/// Turns the steps of one replica into acts.
+struct Learning<'a> {
+    cast: &'static Cast,
+    part: &'a Part,
+    set: &'static Set,
+    member: Option<Member>,
+    desk: Desk,
+    children: Children,
+    regions: Vec<Region>,
+}
+
+impl<'a> Learning<'a> {
+    fn of(cast: &'static Cast, part: &'a Part) -> io::Result<Self> {
+        let set = &cast.sets[part.replica];
+        let regions = (part.plan.regions.iter())
+            .map(|region| Region::new(&region.name, region.bytes, region.kind, region.pages))
+            .collect::<io::Result<Vec<_>>>()?;
+        for (ready, region) in part.plan.regions.iter().zip(&regions) {
+            if ready.ready && uses(part, ready) {
+                (region.create())();
+                (region.touch())();
+            }
+        }
+        Ok(Self {
+            cast,
+            part,
+            set,
+            member: set.control.as_ref().map(|c| c.member(part.process)),
+            desk: Desk::new(),
+            children: Children::new(),
+            regions,
+        })
+    }
+
+    fn act(&mut self, step: &Step) -> io::Result<Act> {
+        let lock = |lock: usize| self.cast.locks[lock];
+        Ok(match step.verb {
+            Verb::Null => work::null(),
+            Verb::Work { ns } => work::work(ns),
+            Verb::Turns { turns } => Box::new(move || crate::slow::step::turns(turns)),
+            Verb::Record(kind) => super::recording::record(kind),
+            Verb::Sleep { ns } => work::sleep(ns),
+            Verb::Yield => work::offer(),
+            Verb::RunOut => work::run_out(),
+            Verb::Call(call) => work::call(call),
+            Verb::Read(clock) => clock_call::read(clock).ok_or_else(|| {
+                io::Error::other(format!(
+                    "the clock {:?} cannot be read on this machine",
+                    clock.word()
+                ))
+            })?,
+            Verb::Lock { lock: l } => lock(l).acts(self.part.user).0,
+            Verb::Unlock { lock: l } => lock(l).acts(self.part.user).1,
+            Verb::LockUnlock { lock: l, times } => lock(l).lock_unlock(self.part.user, times),
+            Verb::Wakeup { process } => self.member()?.wakeup(process),
+            Verb::Block => self.member()?.block(),
+            Verb::Notify { event } => self.member()?.notify(event),
+            Verb::AddEvent { event } => self.member()?.add_event(event),
+            Verb::DelEvent { event } => self.member()?.del_event(event),
+            Verb::Wait => self.member()?.wait(),
+            Verb::UntilBlocked { process } => match &self.member {
+                Some(member) => member.until_blocked(process, self.part.plan.settle),
+                None => self.set.blocked.until(process, self.part.plan.settle),
+            },
+            Verb::Send { channel, words } => self.set.channels[channel].sender(words, &self.desk),
+            Verb::Receive { channel } => {
+                let sign = self.set.blocked.sign(self.part.process);
+                self.set.channels[channel].receiver(sign, &self.desk)
+            }
+            Verb::Prepare { words } => self.desk.prepare(words),
+            Verb::Access { words } => self.desk.access(words),
+            Verb::Fork(kind) => self.children.make(kind)?,
+            Verb::Reap => self.children.reap(),
+            Verb::Create { region } => self.regions[region].create(),
+            Verb::Touch { region } => self.regions[region].touch(),
+            Verb::Fill { region } => self.regions[region].fill(),
+            Verb::Free { region } => self.regions[region].free(),
+        })
+    }
+
+    /// Inside its last blocking step, by the step's index.
+    fn start(&mut self, steps: &[Step]) -> io::Result<(usize, Act)> {
+        let blocks =
+            |step: &Step| matches!(step.verb, Verb::Block | Verb::Wait | Verb::Receive { .. });
+        let last = steps.iter().rposition(blocks);
+        let last = last.ok_or_else(|| io::Error::other("no step to be blocked in at the start"))?;
+        let act = match steps[last].verb {
+            Verb::Receive { .. } => self.act(&steps[last])?,
+            _ => self.member()?.start_blocked(),
+        };
+        Ok((last, act))
+    }
+
+    fn member(&self) -> io::Result<&Member> {
+        let none = || io::Error::other("no backend for wakeup, block, notify and wait");
+        self.member.as_ref().ok_or_else(none)
+    }
+}
+
+/// Whether the process has anything to do with the region: it is touched, or forks
+/// with it in its memory.
+fn uses(part: &Part, region: &crate::script::Region) -> bool {
+    let plan = &part.plan;
+    let steps = &plan.processes[part.process].steps;
+    steps.iter().any(|step| match step.verb {
+        Verb::Fork(_) => true,
+        Verb::Touch { region: r } | Verb::Fill { region: r } => plan.regions[r] == *region,
+        _ => false,
+    })
+}

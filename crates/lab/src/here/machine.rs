@@ -1,0 +1,142 @@
+//! This machine: performs scripts with processes and threads of Linux.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use undertick_clock::{Choice, facts::Facts};
+use undertick_trace::Overflow;
+use undertick_trace::kernel;
+use undertick_trace::record::{self, Request, record};
+use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
+
+use super::place::Cpus;
+use crate::experiment::{Cannot, Experiment, Machine, Numbering, Performed, Repetition, Tell};
+use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
+
+/// This machine.
+#[derive(Clone, Debug)]
+pub struct Here {
+    /// Must end up in [`conduct`](super::conduct), in a process of its own: the names
+    /// of two files are put after it.
+    pub conductor: Vec<OsString>,
+    /// The recording clock.
+    pub choice: Choice,
+    /// What was found out about it.
+    pub facts: Facts,
+    /// Which evidence of the kernel to keep.
+    pub kernel: kernel::Wanted,
+}
+
+/// The CPUs that experiments may use; one that cannot be told counts as CPU 0.
+#[must_use]
+pub fn cpus() -> Vec<usize> {
+    Cpus::here().map_or_else(|_| vec![0], |cpus| cpus.all().to_vec())
+}
+
+/// Between two looks at how many repetitions are over.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+impl Machine for Here {
+    fn name(&self) -> &'static str {
+        "here"
+    }
+
+    fn processors(&self) -> usize {
+        Cpus::here().map_or(1, |cpus| cpus.count())
+    }
+
+    fn lacks(&self, plan: &Plan) -> Option<String> {
+        lacks(plan)
+    }
+
+    fn perform(
+        &self,
+        experiment: &Experiment,
+        trace: &Path,
+        tell: &mut dyn FnMut(Tell),
+    ) -> Result<Performed, Cannot> {
+        let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
+        let numbering = Numbering::of(experiment).map_err(|e| cannot(&e))?;
+        let dir =
+            tempfile::tempdir().map_err(|e| Cannot::now(format!("no temporary directory: {e}")))?;
+        let (texts, results) = (dir.path().join("scripts.json"), dir.path().join("results"));
+        let json = serde_json::to_string(&experiment.texts()).map_err(|e| cannot(&e))?;
+        std::fs::write(&texts, json)
+            .map_err(|e| Cannot::now(format!("{}: {e}", texts.display())))?;
+        let mut command = self.conductor.clone();
+        command.extend([texts.into_os_string(), results.clone().into_os_string()]);
+        let request = Request {
+            trace: trace.to_owned(),
+            command,
+            settings: Settings {
+                overflow: Overflow::Grow,
+                ring_bytes: DEFAULT_RING_BYTES,
+                budget_bytes: None,
+                clock: self.choice.clock,
+                parent: None,
+                rates: Vec::new(),
+            },
+            choice: self.choice,
+            facts: self.facts.clone(),
+            calibration: None,
+            names: numbering.names(experiment),
+            kernel: self.kernel,
+            perturbation: None,
+            functions: None,
+        };
+        let all = experiment.order().len();
+        let mut looked = Instant::now();
+        let manifest = record(request, |told| match told {
+            record::Tell::Recording(..) if looked.elapsed() >= LOOK_EVERY => {
+                looked = Instant::now();
+                let lines = std::fs::read(&results)
+                    .map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
+                tell(Tell::Repetition(lines, all));
+            }
+            record::Tell::Recording(..) => {}
+            record::Tell::Keeping(share) => tell(Tell::Keeping(share)),
+        })
+        .map_err(|e| Cannot {
+            usage: e.exit_status() == 2,
+            text: e.to_string(),
+        })?;
+        let lines = std::fs::read_to_string(&results).unwrap_or_default();
+        let repetitions: Vec<Repetition> = (lines.lines())
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        if repetitions.is_empty() {
+            return Err(Cannot::now("no repetition was performed"));
+        }
+        Ok(Performed {
+            repetitions,
+            interrupted: manifest.exit.is_some_and(|exit| exit.interrupted),
+        })
+    }
+}
+
+/// What this machine lacks for a plan, whatever its CPUs.
+pub(super) fn lacks(plan: &Plan) -> Option<String> {
+    if plan.stamps == Stamps::Around {
+        let turned = |b: &crate::script::Between| b.from.is_end || !b.to.is_end;
+        if let Some(between) = plan.intervals.iter().find(|b| turned(b)) {
+            return Some(format!(
+                "interval {:?} begins at an end or ends at a begin, which needs stamps = \"between\"",
+                between.name
+            ));
+        }
+    }
+    let mut steps = plan.processes.iter().flat_map(|p| &p.steps);
+    steps.find_map(|step| match step.verb {
+        Verb::Read(clock) if !has(clock) => Some(format!(
+            "line {}: the clock {:?} cannot be read on this machine",
+            step.line,
+            clock.word()
+        )),
+        _ => None,
+    })
+}
+
+fn has(clock: ClockCall) -> bool {
+    super::clock_call::read(clock).is_some()
+}

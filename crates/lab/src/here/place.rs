@@ -1,0 +1,278 @@
+//! Which CPU each process of a repetition is put on.
+
+use std::path::Path;
+
+use crate::script::{Place, Plan};
+
+/// Where one replica of a process runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Wherever the scheduler puts it.
+    Free,
+    /// On this CPU.
+    One(usize),
+    /// On one of these CPUs.
+    Among(Vec<usize>),
+}
+
+impl Spot {
+    /// The CPU, where it is fixed.
+    pub(crate) fn cpu(&self) -> Option<usize> {
+        match self {
+            Self::One(cpu) => Some(*cpu),
+            _ => None,
+        }
+    }
+}
+
+/// The CPUs of a machine, as far as a script can ask for them.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpus {
+    /// Those that this process may use, ascending.
+    allowed: Vec<usize>,
+    /// Per allowed CPU: the CPUs of its core, itself included.
+    cores: Vec<Vec<usize>>,
+}
+
+impl Cpus {
+    pub(crate) fn here() -> std::io::Result<Self> {
+        let set = rustix::thread::sched_getaffinity(None)?;
+        let allowed: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|&cpu| set.is_set(cpu))
+            .collect();
+        let cores = allowed.iter().map(|&cpu| core_of(cpu)).collect();
+        Ok(Self { allowed, cores })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(cores: &[&[usize]]) -> Self {
+        let mut all: Vec<(usize, Vec<usize>)> = (cores.iter())
+            .flat_map(|core| core.iter().map(|&cpu| (cpu, core.to_vec())))
+            .collect();
+        all.sort();
+        let (allowed, cores) = all.into_iter().unzip();
+        Self { allowed, cores }
+    }
+
+    /// Those that can be used, ascending.
+    pub(crate) fn all(&self) -> &[usize] {
+        &self.allowed
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.allowed.len()
+    }
+
+    /// Where each replica of each process goes. A place that is free although others
+    /// refer to it changes from repetition to repetition.
+    ///
+    /// # Errors
+    /// What the machine lacks.
+    pub(crate) fn assign(&self, plan: &Plan, repetition: u32) -> Result<Vec<Vec<Spot>>, String> {
+        (0..plan.processes.len())
+            .map(|p| {
+                (0..plan.processes[p].replicas)
+                    .map(|n| self.spot(plan, p, n as usize, repetition as usize))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn spot(&self, plan: &Plan, p: usize, n: usize, repetition: usize) -> Result<Spot, String> {
+        let referred = plan
+            .processes
+            .iter()
+            .any(|other| reference(&other.place) == Some(p));
+        let beside = |q: usize| {
+            let spot = self.spot(plan, q, n, repetition)?;
+            spot.cpu()
+                .ok_or_else(|| format!("process {} has no CPU of its own", plan.processes[q].name))
+        };
+        let of = &plan.processes[p];
+        Ok(Spot::One(match &of.place {
+            Place::Any if !referred => return Ok(Spot::Free),
+            Place::Any => self.allowed[(repetition + n) % self.allowed.len()],
+            Place::Cpus(cpus) => {
+                if let Some(missing) = cpus.iter().find(|cpu| !self.allowed.contains(cpu)) {
+                    return Err(format!(
+                        "process {} is to run on CPU {missing}; CPUs that can be used here: {:?}",
+                        of.name, self.allowed
+                    ));
+                }
+                match cpus[..] {
+                    [cpu] => cpu,
+                    _ if referred => cpus[(repetition + n) % cpus.len()],
+                    _ => return Ok(Spot::Among(cpus.clone())),
+                }
+            }
+            Place::SameCpu(q) => beside(*q)?,
+            Place::OtherCpu(q) => self.next(beside(*q)?, |_| true).ok_or_else(|| {
+                format!(
+                    "process {} is to run on another CPU, and there is only one that can be used",
+                    of.name
+                )
+            })?,
+            Place::SameCore(q) => {
+                let cpu = beside(*q)?;
+                let core = self.core(cpu);
+                self.next(cpu, |other| core.contains(&other)).ok_or_else(|| {
+                    format!("process {} is to run on another thread of the core of CPU {cpu}, which has only one here", of.name)
+                })?
+            }
+            Place::OtherCore(q) => {
+                let cpu = beside(*q)?;
+                let core = self.core(cpu);
+                self.next(cpu, |other| !core.contains(&other)).ok_or_else(|| {
+                    format!("process {} is to run on another core than CPU {cpu}, and there is none that can be used", of.name)
+                })?
+            }
+        }))
+    }
+
+    fn core(&self, cpu: usize) -> &[usize] {
+        let at = self.allowed.iter().position(|&c| c == cpu);
+        at.map_or(&[], |at| &self.cores[at])
+    }
+
+    /// The next CPU after this one, around, that is good.
+    fn next(&self, cpu: usize, good: impl Fn(usize) -> bool) -> Option<usize> {
+        let at = self.allowed.iter().position(|&c| c == cpu)?;
+        let n = self.allowed.len();
+        (1..n)
+            .map(|i| self.allowed[(at + i) % n])
+            .find(|&c| good(c))
+    }
+}
+
+const fn reference(place: &Place) -> Option<usize> {
+    match place {
+        Place::SameCpu(q) | Place::OtherCpu(q) | Place::SameCore(q) | Place::OtherCore(q) => {
+            Some(*q)
+        }
+        Place::Any | Place::Cpus(_) => None,
+    }
+}
+
+/// The CPUs of this CPU's core, as the kernel says; itself alone if it does not.
+fn core_of(cpu: usize) -> Vec<usize> {
+    let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    let text = std::fs::read_to_string(Path::new(&file)).unwrap_or_default();
+    let cpus = list(text.trim());
+    if cpus.contains(&cpu) { cpus } else { vec![cpu] }
+}
+
+/// CPUs of a list like `0,2-3`; what is no number is left out.
+fn list(text: &str) -> Vec<usize> {
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        match part.split_once('-') {
+            Some((from, to)) => Some(from.parse().ok()?..=to.parse().ok()?),
+            None => part.parse().ok().map(|cpu| cpu..=cpu),
+        }
+    };
+    text.split(',').filter_map(range).flatten().collect()
+}
+
+/// Puts the calling thread there.
+pub(crate) fn go_to(spot: &Spot) -> std::io::Result<()> {
+    let cpus: &[usize] = match spot {
+        Spot::Free => return Ok(()),
+        Spot::One(cpu) => std::slice::from_ref(cpu),
+        Spot::Among(cpus) => cpus,
+    };
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu);
+    }
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    /// Two processes, the second with that place.
+    fn assigned(
+        cpus: &Cpus,
+        first: &str,
+        second: &str,
+        repetition: u32,
+    ) -> Result<Vec<Vec<Spot>>, String> {
+        let text = format!(
+            "[[process]]\nname = \"A\"\nreplicas = 2\nplace = \"{first}\"\n[[process.step]]\nnull = true\n\
+             [[process]]\nname = \"B\"\nreplicas = 2\nplace = \"{second}\"\n[[process.step]]\nnull = true\n"
+        );
+        let script = Script::parse(&text).unwrap();
+        cpus.assign(&script.settings[0].plan, repetition)
+    }
+
+    fn ones(cpus: &[usize]) -> Vec<Spot> {
+        cpus.iter().map(|&cpu| Spot::One(cpu)).collect()
+    }
+
+    /// Four CPUs, 0 and 2 one core, 1 and 3 the other.
+    #[test]
+    fn places_by_hand() {
+        let cpus = Cpus::of(&[&[0, 2], &[1, 3]]);
+        let of = |first, second, repetition| assigned(&cpus, first, second, repetition).unwrap();
+        assert_eq!(
+            of("any", "any", 0),
+            [vec![Spot::Free; 2], vec![Spot::Free; 2]]
+        );
+        // Referred to, so fixed; it moves on with each repetition and replica.
+        assert_eq!(
+            of("any", "same cpu as A", 0),
+            [ones(&[0, 1]), ones(&[0, 1])]
+        );
+        assert_eq!(
+            of("any", "same cpu as A", 3),
+            [ones(&[3, 0]), ones(&[3, 0])]
+        );
+        assert_eq!(
+            of("cpu 1", "other cpu than A", 0),
+            [ones(&[1, 1]), ones(&[2, 2])]
+        );
+        assert_eq!(
+            of("cpu 3", "other cpu than A", 0),
+            [ones(&[3, 3]), ones(&[0, 0])]
+        );
+        assert_eq!(
+            of("cpu 1", "same core as A", 5),
+            [ones(&[1, 1]), ones(&[3, 3])]
+        );
+        assert_eq!(
+            of("cpu 1", "other core than A", 0),
+            [ones(&[1, 1]), ones(&[2, 2])]
+        );
+        let among = Spot::Among(vec![0, 3]);
+        assert_eq!(
+            of("cpus 0,3", "any", 0),
+            [vec![among.clone(), among], vec![Spot::Free; 2]]
+        );
+        assert_eq!(
+            of("cpus 0,3", "same cpu as A", 0),
+            [ones(&[0, 3]), ones(&[0, 3])]
+        );
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_said() {
+        let one = Cpus::of(&[&[5]]);
+        let why = |first, second| assigned(&one, first, second, 0).unwrap_err();
+        assert!(
+            why("any", "other cpu than A").contains("only one"),
+            "{}",
+            why("any", "other cpu than A")
+        );
+        assert!(why("any", "same core as A").contains("only one here"));
+        assert!(why("any", "other core than A").contains("none"));
+        assert!(why("cpu 0", "any").contains("CPU 0; CPUs that can be used here: [5]"));
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(list("0,2-4"), [0, 2, 3, 4]);
+        assert_eq!(list("7"), [7]);
+        assert_eq!(list(""), [0_usize; 0]);
+    }
+}

@@ -1,0 +1,122 @@
+//! The operating system's primitives, as scripts like any other: what each does, and
+//! what its time includes, stands in the script.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use undertick_analyze::suggestion;
+
+/// Every group and its script; some depend on the machine.
+const SCRIPTS: &[(&str, &str)] = &[
+    ("calls", include_str!("calls.toml")),
+    ("clocks", include_str!("clocks.toml")),
+    ("locks", include_str!("locks.toml")),
+    ("rivals", include_str!("rivals.toml")),
+    ("crowd", include_str!("crowd.toml")),
+    ("wake", include_str!("wake.toml")),
+    ("events", include_str!("events.toml")),
+    ("yield", include_str!("yield.toml")),
+    ("quantum", include_str!("quantum.toml")),
+    ("sleep", include_str!("sleep.toml")),
+    ("messages", include_str!("messages.toml")),
+    ("words", include_str!("words.toml")),
+    ("children", include_str!("children.toml")),
+    ("fork", include_str!("fork.toml")),
+    ("memory", include_str!("memory.toml")),
+    ("notify", ""),
+    ("speed", ""),
+    ("recorder", include_str!("recorder.toml")),
+];
+
+/// Waiters that an event is notified to.
+const WAITERS: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// A group that there is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown(String);
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = names().collect();
+        write!(
+            f,
+            "there are no primitives {:?}{}; there are: {}",
+            self.0,
+            suggestion(&self.0, names.iter().copied()),
+            names.join(", ")
+        )
+    }
+}
+
+impl core::error::Error for Unknown {}
+
+/// The groups.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SCRIPTS.iter().map(|(name, _)| *name)
+}
+
+/// The scripts of these groups, of all if none is named, for a machine with these
+/// CPUs.
+///
+/// # Errors
+/// A group that there is not.
+pub fn scripts(only: &[String], cpus: &[usize]) -> Result<Vec<(String, String)>, Unknown> {
+    if let Some(wrong) = only.iter().find(|name| names().all(|n| n != **name)) {
+        return Err(Unknown(wrong.clone()));
+    }
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|n| n == name);
+    let mut all = Vec::new();
+    for (name, text) in SCRIPTS.iter().filter(|(name, _)| wanted(name)) {
+        match *name {
+            "notify" => all.extend(WAITERS.map(|waiters| ((*name).to_owned(), notify(waiters)))),
+            "speed" => all.push(((*name).to_owned(), speed(cpus))),
+            _ => all.push(((*name).to_owned(), (*text).to_owned())),
+        }
+    }
+    Ok(all)
+}
+
+/// One that notifies, so many that wait. All on one CPU, so that nobody runs before
+/// the notify is done, unless the scheduler lets somebody.
+fn notify(waiters: usize) -> String {
+    let mut text = format!(
+        "title = \"Notify\"\npasses = 150\nsettle = \"0us\"\nbackend = \"$backend\"\n\
+         [sweep]\nbackend = [\"futex\", \"eventfd\", \"pipe\", \"condvar\"]\nwaiters = [{waiters}]\n\
+         [[process]]\nname = \"N\"\n"
+    );
+    for waiter in 1..=waiters {
+        let _ = write!(
+            text,
+            "[[process.step]]\nuntil_blocked = \"W{waiter}\"\ntimed = false\n"
+        );
+    }
+    text.push_str(
+        "[[process.step]]\nnotify = 1\nname = \"notify\"\n\
+         includes = \"waking $waiters that wait for the event; those that run at once, too\"\n",
+    );
+    for waiter in 1..=waiters {
+        let _ = write!(
+            text,
+            "[[process]]\nname = \"W{waiter}\"\nplace = \"same cpu as N\"\nmeasured = false\n\
+             [[process.step]]\naddevent = 1\n[[process.step]]\nwait = true\n"
+        );
+    }
+    text.push_str(
+        "[[line]]\nname = \"notify, a waiter\"\nof = \"N.notify\"\nagainst = \"waiters\"\n\
+         includes = \"waking one more\"\n",
+    );
+    text
+}
+
+/// The same instructions on each CPU.
+fn speed(cpus: &[usize]) -> String {
+    let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    format!(
+        "title = \"Speed of each CPU\"\npasses = 300\n\
+         [sweep]\ncpu = [{}]\n\
+         [[process]]\nname = \"A\"\nplace = \"cpu $cpu\"\n\
+         [[process.step]]\nturns = 10000\nname = \"10 000 dependent multiply-adds\"\n\
+         includes = \"counted instructions: the same on each CPU\"\n",
+        list.join(", ")
+    )
+}
