@@ -289,11 +289,16 @@ impl Row {
     }
 
     /// The key it carries; a `next` carries a stage instead, a serialised
-    /// boundary its pair, any other what sampling has to say.
+    /// boundary its pair, any other what sampling has to say. Between threads all
+    /// these have one key, so the k-th start belongs to the k-th end.
     fn key(&self, matching: Matching) -> Option<i64> {
-        let is_edge = matches!(self.kind, BEGIN | END) || self.is_ordered();
+        let is_edge = matches!(self.kind, BEGIN | END | NEXT) || self.is_ordered();
         let payload = if is_edge { 0 } else { self.payload };
-        (matching != Matching::Nested && self.kind != NEXT).then_some(payload)
+        match matching {
+            Matching::Nested => None,
+            Matching::Key if self.kind == NEXT => None,
+            Matching::Key | Matching::Message => Some(payload),
+        }
     }
 }
 

@@ -21,7 +21,8 @@
 //! stage; an end matches an instant, an end, a pair, or the `next` that leaves
 //! it. `nested` pairs the innermost open start of one thread; `key` pairs equal
 //! payloads in one thread; `message` pairs equal payloads in any threads, the
-//! k-th start with the k-th end. A table without intervals and frequencies
+//! k-th start with the k-th end; begins, ends and stages have none and so are paired
+//! in their order. A table without intervals and frequencies
 //! only renames.
 
 use serde::Deserialize;

@@ -10,7 +10,7 @@ use super::analysis::{RATIO, analyse};
 use super::combine::combine;
 use super::machine::{Cannot, Ended, Machine, Performed, Tell};
 use super::numbering::Numbering;
-use crate::script::{Plan, Verb};
+use crate::script::{Plan, Process, Verb};
 
 /// How an experiment is analysed.
 #[derive(Clone, Copy, Debug)]
@@ -72,23 +72,37 @@ pub fn perform(
     Ok(Outcome { report, performed })
 }
 
-/// Whether a step may give the CPU away: its length then says nothing of what hit it.
+/// Whether a step may give the CPU away, or wait for another process: its length then
+/// says nothing of what hit it.
 fn waits(plan: &Plan) -> bool {
+    let users = |lock: usize| {
+        let takes = |p: &&Process| {
+            let mut verbs = p.steps.iter().map(|s| &s.verb);
+            verbs.any(|v| matches!(v, Verb::Lock { lock: l } | Verb::LockUnlock { lock: l, .. } if *l == lock))
+        };
+        plan.processes
+            .iter()
+            .filter(takes)
+            .map(|p| p.replicas)
+            .sum::<u32>()
+    };
+    let has_rivals = (0..plan.locks.len()).any(|lock| users(lock) > 1);
     let mut steps = plan.processes.iter().flat_map(|p| &p.steps);
-    steps.any(|step| {
-        matches!(
-            step.verb,
-            Verb::Sleep { .. }
-                | Verb::Yield
-                | Verb::RunOut
-                | Verb::Block
-                | Verb::Wait
-                | Verb::Wakeup { .. }
-                | Verb::Notify { .. }
-                | Verb::Send { .. }
-                | Verb::Receive { .. }
-                | Verb::Reap
-                | Verb::Fork(_)
-        )
-    })
+    has_rivals
+        || steps.any(|step| {
+            matches!(
+                step.verb,
+                Verb::Sleep { .. }
+                    | Verb::Yield
+                    | Verb::RunOut
+                    | Verb::Block
+                    | Verb::Wait
+                    | Verb::Wakeup { .. }
+                    | Verb::Notify { .. }
+                    | Verb::Send { .. }
+                    | Verb::Receive { .. }
+                    | Verb::Reap
+                    | Verb::Fork(_)
+            )
+        })
 }
