@@ -92,7 +92,7 @@ fn notify(waiters: usize) -> String {
     }
     text.push_str(
         "[[process.step]]\nnotify = 1\nname = \"notify\"\n\
-         includes = \"waking those that wait for the event; what they do if they run at once, too\"\n",
+         includes = \"waking all that wait for the event ($waiters here); what they do if they run at once, too\"\n",
     );
     for waiter in 1..=waiters {
         let _ = write!(
