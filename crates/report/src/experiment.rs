@@ -54,6 +54,23 @@ fn end(report: &Report, columns: usize) -> String {
     text
 }
 
+/// Where an interval belongs, in a few words: process and step, script and
+/// parameters.
+pub(crate) fn belongs(repeated: &Repeated) -> String {
+    let step = repeated
+        .step
+        .map(|step| format!("{}.{step}", repeated.process));
+    let own = match step {
+        Some(step) => step,
+        None => repeated.process.clone(),
+    };
+    let parts = [own, repeated.script.clone(), values(&repeated.parameters)];
+    let parts: Vec<&str> = (parts.iter().map(String::as_str))
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join(", ")
+}
+
 /// What the intervals of one setting have in common.
 fn setting(interval: &IntervalReport) -> Option<(&str, Vec<(&String, &String)>)> {
     let repeated = interval.repeated.as_ref()?;

@@ -59,6 +59,7 @@ pub(crate) fn combine(
     report.frequencies = Vec::new();
     let mut figures = HashMap::new();
     report.settings.table = None;
+    report.trace.command = experiment.names().map(str::to_owned).collect();
     report.settings.compensate = "null step".to_owned();
     report
         .warnings

@@ -77,6 +77,11 @@ impl Experiment {
         Self::new(texts.scripts)
     }
 
+    /// Names of the scripts.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.scripts.iter().map(|named| named.name.as_str())
+    }
+
     /// Every setting of every script, and how often it is repeated.
     pub fn settings(&self) -> impl Iterator<Item = (&Setting, u32)> {
         (self.scripts.iter())

@@ -4,7 +4,7 @@
 use core::fmt::{Result, Write};
 
 use super::escape::Text;
-use super::tables::{duration, estimate, name_or_blank, shown};
+use super::tables::{belongs, duration, estimate, name_or_blank, shown};
 use crate::document::{IntervalKind, IntervalReport, Reads, Report};
 use crate::figures;
 use crate::remarks;
@@ -38,10 +38,11 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     write!(
         page,
         "<article class=\"panel\" id=\"i{index}\" data-interval=\"{index}\">\n\
-         <h3 class=\"name\">{}</h3>\n\
+         <h3 class=\"name\">{}{}</h3>\n\
          <p class=\"hint\">{}, {}; {}</p>\n\
          <div class=\"chart\" data-chart=\"{index}\"></div>\n<dl class=\"facts\">\n",
         Text(name_or_blank(&interval.name)),
+        belongs(interval),
         kind(interval.kind),
         reads(interval.reads),
         remarks::number_of(interval.count, "sample"),

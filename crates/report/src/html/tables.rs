@@ -46,9 +46,18 @@ pub(super) fn cell(
 pub(super) fn name_cell(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     write!(
         page,
-        "<th scope=\"row\" data-label=\"interval\"><a class=\"name\" href=\"#i{index}\">{}</a></th>",
-        Text(name_or_blank(&interval.name))
+        "<th scope=\"row\" data-label=\"interval\"><a class=\"name\" href=\"#i{index}\">{}</a>{}</th>",
+        Text(name_or_blank(&interval.name)),
+        belongs(interval)
     )
+}
+
+/// Where an interval of an experiment belongs; several have one name.
+pub(super) fn belongs(interval: &IntervalReport) -> String {
+    let text = interval.repeated.as_ref().map(crate::experiment::belongs);
+    text.map_or(String::new(), |text| {
+        format!("<br><span class=\"hint\">{}</span>", Text(&text))
+    })
 }
 
 /// A name that is empty would leave a link without text.
