@@ -226,6 +226,14 @@ const WHOLE: &[(&str, (usize, usize), &[&str])] = &[
     ("[sweep]\nn = [1.5]\n[[process]]\nname = \"A\"\nreplicas = \"$n\"\n[[process.step]]\nnull = true\n", (5, 12), &["replicas is a number with a fraction", "(with n = 1.5)"]),
     ("[sweep]\nn = [1, 2]\n[channel.c]\nkind = \"pipe\"\n[[process]]\nname = \"A\"\nreplicas = \"$n\"\n[[process.step]]\nsend = \"c\"\n[[process]]\nname = \"B\"\n[[process.step]]\nreceive = \"c\"\n", (9, 1), &["A has 2 replicas and B has 1", "(with n = 2)"]),
     ("repetitions = \"$n\"\n[sweep]\nn = [1]\n", (1, 15), &["repetitions is a string here", "the same for all settings"]),
+    // Lines.
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.lock_unlock\"\n", (12, 1), &["a line lacks the key against", "against = "]),
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.lock_unlock\"\nagainst = \"m\"\n", (15, 11), &["there is no parameter", "n, kind"]),
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.lock_unlock\"\nagainst = \"kind\"\n", (15, 11), &["numbers or sizes", "spin"]),
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"al\"\nagainst = \"n\"\n", (14, 6), &["there is no", "did you mean", "all"]),
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.unlock\"\nagainst = \"n\"\n", (14, 6), &["no step of A"]),
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"all\"\nagainst = \"n\"\nper = 0\n", (16, 7), &["per", "out of range"]),
+    ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"all\"\nagainst = \"n\"\nunit = 3\n", (16, 1), &["a line has no key", "unit"]),
 ];
 
 /// What is not as it should be about the message for a text.

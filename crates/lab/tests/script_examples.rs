@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use undertick_lab::script::{
     Backend, Between, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, Place, Plan, Point,
-    RegionKind, Script, Stamps, Verb, Words,
+    RecordKind, RegionKind, Script, Stamps, Verb, Words,
 };
 
 fn file(name: &str) -> String {
@@ -369,6 +369,7 @@ fn the_book() {
         words::<ForkKind>(),
         words::<LockKind>(),
         words::<Pages>(),
+        words::<RecordKind>(),
         words::<RegionKind>(),
         words::<Stamps>(),
     ];

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use undertick_lab::script::{
-    Backend, Between, Call, Channel, ChannelKind, ClockCall, ForkKind, Length, Lock, LockKind,
-    Pages, Place, Plan, Point, Process, Region, RegionKind, Script, Stamps, Step, Verb, Words,
+    Backend, Between, Call, Channel, ChannelKind, ClockCall, ForkKind, Length, Line, Lock,
+    LockKind, Pages, Place, Plan, Point, Process, RecordKind, Region, RegionKind, Script, Stamps,
+    Step, Timed, Verb, Words,
 };
 
 fn process(name: &str, steps: Vec<Step>) -> Process {
@@ -51,6 +52,51 @@ fn plan(processes: Vec<Process>) -> Plan {
         intervals: vec![],
         lines: vec![],
     }
+}
+
+/// A line, and what times include, by hand.
+#[test]
+fn lines_and_what_is_included() {
+    let text = "[sweep]\nn = [1, 2]\nsize = [\"4KiB\", \"1MiB\"]\n[region.r]\nbytes = \"$size\"\n\
+        [[process]]\nname = \"A\"\npass = \"all\"\nincludes = \"both\"\n\
+        [[process.step]]\ntouch = \"r\"\nincludes = \"$n pages\"\n[[process.step]]\nturns = \"$n\"\n\
+        [[process.step]]\nrecord = \"pair\"\n\
+        [[interval]]\nname = \"i\"\nfrom = \"A.touch\"\nto = \"A.turns\"\nincludes = \"two\"\n\
+        [[line]]\nname = \"step\"\nof = \"A.touch\"\nagainst = \"size\"\nper = 1024\n\
+        [[line]]\nname = \"pass\"\nof = \"all\"\nagainst = \"n\"\nincludes = \"x\"\n\
+        [[line]]\nname = \"interval\"\nof = \"i\"\nagainst = \"n\"\n";
+    let script = Script::parse(text).unwrap();
+    let plan = &script.settings[3].plan;
+    assert_eq!(plan.processes[0].pass, "all");
+    assert_eq!(plan.processes[0].includes, "both");
+    assert_eq!(plan.processes[0].steps[0].includes, "2 pages");
+    assert_eq!(plan.processes[0].steps[1].verb, Verb::Turns { turns: 2 });
+    assert_eq!(
+        plan.processes[0].steps[2].verb,
+        Verb::Record(RecordKind::Pair)
+    );
+    assert_eq!(plan.processes[0].steps[2].name, "record pair");
+    assert_eq!(plan.intervals[0].includes, "two");
+    let line = |name: &str, of, against: &str, x, per, includes: &str| Line {
+        name: name.to_owned(),
+        of,
+        against: against.to_owned(),
+        x,
+        per,
+        includes: includes.to_owned(),
+    };
+    let step = Timed::Step {
+        process: 0,
+        step: 0,
+    };
+    assert_eq!(
+        plan.lines,
+        [
+            line("step", step, "size", 1_048_576.0, 1024.0, ""),
+            line("pass", Timed::Pass(0), "n", 2.0, 1.0, "x"),
+            line("interval", Timed::Between(0), "n", 2.0, 1.0, ""),
+        ]
+    );
 }
 
 fn one(text: &str) -> Plan {
