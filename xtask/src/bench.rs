@@ -8,6 +8,7 @@ pub mod hog;
 pub mod in_place;
 pub mod loss;
 pub mod perturbation;
+pub mod primitives;
 pub mod recorder;
 pub mod report;
 pub mod sampled;
@@ -40,6 +41,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["wake"] => wake::measure(),
         ["perturbation"] => perturbation::measure(22),
         ["perturbation", runs] => perturbation::measure(repetitions(runs)?),
+        ["primitives"] => primitives::measure(10),
+        ["primitives", minutes] => primitives::measure(repetitions(minutes)? as u64),
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
@@ -59,7 +62,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, in_place, slow, sampled, functions, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, in_place, slow, sampled, functions, coverage or all"
                 .to_owned(),
         ),
     }
