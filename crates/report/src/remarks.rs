@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{IntervalReport, Report, Sampled, Slowed, TraceSummary};
+use crate::document::{IntervalReport, Reads, Report, Sampled, TraceSummary};
 use crate::figures::{self, figure};
 use crate::text::clean;
 
@@ -64,12 +64,25 @@ pub(crate) fn treatment(report: &Report) -> String {
         .as_deref()
         .map_or("no table".to_owned(), |t| format!("table {}", clean(t)));
     format!(
-        "Figures: {} intervals, {table}, cull {} ({}), compensate {}",
+        "Figures: {} intervals, {table}, cull {}{}, compensate {}",
         figures::per_cent(settings.confidence),
         clean(&settings.cull),
-        descheduled_means(&report.trace.descheduled),
+        decided_by(report),
         clean(&settings.compensate),
     )
+}
+
+/// What says that a sample was hit, where that is not plain from the setting.
+fn decided_by(report: &Report) -> String {
+    if report.settings.cull != "auto" {
+        return String::new();
+    }
+    // Only a trace with kernel events can tell what they leave unexplained.
+    let by_kernel = report.intervals.iter().any(|i| i.unexplained.is_some());
+    match by_kernel {
+        true => " (kernel events)".to_owned(),
+        false => format!(" ({})", descheduled_means(&report.trace.descheduled)),
+    }
 }
 
 /// What the flag on a record says here.
@@ -220,7 +233,8 @@ pub(crate) fn sampling(sampled: &Sampled) -> String {
 }
 
 /// By how much the points inside an interval slow it, in words.
-pub(crate) fn slowed(slowed: &Slowed) -> String {
+pub(crate) fn slowed(interval: &IntervalReport) -> Option<String> {
+    let slowed = interval.slowed.as_ref()?;
     let words = |of: &undertick_units::Estimate| {
         let figure = figure(of);
         format!("{} {}", figure.value_and_unit(), figure.interval())
@@ -231,15 +245,23 @@ pub(crate) fn slowed(slowed: &Slowed) -> String {
         "points" => format!("{:.1} points inside{each}", slowed.points),
         other => format!("{} that are recorded", clean(other)),
     };
-    format!(
+    // A plain reading at an end overlaps with the points beside it.
+    let plain = match interval.reads {
+        Reads::Ordered => "",
+        _ => {
+            "; its ends were read plainly, so some nanoseconds of points may show outside it: \
+              use begin_ordered and end_ordered"
+        }
+    };
+    Some(format!(
         "{} ({}) by {what}; {} samples with them on, {} with them off, \
-         {} pairs of halves; nothing subtracted",
+         {} pairs of halves; nothing subtracted{plain}",
         words(&slowed.by),
         words(&slowed.share),
         figures::count(slowed.samples[0]),
         figures::count(slowed.samples[1]),
         figures::count(slowed.by.n),
-    )
+    ))
 }
 
 /// A remark and the intervals that it is about.

@@ -127,7 +127,7 @@ fn clock(clock: &ClockSummary) -> String {
 fn slowed(report: &Report, columns: usize) -> Option<String> {
     let lines: Vec<String> = (report.intervals.iter())
         .filter_map(|interval| {
-            let slowed = remarks::slowed(interval.slowed.as_ref()?);
+            let slowed = remarks::slowed(interval)?;
             let line = format!("{}: slowed by {slowed}", clean(&interval.name));
             Some(wrap(&line, columns, 2))
         })

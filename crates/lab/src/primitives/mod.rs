@@ -20,6 +20,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("sleep", include_str!("sleep.toml")),
     ("messages", include_str!("messages.toml")),
     ("words", include_str!("words.toml")),
+    ("load", include_str!("load.toml")),
     ("children", include_str!("children.toml")),
     ("fork", include_str!("fork.toml")),
     ("memory", include_str!("memory.toml")),

@@ -72,8 +72,8 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
         None if interval.count > 0 => fact("total", duration(interval.total_ns))?,
         None => {}
     }
-    if let Some(slowed) = &interval.slowed {
-        let words = Text(&shown(&remarks::slowed(slowed))).to_string();
+    if let Some(slowed) = remarks::slowed(interval) {
+        let words = Text(&shown(&slowed)).to_string();
         fact("slowed", format!("by {words}"))?;
     }
     if let Some(share) = &interval.share_of {
