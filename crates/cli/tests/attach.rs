@@ -327,3 +327,91 @@ fn what_is_asked_wrongly_is_refused() {
     ]);
     refused(&output, 2, &["--overflow block"]);
 }
+
+/// Sections with four points inside, until it is killed.
+const LOOPING: &str = r#"
+#include "undertick.h"
+#include <stdio.h>
+int main(void) {
+    volatile uint32_t x = 0;
+    puts("ready");
+    fflush(stdout);
+    for (;;) {
+        int i, k;
+        ut_begin_ordered(1);
+        for (i = 0; i < 4; i++) {
+            for (k = 0; k < 400; k++) x = x * 5 + 1;
+            ut_event(2, (uint32_t)i);
+        }
+        ut_end_ordered(1);
+    }
+}
+"#;
+
+/// Points are switched in a program that was started without a session, and a later
+/// recorder finds all of them on.
+#[test]
+fn points_are_switched_in_a_program_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(compile(dir.path(), "looping", LOOPING, &[]))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    let mut said_by_it = BufReader::new(child.stdout.take().unwrap());
+    said_by_it.read_line(&mut ready).unwrap();
+    let pid = child.id().to_string();
+    let record = |name: &str, options: &[&str]| {
+        let trace = dir.path().join(name);
+        let words = [
+            "record",
+            "--no-calibration",
+            "--kernel",
+            "off",
+            "--pid",
+            &pid,
+            "--for",
+            "2s",
+            "-o",
+        ];
+        let output = undertick(&[&words[..], &[trace.to_str().unwrap()], options].concat());
+        assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+        let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
+        assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let section = report["intervals"].as_array().unwrap().iter();
+        let section = section
+            .into_iter()
+            .find(|i| i["name"] == "event 1")
+            .cloned();
+        (report, section.unwrap())
+    };
+    let (_, switched) = record("switched.ut", &["--perturbation", "1"]);
+    let slowed = &switched["slowed"];
+    assert_eq!(slowed["what"], "points", "{switched}");
+    for half in 0..2 {
+        assert!(slowed["samples"][half].as_u64().unwrap() > 100, "{slowed}");
+    }
+    // Four in each section, a few at the edges of a half less.
+    let points = slowed["points"].as_f64().unwrap();
+    assert!((3.5..=4.5).contains(&points), "{slowed}");
+    let (report, whole) = record("whole.ut", &[]);
+    assert!(whole["slowed"].is_null());
+    let count = |name: &str| {
+        let found = report["frequencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|f| f["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {report}"))["count"]
+            .as_u64()
+            .unwrap()
+    };
+    let (sections, points) = (count("event 1"), count("event 2"));
+    assert!(
+        points.abs_diff(4 * sections) <= 8,
+        "{sections} sections, {points} points"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
