@@ -9,11 +9,11 @@ use undertick_report::document::{
 };
 use undertick_units::{Estimate, Interval};
 
-use super::Experiment;
 use super::analysis::{Analysed, passes};
 use super::lines::lines;
 use super::machine::{Ended, Performed, Repetition};
 use super::numbering::{Cell, Mark};
+use super::{Experiment, pooled};
 use crate::script::{Place, Plan, Timed};
 
 /// Medians below so many steps of the clock are known to a step only; the mean of
@@ -214,9 +214,18 @@ fn put_together<'a>(
     let median = widened(over(&of(|f| f.median_ns), n, level)?, unsure_ns);
     let steps = first.interval.median_steps.unwrap_or(f64::INFINITY);
     let by_median = steps >= FEWEST_STEPS;
-    let null = Numbers::new(ones.iter().map(|o| o.null.ns).collect());
-    let subtracted = over(&null, n, level)?;
-    let histogram = merged(&ones);
+    let subtracted = over(
+        &Numbers::new(ones.iter().map(|o| o.null.ns).collect()),
+        n,
+        level,
+    )?;
+    let nulls = Numbers::new(ones.iter().map(|o| o.null.ns).collect());
+    let null_ns = nulls.quantile(0.5, level)?.value;
+    let histograms: Vec<&Histogram> = ones.iter().map(|o| &o.interval.histogram).collect();
+    let histogram = pooled::histogram(&histograms, first.interval.granularity_ns, null_ns);
+    let seconds: f64 = ones.iter().map(|o| o.figure.seconds).sum();
+    let once_in = |each: f64| pooled::exceeded_once_in(each, seconds, &histogram, level);
+    let (once_a_second, once_a_minute) = (once_in(1.0), once_in(60.0));
     let mut whole = first.interval.clone();
     whole.name = sought.name.clone();
     whole.count = n;
@@ -263,8 +272,8 @@ fn put_together<'a>(
         includes: sought.includes.to_owned(),
         typical: if by_median { median } else { mean },
         typical_is: if by_median { "median" } else { "mean" }.to_owned(),
-        largest_per_second: largest_per(1.0, &histogram, &ones, level),
-        largest_per_minute: largest_per(60.0, &histogram, &ones, level),
+        largest_per_second: once_a_second,
+        largest_per_minute: once_a_minute,
         repetitions: ones.into_iter().map(|o| o.figure).collect(),
     });
     whole.histogram = histogram;
@@ -369,88 +378,6 @@ fn sum_culled(whole: &mut IntervalReport, ones: &[One<'_>]) {
         entry.share = entry.count as f64 / matched;
     }
     whole.unexplained = None;
-}
-
-/// The samples of all repetitions in one histogram, the null step taken off.
-fn merged(ones: &[One<'_>]) -> Histogram {
-    let nulls: Vec<f64> = ones.iter().map(|o| o.null.ns).collect();
-    let null = Numbers::new(nulls)
-        .quantile(0.5, 0.5)
-        .map_or(0.0, |n| n.value);
-    let half_step = ones[0].interval.granularity_ns.max(1e-3) / 2.0;
-    // All lie on the lattice of the clock's steps: equal cells have equal edges but
-    // for rounding.
-    let key = |edge: f64| (edge / half_step).round() as i64;
-    let mut cells: BTreeMap<i64, (f64, f64, u64)> = BTreeMap::new();
-    for Histogram { edges, counts, .. } in ones.iter().map(|o| &o.interval.histogram) {
-        for (pair, &count) in edges.windows(2).zip(counts) {
-            cells.entry(key(pair[0])).or_insert((pair[0], pair[1], 0)).2 += count;
-        }
-    }
-    let mut histogram = Histogram {
-        unit: "ns".to_owned(),
-        ..Histogram::default()
-    };
-    for (lo, hi, count) in cells.into_values() {
-        if histogram.edges.is_empty() {
-            histogram.edges.push(lo - null);
-        }
-        // Between the repetitions' ranges nothing was seen.
-        if histogram
-            .edges
-            .last()
-            .is_some_and(|&last| lo - null > last + half_step)
-        {
-            histogram.edges.push(lo - null);
-            histogram.counts.push(0);
-        }
-        histogram.edges.push(hi - null);
-        histogram.counts.push(count);
-    }
-    histogram
-}
-
-/// The duration that is exceeded once in so many seconds on average, over all
-/// repetitions; `None` if they were not that long together. The interval takes the
-/// exceedances as a Poisson process.
-fn largest_per(
-    seconds: f64,
-    histogram: &Histogram,
-    ones: &[One<'_>],
-    level: f64,
-) -> Option<Estimate> {
-    let observed: f64 = ones.iter().map(|o| o.figure.seconds).sum();
-    let expected = observed / seconds;
-    if expected < 1.0 {
-        return None;
-    }
-    // The level that `rank` of the samples exceed or reach.
-    let exceeded_by = |rank: f64| {
-        let mut above = 0.0;
-        for (i, &count) in histogram.counts.iter().enumerate().rev() {
-            above += count as f64;
-            if above >= rank {
-                return Some((histogram.edges[i] + histogram.edges[i + 1]) / 2.0);
-            }
-        }
-        None
-    };
-    let z = undertick_estimate::normal_quantile(0.5 + level / 2.0);
-    let spread = z * expected.sqrt();
-    let fewest = expected - spread;
-    Some(Estimate {
-        value: exceeded_by(expected.round())?,
-        interval: Interval {
-            lo: exceeded_by(expected + spread + 1.0),
-            hi: (fewest >= 1.0).then(|| exceeded_by(fewest)).flatten(),
-        },
-        level,
-        unit: "ns".to_owned(),
-        method: format!("exceeded once in {seconds} s on average, in {observed:.2} s"),
-        n: ones.iter().map(|o| o.interval.count).sum(),
-        n_effective: expected,
-        notes: Vec::new(),
-    })
 }
 
 /// The null step after the steps less that before them: 0 if stepping costs the same

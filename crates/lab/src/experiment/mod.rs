@@ -20,6 +20,7 @@ mod lines;
 mod machine;
 mod numbering;
 mod perform;
+mod pooled;
 
 pub use machine::{Cannot, Ended, Machine, Performed, Repetition, Tell};
 pub use numbering::{Cell, Mark, Numbering, TooMany};
