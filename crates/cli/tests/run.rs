@@ -457,11 +457,9 @@ fn a_script_with_everything_runs() {
     assert_eq!(locks.len(), 4);
     for (lock, n) in locks.iter().zip(["1", "1", "2", "2"]) {
         assert_eq!(lock["repeated"]["parameters"]["n"], n);
-        // 10 ms at a pass each 200 us.
-        let count = lock["repeated"]["repetitions"][0]["count"]
-            .as_u64()
-            .unwrap();
-        assert!((16..=100).contains(&count), "{lock}");
+        // Twice 10 ms at a pass each 200 us; at least 16 passes, whatever is dropped.
+        let count = lock["count"].as_u64().unwrap() + lock["culled"]["count"].as_u64().unwrap();
+        assert!((32..=200).contains(&count), "{lock}");
     }
     interval(&report, "T", "read monotonic");
     // As a table, too.
