@@ -54,6 +54,7 @@ mod shift;
 mod skewed;
 pub mod slow;
 mod slowdown;
+mod stretches;
 
 pub use batches::Batches;
 pub use bootstrap::{block_bootstrap, block_length};

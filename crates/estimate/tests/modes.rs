@@ -6,7 +6,7 @@
 mod known;
 
 use known::{LEVEL, Source};
-use undertick_estimate::{Axis, ModeOptions, Modes, SignedHistogram, modes, modes_of_bins};
+use undertick_estimate::{Axis, ModeOptions, Modes, Series, SignedHistogram, modes, modes_of_bins};
 
 /// Repetitions: `few`, or what the environment asks.
 fn repetitions(few: u64) -> u64 {
@@ -328,4 +328,60 @@ fn the_published_interference_histogram_has_three_peaks() {
     assert!((0.05..0.07).contains(&shares[0]), "{shares:?}");
     assert!((0.02..0.03).contains(&shares[1]), "{shares:?}");
     assert!((0.88..0.93).contains(&shares[2]), "{shares:?}");
+}
+
+/// A slow random walk leaves peaks in its histogram; they are no modes.
+#[test]
+fn a_drift_has_no_modes() {
+    let runs = repetitions(200);
+    for (case, phi) in [(1, 0.5), (2, 0.9), (3, 0.99), (4, 0.999)] {
+        let (mut alarms, mut blind) = (0, 0);
+        for run in 0..runs {
+            let mut source = Source::new(9000 + case, run);
+            let values = source.ar1(phi, 4000);
+            let series: Series = (values.iter())
+                .map(|x| (100_000.0 + 10_000.0 * x).round() as i64)
+                .collect();
+            let sample = series.sample();
+            let options = ModeOptions::default();
+            alarms += u64::from(sample.modes(&options).modes.len() != 1);
+            let all = modes(sample.distribution(), 4000.0, &options);
+            blind += u64::from(all.modes.len() != 1);
+        }
+        println!("AR(1) {phi}: {alarms} of {runs}; as if independent {blind}");
+        assert!(alarms <= at_most(runs, 0.01), "AR(1) {phi}: {alarms}");
+    }
+}
+
+/// Two paths, each kept for 200 samples on average (geometric): both are found,
+/// and the shares' intervals know how little 100 visits say. The truth: half.
+#[test]
+fn modes_that_last_are_found() {
+    for (case, lasts) in [(1, 20.0), (2, 200.0)] {
+        let runs = repetitions(400).max(400);
+        let (mut found, mut hits, mut width) = (0, 0, 0.0);
+        for run in 0..runs {
+            let mut source = Source::new(9100 + case, run);
+            let mut second = source.uniform() < 0.5;
+            let series: Series = (0..20_000)
+                .map(|_| {
+                    second ^= source.uniform() < 1.0 / lasts;
+                    let at = if second { 32_000.0 } else { 7000.0 };
+                    (at * (1.0 + 0.03 * source.normal())) as i64
+                })
+                .collect();
+            let modes = series.sample().modes(&ModeOptions::default());
+            found += u64::from(modes.modes.len() == 2);
+            let i = modes.modes[0].share.interval;
+            let (lo, hi) = (i.lo.unwrap(), i.hi.unwrap());
+            hits += u64::from(lo <= 0.5 && 0.5 <= hi);
+            width += hi - lo;
+        }
+        println!(
+            "{lasts}: {found} of {runs}, share holds {hits}, width {}",
+            width / runs as f64
+        );
+        assert!(runs - found <= at_most(runs, 0.01), "{found} of {runs}");
+        assert!(runs - hits <= at_most(runs, 0.07), "{hits} of {runs}");
+    }
 }

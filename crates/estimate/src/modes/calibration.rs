@@ -72,6 +72,7 @@ fn quantiles_of_the_evidence() {
                     least: (n as f64 * 0.01).max(10.0),
                     depth: 0.5,
                     width: 0.0,
+                    limit: 0.0,
                 };
                 found.push(best_valley(&cells, 0..cells.len(), &rule).map_or(0.0, |v| v.evidence));
             }

@@ -15,6 +15,8 @@ pub(super) struct Rule {
     pub(super) depth: f64,
     /// Least width of a valley.
     pub(super) width: f64,
+    /// Evidence that a valley must be over.
+    pub(super) limit: f64,
 }
 
 /// A valley: cells `lo..hi`.
@@ -36,14 +38,11 @@ const GROWTH: f64 = 1.5;
 struct Window {
     mass: f64,
     width: f64,
-    /// Logarithm of the values where it is no more than twice as dense.
-    ln_places: f64,
 }
 
 const NOTHING: Window = Window {
     mass: 0.0,
     width: 1.0,
-    ln_places: 0.0,
 };
 
 impl Window {
@@ -99,28 +98,18 @@ impl Thin {
         }
     }
 
-    fn ln_places(&self, density: f64) -> f64 {
+    /// Values where it is no more than twice as dense as that.
+    fn places(&self, density: f64) -> f64 {
         let cells = self.densities.partition_point(|&d| d <= 2.0 * density);
         match cells {
             0 => 0.0,
-            _ => self.values[cells - 1].ln(),
-        }
-    }
-
-    fn see(&self, windows: &mut [Window]) {
-        let mut last = NOTHING;
-        for window in windows {
-            if window.mass != last.mass || window.width != last.width {
-                window.ln_places = self.ln_places(window.density());
-                last = *window;
-            }
-            window.ln_places = last.ln_places;
+            _ => self.values[cells - 1],
         }
     }
 }
 
 impl Densest {
-    fn of(axis: &[f64], up_to: &[f64], least: f64, thin: &Thin) -> Self {
+    fn of(axis: &[f64], up_to: &[f64], least: f64) -> Self {
         let edges = axis.len();
         let mut before = vec![NOTHING; edges];
         let mut after = vec![NOTHING; edges];
@@ -136,7 +125,6 @@ impl Densest {
             let window = Window {
                 mass: up_to[hi] - up_to[lo],
                 width: axis[hi] - axis[lo],
-                ln_places: 0.0,
             };
             before[hi] = window.denser(before[hi]);
             after[lo] = window.denser(after[lo]);
@@ -144,14 +132,12 @@ impl Densest {
         for lo in (0..edges - 1).rev() {
             after[lo] = after[lo].denser(after[lo + 1]);
         }
-        thin.see(&mut before);
-        thin.see(&mut after);
         Self { before, after }
     }
 }
 
 /// The valley between cells of `part` that is proven best; none if no stretch
-/// of cells is as low as the rule asks.
+/// of cells is what the rule asks.
 pub(super) fn best_valley(cells: &Cells, part: Range<usize>, rule: &Rule) -> Option<Valley> {
     Search::new(cells, part, rule).best()
 }
@@ -163,6 +149,7 @@ struct Search<'a> {
     up_to: Vec<f64>,
     /// By mass, then by axis.
     densest: Vec<[Densest; 2]>,
+    thin: [Thin; 2],
     first: usize,
     rule: &'a Rule,
 }
@@ -179,7 +166,7 @@ impl<'a> Search<'a> {
         let mut densest = Vec::new();
         let mut least = rule.least;
         while least <= all {
-            densest.push([0, 1].map(|i| Densest::of(axes[i], &up_to, least, &thin[i])));
+            densest.push(axes.map(|axis| Densest::of(axis, &up_to, least)));
             least *= GROWTH;
         }
         Self {
@@ -187,6 +174,7 @@ impl<'a> Search<'a> {
             axes,
             up_to,
             densest,
+            thin,
             first: part.start,
             rule,
         }
@@ -210,7 +198,7 @@ impl<'a> Search<'a> {
                 if self.edges[hi] - self.edges[lo] < self.rule.width {
                     continue;
                 }
-                let beat = best.map_or(0.0, |best| best.evidence);
+                let beat = best.map_or(self.rule.limit, |best| best.evidence);
                 if let Some((evidence, depth)) = self.evidence(lo, hi, beat) {
                     best = Some(Valley {
                         lo: self.first + lo,
@@ -232,7 +220,6 @@ impl<'a> Search<'a> {
         let valley = [0, 1].map(|axis| Window {
             mass,
             width: self.axes[axis][hi] - self.axes[axis][lo],
-            ln_places: 0.0,
         });
         let mut depth = 0.0_f64;
         for axis in 0..2 {
@@ -254,8 +241,9 @@ impl<'a> Search<'a> {
                         true => windows[axis].before[lo],
                         false => windows[axis].after[hi],
                     })
-                    .map(|peak| self.against(peak, valley[axis]))
-                    .fold(0.0, f64::max);
+                    .fold(beat, |strongest, peak| {
+                        self.stronger(strongest, peak, valley[axis], axis)
+                    });
                 weakest = weakest.min(strongest);
                 if weakest <= beat {
                     return None;
@@ -265,29 +253,28 @@ impl<'a> Search<'a> {
         Some((weakest, depth))
     }
 
-    /// Logarithm of the likelihood ratio of "the valley is less dense than the
-    /// peak" to "as dense", less what choosing among so many windows is worth.
-    fn against(&self, peak: Window, valley: Window) -> f64 {
+    /// The greater of some evidence and that of a peak: the logarithm of the
+    /// likelihood ratio of "the valley is less dense than the peak" to "as dense",
+    /// less what choosing among so many stretches like both is worth.
+    fn stronger(&self, than: f64, peak: Window, valley: Window, axis: usize) -> f64 {
         // The window was cut where values are: one of them is its edge.
         let (a, v) = (peak.mass - 1.0, valley.mass);
-        if a <= 0.0 || valley.density() > self.rule.depth * peak.density() {
-            return 0.0;
+        let deep = valley.density() <= self.rule.depth * peak.density();
+        if a <= 0.0 || !deep || v * peak.width >= a * valley.width {
+            return than;
         }
-        let (all, width) = (a + v, peak.width + valley.width);
-        let part = |x: f64, w: f64| match x > 0.0 {
-            true => x * (x * width / (all * w)).ln(),
+        let share = valley.width / (peak.width + valley.width);
+        let expected = [(a + v) * (1.0 - share), (a + v) * share];
+        let part = |x: f64, expected: f64| match x > 0.0 {
+            true => x * (x / expected).ln(),
             false => 0.0,
         };
-        if v / valley.width >= a / peak.width {
-            return 0.0;
+        let ratio = part(a, expected[0]) + part(v, expected[1]);
+        if ratio <= than {
+            return than;
         }
-        part(a, peak.width) + part(v, valley.width)
-            - self.places(peak, all * valley.width / width)
-            - self.places(peak, all * peak.width / width)
-    }
-    /// Logarithm of the number of places for a stretch that should hold so many
-    /// values, where the density is about that of the peak.
-    fn places(&self, peak: Window, expected: f64) -> f64 {
-        (peak.ln_places - expected.ln()).max(0.0)
+        let places = self.thin[axis].places(peak.density());
+        let chosen: f64 = expected.iter().map(|e| (places / e).ln().max(0.0)).sum();
+        than.max(ratio - chosen)
     }
 }
