@@ -49,7 +49,10 @@ fn both_paths_are_reported_with_their_shares() {
         // The middle of the three is 600 ticks up. Above 26 000 ticks places are known to
         // half a cell of eight steps.
         let truth = (path + 600) as f64 * ns;
-        assert!((mode.at - truth).abs() < 4.5 * 26.0 * ns, "{mode:?}: {truth}");
+        assert!(
+            (mode.at - truth).abs() < 4.5 * 26.0 * ns,
+            "{mode:?}: {truth}"
+        );
         assert!(mode.lo < truth && truth < mode.hi, "{mode:?}");
         assert!((mode.share - share).abs() < 1e-9, "{mode:?}");
         let within = mode.share_interval.as_ref().unwrap().interval;

@@ -385,3 +385,51 @@ fn modes_that_last_are_found() {
         assert!(runs - hits <= at_most(runs, 0.07), "{hits} of {runs}");
     }
 }
+
+/// A ripple of a fifth is beyond doubt in ten million values, and not relevant; one
+/// that leaves less than half of the peaks is both.
+#[test]
+fn a_ripple_of_millions_is_no_mode() {
+    let edges: Vec<f64> = (0..=200).map(f64::from).collect();
+    let found = |ripple: f64, depth: f64| {
+        let counts: Vec<u64> = (0..200)
+            .map(|i| {
+                (50_000.0
+                    * (1.0 - ripple * (std::f64::consts::TAU * (f64::from(i) + 0.5) / 40.0).cos()))
+                    as u64
+            })
+            .collect();
+        let options = ModeOptions {
+            axis: Axis::Linear,
+            depth,
+            ..ModeOptions::default()
+        };
+        modes_of_bins(&edges, &counts, 1e7, &options).modes.len()
+    };
+    // Ripples of five periods; (1 - 0.2) / (1 + 0.2) is two thirds.
+    assert_eq!(found(0.2, 0.5), 1);
+    assert_eq!(found(0.2, 0.9), 5);
+    assert_eq!(found(0.6, 0.5), 5);
+}
+
+/// Outliers spread evenly over octaves are dense per nanosecond where they are short.
+#[test]
+fn outliers_even_over_octaves_are_no_mode() {
+    let found = |axis: Axis| {
+        let mut source = Source::new(9300, 0);
+        let values: Vec<i64> = (0..20_000)
+            .map(|_| match source.uniform() < 0.1 {
+                true => (1e5_f64.ln() * source.uniform()).exp() as i64 * 10,
+                false => (1e6 + 1e4 * source.normal()) as i64,
+            })
+            .collect();
+        let options = ModeOptions {
+            axis,
+            ..ModeOptions::default()
+        };
+        let h = histogram(values.into_iter());
+        modes(&h.distribution(), 20_000.0, &options).modes.len()
+    };
+    assert_eq!(found(Axis::Logarithmic), 1);
+    assert!(found(Axis::Linear) > 1);
+}
