@@ -419,7 +419,7 @@ fn outliers_even_over_octaves_are_no_mode() {
         let mut source = Source::new(9300, 0);
         let values: Vec<i64> = (0..20_000)
             .map(|_| match source.uniform() < 0.1 {
-                true => (1e3 * (1e5_f64.ln() * source.uniform()).exp()) as i64,
+                true => (1e3 * (2e5_f64.ln() * source.uniform()).exp()) as i64,
                 false => (2e8 + 2e6 * source.normal()) as i64,
             })
             .collect();

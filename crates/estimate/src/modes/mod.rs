@@ -128,6 +128,7 @@ pub struct Modes {
 pub fn modes(distribution: &Distribution, n_effective: f64, options: &ModeOptions) -> Modes {
     of_cells(
         Cells::of_distribution(distribution, options.step),
+        options.step.max(1.0),
         n_effective,
         options,
     )
@@ -150,19 +151,21 @@ pub fn modes_of_bins(
         edges.iter().all(|edge| edge.is_finite()) && edges.windows(2).all(|e| e[0] < e[1]),
         "edges are finite and ascend"
     );
+    let narrowest = (edges.windows(2)).fold(f64::INFINITY, |least, e| least.min(e[1] - e[0]));
     of_cells(
         Cells::of_bins(edges, counts, options.step),
+        options.step.max(narrowest),
         n_effective,
         options,
     )
 }
 
-fn of_cells(mut cells: Cells, n_effective: f64, options: &ModeOptions) -> Modes {
+/// `scale` is where the logarithmic axis passes into a linear one.
+fn of_cells(mut cells: Cells, scale: f64, n_effective: f64, options: &ModeOptions) -> Modes {
     if cells.n() <= 0.0 {
         return Modes::default();
     }
     if options.axis == Axis::Logarithmic {
-        let scale = scale_of(&cells, options.step);
         cells.stretch(scale);
     }
     let divides = divides(&cells.coarse(), n_effective, options);
@@ -172,18 +175,6 @@ fn of_cells(mut cells: Cells, n_effective: f64, options: &ModeOptions) -> Modes 
         level: options.level,
     };
     describe.modes(divides)
-}
-
-/// Where the logarithmic axis passes into a linear one.
-fn scale_of(cells: &Cells, step: f64) -> f64 {
-    if step > 0.0 {
-        return step;
-    }
-    let (lo, hi) = cells.at_rank((cells.n() / 2.0).ceil());
-    match ((lo + hi) / 2.0).abs() * 1e-3 {
-        scale if scale > 0.0 => scale,
-        _ => 1.0,
-    }
 }
 
 /// All proven valleys, ascending.
