@@ -41,6 +41,7 @@ mod error;
 mod evidence;
 mod matching;
 mod messages;
+mod modes;
 mod names;
 mod options;
 mod pairs;

@@ -40,10 +40,10 @@ pub(crate) struct Summary {
 }
 
 /// Estimates of one treatment of the samples of an interval.
-struct Figures {
-    sample: Sample,
+pub(crate) struct Figures {
+    pub(crate) sample: Sample,
     /// Added to every figure: what rounding costs to ticks left over.
-    residue: f64,
+    pub(crate) residue: f64,
     cost: Cost,
 }
 
@@ -108,11 +108,11 @@ impl Summary {
         }
     }
 
-    fn ns(&self) -> f64 {
+    pub(crate) fn ns(&self) -> f64 {
         self.manifest.clock.ns_per_tick()
     }
 
-    fn granularity(&self) -> u64 {
+    pub(crate) fn granularity(&self) -> u64 {
         self.manifest.clock.granularity_ticks
     }
 
@@ -255,7 +255,7 @@ impl Summary {
             sd: moments.sd().map(|sd| sd * self.ns()),
             compensation: self.compensation(engine, tally, &kept, compensated),
             histogram: self.histogram(&kept),
-            modes: Vec::new(),
+            modes: self.modes(&kept),
             kind: tally.kind,
             reads: match tally.kept_costs.and(&tally.culled_costs).by_ends() {
                 [0, 0, o] if o > 0 => Reads::Ordered,
@@ -376,7 +376,7 @@ impl Summary {
     }
 
     /// In nanoseconds, with the rest of the cost off and its uncertainty in.
-    fn finished(&self, ticks: Estimate, figures: &Figures) -> Estimate {
+    pub(crate) fn finished(&self, ticks: Estimate, figures: &Figures) -> Estimate {
         let mut estimate = scaled(shifted(ticks, figures.residue), self.ns(), "ns");
         figures.cost.widen(&mut estimate);
         estimate

@@ -20,7 +20,7 @@ pub(crate) const FEW: u64 = 16;
 /// A finished series. Estimates are in ticks.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    series: Series,
+    pub(crate) series: Series,
     distribution: Distribution,
 }
 
@@ -183,6 +183,11 @@ impl Sample {
     /// How much more the share of values below the quantile scatters than that
     /// of independent values; `None` if no correlation shows.
     fn inflation(&self, p: f64, level: f64) -> Option<Inflation> {
+        Some(self.inflation_and_share(p, level)?.0)
+    }
+
+    /// The same, and the share of values up to the threshold that it was seen at.
+    pub(crate) fn inflation_and_share(&self, p: f64, level: f64) -> Option<(Inflation, f64)> {
         let logit = |p: f64| (p / (1.0 - p)).ln();
         let nearest = |mark: &&Mark| (logit(mark.p) - logit(p)).abs();
         let mark = (self.series.marks.iter()).min_by(|a, b| nearest(a).total_cmp(&nearest(b)))?;
@@ -191,9 +196,9 @@ impl Sample {
             .map(|&sum| sum as f64 / size)
             .collect();
         if shares.len() < FEW as usize || shares.iter().all(|share| *share == shares[0]) {
-            return self.inflation_of_mean(level);
+            return Some((self.inflation_of_mean(level)?, p));
         }
-        inflation(&shares, size, level)
+        Some((inflation(&shares, size, level)?, mark.share()))
     }
 
     /// That of the mean, where a quantile ran away from the threshold that was
@@ -251,7 +256,7 @@ pub(crate) fn too_skewed(n_effective: f64, skewness: f64) -> bool {
 pub(crate) struct Inflation {
     pub(crate) variance: f64,
     /// Student's quantile over the normal one.
-    quantile_ratio: f64,
+    pub(crate) quantile_ratio: f64,
 }
 
 /// Ranks of a sample of n / f independent values, stretched to n.

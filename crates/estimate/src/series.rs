@@ -4,6 +4,7 @@ use crate::batches::Batches;
 use crate::histogram::SignedHistogram;
 use crate::moments::Moments;
 use crate::sample::Sample;
+use crate::stretches::Stretches;
 
 /// Quantiles whose autocorrelation is watched while the series passes.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
@@ -12,10 +13,10 @@ pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 const CHUNK: usize = 512;
 
 /// Everything that is kept of a series of ticks: moments, histogram, batch
-/// sums, and for each of [`QUANTILES`] the number of values not above a
-/// threshold near it, per batch.
+/// sums, for each of [`QUANTILES`] the number of values not above a threshold near
+/// it, per batch, and pieces of it as they came.
 ///
-/// Memory: about 40 KiB and the histogram's, however long the series.
+/// Memory: about 56 KiB and the histogram's, however long the series.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     pending: Vec<i64>,
@@ -23,6 +24,7 @@ pub struct Series {
     pub(crate) histogram: SignedHistogram,
     pub(crate) sums: Batches<i128>,
     pub(crate) marks: Vec<Mark>,
+    pub(crate) stretches: Stretches,
 }
 
 /// The indicator `x <= threshold` of a quantile, in batches.
@@ -106,6 +108,7 @@ impl Series {
             .flatten()
             .all(|x| x.unsigned_abs() < 1 << 50);
         self.moments.merge(&part);
+        self.stretches.extend(&chunk);
         for &x in &chunk {
             self.histogram.record(x);
         }
@@ -148,6 +151,7 @@ impl Series {
         for mark in &mut self.marks {
             mark.threshold = mark.threshold.saturating_add(delta);
         }
+        self.stretches.shift(delta);
         Self {
             moments: self.moments.shifted(delta),
             histogram: self.histogram.shifted(delta),

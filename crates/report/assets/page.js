@@ -152,6 +152,7 @@
     svg.append(element("path", { class: "area", d: outline(shown, x, y) }));
     const inside = (v) => v !== null && v !== undefined && v >= x.lo && v <= x.hi;
     for (const [kind, estimate] of marks(interval)) drawMark(svg, x, y, kind, estimate, inside);
+    for (const mode of several(interval)) drawMode(svg, x, y, mode, inside);
     const cursor = element("rect", { class: "cursor", y: MARGIN.top, width: 0, height: 0 });
     svg.append(cursor);
     box.append(svg);
@@ -209,11 +210,29 @@
     }
   }
 
+  /** The modes of an interval, if it has more than one. */
+  function several(interval) {
+    return interval.modes.length > 1 ? interval.modes : [];
+  }
+
+  function drawMode(svg, x, y, mode, inside) {
+    if (!inside(mode.at)) return;
+    const at = x.at(mode.at);
+    svg.append(element("path", {
+      class: "mode", d: `M${at.toFixed(1)} ${y.to + 8}l-5 -8h10Z`,
+    }));
+    const anchor = at > x.to - 40 ? "end" : "start";
+    const beside = anchor === "end" ? at - 8 : at + 8;
+    svg.append(element("text", { x: beside, y: y.to + 8, "text-anchor": anchor }, perCent(mode.share)));
+  }
+
   /** What a reader who does not see the drawing hears. */
   function label(interval, { total }) {
     const estimates = marks(interval).reverse()
       .map(([kind, estimate]) => `${kind} ${duration(estimate.value)}`);
-    return `Distribution of ${interval.name}: ${count(total)} samples, ${estimates.join(", ")}. ` +
+    const modes = several(interval).map((mode) => `mode ${duration(mode.at)} (${perCent(mode.share)})`);
+    const parts = [...estimates, ...modes].join(", ");
+    return `Distribution of ${interval.name}: ${count(total)} samples, ${parts}. ` +
       "Arrow keys read single bins.";
   }
 

@@ -186,8 +186,9 @@ pub struct IntervalReport {
     pub compensation: Compensation,
     /// Distribution of the samples behind the figures, compensated.
     pub histogram: Histogram,
-    /// Peaks of the distribution. Always empty in this version: no peak is
-    /// looked for yet.
+    /// Peaks of the distribution, ascending: one at least where there are samples,
+    /// more where a test finds valleys between them. Empty in documents of versions
+    /// that looked for none.
     pub modes: Vec<Mode>,
     /// Where its samples come from.
     pub kind: IntervalKind,
@@ -424,17 +425,41 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
-/// A peak of the distribution.
+/// A peak of the distribution: the samples between two valleys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mode {
-    /// Where it is, ns.
+    /// Where it is, ns: the median of its samples.
     pub at: f64,
     /// Where it begins, ns.
     pub lo: f64,
     /// Where it ends, ns.
     pub hi: f64,
-    /// Share of the samples in it, 0..=1.
+    /// Share of the samples in it, 0..=1. Where modes overlap each holds some of
+    /// the other's tail.
     pub share: f64,
+    /// `at` with its interval.
+    #[serde(default)]
+    pub place: Option<Estimate>,
+    /// `share` with its interval, which allows for how long a mode lasts.
+    #[serde(default)]
+    pub share_interval: Option<Estimate>,
+    /// What divides it from the next mode above; `null` for the last.
+    #[serde(default)]
+    pub valley: Option<Valley>,
+}
+
+/// What divides two modes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Valley {
+    /// Where it begins, ns.
+    pub lo: f64,
+    /// Where it ends, ns.
+    pub hi: f64,
+    /// Its density over that of the lower of the peaks beside it.
+    pub depth: f64,
+    /// How often at most a distribution without this valley shows one proven so
+    /// well.
+    pub p_value: f64,
 }
 
 /// A share of an enclosing interval.
@@ -557,7 +582,20 @@ mod tests {
                     edges: vec![0.0, 10.0],
                     counts: vec![1],
                 },
-                modes: vec![],
+                modes: vec![Mode {
+                    at: 5.0,
+                    lo: 0.0,
+                    hi: 10.0,
+                    share: 1.0,
+                    place: Some(estimate(5.0)),
+                    share_interval: None,
+                    valley: Some(Valley {
+                        lo: 7.0,
+                        hi: 8.0,
+                        depth: 0.25,
+                        p_value: 1e-3,
+                    }),
+                }],
                 kind: IntervalKind::Nested,
                 reads: Reads::Ordered,
                 unmatched_starts: 2,
@@ -605,6 +643,14 @@ mod tests {
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
     }
 
+    /// A mode as earlier versions may have written it.
+    #[test]
+    fn a_mode_without_intervals_is_read() {
+        let text = r#"{"at": 7.0, "lo": 1.0, "hi": 9.0, "share": 0.5}"#;
+        let mode: Mode = serde_json::from_str(text).unwrap();
+        assert_eq!((mode.at, mode.place, mode.valley), (7.0, None, None));
+    }
+
     /// Names that programs outside rely on (version 1).
     #[test]
     fn keeps_the_published_names() {
@@ -635,7 +681,11 @@ mod tests {
             "/intervals/0/histogram/unit",
             "/intervals/0/histogram/edges",
             "/intervals/0/histogram/counts",
-            "/intervals/0/modes",
+            "/intervals/0/modes/0/at",
+            "/intervals/0/modes/0/share",
+            "/intervals/0/modes/0/share_interval",
+            "/intervals/0/modes/0/place/interval/0",
+            "/intervals/0/modes/0/valley/p_value",
             "/frequencies/0/name",
             "/frequencies/0/per_second/value",
             "/frequencies/0/share_of",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{IntervalReport, Reads, Report, Sampled, TraceSummary};
+use crate::document::{IntervalReport, Mode, Reads, Report, Sampled, TraceSummary};
 use crate::figures::{self, figure};
 use crate::text::clean;
 
@@ -264,6 +264,49 @@ pub(crate) fn slowed(interval: &IntervalReport) -> Option<String> {
     ))
 }
 
+/// The modes of an interval where there is more than one, in words.
+pub(crate) fn modes(interval: &IntervalReport) -> Option<String> {
+    let modes = &interval.modes;
+    if modes.len() < 2 {
+        return None;
+    }
+    let each: Vec<String> = modes
+        .iter()
+        .map(|mode| {
+            let place = (mode.place.as_ref()).map_or_else(
+                || figures::duration(mode.at),
+                |place| figure(place).value_and_unit(),
+            );
+            let share = (mode.share_interval.as_ref()).map_or_else(
+                || figures::per_cent(mode.share),
+                |share| {
+                    let share = figure(share);
+                    format!("{} {}", share.value_and_unit(), share.interval())
+                },
+            );
+            format!("{place} ({share})")
+        })
+        .collect();
+    let end = match interval
+        .mean
+        .as_ref()
+        .map(|mean| is_between(mean.value, modes))
+    {
+        Some(true) => ": the mean lies between them",
+        _ => "",
+    };
+    Some(format!("{} modes: {}{end}", modes.len(), each.join(", ")))
+}
+
+/// Whether a mean tells of none of the modes: it is further from the nearest than a
+/// tenth of the way to the next.
+fn is_between(mean: f64, modes: &[Mode]) -> bool {
+    modes.windows(2).any(|pair| {
+        let margin = (pair[1].at - pair[0].at) / 10.0;
+        pair[0].at + margin < mean && mean < pair[1].at - margin
+    })
+}
+
 /// A remark and the intervals that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
@@ -393,5 +436,22 @@ mod tests {
     fn quantiles_are_named_in_per_cent() {
         let named = ["0.5", "0.9", "0.99", "0.999", "rest"].map(quantile_name);
         assert_eq!(named, ["p50", "p90", "p99", "p99.9", "rest"]);
+    }
+
+    #[test]
+    fn a_mean_between_modes_is_said() {
+        let mode = |at| Mode {
+            at,
+            lo: at,
+            hi: at,
+            share: 0.5,
+            place: None,
+            share_interval: None,
+            valley: None,
+        };
+        let modes = [mode(7.0), mode(32.0)];
+        // A tenth of the way is 2.5.
+        let said = [9.4, 9.6, 29.4, 29.6, 40.0].map(|mean| is_between(mean, &modes));
+        assert_eq!(said, [false, true, true, false, false]);
     }
 }

@@ -175,3 +175,15 @@ fn figures_carry_the_number_they_sort_by() {
     assert!(empty.contains("<td data-label=\"median\">–</td>"));
     assert!(!empty.contains("NaN") && !empty.contains("inf\""));
 }
+
+/// The panel says the modes in words; the script gets them in the document.
+#[test]
+fn several_modes_are_on_the_page() {
+    let report = invented::report(vec![invented::two_modes()]);
+    let page = render(&report);
+    keep("modes.html", &page);
+    assert!(page.contains("<dt>modes</dt><dd>2 modes: "));
+    assert!(page.contains("the mean lies between them"));
+    assert_embedded(&page, &report);
+    assert!(!render(&invented::one()).contains("<dt>modes</dt>"));
+}

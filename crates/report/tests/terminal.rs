@@ -137,3 +137,25 @@ fn the_share_of_an_enclosing_interval_stands_with_its_interval() {
     };
     assert!(shares(&text) && !shares(&render(&invented::one(), Options::default())));
 }
+
+/// Two modes: said in words, and their rows marked; one mode: nothing of the kind.
+#[test]
+fn several_modes_are_said_and_marked() {
+    let interval = invented::two_modes();
+    let text = histogram(&interval, 100).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let said = words.join(" ");
+    assert!(
+        said.contains(
+            "2 modes: 12.5 us (52.0 % [51.0, 53.0]), 25.0 us (48.0 % [47.0, 49.0]): the mean lies between them"
+        ),
+        "{said}"
+    );
+    let marked: Vec<&str> = text.lines().filter(|l| l.starts_with('>')).collect();
+    assert_eq!(marked.len(), 2, "{text}");
+    for room in [60, 80, 100] {
+        assert_fits(&histogram(&interval, room).unwrap(), room);
+    }
+    let one = histogram(&invented::interval("one", 7000.0, 1000), 100).unwrap();
+    assert!(!one.contains("modes") && !one.contains('>'), "{one}");
+}

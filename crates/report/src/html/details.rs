@@ -25,7 +25,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
          <label><input type=\"radio\" name=\"y\" value=\"log\"> logarithmic</label></fieldset>\n\
          <p class=\"hint legend\"><span class=\"stroke median\"></span>median \
          <span class=\"stroke mean\"></span>mean <span class=\"stroke p99\"></span>p99; shaded: \
-         the intervals of median and mean</p>\n</div>\n<div class=\"panels\">\n",
+         the intervals of median and mean; triangles: modes, where there are several</p>\n</div>\n<div class=\"panels\">\n",
     );
     for (index, interval) in report.intervals.iter().enumerate() {
         panel(page, interval, index)?;
@@ -50,6 +50,9 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     let mut fact = |name: &str, content: String| -> Result {
         writeln!(page, "<dt>{}</dt><dd>{content}</dd>", Text(name))
     };
+    if let Some(modes) = remarks::modes(interval) {
+        fact("modes", Text(&shown(&modes)).to_string())?;
+    }
     fact("mean", estimate(interval.mean.as_ref()))?;
     fact("median", estimate(interval.median.as_ref()))?;
     for (key, quantile) in &interval.quantiles {

@@ -3,7 +3,8 @@
 
 use crate::document::{Histogram, IntervalReport};
 use crate::figures;
-use crate::text::{clean, columns, shorten};
+use crate::remarks;
+use crate::text::{clean, columns, shorten, wrap};
 
 /// Most rows between the rows for the tails.
 const MOST_ROWS: usize = 16;
@@ -25,6 +26,10 @@ pub(super) fn render(interval: &IntervalReport, room: usize) -> Option<String> {
     let most = rows.iter().map(|row| row.count).max()?;
     let name = shorten(&clean(&interval.name), room - 30);
     let mut lines = vec![format!("{name}, n = {}", figures::count(total))];
+    if let Some(modes) = remarks::modes(interval) {
+        let wrapped = wrap(&format!("{modes}; > marks them"), room - 2, 2);
+        lines.extend(wrapped.lines().map(|line| format!("  {line}")));
+    }
     let labels: Vec<String> = rows.iter().map(label).collect();
     let counts: Vec<String> = rows
         .iter()
@@ -42,7 +47,7 @@ pub(super) fn render(interval: &IntervalReport, room: usize) -> Option<String> {
         let bar = bar(row.count, most, bar_room);
         let gap = " ".repeat(label_columns - columns(label));
         lines.push(
-            format!("  {gap}{label} {count} {bar}")
+            format!("{} {gap}{label} {count} {bar}", mark(row, interval))
                 .trim_end()
                 .to_owned(),
         );
@@ -100,6 +105,16 @@ fn leading_tail<'a>(counts: impl Iterator<Item = &'a u64>, tail: u64) -> (usize,
         sum += count;
     }
     (0, 0)
+}
+
+/// Marks the rows that modes lie in, where there is more than one mode.
+fn mark(row: &Row, interval: &IntervalReport) -> char {
+    let holds = |at: f64| row.from.is_none_or(|from| from <= at) && row.to.is_none_or(|to| at < to);
+    let several = interval.modes.len() > 1;
+    match several && interval.modes.iter().any(|mode| holds(mode.at)) {
+        true => '>',
+        false => ' ',
+    }
 }
 
 fn label(row: &Row) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
-    IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, Slowed,
+    IntervalKind, IntervalReport, Mode, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, Slowed,
     TraceSummary, Warning,
 };
 use undertick_units::{Estimate, Interval};
@@ -75,6 +75,33 @@ fn histogram(at_ns: f64, n: u64, tail_to_ns: f64) -> Histogram {
             .map(|w| (w / sum * n as f64).round() as u64)
             .collect(),
         edges,
+    }
+}
+
+/// Half of the samples at 12.5 us, half at 25 us.
+pub fn two_modes() -> IntervalReport {
+    let mode = |at: f64, share: f64| Mode {
+        at,
+        lo: at * 0.5,
+        hi: at * 2.1,
+        share,
+        place: None,
+        share_interval: Some(Estimate {
+            unit: "1".to_owned(),
+            ..estimate(
+                share,
+                Some(share - 0.01),
+                Some(share + 0.01),
+                "shares",
+                1000,
+            )
+        }),
+        valley: None,
+    };
+    IntervalReport {
+        mean: Some(within(19_000.0, 0.01, "batch means", 1000)),
+        modes: vec![mode(12_500.0, 0.52), mode(25_000.0, 0.48)],
+        ..interval("two paths", 12_000.0, 1000)
     }
 }
 

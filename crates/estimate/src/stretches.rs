@@ -1,0 +1,191 @@
+//! Pieces of a series as they came, in bounded memory: what neighbours within one
+//! mode have in common can only be seen when the modes are known.
+
+/// Values of a piece.
+const LENGTH: usize = 128;
+
+/// Most pieces kept: 16 KiB.
+const MOST: usize = 16;
+
+/// Neighbours up to so far apart are compared.
+const LAGS: usize = 32;
+
+/// A correlation that is left at the greatest distance up to this is that of a
+/// slow drift which the scatter hides: it makes no modes.
+const HIDDEN: f64 = 0.3;
+
+/// Every so many-th piece of a series; when there are too many, every second of
+/// them is dropped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretches {
+    pieces: Vec<Vec<i64>>,
+    /// Pieces seen so far, the unfinished one not counted.
+    seen: u64,
+    /// One in 2^this is kept.
+    thinned: u32,
+    partial: Vec<i64>,
+}
+
+impl Stretches {
+    /// Adds values in their order.
+    pub(crate) fn extend(&mut self, mut values: &[i64]) {
+        while !values.is_empty() {
+            let room = LENGTH - self.partial.len();
+            let (now, later) = values.split_at(room.min(values.len()));
+            self.partial.extend_from_slice(now);
+            values = later;
+            if self.partial.len() == LENGTH {
+                self.close();
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        let piece = std::mem::take(&mut self.partial);
+        if self.seen.is_multiple_of(1 << self.thinned) {
+            self.pieces.push(piece);
+        }
+        self.seen += 1;
+        if self.pieces.len() > MOST {
+            let mut keep = false;
+            self.pieces.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.thinned += 1;
+        }
+    }
+
+    /// Each value plus `delta`.
+    pub(crate) fn shift(&mut self, delta: i64) {
+        let all = self.pieces.iter_mut().chain([&mut self.partial]).flatten();
+        all.for_each(|x| *x = x.saturating_add(delta));
+    }
+
+    /// Values for one independent value, as neighbours within the same mode show
+    /// it: the modes lie between `divides`. `None` where a correlation outlasts the
+    /// pieces.
+    pub(crate) fn inflation_within(&self, divides: &[f64]) -> Option<f64> {
+        let pieces: Vec<Vec<(usize, f64)>> = (self.pieces.iter())
+            .chain([&self.partial])
+            .map(|piece| {
+                piece
+                    .iter()
+                    .map(|&x| (mode_of(x, divides), x as f64))
+                    .collect()
+            })
+            .collect();
+        let pieces = within_modes(pieces, divides.len() + 1);
+        let mut sum = 1.0;
+        for lag in 1..=LAGS {
+            let Some((r, error)) = correlation(&pieces, lag) else {
+                break;
+            };
+            if r < 2.6 * error {
+                break;
+            }
+            if lag == LAGS && r > HIDDEN {
+                return None;
+            }
+            sum += 2.0 * r;
+        }
+        Some(sum)
+    }
+}
+
+fn mode_of(x: i64, divides: &[f64]) -> usize {
+    divides.partition_point(|&divide| divide < x as f64)
+}
+
+/// Values as ranks within their mode, from -1 to 1 with a mean of 0: no outlier
+/// hides what the others have in common.
+fn within_modes(mut pieces: Vec<Vec<(usize, f64)>>, modes: usize) -> Vec<Vec<(usize, f64)>> {
+    let mut sorted: Vec<Vec<f64>> = vec![Vec::new(); modes];
+    for &(mode, x) in pieces.iter().flatten() {
+        sorted[mode].push(x);
+    }
+    for values in &mut sorted {
+        values.sort_by(f64::total_cmp);
+    }
+    for (mode, x) in pieces.iter_mut().flatten() {
+        let values = &sorted[*mode];
+        let below = values.partition_point(|v| v < x);
+        let up_to = values.partition_point(|v| v <= x);
+        *x = (below + up_to) as f64 / values.len() as f64 - 1.0;
+    }
+    pieces
+}
+
+/// Correlation of values so far apart where both are in the same mode, and its
+/// standard error without any.
+fn correlation(pieces: &[Vec<(usize, f64)>], lag: usize) -> Option<(f64, f64)> {
+    let (mut products, mut squares, mut pairs) = (0.0, 0.0, 0_u64);
+    for piece in pieces {
+        for (a, b) in piece.iter().zip(piece.get(lag..).unwrap_or(&[])) {
+            if a.0 == b.0 {
+                products += a.1 * b.1;
+                squares += f64::midpoint(a.1 * a.1, b.1 * b.1);
+                pairs += 1;
+            }
+        }
+    }
+    (pairs >= 16 && squares > 0.0).then(|| (products / squares, 1.0 / (pairs as f64).sqrt()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl Iterator<Item = i64>) -> Stretches {
+        let mut stretches = Stretches::default();
+        stretches.extend(&values.collect::<Vec<_>>());
+        stretches
+    }
+
+    /// 17 pieces are one too many: every second is left. In the end of 100
+    /// pieces those whose number is a multiple of 8 are kept.
+    #[test]
+    fn pieces_are_spread_over_the_series() {
+        let stretches = of((0..100 * 128).map(|i| i / 128));
+        let numbers: Vec<i64> = stretches.pieces.iter().map(|piece| piece[0]).collect();
+        assert_eq!(numbers, (0..13).map(|i| i * 8).collect::<Vec<_>>());
+        assert!(stretches.pieces.iter().all(|piece| piece.len() == 128));
+        let short = of(0..300);
+        assert_eq!((short.pieces.len(), short.partial.len()), (2, 44));
+    }
+
+    /// Independent: 1. Each value four
+    /// times: 1 + 2 (3/4 + 2/4 + 1/4) = 4. A ramp outlasts every piece.
+    #[test]
+    fn correlation_by_hand() {
+        let noise = |i: i64| {
+            let x = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            ((x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as i64
+        };
+        let independent = of((0..2000).map(noise)).inflation_within(&[]).unwrap();
+        assert!((independent - 1.0).abs() < 0.2, "{independent}");
+        let fourfold = of((0..8000).map(|i| noise(i / 4)))
+            .inflation_within(&[])
+            .unwrap();
+        assert!((fourfold - 4.0).abs() < 0.4, "{fourfold}");
+        assert_eq!(of(0..2000).inflation_within(&[]), None);
+    }
+
+    /// Two modes that last for 300 values each: together they are correlated, within
+    /// each there is nothing.
+    #[test]
+    fn a_switch_of_modes_is_no_correlation_within_them() {
+        let value = |i: i64| i * i % 1009 + 100_000 * (i / 300 % 2);
+        let stretches = of((1..2000).map(value));
+        assert_eq!(stretches.inflation_within(&[]), None);
+        let within = stretches.inflation_within(&[50_000.0]).unwrap();
+        assert!((within - 1.0).abs() < 0.3, "{within}");
+    }
+
+    #[test]
+    fn a_shift_moves_all() {
+        let mut stretches = of(0..200);
+        stretches.shift(-7);
+        assert_eq!((stretches.pieces[0][0], stretches.partial[0]), (-7, 121));
+    }
+}
