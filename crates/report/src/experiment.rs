@@ -6,6 +6,7 @@ use comfy_table::CellAlignment;
 
 use crate::document::{IntervalReport, LineReport, Repeated, Report};
 use crate::figures::{self, figure};
+use crate::remarks;
 use crate::terminal::tables::new_table;
 use crate::text::{clean, wrap};
 
@@ -140,20 +141,10 @@ fn title(repeated: &Repeated) -> String {
 /// Intervals with several modes: one figure does not describe them.
 fn modes(intervals: &[IntervalReport]) -> Vec<String> {
     (intervals.iter())
-        .filter(|interval| interval.modes.len() > 1)
-        .map(|interval| {
-            let each: Vec<String> = (interval.modes.iter())
-                .map(|mode| {
-                    let (at, share) = (figures::duration(mode.at), figures::per_cent(mode.share));
-                    format!("{at} ({share} of the samples)")
-                })
-                .collect();
-            format!(
-                "  {} has {} modes: {}",
-                clean(&interval.name),
-                each.len(),
-                each.join(", ")
-            )
+        .filter_map(|interval| {
+            let modes = remarks::modes(interval)?;
+            let of = interval.repeated.as_ref().map_or(String::new(), belongs);
+            Some(format!("  {} ({of}): {modes}", clean(&interval.name)))
         })
         .collect()
 }

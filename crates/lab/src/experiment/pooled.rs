@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use undertick_report::document::Histogram;
+use undertick_estimate::{ModeOptions, Numbers, modes_of_bins};
+use undertick_report::document::{Histogram, Mode, Valley};
 use undertick_units::{Estimate, Interval};
 
 /// The samples of all repetitions in one histogram, the null step taken off.
@@ -87,6 +88,75 @@ pub(super) fn exceeded_once_in(
     })
 }
 
+/// One repetition's samples, for what modes they lie in.
+pub(super) struct Samples<'a> {
+    pub(super) histogram: &'a Histogram,
+    /// Its null step, ns, which the pooled histogram has taken off.
+    pub(super) null_ns: f64,
+    /// Independent samples that would say as much.
+    pub(super) n_effective: f64,
+}
+
+/// The modes of all samples together. The interval of a share comes from the scatter
+/// between repetitions: one may be in one mode from its first sample to its last.
+pub(super) fn modes(
+    pooled: &Histogram,
+    repetitions: &[Samples<'_>],
+    granularity_ns: f64,
+    level: f64,
+) -> Vec<Mode> {
+    if pooled.counts.is_empty() {
+        return Vec::new();
+    }
+    let n_effective = repetitions.iter().map(|r| r.n_effective).sum();
+    let options = ModeOptions {
+        step: granularity_ns,
+        level,
+        ..ModeOptions::default()
+    };
+    let found = modes_of_bins(&pooled.edges, &pooled.counts, n_effective, &options);
+    let mut valleys = found.valleys.iter();
+    (found.modes.iter())
+        .map(|mode| {
+            let shares = repetitions
+                .iter()
+                .filter_map(|r| share_in(r, mode.lo, mode.hi));
+            let between = Numbers::new(shares.collect()).mean(level);
+            Mode {
+                at: mode.place.value,
+                lo: mode.lo,
+                hi: mode.hi,
+                share: mode.share.value,
+                place: None,
+                share_interval: between.map(|between| Estimate {
+                    method: format!("mean of {} repetitions, {}", between.n, between.method),
+                    ..between
+                }),
+                valley: valleys.next().map(|valley| Valley {
+                    lo: valley.lo,
+                    hi: valley.hi,
+                    depth: valley.depth,
+                    p_value: valley.p_value,
+                }),
+            }
+        })
+        .collect()
+}
+
+/// Share of a repetition's samples between two values, by the middles of its bins.
+fn share_in(of: &Samples<'_>, lo: f64, hi: f64) -> Option<f64> {
+    let Histogram { edges, counts, .. } = of.histogram;
+    let all: u64 = counts.iter().sum();
+    let inside: u64 = (edges.windows(2).zip(counts))
+        .filter(|(pair, _)| {
+            let middle = (pair[0] + pair[1]) / 2.0 - of.null_ns;
+            (lo..=hi).contains(&middle)
+        })
+        .map(|(_, count)| count)
+        .sum();
+    (all > 0).then(|| inside as f64 / all as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +190,35 @@ mod tests {
         assert_eq!(both.counts.iter().sum::<u64>(), 3);
         assert!(both.edges.windows(2).all(|e| e[0] < e[1]), "{both:?}");
         assert_eq!(both.edges.len(), both.counts.len() + 1);
+    }
+
+    /// Six repetitions of 7 us, two of 32 us: two modes, and their shares are not
+    /// known better than eight repetitions know them.
+    #[test]
+    fn modes_of_repetitions() {
+        let edges = |at: f64| [at - 500.0, at - 100.0, at + 100.0, at + 500.0];
+        let of_one = |at: f64| of(&edges(at), &[100, 800, 100]);
+        let all: Vec<Histogram> = (0..8)
+            .map(|i| of_one(if i < 6 { 7000.0 } else { 32_000.0 }))
+            .collect();
+        let pooled = histogram(&all.iter().collect::<Vec<_>>(), 10.0, 0.0);
+        let samples: Vec<Samples<'_>> = (all.iter())
+            .map(|histogram| Samples {
+                histogram,
+                null_ns: 0.0,
+                n_effective: 1000.0,
+            })
+            .collect();
+        let found = modes(&pooled, &samples, 10.0, 0.95);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!((found[0].at - 7000.0).abs() < 500.0 && (found[1].at - 32_000.0).abs() < 500.0);
+        assert!((found[0].share - 0.75).abs() < 1e-9, "{found:?}");
+        let interval = found[0].share_interval.as_ref().unwrap();
+        assert!((interval.value - 0.75).abs() < 1e-9);
+        // Student's t with 7 degrees: 2.365 * 0.463 / sqrt(8) = 0.387; skewness is mended.
+        let half = interval.interval.half_width().unwrap();
+        assert!((0.25..=0.6).contains(&half), "{half}");
+        assert!(found[0].valley.is_some() && found[1].valley.is_none());
     }
 
     /// 10 s with 90 of 100 ns, 9 of 1000 and 1 of 10 000 (middles of the bins).
