@@ -5,6 +5,9 @@
 
 mod known;
 
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
 use known::{LEVEL, Source};
 use undertick_estimate::{Axis, ModeOptions, Modes, Series, SignedHistogram, modes, modes_of_bins};
 
@@ -432,4 +435,51 @@ fn outliers_even_over_octaves_are_no_mode() {
     };
     assert_eq!(found(Axis::Logarithmic), 1);
     assert!(found(Axis::Linear) > 1);
+}
+
+/// Any bins, sparse ones too: no mode is empty, they touch, and shares add up to 1.
+#[test]
+fn modes_of_any_bins_hold_samples() {
+    let mut random = ChaCha8Rng::seed_from_u64(20_261_121);
+    for case in 0..20_000 {
+        let bins = random.random_range(1..60);
+        let mut edges = vec![random.random_range(-50.0..1e4_f64)];
+        for _ in 0..bins {
+            let last = edges[edges.len() - 1];
+            edges.push(last + 10.0 * f64::from(random.random_range(1..200_u32)));
+        }
+        let counts: Vec<u64> = (0..bins)
+            .map(|_| match random.random_range(0..3) {
+                0 => 0,
+                1 => random.random_range(0..20),
+                _ => random.random_range(0..5000),
+            })
+            .collect();
+        let n: u64 = counts.iter().sum();
+        let n_effective = random.random_range(0.01..1.0) * n as f64;
+        let options = ModeOptions {
+            step: 10.0,
+            ..ModeOptions::default()
+        };
+        let found = modes_of_bins(&edges, &counts, n_effective.max(1.0), &options);
+        assert_eq!(found.modes.is_empty(), n == 0, "case {case}");
+        assert_eq!(
+            found.valleys.len() + 1,
+            found.modes.len().max(1),
+            "case {case}"
+        );
+        assert!(
+            found.modes.iter().all(|m| m.place.n > 0),
+            "case {case}: {found:?}"
+        );
+        assert!(
+            found.modes.windows(2).all(|m| m[0].hi == m[1].lo),
+            "case {case}"
+        );
+        let shares: f64 = found.modes.iter().map(|m| m.share.value).sum();
+        assert!(
+            n == 0 || (shares - 1.0).abs() < 1e-9,
+            "case {case}: {shares}"
+        );
+    }
 }

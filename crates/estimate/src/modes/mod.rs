@@ -266,8 +266,17 @@ impl Describe<'_> {
             divide.at = self.to_edge(divide.at);
         }
         let last = self.cells.edges[self.cells.len()];
+        let first = self.cells.edges[0];
+        // Two that come to one edge would leave nothing between them.
+        let mut from = first;
+        divides.retain(|divide| {
+            let holds = mass_between(self.cells, from, divide.at) > 0.0
+                && mass_between(self.cells, divide.at, last) > 0.0;
+            from = if holds { divide.at } else { from };
+            holds
+        });
         let mut modes = Vec::new();
-        let mut lo = self.cells.edges[0];
+        let mut lo = first;
         for hi in divides.iter().map(|divide| divide.at).chain([last]) {
             modes.push(self.mode(lo, hi));
             lo = hi;
