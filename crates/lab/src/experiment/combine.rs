@@ -221,8 +221,6 @@ fn put_together<'a>(
     )?;
     let nulls = Numbers::new(ones.iter().map(|o| o.null.ns).collect());
     let null_ns = nulls.quantile(0.5, level)?.value;
-    let samples: Vec<(&IntervalReport, f64)> =
-        ones.iter().map(|o| (o.interval, o.null.ns)).collect();
     let histograms: Vec<&Histogram> = ones.iter().map(|o| &o.interval.histogram).collect();
     let histogram = pooled::histogram(&histograms, first.interval.granularity_ns, null_ns);
     let seconds: f64 = ones.iter().map(|o| o.figure.seconds).sum();
@@ -278,14 +276,18 @@ fn put_together<'a>(
         largest_per_minute: once_a_minute,
         repetitions: ones.iter().map(|o| o.figure.clone()).collect(),
     });
-    let samples: Vec<pooled::Samples<'_>> = (samples.iter())
-        .map(|&(interval, null_ns)| pooled::Samples {
-            histogram: &interval.histogram,
-            null_ns,
-            n_effective: (interval.mean.as_ref()).map_or(1.0, |m| m.n_effective),
-        })
-        .collect();
-    whole.modes = pooled::modes(&histogram, &samples, first.interval.granularity_ns, level);
+    let n_effective = (ones.iter().filter_map(|o| o.interval.mean.as_ref()))
+        .map(|mean| mean.n_effective)
+        .sum();
+    let granularity_ns = first.interval.granularity_ns;
+    whole.modes = pooled::modes(
+        &histogram,
+        &histograms,
+        null_ns,
+        n_effective,
+        granularity_ns,
+        level,
+    );
     whole.histogram = histogram;
     Some(whole)
 }

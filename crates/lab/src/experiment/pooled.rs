@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use undertick_estimate::{ModeOptions, Numbers, modes_of_bins};
+use undertick_estimate::{Divide, ModeOptions, Numbers, modes_of_bins};
 use undertick_report::document::{Histogram, Mode, Valley};
 use undertick_units::{Estimate, Interval};
 
@@ -88,73 +88,113 @@ pub(super) fn exceeded_once_in(
     })
 }
 
-/// One repetition's samples, for what modes they lie in.
-pub(super) struct Samples<'a> {
-    pub(super) histogram: &'a Histogram,
-    /// Its null step, ns, which the pooled histogram has taken off.
-    pub(super) null_ns: f64,
-    /// Independent samples that would say as much.
-    pub(super) n_effective: f64,
-}
+/// A repetition has samples in a mode if that is its share.
+const SEEN: f64 = 0.05;
 
-/// The modes of all samples together. The interval of a share comes from the scatter
-/// between repetitions: one may be in one mode from its first sample to its last.
+/// The modes of all samples together; `repetitions` are their histograms, with the
+/// null step still in them. Two modes are told apart if each is one of two repetitions at
+/// least: where every repetition lies at a place of its own, these are no modes but the
+/// scatter that the interval tells of. The interval of a share comes from the scatter between
+/// repetitions: one may be in one mode from its first sample to its last.
 pub(super) fn modes(
     pooled: &Histogram,
-    repetitions: &[Samples<'_>],
+    repetitions: &[&Histogram],
+    null_ns: f64,
+    n_effective: f64,
     granularity_ns: f64,
     level: f64,
 ) -> Vec<Mode> {
-    if pooled.counts.is_empty() {
+    if pooled.counts.iter().all(|&count| count == 0) {
         return Vec::new();
     }
-    let n_effective = repetitions.iter().map(|r| r.n_effective).sum();
     let options = ModeOptions {
         step: granularity_ns,
         level,
         ..ModeOptions::default()
     };
     let found = modes_of_bins(&pooled.edges, &pooled.counts, n_effective, &options);
-    let mut valleys = found.valleys.iter();
-    (found.modes.iter())
-        .map(|mode| {
-            let shares = repetitions
-                .iter()
-                .filter_map(|r| share_in(r, mode.lo, mode.hi));
-            let between = Numbers::new(shares.collect()).mean(level);
-            Mode {
-                at: mode.place.value,
-                lo: mode.lo,
-                hi: mode.hi,
-                share: mode.share.value,
-                place: None,
-                share_interval: between.map(|between| Estimate {
-                    method: format!("mean of {} repetitions, {}", between.n, between.method),
-                    ..between
-                }),
-                valley: valleys.next().map(|valley| Valley {
-                    lo: valley.lo,
-                    hi: valley.hi,
-                    depth: valley.depth,
-                    p_value: valley.p_value,
-                }),
-            }
+    let shares = |lo: f64, hi: f64| -> Vec<f64> {
+        (repetitions.iter())
+            .filter_map(|r| share_in(r, lo + null_ns, hi + null_ns))
+            .collect()
+    };
+    let ends = (pooled.edges[0], pooled.edges[pooled.edges.len() - 1]);
+    let is_of_several = |&(lo, hi): &(f64, f64)| {
+        let seen = shares(lo, hi)
+            .iter()
+            .filter(|&&share| share >= SEEN)
+            .count();
+        seen >= 2.min(repetitions.len())
+    };
+    let several: Vec<bool> = between(&found.valleys, ends)
+        .iter()
+        .map(is_of_several)
+        .collect();
+    let valleys: Vec<Divide> = (found.valleys.into_iter().zip(several.windows(2)))
+        .filter(|(_, beside)| beside[0] && beside[1])
+        .map(|(valley, _)| valley)
+        .collect();
+    (between(&valleys, ends).into_iter().enumerate())
+        .map(|(i, (lo, hi))| Mode {
+            at: middle(pooled, lo, hi),
+            lo,
+            hi,
+            share: share_in(pooled, lo, hi).unwrap_or(0.0),
+            place: None,
+            share_interval: Numbers::new(shares(lo, hi)).mean(level).map(as_share),
+            valley: valleys.get(i).map(|valley| Valley {
+                lo: valley.lo,
+                hi: valley.hi,
+                depth: valley.depth,
+                p_value: valley.p_value,
+            }),
         })
         .collect()
 }
 
-/// Share of a repetition's samples between two values, by the middles of its bins.
-fn share_in(of: &Samples<'_>, lo: f64, hi: f64) -> Option<f64> {
-    let Histogram { edges, counts, .. } = of.histogram;
-    let all: u64 = counts.iter().sum();
-    let inside: u64 = (edges.windows(2).zip(counts))
-        .filter(|(pair, _)| {
-            let middle = (pair[0] + pair[1]) / 2.0 - of.null_ns;
-            (lo..=hi).contains(&middle)
-        })
-        .map(|(_, count)| count)
-        .sum();
+/// From each valley to the next.
+fn between(valleys: &[Divide], (first, last): (f64, f64)) -> Vec<(f64, f64)> {
+    let inner: Vec<f64> = valleys.iter().map(|valley| valley.at).collect();
+    let from = std::iter::once(first).chain(inner.iter().copied());
+    from.zip(inner.iter().copied().chain([last])).collect()
+}
+
+/// Between 0 and 1, as a share is.
+fn as_share(between: Estimate) -> Estimate {
+    let bound = |b: Option<f64>| b.map(|b| b.clamp(0.0, 1.0));
+    Estimate {
+        interval: Interval {
+            lo: bound(between.interval.lo),
+            hi: bound(between.interval.hi),
+        },
+        method: format!("mean of {} repetitions, {}", between.n, between.method),
+        ..between
+    }
+}
+
+/// Bins between two values, by their middles.
+fn bins(of: &Histogram, lo: f64, hi: f64) -> impl Iterator<Item = (f64, u64)> {
+    (of.edges.windows(2).zip(&of.counts))
+        .map(|(pair, &count)| (f64::midpoint(pair[0], pair[1]), count))
+        .filter(move |(middle, _)| (lo..hi).contains(middle))
+}
+
+/// Share of a histogram's samples between two values.
+fn share_in(of: &Histogram, lo: f64, hi: f64) -> Option<f64> {
+    let all: u64 = of.counts.iter().sum();
+    let inside: u64 = bins(of, lo, hi).map(|(_, count)| count).sum();
     (all > 0).then(|| inside as f64 / all as f64)
+}
+
+/// The middle of the bin that holds the median of the samples between two values.
+fn middle(of: &Histogram, lo: f64, hi: f64) -> f64 {
+    let all: u64 = bins(of, lo, hi).map(|(_, count)| count).sum();
+    let mut below = 0;
+    let mut found = bins(of, lo, hi).skip_while(|(_, count)| {
+        below += count;
+        2 * below < all
+    });
+    found.next().map_or(lo, |(middle, _)| middle)
 }
 
 #[cfg(test)]
@@ -202,14 +242,8 @@ mod tests {
             .map(|i| of_one(if i < 6 { 7000.0 } else { 32_000.0 }))
             .collect();
         let pooled = histogram(&all.iter().collect::<Vec<_>>(), 10.0, 0.0);
-        let samples: Vec<Samples<'_>> = (all.iter())
-            .map(|histogram| Samples {
-                histogram,
-                null_ns: 0.0,
-                n_effective: 1000.0,
-            })
-            .collect();
-        let found = modes(&pooled, &samples, 10.0, 0.95);
+        let each: Vec<&Histogram> = all.iter().collect();
+        let found = modes(&pooled, &each, 0.0, 8000.0, 10.0, 0.95);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!((found[0].at - 7000.0).abs() < 500.0 && (found[1].at - 32_000.0).abs() < 500.0);
         assert!((found[0].share - 0.75).abs() < 1e-9, "{found:?}");
@@ -219,6 +253,21 @@ mod tests {
         let half = interval.interval.half_width().unwrap();
         assert!((0.25..=0.6).contains(&half), "{half}");
         assert!(found[0].valley.is_some() && found[1].valley.is_none());
+    }
+
+    /// Eight repetitions at eight places: no modes.
+    #[test]
+    fn what_scatters_has_one_mode() {
+        let at = [
+            5000.0, 9000.0, 15_000.0, 25_000.0, 40_000.0, 70_000.0, 120_000.0, 200_000.0,
+        ];
+        let one = |at: f64| of(&[at * 0.99, at, at * 1.01], &[500, 500]);
+        let all: Vec<Histogram> = at.map(one).to_vec();
+        let each: Vec<&Histogram> = all.iter().collect();
+        let pooled = histogram(&each, 10.0, 0.0);
+        let found = modes(&pooled, &each, 0.0, 8000.0, 10.0, 0.95);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!((found[0].share - 1.0).abs() < 1e-9);
     }
 
     /// 10 s with 90 of 100 ns, 9 of 1000 and 1 of 10 000 (middles of the bins).
