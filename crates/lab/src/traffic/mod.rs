@@ -18,6 +18,7 @@
 mod evidence;
 mod read;
 mod table;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,8 @@ use read::Recorded;
 use table::Scale;
 
 pub(crate) use evidence::Cause;
-pub(crate) use table::{Anomaly, Samples};
+pub(crate) use table::Samples;
+pub use turns::{Turn, turns};
 
 /// Stamps of one repetition that are looked at, at most.
 const MOST_STAMPS: usize = 2_000_000;

@@ -7,7 +7,7 @@ use undertick_trace::manifest::Manifest;
 use super::evidence::{By, CAUSES, Cause, Evidence, Found, vector};
 use super::read::{Recorded, Stamp};
 use crate::experiment::{Mark, Repetition};
-use crate::script::{Plan, Setting};
+use crate::script::{Plan, Setting, Verb};
 
 /// A value is out of place from so many times its step's median on,
 const TIMES: f64 = 1.5;
@@ -79,33 +79,37 @@ pub(super) struct About<'a> {
 
 /// One value of a step.
 #[derive(Clone, Copy, Debug)]
-struct Value {
-    start: i64,
+pub(super) struct Value {
+    pub(super) start: i64,
     /// The next stamp of any process, whose, and the step that it ended.
-    next: Option<(i64, After)>,
+    pub(super) next: Option<(i64, After)>,
     /// The next stamp of the same process.
     own: Option<i64>,
+    /// It wakes a process that does not wait.
+    pub(super) needless: bool,
 }
 
 /// Who came out of which step; `None`: of no step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct After {
-    process: usize,
+pub(super) struct After {
+    pub(super) process: usize,
     step: Option<usize>,
 }
 
 /// The values of all steps, by process and step.
-struct Values {
-    of: Vec<Vec<Vec<Value>>>,
+pub(super) struct Values {
+    pub(super) of: Vec<Vec<Vec<Value>>>,
     passes: u64,
 }
 
-fn values(stamps: &[Stamp], plan: &Plan) -> Values {
+pub(super) fn values(stamps: &[Stamp], plan: &Plan) -> Values {
     let mut of: Vec<Vec<Vec<Value>>> = (plan.processes.iter())
         .map(|p| vec![Vec::new(); p.steps.len()])
         .collect();
     // The step that each process is in.
-    let mut inside: Vec<Option<usize>> = vec![None; plan.processes.len()];
+    let mut inside: Vec<Option<usize>> = (plan.processes.iter())
+        .map(|p| p.starts_blocked.then(|| p.steps.len() - 1))
+        .collect();
     for (i, stamp) in stamps.iter().enumerate() {
         let step = inside[stamp.process].take();
         if let Some(value) = step.and_then(|step| of[stamp.process][step].last_mut()) {
@@ -121,6 +125,7 @@ fn values(stamps: &[Stamp], plan: &Plan) -> Values {
                     (next.ts, After { process, step })
                 }),
                 own: None,
+                needless: needless(plan, stamp.process, step, &inside),
             });
         }
     }
@@ -129,6 +134,17 @@ fn values(stamps: &[Stamp], plan: &Plan) -> Values {
         passes: counts.max().unwrap_or(0) as u64,
         of,
     }
+}
+
+/// Whether it wakes a process that is in no step in which it waits. One of which no
+/// stamp has come is inside its last step.
+fn needless(plan: &Plan, process: usize, step: usize, inside: &[Option<usize>]) -> bool {
+    let Verb::Wakeup { process: woken } = plan.processes[process].steps[step].verb else {
+        return false;
+    };
+    let steps = &plan.processes[woken].steps;
+    let waits = |step: &usize| matches!(steps[*step].verb, Verb::Block | Verb::Wait);
+    !inside[woken].as_ref().is_some_and(waits)
 }
 
 /// The table of one repetition.
@@ -512,7 +528,7 @@ pub(super) fn samples(
 }
 
 /// The middle value; the mean of the two in the middle of an even number.
-fn median(values: &[i64]) -> Option<f64> {
+pub(super) fn median(values: &[i64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     let n = sorted.len();
