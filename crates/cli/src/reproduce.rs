@@ -220,14 +220,10 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         Kernel::Auto,
     )?;
     let trace = Trace::open(&locks.trace, |_| {})?;
-    let waits =
-        reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
-            .map_err(cannot)?;
-    let mut found = reproduce::trams::reproduction(
-        &single.outcome.report,
-        &locks.outcome.report,
-        &waits,
-    );
+    let waits = reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
+        .map_err(cannot)?;
+    let mut found =
+        reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
     single.tell(&mut found);
     locks.tell(&mut found);
     Ok(found)

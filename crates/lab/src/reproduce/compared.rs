@@ -178,8 +178,15 @@ pub(super) fn item(about: About, measured_ns: Option<&Estimate>, missing: &str) 
     let printed = about.published.map_or("", |p| p.printed);
     let value = about.published.map(|p| p.value);
     let mut notes: Vec<String> = Vec::new();
-    if about.published.is_some_and(|p| p.printed != p.value.to_string()) {
-        notes.push(format!("printed: {printed} {}", about.unit).trim_end().to_owned());
+    if about
+        .published
+        .is_some_and(|p| p.printed != p.value.to_string())
+    {
+        notes.push(
+            format!("printed: {printed} {}", about.unit)
+                .trim_end()
+                .to_owned(),
+        );
     }
     if !about.note.is_empty() {
         notes.push(about.note);

@@ -17,6 +17,8 @@
 
 mod compared;
 mod dash;
+#[cfg(test)]
+mod invented;
 pub mod ping_pong;
 mod simulated;
 mod tables;

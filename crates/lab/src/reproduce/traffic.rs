@@ -44,12 +44,16 @@ pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     };
     let mut all = vec![(
         ONE_CPU.to_owned(),
-        shorter(include_str!("../../../../experiments/traffic-controller.toml")),
+        shorter(include_str!(
+            "../../../../experiments/traffic-controller.toml"
+        )),
     )];
     if cpus.len() > 1 {
         all.push((
             TWO_CPUS.to_owned(),
-            shorter(include_str!("../../../../experiments/traffic-two-cpus.toml")),
+            shorter(include_str!(
+                "../../../../experiments/traffic-two-cpus.toml"
+            )),
         ));
     }
     let groups = ["wake", "notify", "events", "calls", "yield", "quantum"].map(str::to_owned);
@@ -103,13 +107,16 @@ const QUANTITIES: &[Quantity] = &[
         what: "give the processor away: block, until the other runs",
         published: Some(BLOCK),
         formula: None,
-        of: Of::Given(&[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)], &[
-            "A 2 block to B 18",
-            "B 4 block to A 2",
-            "A 6 block to B 4",
-            "A 12 block to B 10",
-            "B 18 block to A 12",
-        ]),
+        of: Of::Given(
+            &[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)],
+            &[
+                "A 2 block to B 18",
+                "B 4 block to A 2",
+                "A 6 block to B 4",
+                "A 12 block to B 10",
+                "B 18 block to A 12",
+            ],
+        ),
         note: "on one CPU the blocks after which another ran; on two below 0 where it ran before",
     },
     Quantity {
@@ -173,11 +180,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "add an event, wait for it, notify",
         published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
         formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
-        of: Of::Sum(&[
-            Of::Steps(&[("B", 9)]),
-            WAITING,
-            NOTIFYING,
-        ]),
+        of: Of::Sum(&[Of::Steps(&[("B", 9)]), WAITING, NOTIFYING]),
         note: "a sum of three figures, as published",
     },
 ];
@@ -219,8 +222,7 @@ impl Of {
         let figures = here.figures;
         let turned = |steps: &[(&str, u32)], which: fn(&Turn) -> &Option<Estimate>| {
             let of_steps = of_steps(here.turns, place.script, backend, steps);
-            let found: Vec<&Estimate> =
-                of_steps.filter_map(|turn| which(turn).as_ref()).collect();
+            let found: Vec<&Estimate> = of_steps.filter_map(|turn| which(turn).as_ref()).collect();
             together(&found)
         };
         match self {
@@ -313,18 +315,25 @@ pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
         findings: Vec::new(),
         interrupted: false,
     };
-    let places = PLACES.iter().filter(|p| figures.of(p.script, &[]).next().is_some());
+    let places = PLACES
+        .iter()
+        .filter(|p| figures.of(p.script, &[]).next().is_some());
     for place in places {
         of_place(&mut found, here, place);
     }
     notify(&mut found, figures);
     quantum(&mut found, figures);
-    if !PLACES.iter().any(|p| p.id == "other-cpu" && figures.of(p.script, &[]).next().is_some()) {
+    if !PLACES
+        .iter()
+        .any(|p| p.id == "other-cpu" && figures.of(p.script, &[]).next().is_some())
+    {
         found.findings.push(
             "The script was performed on one CPU only: there is no second one here.".to_owned(),
         );
     }
-    found.findings.extend(conclusions(&found.items, report, turns));
+    found
+        .findings
+        .extend(conclusions(&found.items, report, turns));
     found
 }
 
@@ -333,7 +342,11 @@ fn of_place(found: &mut Reproduction, here: Here<'_>, place: &Place) {
     for quantity in QUANTITIES {
         let printed = quantity.published.map_or("–", |p| p.printed);
         let mut row = vec![quantity.what.to_owned(), printed.to_owned()];
-        row.push(quantity.formula.map_or_else(|| "–".to_owned(), |f| format!("{f:.0}")));
+        row.push(
+            quantity
+                .formula
+                .map_or_else(|| "–".to_owned(), |f| format!("{f:.0}")),
+        );
         for backend in BACKENDS {
             let measured = quantity.of.measured(here, place, backend);
             let about = About {
@@ -373,8 +386,18 @@ fn notify(found: &mut Reproduction, figures: Figures<'_>) {
     for backend in BACKENDS {
         let line = figures.line("notify", &[("backend", backend)]);
         let parts = [
-            ("at-0", "notify, at 0 waiters", NOTIFY, line.map(|l| &l.intercept)),
-            ("a-waiter", "notify, for each that waits", A_WAITER, line.map(|l| &l.slope)),
+            (
+                "at-0",
+                "notify, at 0 waiters",
+                NOTIFY,
+                line.map(|l| &l.intercept),
+            ),
+            (
+                "a-waiter",
+                "notify, for each that waits",
+                A_WAITER,
+                line.map(|l| &l.slope),
+            ),
         ];
         let mut row = vec![backend.to_owned()];
         for (id, what, published, measured) in parts {
@@ -426,7 +449,10 @@ fn fits(line: &undertick_report::document::LineReport) -> String {
 /// The quantum.
 fn quantum(found: &mut Reproduction, figures: Figures<'_>) {
     let yielded = figures.typical("calls", &[], "call sched_yield");
-    for (process, value) in [("A", published(1454.0, "1454")), ("B", published(1511.0, "1511"))] {
+    for (process, value) in [
+        ("A", published(1454.0, "1454")),
+        ("B", published(1511.0, "1511")),
+    ] {
         let about = About {
             id: format!("traffic/quantum/oneself/{process}"),
             quantity: format!("the quantum runs out, oneself as successor, {process}"),
@@ -493,7 +519,9 @@ fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> Vec<String>
     let lines: Vec<(&str, Option<f64>, Option<f64>, String)> = (BACKENDS.iter())
         .filter_map(|backend| {
             let line = Figures(report).line("notify", &[("backend", backend)])?;
-            let p = line.lack_of_fit_p.filter(|_| line.worst_share > Some(SLIGHT));
+            let p = line
+                .lack_of_fit_p
+                .filter(|_| line.worst_share > Some(SLIGHT));
             let slope = cell(Some(&line.slope));
             Some((*backend, line.slope.interval.lo, p, slope))
         })
@@ -506,8 +534,9 @@ fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> Vec<String>
 /// went on.
 fn preempting(turns: &[Turned], script: &str, backend: &str) -> Option<f64> {
     let steps = [("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)];
-    let (kept, given) = of_steps(turns, script, backend, &steps)
-        .fold((0, 0), |(k, g), turn| (k + turn.counts[0], g + turn.counts[1]));
+    let (kept, given) = of_steps(turns, script, backend, &steps).fold((0, 0), |(k, g), turn| {
+        (k + turn.counts[0], g + turn.counts[1])
+    });
     (kept + given > 0).then(|| given as f64 / (kept + given) as f64)
 }
 
@@ -543,7 +572,10 @@ fn preempted(place: &str, each: &[(&str, f64, Option<f64>)]) -> Option<String> {
                 s if s >= 0.05 => "sometimes contains the switch",
                 _ => "does not contain the switch",
             };
-            Some(format!("{backend}: in {:.0} % of the wakeups of a process that waits, so it {is}", share * 100.0))
+            Some(format!(
+                "{backend}: in {:.0} % of the wakeups of a process that waits, so it {is}",
+                share * 100.0
+            ))
         })
         .collect();
     (!known.is_empty()).then(|| {
@@ -561,7 +593,9 @@ fn alike(place: &str, value: &dyn Fn(String) -> Option<f64>) -> Option<String> {
     let each: Vec<(&str, f64, bool)> = (BACKENDS.iter())
         .filter_map(|backend| {
             let of = |id: &str| value(format!("traffic/{id}/{backend}/{place}"));
-            let largest = (small.iter()).map(|id| of(id)).collect::<Option<Vec<f64>>>()?;
+            let largest = (small.iter())
+                .map(|id| of(id))
+                .collect::<Option<Vec<f64>>>()?;
             let largest = largest.into_iter().fold(0.0, f64::max);
             let share = largest / of("wakeup")?;
             Some((*backend, share, share <= 0.5))
@@ -572,10 +606,17 @@ fn alike(place: &str, value: &dyn Fn(String) -> Option<f64>) -> Option<String> {
     }
     let broken: Vec<String> = (each.iter())
         .filter(|(_, _, holds)| !holds)
-        .map(|(backend, share, _)| format!("{backend} breaks it (up to {} wakeups)", times(Some(*share))))
+        .map(|(backend, share, _)| {
+            format!(
+                "{backend} breaks it (up to {} wakeups)",
+                times(Some(*share))
+            )
+        })
         .collect();
     let verdict = match broken.is_empty() {
-        true => "all backends keep to it: the dearest of the four is less than half a wakeup".to_owned(),
+        true => {
+            "all backends keep to it: the dearest of the four is less than half a wakeup".to_owned()
+        }
         false => broken.join(", "),
     };
     Some(format!(

@@ -387,12 +387,31 @@ fn wanted_by_five(found: &mut Reproduction, figures: Figures<'_>, contended: &[C
         let max = samples.map(|s| plain(s.max(), "largest of all samples, as stamped"));
         let anomalies = samples.map(|s| {
             let value = s.in_500();
-            bare(value, "1", "samples over ten times the least of their repetition", n)
+            bare(
+                value,
+                "1",
+                "samples over ten times the least of their repetition",
+                n,
+            )
         });
         let explained = samples.map_or_else(String::new, explained);
         let parts: [(&str, &str, &str, Published, Option<Estimate>, &str); 5] = [
-            ("median", "lock, median", "us", published(126.5, "123..130"), median, ""),
-            ("mean", "lock, mean", "us", published(185.0, "172..198"), mean, ""),
+            (
+                "median",
+                "lock, median",
+                "us",
+                published(126.5, "123..130"),
+                median,
+                "",
+            ),
+            (
+                "mean",
+                "lock, mean",
+                "us",
+                published(185.0, "172..198"),
+                mean,
+                "",
+            ),
             (
                 "max",
                 "lock, largest",
@@ -409,7 +428,14 @@ fn wanted_by_five(found: &mut Reproduction, figures: Figures<'_>, contended: &[C
                 anomalies,
                 explained.as_str(),
             ),
-            ("unlock", "unlock", "us", published(13.0, "19, 13 without the write"), unlock, ""),
+            (
+                "unlock",
+                "unlock",
+                "us",
+                published(13.0, "19, 13 without the write"),
+                unlock,
+                "",
+            ),
         ];
         let mut row = vec![kind.to_owned()];
         for (id, what, unit, published, measured, note) in parts {
@@ -423,7 +449,9 @@ fn wanted_by_five(found: &mut Reproduction, figures: Figures<'_>, contended: &[C
             };
             row.push(match unit {
                 "us" => cell(measured.as_ref()),
-                _ => measured.as_ref().map_or_else(|| "–".to_owned(), |e| format!("{:.1}", e.value)),
+                _ => measured
+                    .as_ref()
+                    .map_or_else(|| "–".to_owned(), |e| format!("{:.1}", e.value)),
             });
             let item = item(about, measured.as_ref(), NOT_PERFORMED);
             row.push(times(item.ratio));
@@ -529,7 +557,12 @@ fn fork(found: &mut Reproduction, figures: Figures<'_>) {
     for kind in ["shared", "private"] {
         let line = figures.line("fork-published", &with(kind));
         for (id, what, of, value) in [
-            ("slope", "a MiB more", line.map(|l| &l.slope), slope * 1024.0),
+            (
+                "slope",
+                "a MiB more",
+                line.map(|l| &l.slope),
+                slope * 1024.0,
+            ),
             ("at-0", "at 0", line.map(|l| &l.intercept), at_0),
         ] {
             let mut item = item(
@@ -574,20 +607,28 @@ fn fork(found: &mut Reproduction, figures: Figures<'_>) {
 fn bent(line: &undertick_report::document::LineReport) -> String {
     match (line.lack_of_fit_p, line.worst_share) {
         (Some(p), Some(share)) => {
-            format!("; here the points are within {:.0} % of a line (p {p:.2})", share * 100.0)
+            format!(
+                "; here the points are within {:.0} % of a line (p {p:.2})",
+                share * 100.0
+            )
         }
         _ => String::new(),
     }
 }
 
 fn memory(found: &mut Reproduction, figures: Figures<'_>) {
-    let ends = [
-        ("33KB", 0_usize),
-        ("4351KB", 1),
-    ];
+    let ends = [("33KB", 0_usize), ("4351KB", 1)];
     let steps = [
-        ("initialise", "initialise shared memory", [published(209.0, "209"), published(2779.0, "2779")]),
-        ("allocate", "allocate shared memory", [published(72.0, "72"), published(13_827.0, "13827")]),
+        (
+            "initialise",
+            "initialise shared memory",
+            [published(209.0, "209"), published(2779.0, "2779")],
+        ),
+        (
+            "allocate",
+            "allocate shared memory",
+            [published(72.0, "72"), published(13_827.0, "13827")],
+        ),
     ];
     let mut rows = Vec::new();
     for (step, what, published) in steps {
@@ -645,7 +686,8 @@ fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
         let mean = value("five/mean/spin");
         findings.push(grain(both, turn, mean, value("fork/0")));
     }
-    if let (Some(shared), Some(private)) = (value("fork/slope/shared"), value("fork/slope/private")) {
+    if let (Some(shared), Some(private)) = (value("fork/slope/shared"), value("fork/slope/private"))
+    {
         findings.push(forks(shared / 1e3, private / 1e3));
     }
     findings.extend(contended.iter().filter_map(two_modes));
@@ -690,7 +732,11 @@ fn grain(both: f64, turn: f64, contended: Option<f64>, fork: Option<f64>) -> Str
         text += &format!(
             " With five that want it the mean wait is {} turns (then 41): {}.",
             times(Some(mean / turn)),
-            if mean > 4.0 * both { "coarse grain is advised" } else { "grain matters little" },
+            if mean > 4.0 * both {
+                "coarse grain is advised"
+            } else {
+                "grain matters little"
+            },
         );
     }
     if let Some(fork) = fork {

@@ -32,6 +32,8 @@ use read::Recorded;
 use table::Scale;
 
 pub(crate) use evidence::Cause;
+#[cfg(test)]
+pub(crate) use table::Anomaly;
 pub(crate) use table::Samples;
 pub use turns::{Turn, turns};
 

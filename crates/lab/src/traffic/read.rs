@@ -189,12 +189,30 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn of(batch: &'a RecordBatch) -> Self {
         Self {
-            ts: batch.column(schema::TS).as_primitive::<Int64Type>().values(),
-            tid: batch.column(schema::TID).as_primitive::<Int32Type>().values(),
-            cpu: batch.column(schema::CPU).as_primitive::<Int16Type>().values(),
-            mode: batch.column(schema::MODE).as_primitive::<Int8Type>().values(),
-            kind: batch.column(schema::KIND).as_primitive::<Int8Type>().values(),
-            event: batch.column(schema::EVENT).as_primitive::<Int32Type>().values(),
+            ts: batch
+                .column(schema::TS)
+                .as_primitive::<Int64Type>()
+                .values(),
+            tid: batch
+                .column(schema::TID)
+                .as_primitive::<Int32Type>()
+                .values(),
+            cpu: batch
+                .column(schema::CPU)
+                .as_primitive::<Int16Type>()
+                .values(),
+            mode: batch
+                .column(schema::MODE)
+                .as_primitive::<Int8Type>()
+                .values(),
+            kind: batch
+                .column(schema::KIND)
+                .as_primitive::<Int8Type>()
+                .values(),
+            event: batch
+                .column(schema::EVENT)
+                .as_primitive::<Int32Type>()
+                .values(),
             payload: (batch.column(schema::PAYLOAD))
                 .as_primitive::<Int64Type>()
                 .values(),

@@ -266,7 +266,8 @@ impl OfStep<'_> {
             median(&of.iter().flatten().copied().collect::<Vec<i64>>())
                 .map(|ticks| ticks * self.scale.ns_per_tick)
         };
-        let others = (self.values.iter()).filter(|v| v.next.is_some_and(|n| n.1.process != self.process));
+        let others =
+            (self.values.iter()).filter(|v| v.next.is_some_and(|n| n.1.process != self.process));
         found.steps.push(Step {
             process: process.name.clone(),
             number: step.number,
@@ -387,26 +388,18 @@ fn most_often(all: &[After]) -> Option<After> {
             None => counts.push((*after, 1)),
         }
     }
-    counts.into_iter().max_by_key(|(_, n)| *n).map(|(after, _)| after)
+    counts
+        .into_iter()
+        .max_by_key(|(_, n)| *n)
+        .map(|(after, _)| after)
 }
 
-fn found(
-    recorded: &Recorded,
-    evidence: &Evidence,
-    process: usize,
-    start: i64,
-    end: i64,
-) -> Found {
+fn found(recorded: &Recorded, evidence: &Evidence, process: usize, start: i64, end: i64) -> Found {
     let others: Vec<i32> = (recorded.tids.iter().enumerate())
         .filter(|(p, _)| *p != process)
         .filter_map(|(_, tid)| *tid)
         .collect();
-    evidence.of(
-        recorded.tids[process].unwrap_or(-1),
-        &others,
-        start,
-        end,
-    )
+    evidence.of(recorded.tids[process].unwrap_or(-1), &others, start, end)
 }
 
 /// What explains a value.
@@ -508,7 +501,12 @@ pub(super) fn samples(
     let all: Vec<(i64, i64)> = (values.of[process][step].iter())
         .filter_map(|v| Some((v.start, v.own? - v.start)))
         .collect();
-    let least = all.iter().map(|(_, ticks)| *ticks).min().unwrap_or(0).max(1);
+    let least = all
+        .iter()
+        .map(|(_, ticks)| *ticks)
+        .min()
+        .unwrap_or(0)
+        .max(1);
     let tid = recorded.tids[process].unwrap_or(-1);
     let anomalies = (all.iter())
         .filter(|(_, ticks)| *ticks as f64 > ANOMALY * least as f64)

@@ -56,7 +56,9 @@ pub fn turns(
             .filter(|r| r.cpus.iter().all(|cpu| cpu.is_some() && *cpu == r.cpus[0]))
             .collect();
         let wakes = |p: &crate::script::Process| {
-            p.steps.iter().any(|s| matches!(s.verb, Verb::Wakeup { .. } | Verb::Notify { .. }))
+            p.steps
+                .iter()
+                .any(|s| matches!(s.verb, Verb::Wakeup { .. } | Verb::Notify { .. }))
         };
         let is_one = plan.processes.len() > 1 && plan.processes.iter().any(wakes);
         if done.is_empty() || plan.stamps != Stamps::Between || !is_one {
@@ -68,7 +70,12 @@ pub fn turns(
             .map(|r| values(&r.stamps, plan).of)
             .collect();
         let nulls: Vec<Vec<f64>> = recorded.iter().map(|r| nulls(r, plan)).collect();
-        for (p, process) in plan.processes.iter().enumerate().filter(|(_, p)| p.measured) {
+        for (p, process) in plan
+            .processes
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.measured)
+        {
             for s in process.loop_to..process.steps.len() {
                 let mut once = Once::default();
                 for (values, nulls) in each.iter().zip(&nulls) {
