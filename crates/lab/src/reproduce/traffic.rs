@@ -77,7 +77,9 @@ struct Quantity {
 
 /// Where it is found.
 enum Of {
-    Steps(&'static [(&'static str, u32)]),
+    /// On one CPU the step of that name in a loop of its own, read around it, as it is
+    /// shorter there than the clock's step; on two these steps.
+    Small(&'static str, &'static [(&'static str, u32)]),
     /// On one CPU these steps where the process itself goes on, as in the memo; on two
     /// as they are.
     Kept(&'static [(&'static str, u32)]),
@@ -90,6 +92,7 @@ enum Of {
     Sum(&'static [Of]),
 }
 
+const SMALL: &str = "on one CPU in a loop of its own";
 const WAITING: Of = Of::Given(&[("B", 10)], &["B 10 wait to A 6"]);
 const NOTIFYING: Of = Of::Kept(&[("A", 11)]);
 
@@ -132,32 +135,32 @@ const QUANTITIES: &[Quantity] = &[
         what: "wait for nothing",
         published: Some(published(230.0, "230")),
         formula: None,
-        of: Of::Steps(&[("B", 16)]),
-        note: "",
+        of: Of::Small("wait for nothing", &[("B", 16)]),
+        note: SMALL,
     },
     Quantity {
         id: "notify-nobody",
         what: "notify nobody",
         published: Some(published(237.0, "237")),
         formula: Some(NOTIFY.value),
-        of: Of::Steps(&[("B", 8), ("B", 13)]),
-        note: "",
+        of: Of::Small("notify nobody", &[("B", 8), ("B", 13)]),
+        note: SMALL,
     },
     Quantity {
         id: "add-event",
         what: "add an event",
         published: Some(ADD),
         formula: None,
-        of: Of::Steps(&[("B", 9), ("B", 14)]),
-        note: "",
+        of: Of::Small("add event", &[("B", 9), ("B", 14)]),
+        note: SMALL,
     },
     Quantity {
         id: "delete-event",
         what: "delete an event",
         published: Some(published(235.0, "235")),
         formula: None,
-        of: Of::Steps(&[("B", 15)]),
-        note: "",
+        of: Of::Small("delete event", &[("B", 15)]),
+        note: SMALL,
     },
     Quantity {
         id: "notify-one",
@@ -180,7 +183,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "add an event, wait for it, notify",
         published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
         formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
-        of: Of::Sum(&[Of::Steps(&[("B", 9)]), WAITING, NOTIFYING]),
+        of: Of::Sum(&[Of::Small("add event", &[("B", 9)]), WAITING, NOTIFYING]),
         note: "a sum of three figures, as published",
     },
 ];
@@ -228,7 +231,10 @@ impl Of {
         match self {
             Self::Kept(steps) if place.script == ONE_CPU => turned(steps, |turn| &turn.kept),
             Self::Given(steps, _) if place.script == ONE_CPU => turned(steps, |turn| &turn.given),
-            Self::Steps(steps) | Self::Kept(steps) => {
+            Self::Small(name, _) if place.script == ONE_CPU => {
+                figures.typical("events", &with, name).cloned()
+            }
+            Self::Small(_, steps) | Self::Kept(steps) => {
                 let found: Vec<&Estimate> = (steps.iter())
                     .filter_map(|(process, n)| figures.step(place.script, &with, process, *n))
                     .collect();

@@ -96,6 +96,18 @@ pub(super) struct After {
     step: Option<usize>,
 }
 
+impl After {
+    /// Whether that was a step in which it waited.
+    pub(super) fn waited(self, plan: &Plan) -> bool {
+        let steps = &plan.processes[self.process].steps;
+        self.step.is_some_and(|s| waits(&steps[s].verb))
+    }
+}
+
+fn waits(verb: &Verb) -> bool {
+    matches!(verb, Verb::Block | Verb::Wait)
+}
+
 /// The values of all steps, by process and step.
 pub(super) struct Values {
     pub(super) of: Vec<Vec<Vec<Value>>>,
@@ -143,8 +155,7 @@ fn needless(plan: &Plan, process: usize, step: usize, inside: &[Option<usize>]) 
         return false;
     };
     let steps = &plan.processes[woken].steps;
-    let waits = |step: &usize| matches!(steps[*step].verb, Verb::Block | Verb::Wait);
-    !inside[woken].as_ref().is_some_and(waits)
+    !inside[woken].is_some_and(|step| waits(&steps[step].verb))
 }
 
 /// The table of one repetition.

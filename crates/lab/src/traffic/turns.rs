@@ -20,13 +20,17 @@ pub struct Turn {
     pub number: u32,
     /// Where the process itself went on, ns.
     pub kept: Option<Estimate>,
-    /// Where another process ran next, ns.
+    /// Where another process came out of a step in which it waited, ns. One that comes
+    /// out of any other step had run in between.
     pub given: Option<Estimate>,
     /// Values of either kind.
     pub counts: [u64; 2],
     /// Wakeups of a process that did not wait: in neither.
     pub needless: u64,
 }
+
+/// A repetition with fewer values of a kind says nothing of that kind.
+const FEWEST: usize = 5;
 
 /// One repetition's middle values of one step.
 #[derive(Default)]
@@ -79,7 +83,7 @@ pub fn turns(
             for s in process.loop_to..process.steps.len() {
                 let mut once = Once::default();
                 for (values, nulls) in each.iter().zip(&nulls) {
-                    once.add(&values[p][s], p, nulls[p], &scale);
+                    once.add(&values[p][s], plan, p, (nulls[p], &scale));
                 }
                 all.push(Turn {
                     setting: index,
@@ -97,7 +101,7 @@ pub fn turns(
 }
 
 impl Once {
-    fn add(&mut self, values: &[Value], process: usize, null: f64, scale: &Scale) {
+    fn add(&mut self, values: &[Value], plan: &Plan, process: usize, (null, scale): (f64, &Scale)) {
         let (mut kept, mut given) = (Vec::new(), Vec::new());
         for value in values {
             let Some((ts, after)) = value.next else {
@@ -107,15 +111,18 @@ impl Once {
                 self.needless += 1;
             } else if after.process == process {
                 kept.push(ts - value.start);
-            } else {
+            } else if after.waited(plan) {
                 given.push(ts - value.start);
             }
         }
         self.counts[0] += kept.len() as u64;
         self.counts[1] += given.len() as u64;
         let less = |ticks: f64| (ticks - null) * scale.ns_per_tick;
-        self.kept.extend(median(&kept).map(less));
-        self.given.extend(median(&given).map(less));
+        for (all, of) in [(&mut self.kept, &kept), (&mut self.given, &given)] {
+            if of.len() >= FEWEST {
+                all.extend(median(of).map(less));
+            }
+        }
     }
 }
 
