@@ -228,13 +228,11 @@ fn counted(passes: &Passes) -> String {
     let counts = &passes.counts;
     let mut text = format!(
         "Out of place in all {} passes: {} of {} values",
-        figures::count(passes.passes),
-        figures::count(counts.out_of_place),
-        figures::count(counts.values)
+        passes.passes, counts.out_of_place, counts.values
     );
     for (index, (cause, n)) in counts.by.iter().enumerate() {
         let separator = if index == 0 { ": " } else { ", " };
-        let _ = write!(text, "{separator}{} {cause}", figures::count(*n));
+        let _ = write!(text, "{separator}{n} {cause}");
     }
     if let Some(share) = counts.without_evidence {
         let _ = write!(text, "; without evidence {}", figures::per_cent(share));

@@ -35,7 +35,7 @@ const A_WAITER: Published = published(100.0, "100");
 pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     let (passes, repetitions) = match run {
         Run::Full => (250, 6),
-        Run::Quick => (60, 3),
+        Run::Quick => (60, 4),
     };
     let shorter = |text: &str| {
         text.replace("passes = 1000", &format!("passes = {passes}"))

@@ -63,7 +63,7 @@ pub fn contended_scripts(run: Run) -> Vec<(String, String)> {
 fn with_repetitions(all: Vec<(String, String)>, run: Run) -> Vec<(String, String)> {
     let repetitions = match run {
         Run::Full => 6,
-        Run::Quick => 3,
+        Run::Quick => 4,
     };
     (all.into_iter())
         .map(|(name, text)| (name, format!("repetitions = {repetitions}\n{text}")))
