@@ -3,8 +3,10 @@
 use undertick_report::reproduce::Item;
 
 use super::super::invented::{interval, line, report};
+use super::five::{CONTENDED, two_modes};
 use super::*;
-use crate::traffic::Anomaly;
+use crate::experiment::Experiment;
+use crate::traffic::{Anomaly, Cause, Samples};
 
 fn item<'a>(found: &'a Reproduction, id: &str) -> &'a Item {
     let item = found.items.iter().find(|item| item.id == id);

@@ -17,6 +17,7 @@
 
 mod evidence;
 mod read;
+mod samples;
 mod table;
 mod turns;
 
@@ -33,8 +34,8 @@ use table::Scale;
 
 pub(crate) use evidence::Cause;
 #[cfg(test)]
-pub(crate) use table::Anomaly;
-pub(crate) use table::Samples;
+pub(crate) use samples::Anomaly;
+pub(crate) use samples::Samples;
 pub use turns::{Turn, turns};
 
 /// Stamps of one repetition that are looked at, at most.
@@ -80,7 +81,7 @@ pub(crate) fn all_samples(
     Ok((repetitions.iter().zip(&recorded))
         .map(|(repetition, recorded)| {
             let plan = &experiment.setting(repetition.setting).plan;
-            table::samples(recorded, plan, &scale, process, step)
+            samples::samples(recorded, plan, &scale, process, step)
         })
         .collect())
 }
