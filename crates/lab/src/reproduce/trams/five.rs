@@ -181,7 +181,7 @@ pub(super) fn wanted_by_five(
                 "us",
                 published(185.0, "172..198"),
                 mean,
-                "",
+                "of the middle repetition",
             ),
             (
                 "max",
