@@ -96,7 +96,7 @@ impl Contended {
     }
 }
 
-/// Every wait for a contended lock, from the trace of [`contended_scripts`].
+/// Every wait for a contended lock, from the trace of [`contended_scripts`](super::contended_scripts).
 ///
 /// # Errors
 /// The trace cannot be read.
