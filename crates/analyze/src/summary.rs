@@ -104,6 +104,7 @@ impl Summary {
             intervals,
             frequencies,
             lines: Vec::new(),
+            passes: Vec::new(),
             warnings,
         }
     }

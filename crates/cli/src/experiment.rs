@@ -41,6 +41,8 @@ pub struct Run {
     /// Which evidence of the kernel to keep beside it: it costs about 1 us a wake-up
     #[arg(long, value_enum, default_value_t = Kernel::Off)]
     pub kernel: Kernel,
+    #[command(flatten)]
+    pub passes: crate::passes::PassesTable,
     /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none [default: ratio:4 where no process waits, else none]
     #[arg(long, value_name = "RULE")]
     pub cull: Option<String>,
@@ -65,7 +67,8 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
     );
     let experiment = Experiment::new([(name.clone(), text)])
         .map_err(|(_, bad)| Failure::usage(format!("{path}:{bad}")))?;
-    let machine = machine(&arguments.machine, arguments.kernel)?;
+    let kernel = arguments.passes.kernel(arguments.kernel);
+    let machine = machine(&arguments.machine, kernel)?;
     let options = Options {
         cull: arguments
             .cull
@@ -78,10 +81,11 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
         Some(given) => not_there(given)?,
         None => free_name(name.as_ref()),
     };
-    let outcome = perform(&experiment, machine.as_ref(), &trace, options)?;
+    let mut outcome = perform(&experiment, machine.as_ref(), &trace, options)?;
+    (arguments.passes).add(&experiment, &mut outcome, &trace)?;
     page(arguments.html.as_deref(), &outcome)?;
     output::document(arguments.json, &outcome.report, || {
-        drawn::render(&outcome.report, 100)
+        crate::passes::PassesTable::drawn(&outcome.report) + &drawn::render(&outcome.report, 100)
     })?;
     if !arguments.json {
         eprintln!("trace: {}", trace.display());

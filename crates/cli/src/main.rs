@@ -9,6 +9,7 @@ mod experiment;
 mod export;
 mod header;
 mod output;
+mod passes;
 mod progress;
 mod recording;
 mod reporting;

@@ -5,11 +5,16 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use undertick_lab::reproduce::{self, Request};
+use undertick_lab::experiment::{Experiment, Options, Outcome};
+use undertick_lab::here;
+use undertick_lab::reproduce::{self, Request, Run};
 use undertick_report::html;
-use undertick_report::reproduce::render;
+use undertick_report::reproduce::{Reproduction, render};
+use undertick_trace::read::Trace;
 
 use crate::Failure;
+use crate::args::Kernel;
+use crate::experiment;
 use crate::output;
 use crate::progress::Progress;
 
@@ -19,16 +24,16 @@ pub const PARTNER: &str = "__reproduce-partner";
 /// Published tables again: as printed, by formula, simulated, measured here
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  undertick reproduce slow-clock --html slow-clock.html\n  \
+    after_help = "Examples:\n  undertick reproduce traffic --html traffic.html\n  \
     undertick reproduce slow-clock --quick --json | jq '.items[] | {id, published, formula}'\n\n\
-    slow-clock runs an experiment of about a minute (--quick: two seconds). Ctrl-C ends it and gives\n\
-    what the complete repetitions say."
+    slow-clock runs an experiment of about a minute (--quick: two seconds), traffic and trams of about\n\
+    15 seconds each. Ctrl-C ends it and gives what the complete repetitions say."
 )]
 pub struct Reproduce {
     /// Which source
     #[arg(value_enum)]
     source: Source,
-    /// A shorter experiment: 4 repetitions of 500 cycles instead of 10 of 10 000
+    /// Shorter experiments: fewer and shorter repetitions
     #[arg(long)]
     quick: bool,
     /// Level of the intervals
@@ -48,39 +53,67 @@ enum Source {
     Cmstar,
     /// Measuring with Slow Clocks (1988)
     SlowClock,
-    /// Hardware-Assisted Multiprocessor Performance Measurements (1987): not there yet
+    /// Hardware-Assisted Multiprocessor Performance Measurements (1987)
     Trams,
     /// Measurements of Memory Interference (1971): not there yet
     Interference,
-    /// Timing test of New Traffic Controller: not there yet
+    /// Timing test of New Traffic Controller
     Traffic,
     /// Those that are there
     All,
 }
 
 /// Sources that this version cannot reproduce.
-const MISSING: &str = "cmstar, trams, interference and traffic";
+const MISSING: &str = "cmstar and interference";
+const THERE: &str = "slow-clock, traffic and trams";
 
 pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
-    match arguments.source {
-        Source::SlowClock => slow_clock(arguments),
-        Source::All => {
-            eprintln!("undertick: {MISSING} cannot be reproduced yet; reproducing slow-clock");
-            slow_clock(arguments)
-        }
+    let found = match arguments.source {
+        Source::SlowClock => slow_clock(arguments)?,
+        Source::Traffic => traffic(arguments)?,
+        Source::Trams => trams(arguments)?,
+        Source::All => all(arguments)?,
         missing => {
             let name = missing.to_possible_value();
             let name = name.as_ref().map_or("it", |v| v.get_name());
-            Err(Failure::usage(format!(
-                "{name} cannot be reproduced by this version yet; there is slow-clock"
-            )))
+            return Err(Failure::usage(format!(
+                "{name} cannot be reproduced by this version yet; there is {THERE}"
+            )));
         }
+    };
+    if let Some(path) = &arguments.html {
+        std::fs::write(path, html::reproduce::render(&found))
+            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    }
+    output::document(arguments.json, &found, || render(&found, COLUMNS))?;
+    Ok(if found.interrupted { 130 } else { 0 })
+}
+
+fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
+    eprintln!("undertick: {MISSING} cannot be reproduced yet; reproducing {THERE}");
+    let mut each = Vec::new();
+    for one in [slow_clock, traffic, trams] {
+        let found = one(arguments)?;
+        let interrupted = found.interrupted;
+        each.push(found);
+        if interrupted {
+            break;
+        }
+    }
+    let mut found = reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))?;
+    (found.findings).push(format!("not reproduced yet: {MISSING}"));
+    Ok(found)
+}
+
+fn cannot(text: impl ToString) -> Failure {
+    Failure {
+        status: 1,
+        text: text.to_string(),
     }
 }
 
-fn slow_clock(arguments: &Reproduce) -> Result<u8, Failure> {
+fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let level = output::level(arguments.confidence)?;
-    let cannot = |text: String| Failure { status: 1, text };
     let program = std::env::current_exe()
         .map_err(|e| cannot(format!("the path of this program is not known: {e}")))?;
     let (cycles, repetitions) = if arguments.quick {
@@ -105,16 +138,95 @@ fn slow_clock(arguments: &Reproduce) -> Result<u8, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    let mut found = result.map_err(|e| cannot(e.to_string()))?;
-    if arguments.source == Source::All {
-        (found.findings).push(format!("not reproduced yet: {MISSING}"));
+    result.map_err(cannot)
+}
+
+/// An experiment that was performed, and its trace, which goes with it.
+struct Performed {
+    experiment: Experiment,
+    outcome: Outcome,
+    trace: PathBuf,
+    _scratch: tempfile::TempDir,
+}
+
+fn perform(
+    arguments: &Reproduce,
+    scripts: Vec<(String, String)>,
+    kernel: Kernel,
+) -> Result<Performed, Failure> {
+    let options = Options {
+        cull: None,
+        confidence: output::level(arguments.confidence)?,
+    };
+    let experiment =
+        Experiment::new(scripts).map_err(|(name, bad)| cannot(format!("{name}:{bad}")))?;
+    let scratch =
+        tempfile::tempdir().map_err(|e| cannot(format!("no temporary directory: {e}")))?;
+    let trace = scratch.path().join("reproduce.ut");
+    let machine = experiment::machine("here", kernel)?;
+    let outcome = experiment::perform(&experiment, machine.as_ref(), &trace, options)?;
+    Ok(Performed {
+        experiment,
+        outcome,
+        trace,
+        _scratch: scratch,
+    })
+}
+
+impl Performed {
+    /// What could not be performed belongs to the findings.
+    fn tell(&self, found: &mut Reproduction) {
+        let warnings = self.outcome.report.warnings.iter();
+        found.findings.extend(warnings.map(|w| w.text.clone()));
+        found.interrupted |= self.outcome.performed.interrupted;
     }
-    if let Some(path) = &arguments.html {
-        std::fs::write(path, html::reproduce::render(&found))
-            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+}
+
+fn how_long(arguments: &Reproduce) -> Run {
+    if arguments.quick {
+        Run::Quick
+    } else {
+        Run::Full
     }
-    output::document(arguments.json, &found, || render(&found, COLUMNS))?;
-    Ok(if found.interrupted { 130 } else { 0 })
+}
+
+fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
+    let scripts = reproduce::traffic::scripts(how_long(arguments), &here::cpus());
+    let done = perform(arguments, scripts, Kernel::Off)?;
+    let trace = Trace::open(&done.trace, |_| {})?;
+    let turns = reproduce::traffic::turned(
+        &done.experiment,
+        &done.outcome.performed,
+        &trace,
+        arguments.confidence,
+    )
+    .map_err(cannot)?;
+    let mut found = reproduce::traffic::reproduction(&done.outcome.report, &turns);
+    done.tell(&mut found);
+    Ok(found)
+}
+
+fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
+    let run = how_long(arguments);
+    let single = perform(
+        arguments,
+        reproduce::trams::scripts(run, &here::cpus()),
+        Kernel::Off,
+    )?;
+    // Why a wait was long, only the kernel knows; taking locks wakes few.
+    let locks = perform(
+        arguments,
+        reproduce::trams::contended_scripts(run),
+        Kernel::Auto,
+    )?;
+    let trace = Trace::open(&locks.trace, |_| {})?;
+    let waits = reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
+        .map_err(cannot)?;
+    let mut found =
+        reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
+    single.tell(&mut found);
+    locks.tell(&mut found);
+    Ok(found)
 }
 
 /// Room for the widest table.

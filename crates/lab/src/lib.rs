@@ -17,4 +17,5 @@ pub mod primitives;
 pub mod reproduce;
 pub mod script;
 pub mod slow;
+pub mod traffic;
 pub mod zero_test;

@@ -31,6 +31,9 @@ pub struct Report {
     /// Straight lines through figures of several settings of an experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LineReport>,
+    /// Passes of an experiment step by step, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<crate::traffic::Passes>,
     /// What the reader must know, gravest first.
     pub warnings: Vec<Warning>,
 }
@@ -630,6 +633,7 @@ mod tests {
                 count: 4,
             }],
             lines: vec![],
+            passes: vec![],
             warnings: vec![Warning {
                 code: "lost_events".into(),
                 text: "1 event was lost".into(),

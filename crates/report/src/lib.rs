@@ -31,3 +31,4 @@ mod remarks;
 pub mod reproduce;
 pub mod terminal;
 mod text;
+pub mod traffic;

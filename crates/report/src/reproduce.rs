@@ -45,6 +45,9 @@ pub struct Item {
     pub simulated: Option<Estimate>,
     /// Measured on this machine.
     pub measured: Option<Estimate>,
+    /// Published over measured, where both are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
     /// Why they differ, if they do; else empty.
     pub note: String,
 }

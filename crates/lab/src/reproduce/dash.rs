@@ -425,6 +425,7 @@ fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
         formula,
         simulated: None,
         measured: None,
+        ratio: None,
         note: String::new(),
     };
     let total = row.ticks.iter().sum::<u32>();

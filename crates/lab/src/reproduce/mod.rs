@@ -4,25 +4,55 @@
 //! follow from, and what do the same experiments give on this machine, where a
 //! fine clock tells the truth beside the slow one?
 //!
-//! So far one source: *Measuring with Slow Clocks* (Beilner 1988, ICSI
+//! *Measuring with Slow Clocks* (Beilner 1988, ICSI
 //! TR-88-003). Its tables are recomputed from the printed counts and formulas;
 //! its experiment, two processes that pass a message to and fro with twelve
-//! measuring points, runs here over a Unix socket ([`ping_pong`]).
+//! measuring points, runs here over a Unix socket ([`ping_pong`]). The experiments of
+//! *Timing test of New Traffic Controller* ([`traffic`]) and of *Hardware-Assisted
+//! Multiprocessor Performance Measurements* ([`trams`]) are scripts like any other.
 //!
 //! **Caveats.** What is measured here is this kernel, not DASH on a Sun 3: the
 //! four intervals of user code do counted work of the published length, the
 //! eight of the kernel take what they take.
 
+mod compared;
 mod dash;
+#[cfg(test)]
+mod invented;
 pub mod ping_pong;
 mod simulated;
 mod tables;
+pub mod traffic;
+pub mod trams;
 
 use std::ffi::OsString;
 
 use undertick_report::reproduce::Reproduction;
 
 use ping_pong::{Failed, Setup};
+
+/// How much of an experiment to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Repetitions enough for order statistics.
+    Full,
+    /// Few and short ones.
+    Quick,
+}
+
+/// Several sources as one document.
+#[must_use]
+pub fn joined(all: Vec<Reproduction>) -> Option<Reproduction> {
+    all.into_iter().reduce(|mut whole, one| {
+        whole.source = format!("{}+{}", whole.source, one.source);
+        whole.title = format!("{}; {}", whole.title, one.title);
+        whole.items.extend(one.items);
+        whole.tables.extend(one.tables);
+        whole.findings.extend(one.findings);
+        whole.interrupted |= one.interrupted;
+        whole
+    })
+}
 
 /// What to run.
 #[derive(Clone, Debug)]

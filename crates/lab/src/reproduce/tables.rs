@@ -47,6 +47,7 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
                 formula: Some(own[index].ceil()),
                 simulated: None,
                 measured: None,
+                ratio: None,
                 note,
             });
         }
@@ -133,6 +134,7 @@ fn item(id: &str, quantity: &str, unit: &str, figures: (f64, f64), note: &str) -
         formula: Some(figures.1),
         simulated: None,
         measured: None,
+        ratio: None,
         note: note.to_owned(),
     }
 }

@@ -114,7 +114,11 @@ fn items(page: &mut String, items: &[Item]) -> core::fmt::Result {
         "<section id=\"items\">\n<h2>Every figure</h2>\n<p class=\"hint\">As in the JSON document. \
          In brackets: the interval.</p>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr>",
     );
-    for heading in ["figure", "published", "formula", "simulated", "measured"] {
+    let with_ratio = items.iter().any(|item| item.ratio.is_some());
+    let ratio = with_ratio.then_some("published/measured");
+    for heading in
+        (["figure", "published", "formula", "simulated", "measured"].into_iter()).chain(ratio)
+    {
         write!(page, "<th scope=\"col\">{heading}</th>")?;
     }
     page.push_str("<th scope=\"col\" class=\"words\">note</th></tr></thead>\n<tbody>\n");
@@ -132,6 +136,10 @@ fn items(page: &mut String, items: &[Item]) -> core::fmt::Result {
         }
         for (label, value) in [("simulated", &item.simulated), ("measured", &item.measured)] {
             let cell = value.as_ref().map_or_else(|| "–".to_owned(), estimate);
+            write!(page, "<td data-label=\"{label}\">{cell}</td>")?;
+        }
+        if let Some(label) = ratio {
+            let cell = item.ratio.map_or_else(|| "–".to_owned(), number);
             write!(page, "<td data-label=\"{label}\">{cell}</td>")?;
         }
         writeln!(

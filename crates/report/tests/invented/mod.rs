@@ -272,6 +272,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],
+        passes: vec![],
         warnings: vec![],
     }
 }

@@ -1,0 +1,67 @@
+//! `undertick run --passes-table`: the traffic controller's table.
+
+use std::path::Path;
+
+use clap::Args;
+use undertick_lab::experiment::{Experiment, Outcome};
+use undertick_lab::traffic;
+use undertick_report::document::Report;
+use undertick_report::traffic::render;
+use undertick_trace::read::Trace;
+
+use crate::Failure;
+use crate::args::Kernel;
+
+/// Asks for the table.
+#[derive(Args)]
+pub struct PassesTable {
+    /// Print the first N passes step by step, those out of place marked and explained (turns on --kernel auto, which costs about 1 us a wake-up)
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u32).range(1..=12))]
+    pub passes_table: Option<u32>,
+}
+
+impl PassesTable {
+    /// The table needs what the kernel says.
+    pub fn kernel(&self, asked: Kernel) -> Kernel {
+        match (self.passes_table, asked) {
+            (Some(_), Kernel::Off) => Kernel::Auto,
+            (_, asked) => asked,
+        }
+    }
+
+    /// Puts the passes into the document.
+    pub fn add(
+        &self,
+        experiment: &Experiment,
+        outcome: &mut Outcome,
+        trace: &Path,
+    ) -> Result<(), Failure> {
+        let Some(shown) = self.passes_table else {
+            return Ok(());
+        };
+        let trace = Trace::open(trace, |_| {})?;
+        let passes = traffic::passes(experiment, &outcome.performed, &trace, shown as usize)
+            .map_err(|cannot| Failure {
+                status: 1,
+                text: cannot.to_string(),
+            })?;
+        if passes.is_empty() {
+            return Err(Failure::usage(
+                "--passes-table: no setting was performed whose clock is read between two steps; it needs stamps = \"between\"",
+            ));
+        }
+        outcome.report.passes = passes;
+        Ok(())
+    }
+
+    /// The tables, where there are any.
+    pub fn drawn(report: &Report) -> String {
+        match report.passes.is_empty() {
+            true => String::new(),
+            false => render(&report.passes, COLUMNS) + "\n",
+        }
+    }
+}
+
+/// Room for three passes.
+const COLUMNS: usize = 120;

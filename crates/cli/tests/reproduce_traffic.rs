@@ -1,0 +1,150 @@
+//! `undertick reproduce traffic` and `trams`: what is printed in the sources, by
+//! hand; what is measured is held to structure only, whatever the machine.
+
+mod support;
+
+use serde_json::Value;
+use support::undertick;
+
+fn reproduce(source: &str) -> (Value, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let page_name = page.to_str().unwrap();
+    let output = undertick(&[
+        "reproduce",
+        source,
+        "--quick",
+        "--json",
+        "--html",
+        page_name,
+    ]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    (found, std::fs::read_to_string(page).unwrap())
+}
+
+fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
+    let items = found["items"].as_array().expect("items");
+    let item = items.iter().find(|item| item["id"] == id);
+    item.unwrap_or_else(|| panic!("no item {id}"))
+}
+
+/// Every item has what was published or a reason, and what was measured or a reason;
+/// the ratio is the one over the other.
+fn whole(found: &Value, source: &str) {
+    assert_eq!(found["schema_version"], 1);
+    assert_eq!(found["source"], source);
+    assert_eq!(found["interrupted"], false);
+    let items = found["items"].as_array().unwrap();
+    assert!(items.len() > 40, "{}", items.len());
+    for item in items {
+        let unit = item["unit"].as_str().unwrap();
+        assert!(["us", "ms", "1"].contains(&unit), "{item}");
+        let note = item["note"].as_str().unwrap();
+        assert!(item["simulated"].is_null());
+        assert!(item["published"].is_number() || !note.is_empty(), "{item}");
+        let measured = &item["measured"];
+        if measured.is_null() {
+            assert!(note.contains("not measured"), "{item}");
+            assert!(item.get("ratio").is_none(), "{item}");
+            continue;
+        }
+        assert_eq!(measured["unit"], unit, "{item}");
+        let value = measured["value"].as_f64().unwrap();
+        if let (Some(published), true) = (item["published"].as_f64(), value > 0.0) {
+            let ratio = item["ratio"].as_f64().unwrap();
+            assert!((ratio * value / published - 1.0).abs() < 1e-9, "{item}");
+        }
+    }
+}
+
+fn published(found: &Value, id: &str, value: f64, unit: &str) {
+    let item = item(found, id);
+    assert_eq!(item["published"].as_f64(), Some(value), "{item}");
+    assert_eq!(item["unit"], unit);
+    assert!(item["measured"]["value"].is_number(), "{item}");
+}
+
+#[test]
+fn traffic_is_reproduced() {
+    let (found, page) = reproduce("traffic");
+    whole(&found, "traffic");
+    for (what, value) in [
+        ("wakeup", 895.0),
+        ("block", 1393.0),
+        ("wait", 1277.0),
+        ("wait-nothing", 230.0),
+        ("notify-nobody", 237.0),
+        ("add-event", 229.0),
+        ("delete-event", 235.0),
+        ("block-wakeup", 2000.0),
+        ("add-wait-notify", 1800.0),
+    ] {
+        for backend in ["futex", "eventfd", "pipe", "condvar"] {
+            let id = format!("traffic/{what}/{backend}/same-cpu");
+            let item = item(&found, &id);
+            assert_eq!(item["published"].as_f64(), Some(value), "{item}");
+        }
+    }
+    published(&found, "traffic/quantum/oneself/A", 1454.0, "us");
+    published(&found, "traffic/quantum/oneself/B", 1511.0, "us");
+    published(&found, "traffic/notify/at-0/futex", 200.0, "us");
+    published(&found, "traffic/notify/a-waiter/futex", 100.0, "us");
+    let sum = &item(&found, "traffic/block-wakeup/futex/same-cpu")["formula"];
+    assert_eq!(sum.as_f64(), Some(2288.0), "1393 + 895");
+    let findings = found["findings"].to_string();
+    for question in [
+        "twice a wakeup",
+        "contains the switch",
+        "grow by a constant",
+    ] {
+        assert!(findings.contains(question), "{question}: {findings}");
+    }
+    assert!(page.contains("The script on one CPU") && page.contains("published/measured"));
+    assert!(!page.contains("://"), "the page loads nothing");
+}
+
+#[test]
+fn trams_is_reproduced() {
+    let (found, page) = reproduce("trams");
+    whole(&found, "trams");
+    for (id, value, unit) in [
+        ("record/constant", 3.0, "us"),
+        ("record/variable", 3.5, "us"),
+        ("record/both", 6.0, "us"),
+        ("clock/gettimeofday/mean", 672.0, "us"),
+        ("clock/gettimeofday/median", 649.0, "us"),
+        ("clock/getrusage/mean", 871.0, "us"),
+        ("clock/getrusage/median", 843.0, "us"),
+        ("lock/alone", 35.0, "us"),
+        ("unlock/alone", 11.0, "us"),
+        ("lock-unlock/alone", 46.0, "us"),
+        ("five/max/spin", 2477.0, "us"),
+        ("five/anomalies/spin", 24.5, "1"),
+        ("five/unlock/spin", 13.0, "us"),
+        ("fork/0", 90.0, "ms"),
+        ("fork/33KB", 130.0, "ms"),
+        ("fork/4351KB", 410.0, "ms"),
+        ("memory/initialise/sysv/4351KB", 2779.0, "ms"),
+        ("memory/allocate/shared/33KB", 72.0, "ms"),
+    ] {
+        published(&found, &format!("trams/{id}"), value, unit);
+    }
+    let slope = item(&found, "trams/fork/slope/shared")["formula"]
+        .as_f64()
+        .unwrap();
+    // Least squares through the seven points, worked out apart.
+    assert!((slope - 66.7).abs() < 0.1, "{slope}");
+    let findings = found["findings"].to_string();
+    for question in [
+        "two orders dearer",
+        "coarse grain",
+        "hide two modes",
+        "Does fork still grow",
+    ] {
+        assert!(findings.contains(question), "{question}: {findings}");
+    }
+    assert!(page.contains("A lock that five processes want"));
+    assert!(!page.contains("://"), "the page loads nothing");
+}

@@ -1,0 +1,246 @@
+//! Published figures beside those of experiments made here: looking figures up in a
+//! report, putting several together, and the ratio.
+
+use undertick_estimate::scaled;
+use undertick_report::document::{IntervalReport, LineReport, Report};
+use undertick_report::figures::figure;
+use undertick_report::reproduce::Item;
+use undertick_units::{Estimate, Interval};
+
+/// A published figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Published {
+    /// The figure, or the middle of a range.
+    pub(super) value: f64,
+    /// As printed.
+    pub(super) printed: &'static str,
+}
+
+pub(super) const fn published(value: f64, printed: &'static str) -> Published {
+    Published { value, printed }
+}
+
+/// The parameters that a figure must have.
+pub(super) type With<'a> = &'a [(&'a str, &'a str)];
+
+/// Figures of a report of experiments.
+#[derive(Clone, Copy)]
+pub(super) struct Figures<'a>(pub(super) &'a Report);
+
+impl<'a> Figures<'a> {
+    /// The intervals of a script with these parameters.
+    pub(super) fn of(
+        self,
+        script: &'a str,
+        with: With<'a>,
+    ) -> impl Iterator<Item = &'a IntervalReport> {
+        self.0.intervals.iter().filter(move |interval| {
+            interval.repeated.as_ref().is_some_and(|repeated| {
+                let has = |(name, value): &(&str, &str)| {
+                    repeated.parameters.get(*name).is_some_and(|v| v == value)
+                };
+                repeated.script == script && with.iter().all(has)
+            })
+        })
+    }
+
+    /// The interval of that name.
+    pub(super) fn named(
+        self,
+        script: &'a str,
+        with: With<'a>,
+        name: &str,
+    ) -> Option<&'a IntervalReport> {
+        self.of(script, with).find(|i| i.name == name)
+    }
+
+    /// The figure to quote of the interval of that name, ns.
+    pub(super) fn typical(
+        self,
+        script: &'a str,
+        with: With<'a>,
+        name: &str,
+    ) -> Option<&'a Estimate> {
+        typical(self.named(script, with, name)?)
+    }
+
+    /// That of a step of a process, ns.
+    pub(super) fn step(
+        self,
+        script: &'a str,
+        with: With<'a>,
+        process: &str,
+        number: u32,
+    ) -> Option<&'a Estimate> {
+        let is_it = |i: &&IntervalReport| {
+            (i.repeated.as_ref()).is_some_and(|r| r.process == process && r.step == Some(number))
+        };
+        typical(self.of(script, with).find(is_it)?)
+    }
+
+    /// A line with these parameters.
+    pub(super) fn line(self, script: &str, with: With<'_>) -> Option<&'a LineReport> {
+        self.0.lines.iter().find(|line| {
+            let has = |(name, value): &(&str, &str)| {
+                line.parameters.get(*name).is_some_and(|v| v == value)
+            };
+            line.script == script && with.iter().all(has)
+        })
+    }
+}
+
+fn typical(interval: &IntervalReport) -> Option<&Estimate> {
+    Some(&interval.repeated.as_ref()?.typical)
+}
+
+/// Several steps of one kind as one figure: their middle, and an interval that holds
+/// the intervals of all.
+pub(super) fn together(all: &[&Estimate]) -> Option<Estimate> {
+    let mut values: Vec<f64> = all.iter().map(|e| e.value).collect();
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    let upper = *values.get(n / 2)?;
+    let value = match n % 2 {
+        1 => upper,
+        _ => (values[n / 2 - 1] + upper) / 2.0,
+    };
+    let all_of = |bound: fn(&Interval) -> Option<f64>, of: fn(f64, f64) -> f64| {
+        let bounds: Option<Vec<f64>> = all.iter().map(|e| bound(&e.interval)).collect();
+        bounds.and_then(|b| b.into_iter().reduce(of))
+    };
+    let first = (*all.first()?).clone();
+    if n == 1 {
+        return Some(first);
+    }
+    Some(Estimate {
+        value,
+        interval: Interval {
+            lo: all_of(|i| i.lo, f64::min),
+            hi: all_of(|i| i.hi, f64::max),
+        },
+        method: format!("the middle of {n} steps, the interval holds that of each"),
+        n: all.iter().map(|e| e.n).sum(),
+        n_effective: all.iter().map(|e| e.n_effective).sum(),
+        ..first
+    })
+}
+
+/// One after the other; the bounds add up, too, which is wider than need be.
+pub(super) fn sum(all: &[Estimate]) -> Option<Estimate> {
+    let total = |of: fn(&Estimate) -> Option<f64>| -> Option<f64> { all.iter().map(of).sum() };
+    Some(Estimate {
+        value: total(|e| Some(e.value))?,
+        interval: Interval {
+            lo: total(|e| e.interval.lo),
+            hi: total(|e| e.interval.hi),
+        },
+        method: format!("sum of {} figures and of their bounds", all.len()),
+        ..all.first()?.clone()
+    })
+}
+
+/// A number without an interval.
+pub(super) fn bare(value: f64, unit: &str, method: &str, n: u64) -> Estimate {
+    Estimate {
+        value,
+        interval: Interval { lo: None, hi: None },
+        level: 0.0,
+        unit: unit.to_owned(),
+        method: method.to_owned(),
+        n,
+        n_effective: n as f64,
+        notes: Vec::new(),
+    }
+}
+
+/// What an item is about.
+pub(super) struct About {
+    pub(super) id: String,
+    pub(super) quantity: String,
+    pub(super) unit: &'static str,
+    pub(super) published: Option<Published>,
+    pub(super) formula: Option<f64>,
+    pub(super) note: String,
+}
+
+/// How many ns a unit has; 1 for what is no time.
+pub(super) fn ns_of(unit: &str) -> f64 {
+    match unit {
+        "us" => 1e3,
+        "ms" => 1e6,
+        _ => 1.0,
+    }
+}
+
+/// An item with what was measured, ns, in its own unit, and with the ratio.
+pub(super) fn item(about: About, measured_ns: Option<&Estimate>, missing: &str) -> Item {
+    let measured = measured_ns.map(|e| scaled(e.clone(), 1.0 / ns_of(about.unit), about.unit));
+    let printed = about.published.map_or("", |p| p.printed);
+    let value = about.published.map(|p| p.value);
+    let mut notes: Vec<String> = Vec::new();
+    if about
+        .published
+        .is_some_and(|p| p.printed != p.value.to_string())
+    {
+        notes.push(
+            format!("printed: {printed} {}", about.unit)
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    if !about.note.is_empty() {
+        notes.push(about.note);
+    }
+    if measured.is_none() {
+        notes.push(missing.to_owned());
+    }
+    Item {
+        id: about.id,
+        quantity: about.quantity,
+        unit: about.unit.to_owned(),
+        published: value,
+        formula: about.formula,
+        simulated: None,
+        ratio: ratio(value, measured.as_ref()),
+        measured,
+        note: notes.join("; "),
+    }
+}
+
+/// Published over measured: so many times faster it is here.
+pub(super) fn ratio(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> {
+    let (published, measured) = (published?, measured?);
+    (measured.value > 0.0).then(|| published / measured.value)
+}
+
+/// A figure for a table, ns.
+pub(super) fn cell(estimate: Option<&Estimate>) -> String {
+    estimate.map_or_else(|| "–".to_owned(), |e| figure(e).value_and_unit())
+}
+
+/// A ratio, two digits.
+pub(super) fn times(ratio: Option<f64>) -> String {
+    match ratio {
+        None => "–".to_owned(),
+        Some(r) if r >= 100.0 => {
+            let decade = 10_f64.powf(r.log10().floor() - 1.0);
+            format!("{:.0}", (r / decade).round() * decade)
+        }
+        Some(r) if r >= 10.0 => format!("{r:.0}"),
+        Some(r) => format!("{r:.1}"),
+    }
+}
+
+/// What stands in a note where nothing was measured.
+pub(super) const NOT_PERFORMED: &str = "not measured: this machine cannot do it, see the warnings";
+
+/// Least squares: value at 0, and slope.
+pub(super) fn straight_line(points: &[(f64, f64)]) -> (f64, f64) {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let above: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    let below: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let slope = above / below;
+    (y - slope * x, slope)
+}

@@ -1,0 +1,509 @@
+//! *Timing test of New Traffic Controller*: what each primitive of the scheduler
+//! costs in its own script, on this kernel.
+
+use undertick_report::document::Report;
+use undertick_report::reproduce::{Reproduction, Table};
+use undertick_trace::read::Trace;
+use undertick_units::Estimate;
+
+mod conclusions;
+
+use super::Run;
+use super::compared::{
+    About, Figures, NOT_PERFORMED, Published, cell, item, published, sum, times, together,
+};
+use super::tables::words;
+use crate::experiment::{Cannot, Experiment, Performed};
+use crate::primitives;
+use crate::traffic::{Turn, turns};
+
+/// What wakeup, block and events can be made of.
+const BACKENDS: [&str; 4] = ["futex", "eventfd", "pipe", "condvar"];
+/// The shipped scripts, and what they are called in the report.
+const ONE_CPU: &str = "traffic-one-cpu";
+const TWO_CPUS: &str = "traffic-two-cpus";
+
+/// Wakeup and block as published, us.
+const WAKEUP: Published = published(895.0, "879..911");
+const BLOCK: Published = published(1393.0, "1379..1407");
+const WAIT: Published = published(1277.0, "1277");
+const ADD: Published = published(229.0, "227..231");
+/// Notify as published: for nobody, and for each that waits, us.
+const NOTIFY: Published = published(200.0, "200");
+const A_WAITER: Published = published(100.0, "100");
+
+/// The scripts to perform, shortened so that all take about 15 s.
+#[must_use]
+pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
+    let (passes, repetitions) = match run {
+        Run::Full => (250, 6),
+        Run::Quick => (60, 4),
+    };
+    let shorter = |text: &str| {
+        text.replace("passes = 1000", &format!("passes = {passes}"))
+            .replace("warm_up = 100", "warm_up = 20")
+            .replace("repetitions = 8", &format!("repetitions = {repetitions}"))
+    };
+    let mut all = vec![(
+        ONE_CPU.to_owned(),
+        shorter(include_str!(
+            "../../../../experiments/traffic-controller.toml"
+        )),
+    )];
+    if cpus.len() > 1 {
+        all.push((
+            TWO_CPUS.to_owned(),
+            shorter(include_str!(
+                "../../../../experiments/traffic-two-cpus.toml"
+            )),
+        ));
+    }
+    let groups = ["wake", "notify", "events", "calls", "yield", "quantum"].map(str::to_owned);
+    let groups = primitives::scripts(&groups, cpus).unwrap_or_default();
+    all.extend(groups.into_iter().map(|(name, text)| {
+        let text = text.replace("passes = 150", "passes = 60");
+        (name, format!("repetitions = {repetitions}\n{text}"))
+    }));
+    all
+}
+
+/// Something published that the script measures.
+struct Quantity {
+    id: &'static str,
+    what: &'static str,
+    published: Option<Published>,
+    formula: Option<f64>,
+    of: Of,
+    note: &'static str,
+}
+
+/// Where it is found.
+enum Of {
+    /// On one CPU the step of that name in a loop of its own, read around it, as it is
+    /// shorter there than the clock's step; on two these steps.
+    Small(&'static str, &'static [(&'static str, u32)]),
+    /// On one CPU these steps where the process itself goes on, as in the memo; on two
+    /// as they are.
+    Kept(&'static [(&'static str, u32)]),
+    /// On one CPU these steps where another process runs next, as in the memo; on two
+    /// the intervals of the script.
+    Given(&'static [(&'static str, u32)], &'static [&'static str]),
+    /// The primitives' way of waking, until the other runs.
+    OneWay,
+    /// These steps and intervals, one after the other.
+    Sum(&'static [Of]),
+}
+
+const SMALL: &str = "on one CPU in a loop of its own";
+const WAITING: Of = Of::Given(&[("B", 10)], &["B 10 wait to A 6"]);
+const NOTIFYING: Of = Of::Kept(&[("A", 11)]);
+
+const QUANTITIES: &[Quantity] = &[
+    Quantity {
+        id: "wakeup",
+        what: "wake another process",
+        published: Some(WAKEUP),
+        formula: None,
+        of: Of::Kept(&[("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)]),
+        note: "of a process that waits; on one CPU those after which the waker went on",
+    },
+    Quantity {
+        id: "block",
+        what: "give the processor away: block, until the other runs",
+        published: Some(BLOCK),
+        formula: None,
+        of: Of::Given(
+            &[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)],
+            &[
+                "A 2 block to B 18",
+                "B 4 block to A 2",
+                "A 6 block to B 4",
+                "A 12 block to B 10",
+                "B 18 block to A 12",
+            ],
+        ),
+        note: "on one CPU the blocks after which another ran; on two below 0 where it ran before",
+    },
+    Quantity {
+        id: "wait",
+        what: "wait for something, until the other runs",
+        published: Some(WAIT),
+        formula: None,
+        of: WAITING,
+        note: "on one CPU the waits after which another ran; on two below 0 where it ran before",
+    },
+    Quantity {
+        id: "wait-nothing",
+        what: "wait for nothing",
+        published: Some(published(230.0, "230")),
+        formula: None,
+        of: Of::Small("wait for nothing", &[("B", 16)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "notify-nobody",
+        what: "notify nobody",
+        published: Some(published(237.0, "237")),
+        formula: Some(NOTIFY.value),
+        of: Of::Small("notify nobody", &[("B", 8), ("B", 13)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "add-event",
+        what: "add an event",
+        published: Some(ADD),
+        formula: None,
+        of: Of::Small("add event", &[("B", 9), ("B", 14)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "delete-event",
+        what: "delete an event",
+        published: Some(published(235.0, "235")),
+        formula: None,
+        of: Of::Small("delete event", &[("B", 15)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "notify-one",
+        what: "notify one that waits",
+        published: None,
+        formula: Some(NOTIFY.value + A_WAITER.value),
+        of: NOTIFYING,
+        note: "not printed by itself: 200 us and 100 us for each that waits",
+    },
+    Quantity {
+        id: "block-wakeup",
+        what: "block and wakeup: from before the wakeup until the other runs",
+        published: Some(published(2000.0, "about 2 ms, in us: 2000")),
+        formula: Some(BLOCK.value + WAKEUP.value),
+        of: Of::OneWay,
+        note: "",
+    },
+    Quantity {
+        id: "add-wait-notify",
+        what: "add an event, wait for it, notify",
+        published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
+        formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
+        of: Of::Sum(&[Of::Small("add event", &[("B", 9)]), WAITING, NOTIFYING]),
+        note: "a sum of three figures, as published",
+    },
+];
+
+/// One placement of the script.
+struct Place {
+    id: &'static str,
+    script: &'static str,
+    /// As the primitives say it.
+    place: &'static str,
+    title: &'static str,
+}
+
+const PLACES: [Place; 2] = [
+    Place {
+        id: "same-cpu",
+        script: ONE_CPU,
+        place: "same cpu as A",
+        title: "The script on one CPU, as published",
+    },
+    Place {
+        id: "other-cpu",
+        script: TWO_CPUS,
+        place: "other cpu than A",
+        title: "The script on two CPUs",
+    },
+];
+
+/// What was measured.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    figures: Figures<'a>,
+    turns: &'a [Turned],
+}
+
+impl Of {
+    fn measured(&self, here: Here<'_>, place: &Place, backend: &str) -> Option<Estimate> {
+        let with = [("backend", backend)];
+        let figures = here.figures;
+        let turned = |steps: &[(&str, u32)], which: fn(&Turn) -> &Option<Estimate>| {
+            let of_steps = of_steps(here.turns, place.script, backend, steps);
+            let found: Vec<&Estimate> = of_steps.filter_map(|turn| which(turn).as_ref()).collect();
+            together(&found)
+        };
+        match self {
+            Self::Kept(steps) if place.script == ONE_CPU => turned(steps, |turn| &turn.kept),
+            Self::Given(steps, _) if place.script == ONE_CPU => turned(steps, |turn| &turn.given),
+            Self::Small(name, _) if place.script == ONE_CPU => {
+                figures.typical("events", &with, name).cloned()
+            }
+            Self::Small(_, steps) | Self::Kept(steps) => {
+                let found: Vec<&Estimate> = (steps.iter())
+                    .filter_map(|(process, n)| figures.step(place.script, &with, process, *n))
+                    .collect();
+                together(&found)
+            }
+            Self::Given(_, names) => {
+                let found: Vec<&Estimate> = (names.iter())
+                    .filter_map(|name| figures.typical(place.script, &with, name))
+                    .collect();
+                together(&found)
+            }
+            Self::OneWay => {
+                let with = [("backend", backend), ("place", place.place)];
+                figures.typical("wake", &with, "wake-up, one way").cloned()
+            }
+            Self::Sum(parts) => {
+                let parts: Option<Vec<Estimate>> = (parts.iter())
+                    .map(|part| part.measured(here, place, backend))
+                    .collect();
+                sum(&parts?)
+            }
+        }
+    }
+}
+
+/// What a step took by who ran next, and in which script with which backend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turned {
+    /// Name of the script.
+    pub script: String,
+    /// What wakeup and block are made of.
+    pub backend: String,
+    /// The step.
+    pub turn: Turn,
+}
+
+/// The turns of the traffic scripts, from the trace of [`scripts`].
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn turned(
+    experiment: &Experiment,
+    performed: &Performed,
+    trace: &Trace,
+    level: f64,
+) -> Result<Vec<Turned>, Cannot> {
+    let turns = turns(experiment, performed, trace, level)?;
+    Ok((turns.into_iter())
+        .map(|turn| {
+            let parameters = &experiment.setting(turn.setting).parameters;
+            let backend = parameters.iter().find(|(name, _)| name == "backend");
+            Turned {
+                script: experiment.script_of(turn.setting).to_owned(),
+                backend: backend.map_or_else(String::new, |(_, value)| value.clone()),
+                turn,
+            }
+        })
+        .collect())
+}
+
+fn of_steps<'a>(
+    turns: &'a [Turned],
+    script: &'a str,
+    backend: &'a str,
+    steps: &'a [(&'a str, u32)],
+) -> impl Iterator<Item = &'a Turn> {
+    (turns.iter())
+        .filter(move |t| t.script == script && t.backend == backend)
+        .map(|t| &t.turn)
+        .filter(|turn| steps.contains(&(turn.process.as_str(), turn.number)))
+}
+
+/// The published figures beside those of a report of [`scripts`] and its turns.
+#[must_use]
+pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
+    let figures = Figures(report);
+    let here = Here { figures, turns };
+    let mut found = Reproduction {
+        schema_version: 1,
+        source: "traffic".to_owned(),
+        title: "Rappaport, Spier, Timing test of New Traffic Controller".to_owned(),
+        items: Vec::new(),
+        tables: Vec::new(),
+        findings: Vec::new(),
+        interrupted: false,
+    };
+    let places = PLACES
+        .iter()
+        .filter(|p| figures.of(p.script, &[]).next().is_some());
+    for place in places {
+        of_place(&mut found, here, place);
+    }
+    notify(&mut found, figures);
+    quantum(&mut found, figures);
+    if !PLACES
+        .iter()
+        .any(|p| p.id == "other-cpu" && figures.of(p.script, &[]).next().is_some())
+    {
+        found.findings.push(
+            "The script was performed on one CPU only: there is no second one here.".to_owned(),
+        );
+    }
+    found
+        .findings
+        .extend(conclusions::conclusions(&found.items, report, turns));
+    found
+}
+
+fn of_place(found: &mut Reproduction, here: Here<'_>, place: &Place) {
+    let mut rows = Vec::new();
+    for quantity in QUANTITIES {
+        let printed = quantity.published.map_or("–", |p| p.printed);
+        let mut row = vec![quantity.what.to_owned(), printed.to_owned()];
+        row.push(
+            quantity
+                .formula
+                .map_or_else(|| "–".to_owned(), |f| format!("{f:.0}")),
+        );
+        for backend in BACKENDS {
+            let measured = quantity.of.measured(here, place, backend);
+            let about = About {
+                id: format!("traffic/{}/{backend}/{}", quantity.id, place.id),
+                quantity: format!("{}, {backend}, {}", quantity.what, place.id),
+                unit: "us",
+                published: quantity.published,
+                formula: quantity.formula,
+                note: quantity.note.to_owned(),
+            };
+            let item = item(about, measured.as_ref(), NOT_PERFORMED);
+            row.push(cell(measured.as_ref()));
+            row.push(times(item.ratio));
+            found.items.push(item);
+        }
+        rows.push(row);
+    }
+    let mut columns = words(&["quantity", "published, us", "by formula, us"]);
+    for backend in BACKENDS {
+        columns.extend([backend.to_owned(), "times".to_owned()]);
+    }
+    found.tables.push(Table {
+        title: place.title.to_owned(),
+        text: vec![
+            "times: published over measured, so many times faster it is here. By formula: the sum of the parts as \
+             published. The null step is taken off."
+                .to_owned(),
+        ],
+        columns,
+        rows,
+    });
+}
+
+/// Notify against waiters.
+fn notify(found: &mut Reproduction, figures: Figures<'_>) {
+    let mut rows = Vec::new();
+    for backend in BACKENDS {
+        let line = figures.line("notify", &[("backend", backend)]);
+        let parts = [
+            (
+                "at-0",
+                "notify, at 0 waiters",
+                NOTIFY,
+                line.map(|l| &l.intercept),
+            ),
+            (
+                "a-waiter",
+                "notify, for each that waits",
+                A_WAITER,
+                line.map(|l| &l.slope),
+            ),
+        ];
+        let mut row = vec![backend.to_owned()];
+        for (id, what, published, measured) in parts {
+            let about = About {
+                id: format!("traffic/notify/{id}/{backend}"),
+                quantity: format!("{what}, {backend}, same-cpu"),
+                unit: "us",
+                published: Some(published),
+                formula: None,
+                note: "a line through 1 to 16 that wait".to_owned(),
+            };
+            let item = item(about, measured, NOT_PERFORMED);
+            row.extend([cell(measured), times(item.ratio)]);
+            found.items.push(item);
+        }
+        row.push(line.map_or_else(|| "–".to_owned(), fits));
+        rows.push(row);
+    }
+    found.tables.push(Table {
+        title: "Notify against those that wait".to_owned(),
+        text: vec![
+            "Published: 200 us and 100 us for each process that waits. Here: a line through 1 to 16 that wait, all on \
+             one CPU; what is woken may run before the notify is done, and its time is then in it."
+                .to_owned(),
+        ],
+        columns: words(&["backend", "at 0", "times", "a waiter", "times", "a line?"]),
+        rows,
+    });
+}
+
+/// Points as far from a line as these are rarer than this on a line.
+const BENT: f64 = 0.01;
+/// A bend below this share is none worth the name.
+const SLIGHT: f64 = 0.1;
+
+/// Whether it is a line, in words.
+fn fits(line: &undertick_report::document::LineReport) -> String {
+    match (line.lack_of_fit_p, line.worst_share) {
+        (Some(p), Some(share)) if p < BENT && share > SLIGHT => format!(
+            "no: at {} it is {:.0} % off, p {p:.1e}",
+            line.worst_at.unwrap_or(f64::NAN),
+            share * 100.0
+        ),
+        (Some(p), Some(share)) => format!("yes, within {:.0} % (p {p:.2})", share * 100.0),
+        _ => "not known".to_owned(),
+    }
+}
+
+/// The quantum.
+fn quantum(found: &mut Reproduction, figures: Figures<'_>) {
+    let yielded = figures.typical("calls", &[], "call sched_yield");
+    for (process, value) in [
+        ("A", published(1454.0, "1454")),
+        ("B", published(1511.0, "1511")),
+    ] {
+        let about = About {
+            id: format!("traffic/quantum/oneself/{process}"),
+            quantity: format!("the quantum runs out, oneself as successor, {process}"),
+            unit: "us",
+            published: Some(value),
+            formula: None,
+            note: "here: sched_yield with nobody else; the scheduler is asked and chooses the same process again"
+                .to_owned(),
+        };
+        found.items.push(item(about, yielded, NOT_PERFORMED));
+    }
+    let about = |id: &str, quantity: &str, note: &str| About {
+        id: format!("traffic/quantum/{id}"),
+        quantity: quantity.to_owned(),
+        unit: "us",
+        published: None,
+        formula: None,
+        note: note.to_owned(),
+    };
+    let offered = figures.typical("yield", &[], "yield to another");
+    found.items.push(item(
+        about(
+            "yield-another",
+            "offer the CPU to another that takes it, and get it back",
+            "two sched_yield, two switches; not published",
+        ),
+        offered,
+        NOT_PERFORMED,
+    ));
+    let name = "until the quantum has run out and comes back";
+    let ran_out = figures.typical("quantum", &[], name);
+    found.items.push(item(
+        about(
+            "two-spinning",
+            "a real quantum run-out between two that spin, until it comes back",
+            "one quantum of its own and one of the other's: how long a quantum is, not what running out costs, so it \
+             is not compared",
+        ),
+        ran_out,
+        NOT_PERFORMED,
+    ));
+}
+
+#[cfg(test)]
+#[path = "traffic_tests.rs"]
+mod tests;

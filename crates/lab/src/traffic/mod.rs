@@ -1,0 +1,116 @@
+//! The traffic controller's table: what each step of each pass took, by the stamps
+//! of all processes in order of time, and what hit those that are out of place.
+//!
+//! **Question.** How long is a step if the next stamp ends it, whoever makes it, and
+//! why was it longer this time?
+//!
+//! **Method.** The memo's: all stamps of one repetition are ordered by time, and a
+//! step's time is the difference to the stamp after it. On one CPU the next stamp is
+//! made by who runs next, so the step in which a process gives its processor away
+//! lasts until another runs. A value far over its step's median is out of place; the
+//! kernel's rows in the same trace say what fell into it. What falls into most
+//! values of a step (the switch of a block) is part of the step and explains nothing.
+//!
+//! **Caveats.** Tracing costs about 1 us a wake-up, and that is in the values. A
+//! source that may not tell of interrupts leaves them without evidence. Nothing is
+//! taken off the values: neither the reading of the clock nor stepping.
+
+mod evidence;
+mod read;
+mod samples;
+mod table;
+mod turns;
+
+#[cfg(test)]
+mod tests;
+
+use undertick_report::traffic::Passes;
+use undertick_trace::read::Trace;
+
+use crate::experiment::{Cannot, Cell, Ended, Experiment, Numbering, Performed, Repetition};
+use crate::script::{Plan, Stamps};
+use read::Recorded;
+use table::Scale;
+
+pub(crate) use evidence::Cause;
+#[cfg(test)]
+pub(crate) use samples::Anomaly;
+pub(crate) use samples::Samples;
+pub use turns::{Turn, turns};
+
+/// Stamps of one repetition that are looked at, at most.
+const MOST_STAMPS: usize = 2_000_000;
+
+/// One repetition's passes, for every setting whose clock is read between two steps:
+/// the first that was done. `shown` passes stand in the table; all are counted.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn passes(
+    experiment: &Experiment,
+    performed: &Performed,
+    trace: &Trace,
+    shown: usize,
+) -> Result<Vec<Passes>, Cannot> {
+    let of = first_of_each(experiment, performed);
+    let recorded = recorded(experiment, &of, trace)?;
+    let scale = Scale::of(&trace.manifest);
+    Ok((of.iter().zip(&recorded))
+        .map(|(repetition, recorded)| {
+            let about = table::About {
+                script: experiment.script_of(repetition.setting),
+                setting: experiment.setting(repetition.setting),
+                repetition,
+            };
+            table::passes(&about, recorded, &scale, shown)
+        })
+        .collect())
+}
+
+/// Every sample of a step in every repetition of these, with its cause where it is
+/// over ten times the least.
+pub(crate) fn all_samples(
+    experiment: &Experiment,
+    repetitions: &[&Repetition],
+    trace: &Trace,
+    process: usize,
+    step: usize,
+) -> Result<Vec<Samples>, Cannot> {
+    let recorded = recorded(experiment, repetitions, trace)?;
+    let scale = Scale::of(&trace.manifest);
+    Ok((repetitions.iter().zip(&recorded))
+        .map(|(repetition, recorded)| {
+            let plan = &experiment.setting(repetition.setting).plan;
+            samples::samples(recorded, plan, &scale, process, step)
+        })
+        .collect())
+}
+
+fn recorded(
+    experiment: &Experiment,
+    repetitions: &[&Repetition],
+    trace: &Trace,
+) -> Result<Vec<Recorded>, Cannot> {
+    let numbering = Numbering::of(experiment).map_err(|e| Cannot::now(e.to_string()))?;
+    let wanted: Vec<(&Plan, Cell)> = (repetitions.iter())
+        .map(|r| {
+            let cell = Cell {
+                setting: r.setting,
+                repetition: r.repetition,
+            };
+            (&experiment.setting(r.setting).plan, cell)
+        })
+        .collect();
+    read::read(&wanted, &numbering, || trace.batches()).map_err(|e| Cannot::now(e.to_string()))
+}
+
+fn first_of_each<'a>(experiment: &Experiment, performed: &'a Performed) -> Vec<&'a Repetition> {
+    (experiment.settings().enumerate())
+        .filter(|(_, (setting, _))| setting.plan.stamps == Stamps::Between)
+        .filter_map(|(index, _)| {
+            (performed.repetitions.iter())
+                .filter(|r| r.setting == index && r.ended == Ended::Done)
+                .min_by_key(|r| r.repetition)
+        })
+        .collect()
+}

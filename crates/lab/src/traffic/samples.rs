@@ -1,0 +1,64 @@
+//! Single samples of a step, and what hit those far over the least.
+
+use super::evidence::Cause;
+use super::read::Recorded;
+use super::table::{Scale, values};
+use crate::script::Plan;
+
+/// Every sample of one step of a process in one repetition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Samples {
+    /// Until the process's next stamp, ns.
+    pub(crate) ns: Vec<f64>,
+    /// Those over ten times the least, and why.
+    pub(crate) anomalies: Vec<Anomaly>,
+}
+
+/// A sample over ten times the least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Anomaly {
+    pub(crate) ns: f64,
+    /// What fell into the process itself.
+    pub(crate) cause: Option<Cause>,
+    /// Another thread of the recording was put on a CPU meanwhile.
+    pub(crate) another_came: bool,
+}
+
+/// TRAMS's anomalies are over so many times the least.
+const ANOMALY: f64 = 10.0;
+
+pub(super) fn samples(
+    recorded: &Recorded,
+    plan: &Plan,
+    scale: &Scale,
+    process: usize,
+    step: usize,
+) -> Samples {
+    let values = values(&recorded.stamps, plan);
+    let evidence = scale.evidence(recorded);
+    let all: Vec<(i64, i64)> = (values.of[process][step].iter())
+        .filter_map(|v| Some((v.start, v.own? - v.start)))
+        .collect();
+    let least = all
+        .iter()
+        .map(|(_, ticks)| *ticks)
+        .min()
+        .unwrap_or(0)
+        .max(1);
+    let tid = recorded.tids[process].unwrap_or(-1);
+    let anomalies = (all.iter())
+        .filter(|(_, ticks)| *ticks as f64 > ANOMALY * least as f64)
+        .map(|&(start, ticks)| {
+            let found = evidence.of(tid, &[], start, start + ticks);
+            let there = |c: &Cause| found.ticks[*c as usize].is_some();
+            Anomaly {
+                ns: scale.ns(ticks),
+                cause: Cause::ALL.into_iter().find(there),
+                another_came: evidence.another_came(tid, start, start + ticks),
+            }
+        });
+    Samples {
+        ns: all.iter().map(|(_, ticks)| scale.ns(*ticks)).collect(),
+        anomalies: anomalies.collect(),
+    }
+}
