@@ -1,8 +1,8 @@
 //! Steps of scripts as this machine does them, under Linux.
 //!
-//! One process makes everything that is shared (memory of an [`arena::Arena`],
+//! One process makes everything that is shared (memory of an arena,
 //! locks, controls, channels with their file descriptors) and forks the others,
-//! or starts threads. Each then turns its steps into [`Act`]s and runs them in a
+//! or starts threads. Each then turns its steps into acts and runs them in a
 //! loop.
 
 mod access;
