@@ -492,6 +492,31 @@ fn one_cpu_is_enough_for_what_needs_no_other() {
     );
 }
 
+/// Nobody in particular: the same figures, without any right.
+#[test]
+fn no_right_is_needed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: only root can become somebody else");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (file, trace) = paths(dir.path());
+    fs::write(&file, PING_PONG).unwrap();
+    let program = dir.path().join("undertick");
+    fs::copy(env!("CARGO_BIN_EXE_undertick"), &program).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .args([program.to_str().unwrap(), "run", file.to_str().unwrap()])
+        .args(["-o", trace.to_str().unwrap(), "--json"])
+        .output()
+        .expect("setpriv");
+    let report = report(&output);
+    assert_eq!(interval(&report, "client", "round trip")["count"], 1200);
+}
+
 #[test]
 fn primitives_are_listed_shown_and_measured() {
     let (code, list) = said(&undertick(&["primitives", "--list"]));
