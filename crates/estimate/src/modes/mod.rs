@@ -267,20 +267,24 @@ impl Describe<'_> {
         }
         let last = self.cells.edges[self.cells.len()];
         let first = self.cells.edges[0];
-        // Two that come to one edge would leave nothing between them.
-        let mut from = first;
+        // Values below each divide; two that come to one edge would leave nothing
+        // between them. Not asked of the ends: where values are as large as numbers
+        // get, edges may be equal.
+        let (mut before, all) = (0.0, self.cells.n());
         divides.retain(|divide| {
-            let holds = mass_between(self.cells, from, divide.at) > 0.0
-                && mass_between(self.cells, divide.at, last) > 0.0;
-            from = if holds { divide.at } else { from };
+            let below = self.cells.below(divide.at);
+            let holds = below > before && below < all;
+            before = if holds { below } else { before };
             holds
         });
         let mut modes = Vec::new();
-        let mut lo = first;
-        for hi in divides.iter().map(|divide| divide.at).chain([last]) {
-            modes.push(self.mode(lo, hi));
-            lo = hi;
+        let (mut lo, mut before) = (first, 0.0);
+        for divide in &divides {
+            let below = self.cells.below(divide.at);
+            modes.push(self.mode((lo, divide.at), (before, below - before)));
+            (lo, before) = (divide.at, below);
         }
+        modes.push(self.mode((lo, last), (before, all - before)));
         Modes {
             modes,
             valleys: divides,
@@ -301,9 +305,9 @@ impl Describe<'_> {
         }
     }
 
-    fn mode(&self, lo: f64, hi: f64) -> Mode {
+    /// From `lo` to `hi`, with so many values before it and so many inside.
+    fn mode(&self, (lo, hi): (f64, f64), (before, inside): (f64, f64)) -> Mode {
         let cells = self.cells;
-        let (before, inside) = (cells.below(lo), cells.below(hi) - cells.below(lo));
         let weight = self.n_effective / cells.n();
         // Ranks of the independent values, stretched to all.
         let independent = ((inside * weight).floor() as u64).max(1);
