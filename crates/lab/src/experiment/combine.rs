@@ -214,12 +214,8 @@ fn put_together<'a>(
     let median = widened(over(&of(|f| f.median_ns), n, level)?, unsure_ns);
     let steps = first.interval.median_steps.unwrap_or(f64::INFINITY);
     let by_median = steps >= FEWEST_STEPS;
-    let subtracted = over(
-        &Numbers::new(ones.iter().map(|o| o.null.ns).collect()),
-        n,
-        level,
-    )?;
     let nulls = Numbers::new(ones.iter().map(|o| o.null.ns).collect());
+    let subtracted = over(&nulls, n, level)?;
     let null_ns = nulls.quantile(0.5, level)?.value;
     let histograms: Vec<&Histogram> = ones.iter().map(|o| &o.interval.histogram).collect();
     let histogram = pooled::histogram(&histograms, first.interval.granularity_ns, null_ns);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::arena::Arena;
+use super::wait::wake;
 
 /// Passes do not count yet.
 pub(crate) const WARMING_UP: u32 = 0;
@@ -58,7 +59,7 @@ impl Board {
     /// Says that one more is ready, and waits until all are.
     pub(crate) fn arrive(&self) {
         self.ready.fetch_add(1, Ordering::AcqRel);
-        wake(&self.ready);
+        wake(&self.ready, i32::MAX);
         while self.go.load(Ordering::Acquire) == 0 {
             wait(&self.go, 0, Duration::from_millis(100));
         }
@@ -83,7 +84,7 @@ impl Board {
             wait(&self.ready, ready, Duration::from_millis(20));
         }
         self.go.store(1, Ordering::Release);
-        wake(&self.go);
+        wake(&self.go, i32::MAX);
         true
     }
 
@@ -91,7 +92,7 @@ impl Board {
     pub(crate) fn leave(&self, whereabouts: &Whereabouts) {
         whereabouts.done.store(1, Ordering::Release);
         self.done.fetch_add(1, Ordering::AcqRel);
-        wake(&self.done);
+        wake(&self.done, i32::MAX);
     }
 }
 
@@ -120,13 +121,5 @@ pub(crate) fn wait(word: &AtomicU32, is: u32, at_most: Duration) {
             is,
             &raw const timeout,
         );
-    }
-}
-
-/// Wakes all that wait for a change of the word.
-pub(crate) fn wake(word: &AtomicU32) {
-    // SAFETY: a word that lives through the call.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
     }
 }
