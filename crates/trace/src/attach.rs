@@ -17,7 +17,7 @@ use crate::door::Program;
 use crate::kernel::Of;
 use crate::manifest::{Exit, Manifest};
 use crate::record::{Request, Tell, watch_signals};
-use crate::running::Running;
+use crate::running::{PAUSE, Running};
 use crate::session::Session;
 
 /// Which program, and until when.
@@ -75,7 +75,7 @@ pub fn attach(
         if was_over || length_is_over || interrupted {
             break interrupted;
         }
-        Running::pause(moved);
+        Running::pause(moved, PAUSE);
     };
     let exit = Exit {
         status: None,

@@ -41,6 +41,10 @@ struct Ring {
     sampled: Option<Vec<manifest::Sampled>>,
 }
 
+/// Who looks at the records of a recording while they come: whose they are, and the
+/// records as they lie in the ring ([`Record::from_words`]), each ring's in its order.
+pub type Tap = Box<dyn FnMut(BlockHeader, &[[u64; 2]])>;
+
 /// How far a collection has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -77,6 +81,8 @@ pub struct Collector {
     searched: Instant,
     /// Who learns from the records which events stay on.
     pub(crate) levels: Option<Levels>,
+    /// Who looks at the records while they come.
+    pub(crate) tap: Option<Tap>,
     /// What the user must know.
     pub warnings: Vec<String>,
 }
@@ -110,6 +116,7 @@ impl Collector {
                 .map_or(0, |meta| meta.ino() as u32),
             searched: Instant::now(),
             levels: None,
+            tap: None,
             warnings: Vec::new(),
         })
     }
@@ -243,6 +250,9 @@ impl Collector {
                 position: chunk.position,
                 records: self.records.len() as u32,
             };
+            if let Some(tap) = &mut self.tap {
+                tap(header, &self.records);
+            }
             let before = self.buffer.len();
             let continuations = block::encode(header, &self.records, &mut self.buffer);
             ring.reader.release(&chunk, continuations);

@@ -15,12 +15,12 @@ use undertick_clock::Choice;
 use undertick_clock::facts::Facts;
 
 use crate::TraceError;
-use crate::collector::Progress;
+use crate::collector::{Progress, Tap};
 use crate::functions::{Functions, Recorded};
 use crate::kernel::{self, Of, Wanted};
 use crate::manifest::{self, Calibration, Manifest};
 use crate::perturbation;
-use crate::running::Running;
+use crate::running::{PAUSE, Running};
 use crate::session::{Session, Settings};
 
 /// What to record and how.
@@ -61,7 +61,36 @@ pub enum Tell {
 /// # Errors
 /// The program could not be started, or the trace could not be kept; what was
 /// recorded is still in the trace directory.
-pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, TraceError> {
+pub fn record(request: Request, told: impl FnMut(Tell)) -> Result<Manifest, TraceError> {
+    recorded(request, None, told)
+}
+
+/// Who looks at the records while the program runs.
+pub struct Watch {
+    /// Pause between two looks at the rings: each costs about 10 us of a CPU, and
+    /// meanwhile the rings must take what the program writes.
+    pub every: Duration,
+    /// What looks at them.
+    pub tap: Tap,
+}
+
+/// As [`record()`], with somebody who looks at the records while they come.
+///
+/// # Errors
+/// As [`record()`].
+pub fn record_watched(
+    request: Request,
+    watch: Watch,
+    told: impl FnMut(Tell),
+) -> Result<Manifest, TraceError> {
+    recorded(request, Some(watch), told)
+}
+
+fn recorded(
+    request: Request,
+    watcher: Option<Watch>,
+    mut told: impl FnMut(Tell),
+) -> Result<Manifest, TraceError> {
     let session = Session::create(request.settings.clone())?;
     // From here on orphans of the program are our children, so that the
     // recording ends when the last one has.
@@ -74,7 +103,12 @@ pub fn record(request: Request, mut told: impl FnMut(Tell)) -> Result<Manifest, 
         Of::Child,
         |session, announces, functions| start(&request.command, session, announces, functions),
     )?;
-    let exit = watch(&mut running, child, &mut signals, &mut told);
+    let mut pause = PAUSE;
+    if let Some(Watch { every, tap }) = watcher {
+        pause = every;
+        running.tap(tap);
+    }
+    let exit = watch(&mut running, child, &mut signals, pause, &mut told);
     running.finish(exit, told)
 }
 
@@ -133,6 +167,7 @@ fn watch(
     running: &mut Running,
     child: Child,
     signals: &mut SignalsInfo<WithOrigin>,
+    pause: Duration,
     told: &mut impl FnMut(Tell),
 ) -> manifest::Exit {
     let mut exit = manifest::Exit {
@@ -156,7 +191,7 @@ fn watch(
         if all_ended || interrupts >= 2 {
             return exit;
         }
-        Running::pause(moved);
+        Running::pause(moved, pause);
     }
 }
 

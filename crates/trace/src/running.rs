@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use undertick_clock::Source;
 
 use crate::TraceError;
-use crate::collector::Collector;
+use crate::collector::{Collector, Tap};
 use crate::functions::Recorded;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
@@ -22,7 +22,7 @@ use crate::session::Session;
 
 /// Pause between two rounds, unless there was much to do: 1 ms of one thread at
 /// full speed is 1.5 MB in its ring.
-const PAUSE: Duration = Duration::from_millis(1);
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 /// What is much.
 const BUSY_BYTES: u64 = 4 << 20;
 /// How often progress is told.
@@ -164,10 +164,15 @@ impl<'a> Running<'a> {
     }
 
     /// Until the next round, unless there was much to do.
-    pub(crate) fn pause(moved: u64) {
+    pub(crate) fn pause(moved: u64, pause: Duration) {
         if moved < BUSY_BYTES {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(pause);
         }
+    }
+
+    /// Lets somebody look at the records while they come.
+    pub(crate) fn tap(&mut self, tap: Tap) {
+        self.collector.tap = Some(tap);
     }
 
     /// Since it began.
