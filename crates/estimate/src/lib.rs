@@ -54,6 +54,7 @@ mod shift;
 mod skewed;
 pub mod slow;
 mod slowdown;
+mod spaced;
 mod stretches;
 
 pub use batches::Batches;
@@ -64,7 +65,7 @@ pub use compare::{
 pub use cost::{Cost, scaled, shifted};
 pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
 pub use line::{Line, line};
-pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean};
+pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean, student_beyond};
 pub use modes::{Axis, Divide, Mode, ModeOptions, Modes, modes, modes_of_bins};
 pub use moments::Moments;
 pub use numbers::Numbers;
@@ -76,3 +77,4 @@ pub use sample::Sample;
 pub use series::{QUANTILES, Series};
 pub use shift::{Shift, shift};
 pub use slowdown::{HalfSections, Slowdown, slowdown};
+pub use spaced::spaced_mean;

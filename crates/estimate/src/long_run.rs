@@ -126,6 +126,12 @@ pub(crate) fn student(level: f64, degrees: f64) -> f64 {
         .inverse_cdf(0.5 + level / 2.0)
 }
 
+/// Chance that Student's t of so many degrees of freedom is greater than this.
+#[must_use]
+pub fn student_beyond(t: f64, degrees: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |student| student.sf(t))
+}
+
 /// Half-width in standard deviations of a normal interval of that level: 1.96
 /// for 0.95.
 #[must_use]
