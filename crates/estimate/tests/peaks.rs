@@ -6,7 +6,7 @@ mod probe;
 
 use known::Source;
 use probe::{Machine, Noise, Ran, Stay};
-use undertick_estimate::peaks::{PeakOptions, Peaks, peaks};
+use undertick_estimate::peaks::{PeakOptions, peaks};
 use undertick_units::Estimate;
 
 /// Runs of a case: `few`, or what the environment asks.
@@ -56,6 +56,7 @@ fn random_machine(source: &mut Source) -> Machine {
         tail_share: between(source, 0.0, 0.5),
         tail: own * between(source, 0.0, 2.0),
         reference: between(source, 0.001, 0.005),
+        ..Machine::default().noise
     };
     let gap = APART * scatter(&noise);
     let mut slowdown = 1.0;
@@ -156,4 +157,138 @@ fn random_machines() {
     for held in held {
         assert!(held as f64 >= 0.93 * intervals as f64, "{held} of {intervals}");
     }
+}
+
+/// Machines that nobody disturbs.
+fn undisturbed() -> Vec<(&'static str, Machine)> {
+    let plain = Machine::default();
+    let noisy = |change: fn(&mut Noise)| {
+        let mut machine = plain.clone();
+        change(&mut machine.noise);
+        machine
+    };
+    vec![
+        ("plain", plain.clone()),
+        ("neighbours go together", noisy(|n| n.along = 0.9)),
+        ("bursts differ by half as much", noisy(|n| n.burst = 0.005)),
+        ("bursts differ as much", noisy(|n| n.burst = 0.01)),
+        ("bursts differ by three times as much", noisy(|n| n.burst = 0.03)),
+        (
+            "bursts differ as much, and it lasts for ten",
+            noisy(|n| {
+                n.burst = 0.01;
+                n.lasting = 0.9;
+            }),
+        ),
+        (
+            "bursts differ by three times as much, and it lasts for a hundred",
+            noisy(|n| {
+                n.burst = 0.03;
+                n.lasting = 0.99;
+            }),
+        ),
+        (
+            "skewed",
+            noisy(|n| {
+                n.tail_share = 0.5;
+                n.tail = 0.05;
+            }),
+        ),
+        ("outliers over octaves", noisy(|n| n.outliers = 0.03)),
+        (
+            "much drift",
+            Machine {
+                drift: 0.2,
+                ..plain.clone()
+            },
+        ),
+        (
+            "drift without a reference",
+            Machine {
+                with_reference: false,
+                ..plain.clone()
+            },
+        ),
+        (
+            "little noise, drift without a reference",
+            Machine {
+                with_reference: false,
+                ..noisy(|n| {
+                    n.own = 0.002;
+                    n.tail = 0.002;
+                })
+            },
+        ),
+        (
+            "a clock of 1 %",
+            Machine {
+                clock_s: 500e-9,
+                drift: 0.0,
+                with_reference: false,
+                ..plain.clone()
+            },
+        ),
+        (
+            "a clock of 1 %, drift",
+            Machine {
+                clock_s: 500e-9,
+                ..plain.clone()
+            },
+        ),
+        (
+            "one burst",
+            Machine {
+                bursts: 1,
+                loops: 5000,
+                ..plain.clone()
+            },
+        ),
+        (
+            "one burst whose neighbours go together",
+            Machine {
+                bursts: 1,
+                loops: 5000,
+                ..noisy(|n| n.along = 0.95)
+            },
+        ),
+        (
+            "ten bursts that differ",
+            Machine {
+                bursts: 10,
+                ..noisy(|n| n.burst = 0.01)
+            },
+        ),
+        (
+            "few samples",
+            Machine {
+                bursts: 20,
+                loops: 5,
+                ..plain.clone()
+            },
+        ),
+    ]
+}
+
+#[test]
+fn one_peak_is_one_peak() {
+    let runs = repetitions(100);
+    let allowed = at_most(runs, PeakOptions::default().false_alarm);
+    let mut worst = Vec::new();
+    for (case, (name, machine)) in undisturbed().into_iter().enumerate() {
+        let mut effective = 0.0;
+        let alarms = (0..runs)
+            .filter(|&run| {
+                let mut source = Source::new(21_000 + case as u64, run);
+                let ran = machine.run(&mut source);
+                let found = peaks(&ran.samples, &PeakOptions::default()).unwrap();
+                effective += found.n_effective / found.n as f64 / runs as f64;
+                found.peaks.len() != 1
+            })
+            .count() as u64;
+        println!("{name}: {alarms} of {runs}, effective {effective:.3}");
+        if alarms > allowed {
+            worst.push(format!("{name}: {alarms} of {runs}"));
+        }
+    }
+    assert!(worst.is_empty(), "more than {allowed}: {worst:?}");
 }

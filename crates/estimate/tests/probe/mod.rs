@@ -23,12 +23,18 @@ pub enum Stay {
 pub struct Noise {
     /// Each loop by itself.
     pub own: f64,
+    /// Correlation of a loop's own with that of the loop before, in a burst.
+    pub along: f64,
     /// All of a burst together.
     pub burst: f64,
+    /// Correlation of a burst's with that of the burst before.
+    pub lasting: f64,
     /// This share of the loops has a slow tail,
     pub tail_share: f64,
     /// exponential with this mean.
     pub tail: f64,
+    /// This share of the loops is up to 100 times as long, evenly over octaves.
+    pub outliers: f64,
     /// Relative noise of the reference.
     pub reference: f64,
 }
@@ -63,9 +69,12 @@ impl Default for Machine {
             stay: Stay::Loop,
             noise: Noise {
                 own: 0.01,
+                along: 0.0,
                 burst: 0.0,
+                lasting: 0.0,
                 tail_share: 0.2,
                 tail: 0.01,
+                outliers: 0.0,
                 reference: 0.003,
             },
             bursts: 300,
@@ -191,16 +200,24 @@ impl Machine {
         let phase = std::f64::consts::TAU * source.uniform();
         let turns = 1.0 + 2.0 * source.uniform();
         let mut walk = 0.0;
+        let mut offset = source.normal();
+        let kept = |r: f64| (1.0 - r * r).sqrt();
         for burst in 0..self.bursts {
             let start = (burst as f64 + self.jitter * source.uniform()) * self.grid_s;
             // A sine has an interquartile range of 1.41 amplitudes.
             walk = 0.9 * walk + 0.1 * self.drift * source.normal();
             let sine = (phase + std::f64::consts::TAU * turns * start / history.end).sin();
             let speed = (self.drift / 1.41 * sine + walk).exp();
-            let together = self.noise.burst * source.normal();
+            offset = self.noise.lasting * offset + kept(self.noise.lasting) * source.normal();
+            let together = self.noise.burst * offset;
+            let mut own = source.normal();
             let mut loops = Vec::with_capacity(self.loops);
             let noise = |source: &mut Source, _: f64| {
-                let mut x = self.noise.own * source.normal() + together;
+                own = self.noise.along * own + kept(self.noise.along) * source.normal();
+                let mut x = self.noise.own * own + together;
+                if self.noise.outliers > 0.0 && source.uniform() < self.noise.outliers {
+                    x += 100.0_f64.ln() * source.uniform();
+                }
                 if source.uniform() < self.noise.tail_share {
                     x += self.noise.tail * source.exponential();
                 }
