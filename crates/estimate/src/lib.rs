@@ -44,6 +44,7 @@ mod mean;
 mod modes;
 mod moments;
 mod numbers;
+pub mod peaks;
 mod proportion;
 mod quantile;
 mod rate;
