@@ -34,7 +34,11 @@ pub enum Command {
     Slow(crate::slow::Slow),
     Run(crate::experiment::Run),
     Primitives(crate::experiment::Primitives),
+    Interference(crate::interference::Interference),
     Reproduce(crate::reproduce::Reproduce),
+    /// The probe of `undertick interference`
+    #[command(hide = true, name = crate::interference::PROBE)]
+    Probe(crate::interference::Probe),
     /// The second process of the experiment of `undertick reproduce slow-clock`
     #[command(hide = true, name = crate::reproduce::PARTNER)]
     ReproducePartner,

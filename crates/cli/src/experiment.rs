@@ -130,7 +130,7 @@ pub fn perform(
     result.map_err(failure)
 }
 
-fn failure(cannot: Cannot) -> Failure {
+pub fn failure(cannot: Cannot) -> Failure {
     Failure {
         status: if cannot.usage { 2 } else { 1 },
         text: cannot.text,
@@ -227,7 +227,7 @@ pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
 }
 
 /// A trace that is to be made.
-fn not_there(trace: &Path) -> Result<PathBuf, Failure> {
+pub fn not_there(trace: &Path) -> Result<PathBuf, Failure> {
     if trace.exists() {
         return Err(Failure::usage(format!(
             "{}: exists already; remove it or give another name with -o",

@@ -8,6 +8,7 @@ mod estimate;
 mod experiment;
 mod export;
 mod header;
+mod interference;
 mod output;
 mod passes;
 mod progress;
@@ -41,6 +42,8 @@ fn main() -> ExitCode {
         Command::ReproducePartner => reproduce::partner(),
         Command::Run(run) => experiment::run(&run),
         Command::Primitives(primitives) => experiment::primitives(&primitives),
+        Command::Interference(what) => interference::run(&what),
+        Command::Probe(file) => interference::probe(&file),
         Command::Conductor(files) => experiment::conduct(&files),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload => {

@@ -155,7 +155,10 @@ fn random_machines() {
     );
     assert!(right as f64 >= 0.95 * runs as f64, "{right} of {runs}");
     for held in held {
-        assert!(held as f64 >= 0.93 * intervals as f64, "{held} of {intervals}");
+        assert!(
+            held as f64 >= 0.93 * intervals as f64,
+            "{held} of {intervals}"
+        );
     }
 }
 
@@ -172,7 +175,10 @@ fn undisturbed() -> Vec<(&'static str, Machine)> {
         ("neighbours go together", noisy(|n| n.along = 0.9)),
         ("bursts differ by half as much", noisy(|n| n.burst = 0.005)),
         ("bursts differ as much", noisy(|n| n.burst = 0.01)),
-        ("bursts differ by three times as much", noisy(|n| n.burst = 0.03)),
+        (
+            "bursts differ by three times as much",
+            noisy(|n| n.burst = 0.03),
+        ),
         (
             "bursts differ as much, and it lasts for ten",
             noisy(|n| {

@@ -13,6 +13,7 @@ pub mod calibration;
 mod core_speed;
 pub mod experiment;
 pub mod here;
+pub mod interference;
 pub mod primitives;
 pub mod reproduce;
 pub mod script;

@@ -13,6 +13,7 @@
 mod details;
 mod escape;
 mod evidence;
+pub mod interference;
 pub mod reproduce;
 mod summary;
 mod tables;

@@ -27,6 +27,7 @@ pub mod document;
 pub mod experiment;
 pub mod figures;
 pub mod html;
+pub mod interference;
 mod remarks;
 pub mod reproduce;
 pub mod terminal;

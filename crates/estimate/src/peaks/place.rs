@@ -65,7 +65,8 @@ pub(super) fn place(run: &Run, found: &Counted, peak: usize, level: f64) -> Plac
         (true, _) => {
             let each = of_groups(bursts, n, groups);
             let count = each.len() as f64;
-            let half = student(level, count - 1.0) * variance_and_lag1(&each).0.sqrt() / count.cbrt();
+            let half =
+                student(level, count - 1.0) * variance_and_lag1(&each).0.sqrt() / count.cbrt();
             let lowest = all[0];
             (
                 Interval::new((value - half).max(lowest), value + half),

@@ -1,0 +1,272 @@
+//! From records of the probe to bursts of samples.
+
+use undertick_ring::{DeschedFlag, Kind, Record};
+
+use super::probe::event;
+
+/// Whether the probe's thread was taken off its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenOff {
+    /// It was not.
+    No,
+    /// It was.
+    Yes,
+    /// The kernel does not say.
+    Unknown,
+}
+
+/// A block of the mix and a block of registers after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Time of the mix, ns.
+    pub mix_ns: f64,
+    /// Time of the registers, ns.
+    pub reference_ns: f64,
+    /// In either.
+    pub taken_off: TakenOff,
+}
+
+/// Samples one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Burst {
+    /// When it began, ns of the trace clock.
+    pub begun_ns: f64,
+    /// By how much later than it should have, ns.
+    pub late_ns: f64,
+    /// CPU it began on.
+    pub cpu: Option<u16>,
+    /// In their order.
+    pub samples: Vec<Sample>,
+}
+
+impl Burst {
+    /// How long it took, ns.
+    #[must_use]
+    pub fn wall_ns(&self) -> f64 {
+        self.samples.iter().map(|s| s.mix_ns + s.reference_ns).sum()
+    }
+}
+
+/// What the probe says of itself before its first burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// Units of work in a block of the mix.
+    pub mix_units: u64,
+    /// Turns in a block of registers.
+    pub reference_turns: u64,
+    /// Bytes that the mix goes through.
+    pub footprint_bytes: u64,
+}
+
+/// Puts bursts together while the records come.
+#[derive(Debug)]
+pub struct Decoder {
+    ns_per_tick: f64,
+    about: About,
+    /// The wide event whose payload comes next.
+    wide: Option<u16>,
+    late_ns: f64,
+    burst: Option<Burst>,
+    /// When the block began that runs, ticks.
+    since: u64,
+    mix: Option<(f64, TakenOff)>,
+}
+
+impl Decoder {
+    /// For a trace clock of that rate.
+    #[must_use]
+    pub fn new(ns_per_tick: f64) -> Self {
+        Self {
+            ns_per_tick,
+            about: About::default(),
+            wide: None,
+            late_ns: 0.0,
+            burst: None,
+            since: 0,
+            mix: None,
+        }
+    }
+
+    /// What the probe has said of itself.
+    #[must_use]
+    pub fn about(&self) -> About {
+        self.about
+    }
+
+    /// The next record of the probe's ring; a burst, when it is whole. What does not
+    /// fit (the records lost around a gap) is left out with its burst.
+    pub fn take(&mut self, record: &Record) -> Option<Burst> {
+        let wide = self.wide.take();
+        match (record.kind, record.event) {
+            (Kind::Continuation, _) => {
+                if let (Record::WIDE, Some(wide)) = (record.payload, wide) {
+                    self.said(wide, record.ts);
+                }
+            }
+            (Kind::Instant, event::LATE) => {
+                self.burst = None;
+                self.late_ns = f64::from(record.payload);
+            }
+            (Kind::Instant, other) => {
+                self.wide = Some(other);
+                self.said(other, u64::from(record.payload));
+            }
+            (Kind::Begin, event::MIX) => self.begin(record),
+            (Kind::Next, event::MIX) => {
+                self.mix = self.burst.is_some().then(|| self.block(record));
+            }
+            (Kind::Next, event::REFERENCE) => self.sample(record),
+            (Kind::End, event::REFERENCE) => {
+                self.sample(record);
+                return self.burst.take();
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn said(&mut self, event: u16, value: u64) {
+        match event {
+            event::MIX_UNITS => self.about.mix_units = value,
+            event::REFERENCE_TURNS => self.about.reference_turns = value,
+            event::FOOTPRINT => self.about.footprint_bytes = value,
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, record: &Record) {
+        self.since = record.ts;
+        self.mix = None;
+        self.burst = Some(Burst {
+            begun_ns: record.ts as f64 * self.ns_per_tick,
+            late_ns: self.late_ns,
+            cpu: (record.cpu != Record::CPU_UNKNOWN).then_some(record.cpu),
+            samples: Vec::new(),
+        });
+    }
+
+    /// The block that ends here.
+    fn block(&mut self, record: &Record) -> (f64, TakenOff) {
+        let ticks = record.ts.wrapping_sub(self.since).cast_signed();
+        self.since = record.ts;
+        let taken_off = match record.descheduled {
+            DeschedFlag::No => TakenOff::No,
+            DeschedFlag::Yes => TakenOff::Yes,
+            DeschedFlag::Unknown => TakenOff::Unknown,
+        };
+        (ticks as f64 * self.ns_per_tick, taken_off)
+    }
+
+    fn sample(&mut self, record: &Record) {
+        let (reference_ns, of_reference) = self.block(record);
+        let (Some(burst), Some((mix_ns, of_mix))) = (&mut self.burst, self.mix.take()) else {
+            self.burst = None;
+            return;
+        };
+        let taken_off = match (of_mix, of_reference) {
+            (TakenOff::Yes, _) | (_, TakenOff::Yes) => TakenOff::Yes,
+            (TakenOff::No, TakenOff::No) => TakenOff::No,
+            _ => TakenOff::Unknown,
+        };
+        burst.samples.push(Sample {
+            mix_ns,
+            reference_ns,
+            taken_off,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(ts: u64, kind: Kind, event: u16, payload: u32) -> Record {
+        Record {
+            ts,
+            payload,
+            event,
+            cpu: 3,
+            kind,
+            descheduled: DeschedFlag::No,
+        }
+    }
+
+    #[test]
+    fn bursts_by_hand() {
+        let mut decoder = Decoder::new(0.5);
+        let (mix, reference) = (event::MIX, event::REFERENCE);
+        let off = |r: Record| Record {
+            descheduled: DeschedFlag::Yes,
+            ..r
+        };
+        let records = [
+            record(1, Kind::Instant, event::MIX_UNITS, 7),
+            record(1 << 33, Kind::Continuation, 0, Record::WIDE),
+            record(2, Kind::Instant, event::REFERENCE_TURNS, 9),
+            record(3, Kind::Instant, event::FOOTPRINT, 4096),
+            record(90, Kind::Instant, event::LATE, 250),
+            record(100, Kind::Begin, mix, 0),
+            record(120, Kind::Next, mix, u32::from(reference)),
+            record(130, Kind::Next, reference, u32::from(mix)),
+            off(record(330, Kind::Next, mix, u32::from(reference))),
+            record(342, Kind::End, reference, 0),
+            // Torn: its begin was lost.
+            record(400, Kind::Next, reference, u32::from(mix)),
+            record(420, Kind::Next, mix, u32::from(reference)),
+            record(430, Kind::End, reference, 0),
+        ];
+        let bursts: Vec<Burst> = records.iter().filter_map(|r| decoder.take(r)).collect();
+        let sample = |mix_ns, reference_ns, taken_off| Sample {
+            mix_ns,
+            reference_ns,
+            taken_off,
+        };
+        assert_eq!(
+            bursts,
+            [Burst {
+                begun_ns: 50.0,
+                late_ns: 250.0,
+                cpu: Some(3),
+                samples: vec![
+                    sample(10.0, 5.0, TakenOff::No),
+                    sample(100.0, 6.0, TakenOff::Yes)
+                ],
+            }]
+        );
+        assert_eq!(bursts[0].wall_ns(), 121.0);
+        let about = decoder.about();
+        assert_eq!(
+            (
+                about.mix_units,
+                about.reference_turns,
+                about.footprint_bytes
+            ),
+            (1 << 33, 9, 4096)
+        );
+    }
+
+    #[test]
+    fn any_order_of_records_is_survived() {
+        use rand::{RngExt as _, SeedableRng as _};
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+        let kinds = [
+            Kind::Instant,
+            Kind::Begin,
+            Kind::End,
+            Kind::Next,
+            Kind::Continuation,
+        ];
+        let mut decoder = Decoder::new(1.0);
+        for _ in 0..100_000 {
+            let r = record(
+                random.random(),
+                kinds[random.random_range(0..kinds.len())],
+                random.random_range(0..8),
+                random.random_range(0..4),
+            );
+            if let Some(burst) = decoder.take(&r) {
+                assert!(!burst.samples.is_empty());
+            }
+        }
+    }
+}

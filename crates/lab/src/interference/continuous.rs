@@ -1,0 +1,267 @@
+//! The meter that runs all the time: a burst now and then, a line an interval.
+//!
+//! Against what: the clean state is the fastest that bursts were. Each line says how
+//! far from it the last bursts were, and who used more CPU meanwhile than when nothing
+//! was slowed.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use undertick_report::interference::{Line, Suspect};
+
+use super::analysis::{Seen, mean_over_bursts};
+use super::bursts::{About, Burst};
+use super::meter::{Heard, Request, clock_of, own_use_s, run_probe};
+use super::who::{Look, Who, look, use_between};
+use crate::experiment::Cannot;
+
+/// Between two looks at the rings: 20 of some 50 us each second.
+const ROUND_EVERY: Duration = Duration::from_millis(50);
+/// A recording that nobody wants to keep is ended and begun again after so long, so
+/// that it never takes more than some megabytes.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// Bursts that tell what is clean.
+const REMEMBERED: usize = 512;
+/// The clean state is so many of their quickest.
+const QUICKEST: f64 = 0.1;
+/// A sample is slowed if it takes so many times as long as the clean state.
+const SLOWED: f64 = 1.1;
+/// A line whose bursts are slowed for a smaller share of their time is clean.
+const CLEAN: f64 = 0.1;
+/// Nobody is named for less use than this over that in clean lines, CPUs.
+const LEAST_USE: f64 = 0.2;
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Time of the mix over that of registers, and time of registers per turn, of the
+    /// last bursts.
+    remembered: Vec<(f64, f64)>,
+    first_core: Option<f64>,
+    clean_uses: BTreeMap<Who, f64>,
+    clean_lines: u32,
+}
+
+impl State {
+    /// What the bursts of an interval say. `uses`: CPUs used in it.
+    pub(super) fn line(
+        &mut self,
+        bursts: &[Burst],
+        about: About,
+        uses: &BTreeMap<Who, f64>,
+        cpu: Option<usize>,
+        seconds: f64,
+    ) -> Line {
+        let seen: Vec<Seen<'_>> = bursts.iter().filter_map(Seen::of).collect();
+        for s in &seen {
+            let turns = about.reference_turns.max(1) as f64;
+            self.remembered.push((ratio(s), s.reference_ns / turns));
+        }
+        let from = self.remembered.len().saturating_sub(REMEMBERED);
+        self.remembered.drain(..from);
+        let clean = quantile(self.remembered.iter().map(|r| r.0), QUICKEST);
+        let core = quantile(
+            self.remembered[self.remembered.len().saturating_sub(seen.len())..]
+                .iter()
+                .map(|r| r.1),
+            0.5,
+        );
+        let first_core = *self.first_core.get_or_insert(core);
+        let lost: Vec<f64> = seen.iter().map(|s| s.lost(clean).iter().sum()).collect();
+        let slowed: Vec<(f64, f64)> = seen.iter().map(|s| slowed(s, clean)).collect();
+        let n = seen.len().max(1) as f64;
+        let slowed_share = slowed.iter().map(|s| s.0).sum::<f64>() / n;
+        let taken = seen.iter().filter(|s| s.is_taken()).count() as f64 / n;
+        let weighted: f64 = slowed.iter().map(|s| s.0 * s.1).sum();
+        let suspects = self.suspects(uses, cpu, slowed_share, taken);
+        if slowed_share < CLEAN && taken == 0.0 && !seen.is_empty() {
+            self.remember(uses);
+        }
+        let steal = cpu.and_then(|cpu| uses.get(&Who::Steal(cpu)));
+        Line {
+            schema_version: 1,
+            unix_s: SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(f64::NAN, |t| t.as_secs_f64()),
+            seconds,
+            bursts: seen.len() as u64,
+            mean_loss: (!seen.is_empty()).then(|| mean_over_bursts(&lost, 0.95)),
+            slowed_share,
+            slowdown: (slowed_share > 0.0).then(|| weighted / (n * slowed_share)),
+            taken_off_share: taken,
+            core_speed: first_core / core,
+            steal_share: steal.copied().unwrap_or(0.0),
+            suspects,
+            own_use: 0.0,
+        }
+    }
+
+    /// Uses of clean lines: the mean of them, of the last dozen or so.
+    fn remember(&mut self, uses: &BTreeMap<Who, f64>) {
+        self.clean_lines += 1;
+        let weight = 1.0 / f64::from(self.clean_lines.min(12));
+        for used in self.clean_uses.values_mut() {
+            *used *= 1.0 - weight;
+        }
+        for (who, used) in uses {
+            *self.clean_uses.entry(who.clone()).or_insert(0.0) += weight * used;
+        }
+        self.clean_uses.retain(|_, used| *used > 1e-4);
+    }
+
+    /// Who used more than in clean lines: the first in the memory's case on any other
+    /// CPU, or seen on none.
+    fn suspects(
+        &self,
+        uses: &BTreeMap<Who, f64>,
+        cpu: Option<usize>,
+        slowed: f64,
+        taken: f64,
+    ) -> Vec<Suspect> {
+        if slowed < CLEAN && taken == 0.0 {
+            return Vec::new();
+        }
+        let clean = |who: &Who| self.clean_uses.get(who).copied().unwrap_or(0.0);
+        let most = |wanted: &dyn Fn(&Who) -> bool| {
+            let more = (uses.iter())
+                .filter(|(who, _)| wanted(who))
+                .map(|(who, used)| (who, *used, used - clean(who)))
+                .filter(|(_, _, more)| *more >= LEAST_USE);
+            more.max_by(|a, b| a.2.total_cmp(&b.2))
+        };
+        let process = most(&|who| matches!(who, Who::Processes(_)));
+        let other = || most(&|who| matches!(who, Who::Cpu(c) if Some(*c) != cpu));
+        let found = process.or_else(|| if taken > slowed { None } else { other() });
+        let cause = if taken > slowed {
+            "same-cpu-process"
+        } else {
+            "memory-traffic"
+        };
+        let suspect = found.map(|(who, used, _)| Suspect {
+            name: match who {
+                Who::Processes(name) => name.clone(),
+                Who::Cpu(cpu) | Who::Steal(cpu) => format!("CPU {cpu}"),
+            },
+            cause: cause.to_owned(),
+            use_now: used,
+            use_when_clean: clean(who),
+        });
+        suspect.into_iter().collect()
+    }
+}
+
+/// Time of the mix over that of registers, of the middle sample.
+fn ratio(seen: &Seen<'_>) -> f64 {
+    let plain = seen.apart.plain.iter();
+    quantile(plain.map(|(_, s)| s.mix_ns), 0.5) / seen.reference_ns
+}
+
+/// Share of a burst's time that was slowed, and how much.
+fn slowed(seen: &Seen<'_>, clean: f64) -> (f64, f64) {
+    let times = |s: &super::bursts::Sample| s.mix_ns / (clean * seen.reference_ns);
+    let share = seen.share_of_time(|s| times(s) > SLOWED);
+    let these: Vec<f64> = (seen.apart.plain.iter())
+        .map(|(_, s)| times(s))
+        .filter(|t| *t > SLOWED)
+        .collect();
+    (share, these.iter().sum::<f64>() / these.len().max(1) as f64)
+}
+
+fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let at = (p * values.len().saturating_sub(1) as f64).round() as usize;
+    values.get(at).copied().unwrap_or(f64::NAN)
+}
+
+/// Measures until `stop`, or until the schedule's total is over; each interval's line
+/// goes to `told`. The trace is kept only where `keep` says so.
+///
+/// # Errors
+/// The probe could not be recorded.
+pub fn watch(
+    request: &Request,
+    every: Duration,
+    keep: bool,
+    stop: &AtomicBool,
+    mut told: impl FnMut(&Line),
+) -> Result<(), Cannot> {
+    let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
+    let heard = Heard::new(ns_per_tick);
+    let clock = clock_of(&request.facts)?;
+    let now = || look(|| clock.read_ticks() as f64 * ns_per_tick);
+    let begun = Instant::now();
+    let mut lines = Lines {
+        state: State::default(),
+        before: now(),
+        used_s: own_use_s(),
+        since: Instant::now(),
+    };
+    let mut schedule = request.schedule.clone();
+    let total = request.schedule.total;
+    for part in 0.. {
+        let left = total.map(|total| total.saturating_sub(begun.elapsed()));
+        if stop.load(Ordering::Relaxed) || left == Some(Duration::ZERO) {
+            break;
+        }
+        schedule.total = match (left, keep) {
+            (left, true) => left,
+            (left, false) => Some(left.unwrap_or(LONGEST).min(LONGEST)),
+        };
+        schedule.seed = request.schedule.seed.wrapping_add(part);
+        let tap = Heard::tap(&heard, ROUND_EVERY);
+        let manifest = run_probe(request, &schedule, &request.trace, tap, |_| {
+            if lines.since.elapsed() >= every {
+                told(&lines.next(&heard, &now, request.schedule.cpu));
+            }
+        })?;
+        let about = heard.borrow().about();
+        // The same work as before: rates stay comparable.
+        schedule.units = (about.mix_units > 0).then_some((about.mix_units, about.reference_turns));
+        heard.borrow_mut().again();
+        if manifest.exit.is_some_and(|exit| exit.interrupted) || keep {
+            break;
+        }
+        std::fs::remove_dir_all(&request.trace)
+            .map_err(|e| Cannot::now(format!("{}: {e}", request.trace.display())))?;
+    }
+    if !heard.borrow().bursts.is_empty() {
+        told(&lines.next(&heard, &now, request.schedule.cpu));
+    }
+    Ok(())
+}
+
+/// From one line to the next.
+struct Lines {
+    state: State,
+    before: Look,
+    used_s: f64,
+    since: Instant,
+}
+
+impl Lines {
+    fn next(
+        &mut self,
+        heard: &Rc<RefCell<Heard>>,
+        now: &dyn Fn() -> Look,
+        cpu: Option<usize>,
+    ) -> Line {
+        let (about, bursts) = {
+            let mut heard = heard.borrow_mut();
+            (heard.about(), std::mem::take(&mut heard.bursts))
+        };
+        let after = now();
+        let uses = use_between(&self.before, &after);
+        let seconds = self.since.elapsed().as_secs_f64();
+        let mut line = self.state.line(&bursts, about, &uses, cpu, seconds);
+        let used_s = own_use_s();
+        // The probe's own time is in its records: it has not ended yet.
+        let probes_ns: f64 = bursts.iter().map(Burst::wall_ns).sum();
+        line.own_use = (used_s - self.used_s + probes_ns / 1e9) / seconds;
+        (self.before, self.used_s, self.since) = (after, used_s, Instant::now());
+        line
+    }
+}

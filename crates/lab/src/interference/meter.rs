@@ -1,0 +1,355 @@
+//! Runs the probe, watches who runs beside it, and puts the document together.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use undertick_clock::facts::Facts;
+use undertick_clock::{Choice, Source, bracket};
+use undertick_report::document::Warning;
+use undertick_report::interference::{Interference, Probe};
+use undertick_ring::Record;
+use undertick_trace::manifest::Manifest;
+use undertick_trace::record::{Request as Recording, Tell, Watch, record_watched};
+use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
+use undertick_trace::{Overflow, kernel};
+
+use super::analysis::{self, Found, Run};
+use super::bursts::{About, Burst, Decoder};
+use super::probe::Schedule;
+use super::who::{Look, look};
+use crate::experiment::Cannot;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The probe's schedule.
+    pub schedule: Schedule,
+    /// A command that ends up in [`probe`](super::probe()), in a process of its own: the
+    /// name of a file with the schedule is put after it.
+    pub probe_command: Vec<OsString>,
+    /// The recording clock.
+    pub choice: Choice,
+    /// What was found out about it.
+    pub facts: Facts,
+    /// Trace directory to make.
+    pub trace: PathBuf,
+    /// Which evidence of the kernel to keep in it.
+    pub kernel: kernel::Wanted,
+    /// Level of the intervals.
+    pub level: f64,
+}
+
+/// Between two looks at the rings.
+const ROUND_EVERY: Duration = Duration::from_millis(20);
+/// Between two looks at who runs.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// A look may take this share of the time.
+const LOOK_SHARE: f64 = 0.01;
+
+/// What has come of the probe so far.
+#[derive(Debug)]
+pub(super) struct Heard {
+    decoder: Decoder,
+    /// The probe's thread.
+    tid: Option<i32>,
+    pub(super) bursts: Vec<Burst>,
+}
+
+impl Heard {
+    pub(super) fn new(ns_per_tick: f64) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self {
+            decoder: Decoder::new(ns_per_tick),
+            tid: None,
+            bursts: Vec::new(),
+        }))
+    }
+
+    pub(super) fn about(&self) -> About {
+        self.decoder.about()
+    }
+
+    /// The tap of a recording.
+    pub(super) fn tap(heard: &Rc<RefCell<Self>>, every: Duration) -> Watch {
+        let heard = Rc::clone(heard);
+        Watch {
+            every,
+            tap: Box::new(move |header, records| {
+                let mut heard = heard.borrow_mut();
+                // One thread writes; another would be no probe.
+                if *heard.tid.get_or_insert(header.tid) != header.tid {
+                    return;
+                }
+                for words in records {
+                    let record = Record::from_words(*words);
+                    let burst = heard.decoder.take(&record);
+                    heard.bursts.extend(burst);
+                }
+            }),
+        }
+    }
+
+    /// Another probe comes.
+    pub(super) fn again(&mut self) {
+        self.tid = None;
+    }
+}
+
+/// Measures until the schedule is over, or until a signal ends the probe; `tell` hears
+/// the share that is done.
+///
+/// # Errors
+/// The probe could not be recorded, or it was ended before it said anything.
+pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interference, Cannot> {
+    let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
+    let heard = Heard::new(ns_per_tick);
+    let clock = clock_of(&request.facts)?;
+    let watcher = Watcher::start(clock, ns_per_tick)?;
+    let anchor = bracket::anchor(clock, 1);
+    let used = own_use_s();
+    let begun = Instant::now();
+    let total = request.schedule.total.unwrap_or(Duration::MAX);
+    let watch = Heard::tap(&heard, ROUND_EVERY);
+    let manifest = run_probe(
+        request,
+        &request.schedule,
+        &request.trace,
+        watch,
+        |elapsed| {
+            tell(elapsed.as_secs_f64() / total.as_secs_f64());
+        },
+    );
+    let own_use = (own_use_s() - used) / begun.elapsed().as_secs_f64();
+    let looks = watcher.finish();
+    let manifest = manifest?;
+    let heard = heard.borrow();
+    let found = analysis::analyse(&Run {
+        bursts: &heard.bursts,
+        about: heard.about(),
+        looks: &looks,
+        cpu: request.schedule.cpu,
+        level: request.level,
+    })
+    .ok_or_else(|| Cannot::now("the probe was ended before its first burst was over"))?;
+    let unix_s = |ns: f64| {
+        anchor.map_or(f64::NAN, |a| {
+            (a.unix_ns as f64 + (ns - a.ticks as f64 * ns_per_tick)) / 1e9
+        })
+    };
+    let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
+    let mut document = document(request, heard.about(), &heard.bursts, found, &manifest);
+    document.probe.begun_unix_s = unix_s(heard.bursts[0].begun_ns);
+    document.probe.own_use = Some(own_use);
+    document.interrupted = interrupted;
+    Ok(document)
+}
+
+/// The document, but for the time of day.
+pub(super) fn document(
+    request: &Request,
+    about: About,
+    bursts: &[Burst],
+    found: Found,
+    manifest: &Manifest,
+) -> Interference {
+    let schedule = &request.schedule;
+    let mut warnings = found.warnings;
+    let mark = manifest.rings.iter().any(|ring| ring.received > 0)
+        && !warnings.iter().any(|w| w.code == "taken_off_unknown");
+    warnings.extend(remarks(schedule, bursts, manifest));
+    let last = bursts.last();
+    let end_ns = last.map_or(0.0, |b| b.begun_ns + b.wall_ns());
+    Interference {
+        schema_version: 1,
+        probe: Probe {
+            mix: schedule.mix.word().to_owned(),
+            work: schedule.mix.unit().to_owned(),
+            clean_rate: Some(found.clean_rate),
+            cpu: schedule.cpu,
+            footprint_bytes: about.footprint_bytes,
+            bursts: bursts.len() as u64,
+            samples: found.samples,
+            burst_s: schedule.burst.as_secs_f64(),
+            every_s: schedule.every.as_secs_f64(),
+            begun_unix_s: f64::NAN,
+            seconds: (end_ns - bursts.first().map_or(0.0, |b| b.begun_ns)) / 1e9,
+            own_use: None,
+            taken_off_by: if mark { "mark" } else { "unknown" }.to_owned(),
+        },
+        peaks: found.peaks,
+        mean_loss: found.mean_loss,
+        losses: found.losses,
+        reference_drift: Some(found.reference_drift),
+        histogram: found.histogram,
+        interruptions: found.interruptions,
+        predictions: Vec::new(),
+        compared: None,
+        warnings,
+        interrupted: false,
+    }
+}
+
+fn remarks(schedule: &Schedule, bursts: &[Burst], manifest: &Manifest) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |code: &str, text: String| {
+        warnings.push(Warning {
+            code: code.to_owned(),
+            text,
+        });
+    };
+    let elsewhere = |cpu: usize| {
+        let on = |b: &&Burst| b.cpu.is_some_and(|c| usize::from(c) != cpu);
+        bursts.iter().filter(on).count()
+    };
+    match schedule.cpu.map(|cpu| (cpu, elsewhere(cpu))) {
+        Some((cpu, n)) if n > 0 => warn(
+            "not_placed",
+            format!(
+                "{n} of {} bursts were not on CPU {cpu}: is it allowed here?",
+                bursts.len()
+            ),
+        ),
+        _ => {}
+    }
+    if let Some(total) = schedule.total {
+        let due = (total.as_secs_f64() / schedule.every.as_secs_f64()).ceil() as usize;
+        let exit = manifest.exit.is_some_and(|e| e.interrupted);
+        if !exit && bursts.len() + due / 20 + 1 < due {
+            warn(
+                "bursts_left_out",
+                format!(
+                    "{} of {due} bursts were left out because the probe had no CPU when they were due: what \
+                     kept it from its CPU is counted too little",
+                    due - bursts.len()
+                ),
+            );
+        }
+    }
+    if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
+        warn(
+            "one_cpu",
+            "This machine has one CPU: nobody can use the memory beside the probe but the host's other guests, \
+             and the meter itself takes the probe's CPU now and then."
+                .to_owned(),
+        );
+    }
+    for text in &manifest.warnings {
+        warn("recording", text.clone());
+    }
+    warnings
+}
+
+/// Records a probe.
+pub(super) fn run_probe(
+    request: &Request,
+    schedule: &Schedule,
+    trace: &Path,
+    watch: Watch,
+    mut tell: impl FnMut(Duration),
+) -> Result<Manifest, Cannot> {
+    let file = tempfile::NamedTempFile::new()
+        .and_then(|file| {
+            serde_json::to_writer(&file, schedule)?;
+            Ok(file)
+        })
+        .map_err(|e| Cannot::now(format!("no temporary file: {e}")))?;
+    let mut command = request.probe_command.clone();
+    command.push(file.path().as_os_str().to_owned());
+    let recording = Recording {
+        trace: trace.to_owned(),
+        command,
+        settings: Settings {
+            overflow: Overflow::Grow,
+            ring_bytes: DEFAULT_RING_BYTES,
+            budget_bytes: None,
+            clock: request.choice.clock,
+            parent: None,
+            rates: Vec::new(),
+        },
+        choice: request.choice,
+        facts: request.facts.clone(),
+        calibration: None,
+        names: Vec::new(),
+        kernel: request.kernel,
+        perturbation: None,
+        functions: None,
+    };
+    record_watched(recording, watch, |told| {
+        if let Tell::Recording(_, elapsed) = told {
+            tell(elapsed);
+        }
+    })
+    .map_err(|e: undertick_trace::TraceError| Cannot {
+        usage: e.exit_status() == 2,
+        text: e.to_string(),
+    })
+}
+
+/// The probe's process: `file` holds its schedule.
+///
+/// # Errors
+/// There is no such file, or it holds something else.
+pub fn probe_from(file: &Path) -> Result<(), Cannot> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
+    let schedule =
+        serde_json::from_str(&text).map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
+    super::probe::probe(&schedule);
+    Ok(())
+}
+
+pub(super) fn clock_of(facts: &Facts) -> Result<Source, Cannot> {
+    Source::open(facts.clock).map_err(|e| Cannot::now(format!("the trace clock: {e:?}")))
+}
+
+/// CPU time of this process and of children that have ended, s.
+pub(super) fn own_use_s() -> f64 {
+    let of = |who| {
+        let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel fills the live local, which is all zeros if it does not.
+        let used = unsafe {
+            libc::getrusage(who, used.as_mut_ptr());
+            used.assume_init()
+        };
+        let s = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+        s(used.ru_utime) + s(used.ru_stime)
+    };
+    of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
+}
+
+/// Looks at who runs, on a thread of its own.
+struct Watcher {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Look>>,
+}
+
+impl Watcher {
+    fn start(clock: Source, ns_per_tick: f64) -> Result<Self, Cannot> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("who runs".to_owned())
+            .spawn(move || {
+                let mut looks = Vec::new();
+                while !stopped.load(Ordering::Relaxed) {
+                    let begun = Instant::now();
+                    looks.push(look(|| clock.read_ticks() as f64 * ns_per_tick));
+                    let took = begun.elapsed();
+                    std::thread::sleep(LOOK_EVERY.max(took.mul_f64(1.0 / LOOK_SHARE)));
+                }
+                looks
+            })
+            .map_err(|e| Cannot::now(format!("no thread to watch who runs: {e}")))?;
+        Ok(Self { stop, thread })
+    }
+
+    fn finish(self) -> Vec<Look> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}

@@ -1,0 +1,439 @@
+//! The whole analysis on a simulated machine, whose disturbers' activity is known.
+//!
+//! The machine has a clock without steps, a timer that ticks each 4 ms, a core whose
+//! speed drifts, and disturbers that are on and off at random: one takes bandwidth
+//! from the mix, the other one the CPU, a slice at a time. It shares no formula with
+//! the analysis.
+
+use std::collections::HashMap;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use undertick_report::interference::Peak;
+
+use super::analysis::{Found, Run, analyse};
+use super::bursts::{About, Burst, Sample, TakenOff};
+use super::continuous::State;
+use super::who::{Look, Used, Who, use_between};
+
+const MS: f64 = 1e6;
+const EVERY: f64 = 40.0 * MS;
+const BURST: f64 = 12.0 * MS;
+const SLICE: f64 = 4.0 * MS;
+
+/// On-phases of something, ns, ascending.
+#[derive(Clone)]
+struct Phases(Vec<(f64, f64)>);
+
+impl Phases {
+    /// Random lengths; on for that share in the long run. `mean` is of an on-phase.
+    fn new(random: &mut ChaCha8Rng, duty: f64, mean: f64, total: f64) -> Self {
+        let mut phases = Vec::new();
+        if duty >= 1.0 {
+            return Self(vec![(0.0, 2.0 * total)]);
+        }
+        let long = |random: &mut ChaCha8Rng, mean: f64| mean * (0.3 + 1.4 * random.random::<f64>());
+        let mut at = if duty > 0.0 {
+            -long(random, mean) * random.random::<f64>()
+        } else {
+            f64::MAX
+        };
+        while at < total {
+            let end = at + long(random, mean);
+            phases.push((at.max(0.0), end));
+            at = end + long(random, mean * (1.0 - duty) / duty);
+        }
+        Self(phases)
+    }
+
+    fn on(&self, at: f64) -> bool {
+        self.0.iter().any(|(from, to)| (*from..*to).contains(&at))
+    }
+
+    /// Time on before `at`.
+    fn on_before(&self, at: f64) -> f64 {
+        let inside = |(from, to): &(f64, f64)| (to.min(at) - from).max(0.0);
+        self.0.iter().map(inside).sum()
+    }
+}
+
+struct Simulated {
+    bursts: Vec<Burst>,
+    looks: Vec<Look>,
+    about: About,
+    memory_share: f64,
+    cpu_share: f64,
+}
+
+/// What the machine's disturbers do.
+#[derive(Clone, Copy)]
+struct Duty {
+    memory: f64,
+    cpu: f64,
+}
+
+const SLOWED_BY: f64 = 2.4;
+
+fn simulate(seed: u64, duty: Duty, slots: usize) -> Simulated {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let total = slots as f64 * EVERY;
+    let memory = Phases::new(&mut random, duty.memory, 300.0 * MS, total);
+    let cpu = Phases::new(&mut random, duty.cpu, 300.0 * MS, total);
+    let drift = 0.03 * random.random::<f64>();
+    let bursts = (0..slots)
+        .map(|slot| {
+            let due = slot as f64 * EVERY + random.random::<f64>() * (EVERY - BURST);
+            burst(&mut random, due, &memory, &cpu, |at| {
+                1.0 + drift * (6.0 * at / total).sin()
+            })
+        })
+        .collect();
+    let looks = (0..=(total / (200.0 * MS)) as usize)
+        .map(|i| {
+            let at_ns = 200.0 * MS * i as f64;
+            let process = |name: &str, pid, ns: f64, cpu| {
+                let key = (Who::Processes(name.to_owned()), pid);
+                let ten_ms = (ns / (10.0 * MS)).floor() * 10.0 * MS; // the kernel's ticks
+                (
+                    key,
+                    Used {
+                        ns: ten_ms,
+                        cpu: Some(cpu),
+                    },
+                )
+            };
+            let used = HashMap::from([
+                process("memory hog", 7, memory.on_before(at_ns), 0),
+                process("cpu hog", 8, 0.5 * cpu.on_before(at_ns), 1),
+                process("innocent", 9, 0.7 * at_ns, 0),
+            ]);
+            Look { at_ns, used }
+        })
+        .collect();
+    Simulated {
+        bursts,
+        looks,
+        about: About {
+            mix_units: 5800,
+            reference_turns: 3000,
+            footprint_bytes: 1 << 27,
+        },
+        memory_share: memory.on_before(total) / total,
+        cpu_share: cpu.on_before(total) / total,
+    }
+}
+
+fn burst(
+    random: &mut ChaCha8Rng,
+    due: f64,
+    memory: &Phases,
+    cpu: &Phases,
+    core: impl Fn(f64) -> f64,
+) -> Burst {
+    let late_ns = 60e3 * random.random::<f64>();
+    let begun_ns = due + late_ns;
+    let mut at = begun_ns;
+    let mut samples = Vec::new();
+    // Since when it has had the CPU.
+    let mut since = at;
+    while at < begun_ns + BURST {
+        let mut taken_off = TakenOff::No;
+        let mut block = |at: &mut f64, nominal: f64, random: &mut ChaCha8Rng| {
+            let from = *at;
+            *at += nominal;
+            let ticks = |t: f64| (t / SLICE).floor();
+            if ticks(*at) > ticks(from) {
+                *at += random.random_range(14e3..25e3);
+                // At a tick the scheduler looks whether a slice is over.
+                if *at - since > 0.7 * SLICE && cpu.on(*at) {
+                    *at += SLICE * random.random_range(0.95..1.05);
+                    since = *at;
+                    taken_off = TakenOff::Yes;
+                }
+            }
+            *at - from
+        };
+        let u: f64 = random.random();
+        let noise = 1.0 + 0.02 * (random.random::<f64>() - 0.5) + 0.03 * u * u * u;
+        let slow = if memory.on(at) {
+            SLOWED_BY * (0.97 + 0.06 * random.random::<f64>())
+        } else {
+            1.0
+        };
+        let nominal_ns = 9e3 * core(at) * noise * slow;
+        let mix_ns = block(&mut at, nominal_ns, random);
+        let steady = 1.0 + 0.004 * random.random::<f64>();
+        let nominal_ns = 4e3 * core(at) * steady;
+        let reference_ns = block(&mut at, nominal_ns, random);
+        samples.push(Sample {
+            mix_ns,
+            reference_ns,
+            taken_off,
+        });
+    }
+    Burst {
+        begun_ns,
+        late_ns,
+        cpu: Some(1),
+        samples,
+    }
+}
+
+fn found(of: &Simulated) -> Found {
+    analyse(&Run {
+        bursts: &of.bursts,
+        about: of.about,
+        looks: &of.looks,
+        cpu: Some(1),
+        level: 0.95,
+    })
+    .expect("bursts")
+}
+
+fn slowed<'a>(found: &'a Found, of: &'a str) -> Vec<&'a Peak> {
+    found
+        .peaks
+        .iter()
+        .filter(|p| p.cause != "clean" && p.of == of)
+        .collect()
+}
+
+fn holds(estimate: &undertick_units::Estimate, truth: f64) -> bool {
+    let (lo, hi) = (estimate.interval.lo.unwrap(), estimate.interval.hi.unwrap());
+    lo <= truth && truth <= hi
+}
+
+/// Shares within 3 points, intervals that hold the truth in 90 % of the runs, the
+/// slow-down within 10 %, and the name: issue's figures, 40 runs a case.
+fn shares(
+    of: &str,
+    name: &str,
+    cause: &str,
+    duty: impl Fn(f64) -> Duty,
+    truth: impl Fn(&Simulated) -> f64,
+) {
+    let always = simulate(99, duty(1.0), 250);
+    let always = match of {
+        "samples" => SLOWED_BY,
+        _ => slowed(&found(&always), of)[0].slowdown.value,
+    };
+    let (mut held, mut runs) = (0, 0);
+    for share in [0.1, 0.3, 0.6] {
+        for seed in 0..40 {
+            let simulated = simulate(seed, duty(share), 500);
+            let found = found(&simulated);
+            let peaks = slowed(&found, of);
+            assert_eq!(
+                peaks.len(),
+                1,
+                "share {share} seed {seed}: {:?}",
+                found.peaks
+            );
+            let (peak, truth) = (peaks[0], truth(&simulated));
+            let off = peak.time_share.value - truth;
+            assert!(
+                off.abs() < 0.03,
+                "share {share} seed {seed}: {off} of {truth}"
+            );
+            let slower = peak.slowdown.value / always - 1.0;
+            assert!(slower.abs() < 0.1, "share {share} seed {seed}: {slower}");
+            assert_eq!(
+                peak.cause, cause,
+                "share {share} seed {seed}: {:?}",
+                peak.evidence
+            );
+            assert_eq!(peak.evidence["process"], name, "share {share} seed {seed}");
+            held += usize::from(holds(&peak.time_share, truth));
+            runs += 1;
+        }
+    }
+    assert!(held * 10 >= runs * 9, "{held} of {runs} {of}");
+}
+
+#[test]
+fn shares_of_a_memory_hog_on_another_cpu() {
+    let duty = |memory| Duty { memory, cpu: 0.0 };
+    shares("samples", "memory hog", "memory-traffic", duty, |s| {
+        s.memory_share
+    });
+}
+
+#[test]
+fn shares_of_a_process_on_the_same_cpu() {
+    let duty = |cpu| Duty { memory: 0.0, cpu };
+    shares("bursts", "cpu hog", "same-cpu-process", duty, |s| {
+        s.cpu_share
+    });
+}
+
+#[test]
+fn nobody_is_found_where_nobody_disturbs() {
+    let quiet = Duty {
+        memory: 0.0,
+        cpu: 0.0,
+    };
+    for seed in 0..60 {
+        let found = found(&simulate(seed, quiet, 300));
+        let others: Vec<&Peak> = found.peaks.iter().filter(|p| p.cause != "clean").collect();
+        assert!(others.is_empty(), "seed {seed}: {others:?}");
+        // 250 ticks a second of 14 to 25 us, 19.5 on average: 0.49 % of all time, of
+        // the mix's (9 of 13 us) 0.70 %; and what the skewed noise adds to the mode.
+        let short = found.losses.iter().find(|l| l.cause == "short").unwrap();
+        assert!(
+            (short.share.value - 0.0070).abs() < 0.001,
+            "seed {seed}: {short:?}"
+        );
+        assert!(
+            found.mean_loss.value.abs() < 0.025,
+            "seed {seed}: {:?}",
+            found.mean_loss
+        );
+    }
+}
+
+/// The loss is known: while slowed, work goes on at 1 / 2.4; while a process takes the
+/// CPU, what it takes.
+#[test]
+fn losses_add_up_and_are_those_of_the_machine() {
+    for seed in 0..20 {
+        let simulated = simulate(
+            seed,
+            Duty {
+                memory: 0.3,
+                cpu: 0.0,
+            },
+            500,
+        );
+        let found = found(&simulated);
+        let parts: f64 = found.losses.iter().map(|l| l.share.value).sum();
+        assert!((parts - found.mean_loss.value).abs() < 1e-9);
+        let truth = simulated.memory_share * (1.0 - 1.0 / SLOWED_BY);
+        // Ticks take 0.7 %, the mean lies over the mode by about 1 %.
+        let off = found.mean_loss.value - truth;
+        assert!(
+            (-0.015..0.035).contains(&off),
+            "seed {seed}: {off} of {truth}"
+        );
+    }
+}
+
+#[test]
+fn two_at_once_are_told_apart() {
+    for seed in 0..10 {
+        let simulated = simulate(
+            seed,
+            Duty {
+                memory: 0.4,
+                cpu: 0.3,
+            },
+            600,
+        );
+        let found = found(&simulated);
+        let (memory, cpu) = (slowed(&found, "samples"), slowed(&found, "bursts"));
+        assert_eq!((memory.len(), cpu.len()), (1, 1), "{:?}", found.peaks);
+        assert!((memory[0].time_share.value - simulated.memory_share).abs() < 0.05);
+        assert!((cpu[0].time_share.value - simulated.cpu_share).abs() < 0.05);
+        assert_eq!(memory[0].evidence["process"], "memory hog");
+        assert_eq!(cpu[0].evidence["process"], "cpu hog");
+    }
+}
+
+#[test]
+fn little_or_odd_input_is_survived() {
+    let quiet = Duty {
+        memory: 0.0,
+        cpu: 0.0,
+    };
+    for slots in 0..8 {
+        let simulated = simulate(3, quiet, slots);
+        let run = Run {
+            bursts: &simulated.bursts,
+            about: simulated.about,
+            looks: &[],
+            cpu: None,
+            level: 0.95,
+        };
+        match analyse(&run) {
+            None => assert_eq!(slots, 0),
+            Some(found) => {
+                let has = found.mean_loss.interval.lo.is_some();
+                assert_eq!(has, slots >= 6, "{slots}");
+                assert_eq!(
+                    found.warnings.iter().any(|w| w.code == "few_bursts"),
+                    slots < 6
+                );
+            }
+        }
+    }
+    // Times that no clock gives.
+    let mut simulated = simulate(3, quiet, 10);
+    for (i, burst) in simulated.bursts.iter_mut().enumerate() {
+        let odd = [0.0, -5.0, f64::NAN, f64::INFINITY, 1e300][i % 5];
+        burst.samples[i].mix_ns = odd;
+        burst.samples[i + 1].reference_ns = odd;
+        burst.samples.truncate(40 * (i + 1));
+    }
+    simulated.bursts[4].samples.clear();
+    simulated.bursts[5].samples.truncate(1);
+    let _ = analyse(&Run {
+        bursts: &simulated.bursts,
+        about: About::default(),
+        looks: &simulated.looks,
+        cpu: Some(1),
+        level: 0.95,
+    });
+}
+
+/// A line each 5 s of bursts each 1.6 s; a disturber begins after 60 s: the first
+/// whole line after it names it.
+#[test]
+fn the_continuous_meter_names_who_begins() {
+    for (name, duty, cause) in [
+        (
+            "memory hog",
+            Duty {
+                memory: 1.0,
+                cpu: 0.0,
+            },
+            "memory-traffic",
+        ),
+        (
+            "cpu hog",
+            Duty {
+                memory: 0.0,
+                cpu: 1.0,
+            },
+            "same-cpu-process",
+        ),
+    ] {
+        for seed in 0..20 {
+            let (quiet, disturbed) = (
+                simulate(
+                    seed,
+                    Duty {
+                        memory: 0.0,
+                        cpu: 0.0,
+                    },
+                    36,
+                ),
+                simulate(seed + 100, duty, 6),
+            );
+            let mut state = State::default();
+            let uses = |of: &Simulated| use_between(&of.looks[0], of.looks.last().unwrap());
+            for line in quiet.bursts.chunks(3) {
+                let line = state.line(line, quiet.about, &uses(&quiet), Some(1), 5.0);
+                assert_eq!(line.suspects, [], "seed {seed}: {line:?}");
+                assert!(line.slowed_share < 0.1);
+            }
+            for bursts in disturbed.bursts.chunks(3) {
+                let line = state.line(bursts, disturbed.about, &uses(&disturbed), Some(1), 5.0);
+                assert_eq!(line.suspects.len(), 1, "seed {seed}: {line:?}");
+                let suspect = &line.suspects[0];
+                assert_eq!(
+                    (suspect.name.as_str(), suspect.cause.as_str()),
+                    (name, cause)
+                );
+            }
+        }
+    }
+}

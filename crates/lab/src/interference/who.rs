@@ -1,0 +1,346 @@
+//! Who used the CPUs meanwhile, and whose use goes with the probe's slowness.
+//!
+//! Every process's CPU time and every CPU's busy time are looked at now and then (by
+//! `/proc`, which anybody may read). Between two looks each has a use, and the probe
+//! a state: the share of its bursts that were slowed. Who makes it slow uses more
+//! when it is slow. That is association, not proof: a process that runs in step with
+//! the real one looks the same. So the figures it rests on go with the name.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// One who can use a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Who {
+    /// The processes of that name.
+    Processes(String),
+    /// Whatever ran on that CPU, seen or not.
+    Cpu(usize),
+    /// What the hypervisor ran instead of that CPU.
+    Steal(usize),
+}
+
+/// CPU time used so far, ns, and the CPU last used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Look {
+    /// When, ns of the trace clock.
+    pub at_ns: f64,
+    /// By whom.
+    pub used: HashMap<(Who, i32), Used>,
+}
+
+/// By one process, or one CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// CPU time, ns.
+    pub ns: f64,
+    /// CPU it was last on.
+    pub cpu: Option<usize>,
+}
+
+/// Looks at all processes but this one and its children; `at_ns` is asked for before
+/// and after.
+#[must_use]
+pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
+    let us = std::process::id() as i32;
+    let tick_ns = 1e9 / rustix::param::clock_ticks_per_second() as f64;
+    let before = at_ns();
+    let mut used = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat"));
+        if let Some((name, parent, of_process)) = stat.ok().and_then(|text| of_stat(&text, tick_ns))
+            && pid != us
+            && parent != us
+        {
+            used.insert((Who::Processes(name), pid), of_process);
+        }
+    }
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    used.extend(of_cpus(&stat, tick_ns).map(|(who, ns)| ((who, 0), Used { ns, cpu: None })));
+    Look {
+        at_ns: f64::midpoint(before, at_ns()),
+        used,
+    }
+}
+
+/// Name, parent and use from the text of `/proc/PID/stat`: a name may hold anything, so the
+/// fields are counted from its last bracket.
+fn of_stat(text: &str, tick_ns: f64) -> Option<(String, i32, Used)> {
+    let (head, fields) = text.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let number = |i: usize| fields.get(i)?.parse::<f64>().ok();
+    let used = Used {
+        ns: (number(11)? + number(12)?) * tick_ns,
+        cpu: fields.get(36).and_then(|f| f.parse().ok()),
+    };
+    let parent = fields.get(1)?.parse().ok()?;
+    Some((name.to_owned(), parent, used))
+}
+
+/// Busy and stolen time of each CPU, ns.
+fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (Who, f64)> {
+    text.lines().flat_map(move |line| {
+        let mut words = line.split_whitespace();
+        let number =
+            (words.next()).and_then(|word| word.strip_prefix("cpu")?.parse::<usize>().ok());
+        let values: Vec<f64> = words.map_while(|w| w.parse().ok()).collect();
+        let of = number.filter(|_| values.len() >= 8).map(|cpu| {
+            // user, nice, system, idle, iowait, irq, softirq, steal.
+            let busy = values[0] + values[1] + values[2] + values[5] + values[6];
+            [
+                (Who::Cpu(cpu), busy * tick_ns),
+                (Who::Steal(cpu), values[7] * tick_ns),
+            ]
+        });
+        of.into_iter().flatten()
+    })
+}
+
+/// Use between two looks, CPUs; processes of one name together.
+#[must_use]
+pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
+    let ns = after.at_ns - before.at_ns;
+    let mut uses = BTreeMap::new();
+    if ns <= 0.0 {
+        return uses;
+    }
+    for (key, now) in &after.used {
+        // One that was not there before has used all of it since.
+        let then = before.used.get(key).map_or(0.0, |used| used.ns);
+        *uses.entry(key.0.clone()).or_insert(0.0) += (now.ns - then) / ns;
+    }
+    uses
+}
+
+/// One whose use goes with the slowness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suspect {
+    /// Who.
+    pub who: Who,
+    /// CPUs used while all bursts were slowed, by a straight line.
+    pub use_when_slow: f64,
+    /// While none was.
+    pub use_when_clean: f64,
+    /// Between use and slowness.
+    pub correlation: f64,
+    /// Stretches of time between looks that this rests on.
+    pub stretches: usize,
+}
+
+/// Least use more in slow stretches: below it nobody is named, CPUs.
+const LEAST_USE: f64 = 0.1;
+/// Least correlation.
+const LEAST_CORRELATION: f64 = 0.5;
+/// How often at most nobody's use would go so well with the slowness, each.
+const FALSE_ALARM: f64 = 1e-4;
+
+/// Who is used more when the probe is slowed: `stretches` of a share of slowed time
+/// each and everybody's use. The best first; nobody, where nothing changed.
+///
+/// The test is that of a correlation (Student), for as many independent stretches as
+/// two series that change as slowly are worth (Bartlett 1946: with the products of
+/// their correlations of neighbours).
+#[must_use]
+pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
+    let everybody: std::collections::BTreeSet<&Who> =
+        stretches.iter().flat_map(|(_, uses)| uses.keys()).collect();
+    let slow: Vec<f64> = stretches.iter().map(|(slow, _)| *slow).collect();
+    let mut found: Vec<Suspect> = (everybody.into_iter())
+        .filter_map(|who| {
+            let uses: Vec<f64> = (stretches.iter())
+                .map(|(_, uses)| uses.get(who).copied().unwrap_or(0.0))
+                .collect();
+            let line = Together::of(&slow, &uses)?;
+            let suspect = Suspect {
+                who: who.clone(),
+                use_when_slow: line.at(1.0),
+                use_when_clean: line.at(0.0),
+                correlation: line.correlation,
+                stretches: slow.len(),
+            };
+            let much = suspect.use_when_slow - suspect.use_when_clean >= LEAST_USE;
+            (much && line.correlation >= LEAST_CORRELATION && line.p_value < FALSE_ALARM)
+                .then_some(suspect)
+        })
+        .collect();
+    found.sort_by(|a, b| b.correlation.total_cmp(&a.correlation));
+    found
+}
+
+/// How two series go together.
+struct Together {
+    mean: (f64, f64),
+    slope: f64,
+    correlation: f64,
+    p_value: f64,
+}
+
+impl Together {
+    fn of(x: &[f64], y: &[f64]) -> Option<Self> {
+        let n = x.len() as f64;
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
+        let (mx, my) = (mean(x), mean(y));
+        let sum = |f: &dyn Fn(f64, f64) -> f64| {
+            (x.iter().zip(y))
+                .map(|(x, y)| f(x - mx, y - my))
+                .sum::<f64>()
+        };
+        let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
+        if n < 6.0 || xx <= 0.0 || yy <= 0.0 {
+            return None;
+        }
+        let correlation = xy / (xx * yy).sqrt();
+        let neighbours = |v: &[f64], mean: f64, all: f64| {
+            v.windows(2)
+                .map(|w| (w[0] - mean) * (w[1] - mean))
+                .sum::<f64>()
+                / all
+        };
+        let both = (neighbours(x, mx, xx) * neighbours(y, my, yy)).max(0.0);
+        let worth = n * (1.0 - both) / (1.0 + both);
+        let degrees = (worth - 2.0).max(1.0);
+        let t = correlation * (degrees / (1.0 - correlation.powi(2)).max(1e-12)).sqrt();
+        Some(Self {
+            mean: (mx, my),
+            slope: xy / xx,
+            correlation,
+            p_value: undertick_estimate::student_beyond(t, degrees),
+        })
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        self.mean.1 + self.slope * (x - self.mean.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt as _, SeedableRng as _};
+
+    use super::*;
+
+    #[test]
+    fn the_kernels_words_are_read() {
+        let text = "12 (a) b) (c) R 1 2 3 4 5 6 7 8 9 10 100 20 0 0 20 0 1 0 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 3 0 0";
+        let (name, parent, used) = of_stat(text, 1e7).unwrap();
+        assert_eq!((name.as_str(), parent), ("a) b) (c", 1));
+        assert_eq!(used.ns, 1.2e9);
+        for torn in ["", "12", "12 (", "12 (x)", "12 (x) R 1 2", "12 )x( R"] {
+            assert_eq!(of_stat(torn, 1e7), None, "{torn:?}");
+        }
+        let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 100 5 6 7 8 0 0\ncpu1 1\nintr 5\n";
+        let cpus: Vec<_> = of_cpus(text, 10.0).collect();
+        assert_eq!(cpus, [(Who::Cpu(0), 190.0), (Who::Steal(0), 80.0)]);
+    }
+
+    /// The parent of this test is a process like any other: seen. This one is not.
+    #[test]
+    fn others_are_seen_and_we_are_not() {
+        let first = look(|| 0.0);
+        let parent = std::os::unix::process::parent_id() as i32;
+        let pids: Vec<i32> = first.used.keys().map(|(_, pid)| *pid).collect();
+        assert!(pids.contains(&parent));
+        assert!(!pids.contains(&(std::process::id() as i32)));
+        assert!(first.used.keys().any(|(who, _)| matches!(who, Who::Cpu(_))));
+        // Until a CPU has been busy for 30 ms: ticks of 10 ms.
+        let busy = |look: &Look| -> f64 {
+            let of = |(who, _): &&(Who, i32)| matches!(who, Who::Cpu(_));
+            look.used
+                .iter()
+                .filter(|(key, _)| of(key))
+                .map(|(_, used)| used.ns)
+                .sum()
+        };
+        let mut now = first.clone();
+        while busy(&now) < busy(&first) + 30e6 {
+            std::hint::black_box((0..1_000_000).sum::<u64>());
+            now = look(|| 1e9);
+        }
+        let uses = use_between(&first, &now);
+        let cpus = uses.iter().filter(|(who, _)| matches!(who, Who::Cpu(_)));
+        assert!(
+            cpus.map(|(_, used)| used).sum::<f64>() >= 0.03 - 1e-9,
+            "{uses:?}"
+        );
+    }
+
+    fn named(name: &str) -> Who {
+        Who::Processes(name.to_owned())
+    }
+
+    /// 60 stretches, a disturber in 20 of them in four runs; another process always
+    /// busy, one at random, and 100 that hardly run.
+    fn run(seed: u64, disturbs: bool) -> Vec<(f64, BTreeMap<Who, f64>)> {
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        (0..60)
+            .map(|i| {
+                let on = i % 15 >= 10;
+                let slow = if on { 0.9 } else { 0.02 } + 0.08 * random.random::<f64>();
+                let mut uses = BTreeMap::new();
+                let hog = if on == disturbs { 0.8 } else { 0.1 };
+                if disturbs {
+                    uses.insert(named("hog"), hog + 0.1 * random.random::<f64>());
+                }
+                uses.insert(named("always"), 0.9 + 0.1 * random.random::<f64>());
+                uses.insert(
+                    named("seldom"),
+                    f64::from(u8::from(random.random_bool(0.3))),
+                );
+                for other in 0..100 {
+                    let little = 0.02 * random.random::<f64>();
+                    uses.insert(named(&format!("other {other}")), little);
+                }
+                (slow, uses)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_disturber_is_named_and_nobody_else() {
+        for seed in 0..200 {
+            let found = suspects(&run(seed, true));
+            let names: Vec<&Who> = found.iter().map(|s| &s.who).collect();
+            assert_eq!(names, [&named("hog")], "seed {seed}");
+            assert!((found[0].use_when_slow - 0.85).abs() < 0.15, "{found:?}");
+            assert!((found[0].use_when_clean - 0.15).abs() < 0.15, "{found:?}");
+            assert_eq!(suspects(&run(seed, false)), [], "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_named_of_too_little_or_nothing() {
+        assert_eq!(suspects(&[]), []);
+        assert_eq!(suspects(&run(1, true)[..5]), []);
+        let always: Vec<_> = run(1, true)
+            .into_iter()
+            .map(|(_, uses)| (1.0, uses))
+            .collect();
+        assert_eq!(suspects(&always), []);
+    }
+
+    /// Slow and busy phases that have nothing to do with each other, each of five
+    /// stretches: 60 stretches are no 60 independent ones.
+    #[test]
+    fn slow_phases_do_not_make_a_suspect() {
+        let named: usize = (0..400)
+            .map(|seed| {
+                let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+                let phase = |random: &mut rand_chacha::ChaCha8Rng| -> Vec<f64> {
+                    (0..12)
+                        .flat_map(|_| [f64::from(u8::from(random.random_bool(0.4))); 5])
+                        .collect()
+                };
+                let (slow, used) = (phase(&mut random), phase(&mut random));
+                let stretches: Vec<_> = (slow.into_iter().zip(used))
+                    .map(|(slow, used)| (slow, BTreeMap::from([(named("innocent"), used)])))
+                    .collect();
+                suspects(&stretches).len()
+            })
+            .sum();
+        // 12 independent phases: p < 1e-4 is not to be had by chance in 400.
+        assert!(named <= 1, "{named} of 400");
+    }
+}

@@ -1,0 +1,234 @@
+//! The page of `undertick interference`.
+
+use core::fmt::Write;
+
+use undertick_units::Estimate;
+
+use super::escape::{self, Text};
+use super::{POLICY, STYLE};
+use crate::figures;
+use crate::interference::{Interference, RateHistogram, cause, compared_in_words, summary};
+
+const OWN_STYLE: &str = ".rates { width: 100%; height: auto; display: block; }\n\
+     .rates rect { fill: var(--accent, #36c); }\n\
+     .rates line { stroke: currentColor; stroke-width: 1; opacity: .5; }\n\
+     .rates text { fill: currentColor; font-size: 11px; }\n\
+     .figures td.words { white-space: normal; text-align: left; }\n\
+     .figures th.words { text-align: left; }\n";
+
+/// The whole page.
+#[must_use]
+pub fn render(found: &Interference) -> String {
+    let mut page = String::with_capacity(60_000);
+    write_page(&mut page, found).expect("writing to a string does not fail");
+    page
+}
+
+fn write_page(page: &mut String, found: &Interference) -> core::fmt::Result {
+    write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <title>Undertick: interference</title>\n<style>\n{STYLE}{OWN_STYLE}</style>\n</head>\n\
+         <body>\n<header>\n<h1>Interference</h1>\n\
+         <nav aria-label=\"Sections\"><a href=\"#peaks\">Peaks</a><a href=\"#rates\">Rates</a>\
+         <a href=\"#losses\">Losses</a></nav>\n</header>\n<main>\n<ul class=\"summary\">\n"
+    )?;
+    for line in summary(found) {
+        writeln!(page, "<li>{}</li>", Text(&line))?;
+    }
+    if let Some(compared) = &found.compared {
+        writeln!(
+            page,
+            "<li>{}</li>",
+            Text(&compared_in_words(compared, 10_000))
+        )?;
+    }
+    for warning in &found.warnings {
+        writeln!(page, "<li>{}</li>", Text(&warning.text))?;
+    }
+    page.push_str("</ul>\n");
+    peaks(page, found)?;
+    rates(page, &found.histogram)?;
+    losses(page, found)?;
+    let document = serde_json::to_string(found).unwrap_or_else(|_| "null".to_owned());
+    write!(
+        page,
+        "</main>\n<footer><p>Undertick, document version {}. The whole document is in this file, \
+         as JSON, in the element <code>report</code>.</p></footer>\n\
+         <script type=\"application/json\" id=\"report\">{}</script>\n</body>\n</html>\n",
+        found.schema_version,
+        escape::json(&document),
+    )
+}
+
+fn cell(label: &str, estimate: &Estimate, is_share: bool) -> String {
+    let figure = match is_share {
+        true => figures::figure(estimate),
+        false => figures::plain(estimate),
+    };
+    format!(
+        "<td data-label=\"{label}\">{} <span class=\"within\">{}</span></td>",
+        figure.value_and_unit(),
+        figure.interval()
+    )
+}
+
+fn head(page: &mut String, id: &str, title: &str, headings: &[&str]) -> core::fmt::Result {
+    write!(
+        page,
+        "<section id=\"{id}\">\n<h2>{title}</h2>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr>"
+    )?;
+    for heading in headings {
+        write!(page, "<th scope=\"col\">{heading}</th>")?;
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    Ok(())
+}
+
+const END: &str = "</tbody></table></div>\n</section>\n";
+
+fn peaks(page: &mut String, found: &Interference) -> core::fmt::Result {
+    let headings = [
+        "rate",
+        "times slower",
+        "share of time",
+        "of samples",
+        "cause",
+        "evidence",
+    ];
+    head(page, "peaks", "Peaks", &headings)?;
+    for peak in &found.peaks {
+        let evidence: Vec<String> = (peak.evidence.iter())
+            .map(|(name, value)| match value {
+                serde_json::Value::String(text) => format!("{}: {text}", name.replace('_', " ")),
+                serde_json::Value::Number(n) if n.is_f64() => {
+                    format!(
+                        "{}: {:.2}",
+                        name.replace('_', " "),
+                        n.as_f64().unwrap_or(0.0)
+                    )
+                }
+                other => format!("{}: {other}", name.replace('_', " ")),
+            })
+            .collect();
+        writeln!(
+            page,
+            "<tr><th scope=\"row\">{:.3}</th>{}{}{}<td data-label=\"cause\" class=\"words\">{}</td>\
+             <td data-label=\"evidence\" class=\"words\">{}</td></tr>",
+            peak.rate,
+            cell("times slower", &peak.slowdown, false),
+            cell("share of time", &peak.time_share, true),
+            cell("of samples", &peak.sample_share, true),
+            Text(cause(&peak.cause)),
+            Text(&evidence.join("; ")),
+        )?;
+    }
+    page.push_str(END);
+    Ok(())
+}
+
+fn losses(page: &mut String, found: &Interference) -> core::fmt::Result {
+    let headings = [
+        "lost by",
+        "share of speed",
+        "hits",
+        "a second",
+        "middle one",
+        "longest",
+    ];
+    head(page, "losses", "Losses", &headings)?;
+    for loss in &found.losses {
+        let hits = found.interruptions.iter().find(|i| i.cause == loss.cause);
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        writeln!(
+            page,
+            "<tr><th scope=\"row\">{}</th>{}<td data-label=\"hits\">{}</td>\
+             <td data-label=\"a second\">{}</td><td data-label=\"middle one\">{}</td>\
+             <td data-label=\"longest\">{}</td></tr>",
+            Text(cause(&loss.cause)),
+            cell("share of speed", &loss.share, true),
+            or_none(hits.map(|i| i.count.to_string())),
+            or_none(hits.map(|i| format!("{:.1}", i.per_second))),
+            or_none(hits.map(|i| figures::duration(i.median_ns))),
+            or_none(hits.map(|i| figures::duration(i.longest_ns))),
+        )?;
+    }
+    page.push_str(END);
+    Ok(())
+}
+
+/// Time by rate: a logarithmic scale, so that a peak of half a percent is seen beside
+/// one of 99.
+fn rates(page: &mut String, histogram: &RateHistogram) -> core::fmt::Result {
+    const WIDTH: f64 = 900.0;
+    const HEIGHT: f64 = 260.0;
+    const BOTTOM: f64 = 30.0;
+    /// From a share of 1 down to this.
+    const LEAST: f64 = 1e-4;
+    let all: f64 = histogram.seconds.iter().sum();
+    let (Some(first), Some(last)) = (
+        histogram.seconds.iter().position(|s| *s > 0.0),
+        histogram.seconds.iter().rposition(|s| *s > 0.0),
+    ) else {
+        return Ok(());
+    };
+    let (from, to) = (
+        histogram.edges[first].min(0.95),
+        histogram.edges[last + 1].max(1.05),
+    );
+    let x = |rate: f64| 40.0 + (rate - from) / (to - from) * (WIDTH - 50.0);
+    let y = |share: f64| {
+        let height = (share.max(LEAST) / LEAST).log10() / (1.0 / LEAST).log10();
+        (HEIGHT - BOTTOM) * (1.0 - height)
+    };
+    write!(
+        page,
+        "<section id=\"rates\">\n<h2>Rates</h2>\n<p class=\"hint\">Share of the time in each bin of the \
+         rate, relative to the clean peak; the scale is logarithmic.</p>\n\
+         <svg class=\"rates\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+         aria-label=\"histogram of rates\">\n"
+    )?;
+    for share in [1.0, 0.1, 0.01, 0.001] {
+        let at = y(share);
+        writeln!(
+            page,
+            "<line x1=\"40\" x2=\"{WIDTH}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke-dasharray=\"2 4\"/>\
+             <text x=\"0\" y=\"{:.1}\">{} %</text>",
+            at.max(8.0) + 4.0,
+            100.0 * share
+        )?;
+    }
+    for bin in first..=last {
+        let share = histogram.seconds[bin] / all;
+        if share > LEAST {
+            let (left, right) = (x(histogram.edges[bin]), x(histogram.edges[bin + 1]));
+            writeln!(
+                page,
+                "<rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{:.3} to {:.3}: \
+                 {:.3} % of the time, {} samples</title></rect>",
+                y(share),
+                (right - left - 0.5).max(0.5),
+                HEIGHT - BOTTOM - y(share),
+                histogram.edges[bin],
+                histogram.edges[bin + 1],
+                100.0 * share,
+                histogram.counts[bin],
+            )?;
+        }
+    }
+    let step = if to - from > 0.6 { 0.2 } else { 0.05 };
+    let mut tick = (from / step).ceil() * step;
+    while tick <= to {
+        writeln!(
+            page,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{tick:.2}</text>",
+            x(tick),
+            HEIGHT - 10.0
+        )?;
+        tick += step;
+    }
+    page.push_str("</svg>\n</section>\n");
+    Ok(())
+}

@@ -1,0 +1,472 @@
+//! The document of `undertick interference`: what other users of the memory and of
+//! the CPU cost; and how it looks on a terminal.
+
+use std::collections::BTreeMap;
+
+use comfy_table::CellAlignment;
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+use crate::document::Warning;
+use crate::figures;
+use crate::terminal::tables::new_table;
+use crate::text::{clean, wrap};
+
+/// What the probe met. The field names are the JSON shape that other programs read;
+/// extend, never rename.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interference {
+    /// 1.
+    pub schema_version: u32,
+    /// What was executed, when and where.
+    pub probe: Probe,
+    /// The clean peak first, then those that were slowed, the fastest first.
+    pub peaks: Vec<Peak>,
+    /// Share of its speed that the mix lost over the whole time, whatever the cause.
+    pub mean_loss: Estimate,
+    /// The same by cause: the parts add up to the whole.
+    pub losses: Vec<Loss>,
+    /// How far the speed of the core itself moved, relative: taken out of the rates.
+    pub reference_drift: Option<Estimate>,
+    /// Rates of the samples.
+    pub histogram: RateHistogram,
+    /// What hit single samples.
+    pub interruptions: Vec<Interruption>,
+    /// What would be lost at another activity, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<Prediction>,
+    /// Against an earlier run, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+    /// Ended before its time.
+    pub interrupted: bool,
+}
+
+/// What was executed, when and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The mix by its word.
+    pub mix: String,
+    /// Unit of its work: `lines`, `loads`.
+    pub work: String,
+    /// Units of work per second in the clean peak.
+    pub clean_rate: Option<Estimate>,
+    /// CPU it stayed on; `null` where it was free.
+    pub cpu: Option<usize>,
+    /// Bytes it went through.
+    pub footprint_bytes: u64,
+    /// Bursts that are whole.
+    pub bursts: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Nominal length of a burst, s.
+    pub burst_s: f64,
+    /// From one to the next, s.
+    pub every_s: f64,
+    /// When the first burst's period began, s since 1970.
+    pub begun_unix_s: f64,
+    /// From then to the end of the last, s.
+    pub seconds: f64,
+    /// Share of a CPU that probe and meter used.
+    pub own_use: Option<f64>,
+    /// What says that the probe lost its CPU: `mark` (the recorder's), `unknown`.
+    pub taken_off_by: String,
+}
+
+/// A peak of the rates: a state that the machine was in for a share of the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// Relative to the clean peak.
+    pub rate: f64,
+    /// Time for the same work over that of the clean peak.
+    pub slowdown: Estimate,
+    /// Share of the time.
+    pub time_share: Estimate,
+    /// Share of the samples (of the bursts, where it is of bursts).
+    pub sample_share: Estimate,
+    /// `clean`, `memory-traffic`, `same-cpu-process`, `host`, `unknown`.
+    pub cause: String,
+    /// What the cause rests on, by name.
+    pub evidence: BTreeMap<String, serde_json::Value>,
+    /// What has the peak: `samples` or `bursts`.
+    pub of: String,
+}
+
+/// A part of the loss.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// `slowed`, `same-cpu-process`, `host`, `short`.
+    pub cause: String,
+    /// Share of the mix's speed.
+    pub share: Estimate,
+}
+
+/// Rates in bins of about 1 % of the clean rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RateHistogram {
+    /// `1`: relative to the clean peak.
+    pub unit: String,
+    /// One more than counts, ascending.
+    pub edges: Vec<f64>,
+    /// Samples.
+    pub counts: Vec<u64>,
+    /// Their time, s.
+    pub seconds: Vec<f64>,
+}
+
+/// What hit single samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interruption {
+    /// `same-cpu-process`, `host`, `short`.
+    pub cause: String,
+    /// In words.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// Per second of the probe's time.
+    pub per_second: f64,
+    /// Time of the middle one, ns.
+    pub median_ns: f64,
+    /// Time of the longest one, ns.
+    pub longest_ns: f64,
+}
+
+/// A loss at another activity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// Whose: the cause of a peak.
+    pub cause: String,
+    /// Its place, relative to the clean peak.
+    pub rate: f64,
+    /// Share of the time in which it is taken to be active.
+    pub activity: f64,
+    /// Share of the speed lost then.
+    pub loss: Estimate,
+}
+
+/// Against an earlier run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Name of the earlier run's document.
+    pub with: String,
+    /// Its mean loss.
+    pub mean_loss: Estimate,
+    /// This run's less that.
+    pub difference: Estimate,
+    /// Clean rate now over then.
+    pub clean_rate_ratio: Option<Estimate>,
+    /// Clean rate less the loss, now over then: the value of what was changed.
+    pub speed_ratio: Option<Estimate>,
+    /// In plain words.
+    pub verdict: String,
+}
+
+/// A line of the continuous meter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// 1.
+    pub schema_version: u32,
+    /// End of the interval, s since 1970.
+    pub unix_s: f64,
+    /// Its length, s.
+    pub seconds: f64,
+    /// Bursts in it.
+    pub bursts: u64,
+    /// Share of the mix's speed that was lost.
+    pub mean_loss: Option<Estimate>,
+    /// Share of the time slowed by other users of the memory.
+    pub slowed_share: f64,
+    /// Slow-down then.
+    pub slowdown: Option<f64>,
+    /// Share of the bursts in which another process had the CPU.
+    pub taken_off_share: f64,
+    /// Core speed against that of the run's beginning.
+    pub core_speed: f64,
+    /// Share of this CPU that the hypervisor took, as the kernel counts it.
+    pub steal_share: f64,
+    /// Who is taken to be the cause, and the CPUs it used now and when nothing was
+    /// slowed.
+    pub suspects: Vec<Suspect>,
+    /// Share of a CPU that probe and meter used.
+    pub own_use: f64,
+}
+
+/// Who is taken to be the cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// Name of a process, or of a CPU.
+    pub name: String,
+    /// `memory-traffic` or `same-cpu-process`.
+    pub cause: String,
+    /// CPUs used now.
+    pub use_now: f64,
+    /// CPUs used when nothing was slowed.
+    pub use_when_clean: f64,
+}
+
+/// A share as `12.3 % [11, 14]`.
+fn share(estimate: &Estimate) -> String {
+    let figure = figures::figure(estimate);
+    format!("{} {}", figure.value_and_unit(), figure.interval())
+}
+
+fn times(estimate: &Estimate) -> String {
+    let figure = figures::plain(estimate);
+    format!("{} {}", figure.value, figure.interval())
+}
+
+/// The document for a terminal of that many columns.
+#[must_use]
+pub fn render(found: &Interference, columns: usize) -> String {
+    let mut parts = vec![headline(found, columns)];
+    parts.push(peaks(found, columns));
+    if let Some(bars) = bars(&found.histogram, columns) {
+        parts.push(bars);
+    }
+    parts.push(losses(found, columns));
+    if !found.predictions.is_empty() {
+        parts.push(predictions(found, columns));
+    }
+    if let Some(compared) = &found.compared {
+        parts.push(compared_in_words(compared, columns));
+    }
+    if !found.warnings.is_empty() {
+        let lines = found.warnings.iter();
+        let lines: Vec<String> = lines
+            .map(|w| wrap(&format!("* {}", clean(&w.text)), columns, 2))
+            .collect();
+        parts.push(lines.join("\n"));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+/// What was measured, and the verdict, in sentences.
+#[must_use]
+pub fn summary(found: &Interference) -> Vec<String> {
+    let probe = &found.probe;
+    let place = probe
+        .cpu
+        .map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+    let mut lines = vec![
+        format!(
+            "Probe: {} through {} on {place}, {} samples in {} bursts of {:.0} ms over {:.0} s.",
+            probe.mix,
+            bytes(probe.footprint_bytes),
+            probe.samples,
+            probe.bursts,
+            probe.burst_s * 1e3,
+            probe.seconds
+        ),
+        format!(
+            "Lost of its speed, all causes: {}.",
+            share(&found.mean_loss)
+        ),
+    ];
+    let slowed: Vec<String> = found.peaks.iter().skip(1).map(in_words).collect();
+    if slowed.is_empty() {
+        lines.push("One peak: no second state of the machine is proven.".to_owned());
+    }
+    lines.extend(slowed);
+    lines
+}
+
+fn in_words(peak: &Peak) -> String {
+    let text = |key: &str| peak.evidence.get(key).and_then(|v| v.as_str());
+    let whom = text("process").map(|name| format!(", with the activity of {}", clean(name)));
+    let whom =
+        whom.or_else(|| text("cpu").map(|name| format!(", with the activity of {}", clean(name))));
+    let whom = whom.or_else(|| {
+        text("busiest_process").map(|name| format!("; most of it was used by {}", clean(name)))
+    });
+    format!(
+        "{} of the time {} times slower: {}{}.",
+        share(&peak.time_share),
+        times(&peak.slowdown),
+        cause(&peak.cause),
+        whom.unwrap_or_default()
+    )
+}
+
+/// A cause in words.
+#[must_use]
+pub fn cause(word: &str) -> &str {
+    match word {
+        "clean" => "undisturbed",
+        "memory-traffic" => "traffic of another CPU in the memory or a shared cache",
+        "same-cpu-process" => "another process on the probe's CPU",
+        "host" => "the hypervisor, the firmware or a driver",
+        "slowed" => "samples slowed as a whole",
+        "short" => "interrupts and what else is short",
+        "unknown" => "nobody whom this machine shows",
+        other => other,
+    }
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0 => "registers only".to_owned(),
+        b if b < 1 << 20 => format!("{} KiB", b >> 10),
+        b => format!("{} MiB", b >> 20),
+    }
+}
+
+fn headline(found: &Interference, columns: usize) -> String {
+    let lines = summary(found);
+    let wrapped: Vec<String> = lines.iter().map(|line| wrap(line, columns, 2)).collect();
+    wrapped.join("\n")
+}
+
+fn peaks(found: &Interference, columns: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header([
+        "rate",
+        "times slower",
+        "share of time",
+        "of samples",
+        "cause",
+    ]);
+    for peak in &found.peaks {
+        let of = if peak.of == "bursts" {
+            " (of bursts)"
+        } else {
+            ""
+        };
+        table.add_row([
+            format!("{:.3}", peak.rate),
+            times(&peak.slowdown),
+            share(&peak.time_share),
+            format!("{}{of}", share(&peak.sample_share)),
+            clean(cause(&peak.cause)),
+        ]);
+    }
+    drawn(table, 4)
+}
+
+fn losses(found: &Interference, columns: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header(["lost by", "share of speed", "hits", "middle one", "longest"]);
+    for loss in &found.losses {
+        let hits = found.interruptions.iter().find(|i| i.cause == loss.cause);
+        let time = |ns: fn(&Interruption) -> f64| {
+            hits.map_or_else(String::new, |i| figures::duration(ns(i)))
+        };
+        table.add_row([
+            clean(cause(&loss.cause)),
+            share(&loss.share),
+            hits.map_or_else(String::new, |i| i.count.to_string()),
+            time(|i| i.median_ns),
+            time(|i| i.longest_ns),
+        ]);
+    }
+    drawn(table, 5)
+}
+
+fn predictions(found: &Interference, columns: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header(["were it active", "share of speed lost", "cause"]);
+    for p in &found.predictions {
+        table.add_row([
+            format!("{:.0} % of the time", 100.0 * p.activity),
+            share(&p.loss),
+            clean(cause(&p.cause)),
+        ]);
+    }
+    drawn(table, 2)
+}
+
+/// In sentences.
+#[must_use]
+pub fn compared_in_words(compared: &Compared, columns: usize) -> String {
+    let text = format!(
+        "Against {}: {}. Mean loss then {}, now less then {}.",
+        clean(&compared.with),
+        clean(&compared.verdict),
+        share(&compared.mean_loss),
+        share(&compared.difference)
+    );
+    wrap(&text, columns, 2)
+}
+
+fn drawn(mut table: comfy_table::Table, words_from: usize) -> String {
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index > 0 && index < words_from {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<String> = table
+        .to_string()
+        .lines()
+        .map(|l| l.trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+/// Bars of samples by rate, at most 30 rows: neighbouring bins together.
+fn bars(histogram: &RateHistogram, columns: usize) -> Option<String> {
+    const ROWS: usize = 30;
+    let RateHistogram {
+        edges,
+        counts,
+        seconds,
+        ..
+    } = histogram;
+    let first = counts.iter().position(|c| *c > 0)?;
+    let last = counts.iter().rposition(|c| *c > 0)?;
+    let per_row = (last + 1 - first).div_ceil(ROWS);
+    let all: f64 = seconds.iter().sum();
+    let rows: Vec<(f64, u64, f64)> = (first..=last)
+        .step_by(per_row)
+        .map(|at| {
+            let bins = at..(at + per_row).min(counts.len());
+            let of = counts[bins.clone()].iter().sum();
+            (edges[at], of, seconds[bins].iter().sum::<f64>())
+        })
+        .collect();
+    let most = rows
+        .iter()
+        .map(|row| row.2)
+        .fold(f64::MIN_POSITIVE, f64::max);
+    let room = columns.saturating_sub(34).max(10) as f64;
+    let mut lines = vec!["    rate   samples      time".to_owned()];
+    for (rate, count, seconds) in rows {
+        let bar = "#".repeat((seconds / most * room).ceil() as usize);
+        let line = format!(
+            "{rate:>8.3} {count:>9} {:>7.2} %  {bar}",
+            100.0 * seconds / all
+        );
+        lines.push(line.trim_end().to_owned());
+    }
+    Some(lines.join("\n"))
+}
+
+/// One line of the continuous meter.
+#[must_use]
+pub fn line(line: &Line) -> String {
+    let mut text = format!(
+        "lost {:>6}  slowed {:>5.1} %{}  CPU taken {:>5.1} %  core {:+.1} %  steal {:.1} %  own {:.2} %",
+        line.mean_loss.as_ref().map_or_else(
+            || "?".to_owned(),
+            |loss| format!("{:.1} %", 100.0 * loss.value)
+        ),
+        100.0 * line.slowed_share,
+        line.slowdown
+            .map_or_else(String::new, |s| format!(" ({s:.2}x)")),
+        100.0 * line.taken_off_share,
+        100.0 * (line.core_speed - 1.0),
+        100.0 * line.steal_share,
+        100.0 * line.own_use,
+    );
+    for suspect in &line.suspects {
+        text += &format!(
+            "  <- {}: {} ({:.2} CPUs, {:.2} when clean)",
+            suspect.cause,
+            clean(&suspect.name),
+            suspect.use_now,
+            suspect.use_when_clean
+        );
+    }
+    text
+}
