@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod functions;
 pub mod hog;
 pub mod in_place;
+pub mod interference;
 pub mod loss;
 pub mod perturbation;
 pub mod primitives;
@@ -43,6 +44,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["perturbation", runs] => perturbation::measure(repetitions(runs)?),
         ["primitives"] => primitives::measure(10),
         ["primitives", minutes] => primitives::measure(repetitions(minutes)? as u64),
+        ["interference"] => interference::measure(20),
+        ["interference", runs] => interference::measure(repetitions(runs)?),
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
@@ -62,7 +65,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, in_place, slow, sampled, functions, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, interference, in_place, slow, sampled, functions, coverage or all"
                 .to_owned(),
         ),
     }

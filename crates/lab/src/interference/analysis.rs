@@ -44,6 +44,8 @@ pub(super) struct Run<'a> {
     pub(super) bursts: &'a [Burst],
     pub(super) about: About,
     pub(super) looks: &'a [Look],
+    /// Nominal length of a burst, ns.
+    pub(super) burst_ns: f64,
     /// CPU of the probe, where it is fixed.
     pub(super) cpu: Option<usize>,
     pub(super) level: f64,
@@ -62,9 +64,19 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// `None` of a burst without a plain sample.
-    pub(super) fn of(burst: &'a Burst) -> Option<Self> {
-        let apart = apart(burst);
+    /// Of a burst that was to last so long; `None` without a plain sample.
+    ///
+    /// A hit in its last sample lasts beyond its end: only what lies before it counts,
+    /// else bursts would be the longer the more they are disturbed.
+    pub(super) fn of(burst: &'a Burst, long_ns: f64) -> Option<Self> {
+        let mut apart = apart(burst);
+        let mut wall_ns = burst.wall_ns();
+        let last = burst.samples.len().saturating_sub(1);
+        if let Some((_, _, ns)) = apart.hits.last_mut().filter(|(at, _, _)| *at == last) {
+            let beyond = (wall_ns - long_ns).clamp(0.0, ns.max(0.0));
+            *ns -= beyond;
+            wall_ns -= beyond;
+        }
         let mut references: Vec<f64> = apart.plain.iter().map(|(_, s)| s.reference_ns).collect();
         references.sort_by(f64::total_cmp);
         let reference_ns = *references.get(references.len() / 2)?;
@@ -75,7 +87,7 @@ impl<'a> Seen<'a> {
         let taken_ns = late_ns + apart.taken_ns(Hit::Switch);
         (reference_ns > 0.0).then(|| Self {
             burst,
-            wall_ns: burst.wall_ns() + late_ns,
+            wall_ns: wall_ns + late_ns,
             reference_ns,
             taken_ns,
             apart,
@@ -120,7 +132,9 @@ const PARTS: [&str; 4] = ["slowed", "same-cpu-process", "host", "short"];
 
 /// `None` of too little to say anything.
 pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
-    let seen: Vec<Seen<'_>> = run.bursts.iter().filter_map(Seen::of).collect();
+    let seen: Vec<Seen<'_>> = (run.bursts.iter())
+        .filter_map(|burst| Seen::of(burst, run.burst_ns))
+        .collect();
     let samples = rate_samples(&seen, run.about);
     let options = PeakOptions {
         level: run.level,
@@ -243,18 +257,19 @@ impl Stretches {
             let bursts = (0..seen.len()).filter(|&i| inside(&seen[i])).collect();
             (bursts, use_between(&pair[0], &pair[1]))
         });
-        let mut counts: BTreeMap<(&Who, usize), f64> = BTreeMap::new();
+        let mut counts: BTreeMap<(Who, usize), f64> = BTreeMap::new();
         for pair in looks.windows(2) {
-            for (key, used) in &pair[1].used {
-                let then = pair[0].used.get(key).map_or(0.0, |u| u.ns);
-                if let Some(cpu) = used.cpu {
-                    *counts.entry((&key.0, cpu)).or_default() += used.ns - then;
+            for (pid, process) in &pair[1].processes {
+                let then = pair[0].processes.get(pid).map_or(0.0, |p| p.ns);
+                if let Some(cpu) = process.cpu {
+                    let who = Who::Processes(process.name.clone());
+                    *counts.entry((who, cpu)).or_default() += (process.ns - then).max(0.0);
                 }
             }
         }
         let mut cpus: BTreeMap<Who, (usize, f64)> = BTreeMap::new();
         for ((who, cpu), ns) in counts {
-            let best = cpus.entry(who.clone()).or_insert((cpu, ns));
+            let best = cpus.entry(who).or_insert((cpu, ns));
             if ns > best.1 {
                 *best = (cpu, ns);
             }

@@ -37,6 +37,8 @@ const LEAST_USE: f64 = 0.2;
 /// What is known so far.
 #[derive(Debug, Default)]
 pub(super) struct State {
+    /// Nominal length of a burst, ns.
+    burst_ns: f64,
     /// Time of the mix over that of registers, and time of registers per turn, of the
     /// last bursts.
     remembered: Vec<(f64, f64)>,
@@ -46,6 +48,13 @@ pub(super) struct State {
 }
 
 impl State {
+    pub(super) fn new(burst_ns: f64) -> Self {
+        Self {
+            burst_ns,
+            ..Self::default()
+        }
+    }
+
     /// What the bursts of an interval say. `uses`: CPUs used in it.
     pub(super) fn line(
         &mut self,
@@ -55,7 +64,9 @@ impl State {
         cpu: Option<usize>,
         seconds: f64,
     ) -> Line {
-        let seen: Vec<Seen<'_>> = bursts.iter().filter_map(Seen::of).collect();
+        let seen: Vec<Seen<'_>> = (bursts.iter())
+            .filter_map(|burst| Seen::of(burst, self.burst_ns))
+            .collect();
         for s in &seen {
             let turns = about.reference_turns.max(1) as f64;
             self.remembered.push((ratio(s), s.reference_ns / turns));
@@ -195,7 +206,7 @@ pub fn watch(
     let now = || look(|| clock.read_ticks() as f64 * ns_per_tick);
     let begun = Instant::now();
     let mut lines = Lines {
-        state: State::default(),
+        state: State::new(request.schedule.burst.as_nanos() as f64),
         before: now(),
         used_s: own_use_s(),
         since: Instant::now(),

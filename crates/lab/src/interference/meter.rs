@@ -132,6 +132,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
         bursts: &heard.bursts,
         about: heard.about(),
         looks: &looks,
+        burst_ns: request.schedule.burst.as_nanos() as f64,
         cpu: request.schedule.cpu,
         level: request.level,
     })

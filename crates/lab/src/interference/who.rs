@@ -19,18 +19,23 @@ pub enum Who {
     Steal(usize),
 }
 
-/// CPU time used so far, ns, and the CPU last used.
+/// CPU time used so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
     /// When, ns of the trace clock.
     pub at_ns: f64,
-    /// By whom.
-    pub used: HashMap<(Who, i32), Used>,
+    /// By each process, by its number: a kernel's worker changes its name with its
+    /// work.
+    pub processes: HashMap<i32, Process>,
+    /// Of each CPU: how long it was busy, and stolen, ns.
+    pub cpus: Vec<(Who, f64)>,
 }
 
-/// By one process, or one CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Used {
+/// A process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
     /// CPU time, ns.
     pub ns: f64,
     /// CPU it was last on.
@@ -44,40 +49,40 @@ pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
     let us = std::process::id() as i32;
     let tick_ns = 1e9 / rustix::param::clock_ticks_per_second() as f64;
     let before = at_ns();
-    let mut used = HashMap::new();
+    let mut processes = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
         let stat = std::fs::read_to_string(entry.path().join("stat"));
-        if let Some((name, parent, of_process)) = stat.ok().and_then(|text| of_stat(&text, tick_ns))
+        if let Some((process, parent)) = stat.ok().and_then(|text| of_stat(&text, tick_ns))
             && pid != us
             && parent != us
         {
-            used.insert((Who::Processes(name), pid), of_process);
+            processes.insert(pid, process);
         }
     }
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    used.extend(of_cpus(&stat, tick_ns).map(|(who, ns)| ((who, 0), Used { ns, cpu: None })));
     Look {
         at_ns: f64::midpoint(before, at_ns()),
-        used,
+        processes,
+        cpus: of_cpus(&stat, tick_ns).collect(),
     }
 }
 
-/// Name, parent and use from the text of `/proc/PID/stat`: a name may hold anything, so the
-/// fields are counted from its last bracket.
-fn of_stat(text: &str, tick_ns: f64) -> Option<(String, i32, Used)> {
+/// A process and its parent from the text of `/proc/PID/stat`: a name may hold
+/// anything, so the fields are counted from its last bracket.
+fn of_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
     let (head, fields) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     let number = |i: usize| fields.get(i)?.parse::<f64>().ok();
-    let used = Used {
+    let process = Process {
+        name: name.to_owned(),
         ns: (number(11)? + number(12)?) * tick_ns,
         cpu: fields.get(36).and_then(|f| f.parse().ok()),
     };
-    let parent = fields.get(1)?.parse().ok()?;
-    Some((name.to_owned(), parent, used))
+    Some((process, fields.get(1)?.parse().ok()?))
 }
 
 /// Busy and stolen time of each CPU, ns.
@@ -107,10 +112,18 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
     if ns <= 0.0 {
         return uses;
     }
-    for (key, now) in &after.used {
-        // One that was not there before has used all of it since.
-        let then = before.used.get(key).map_or(0.0, |used| used.ns);
-        *uses.entry(key.0.clone()).or_insert(0.0) += (now.ns - then) / ns;
+    for (pid, now) in &after.processes {
+        // One that was not there before has used all of it since; one that has used
+        // less than before is another one with its number.
+        let then = before.processes.get(pid).map_or(0.0, |process| process.ns);
+        let used = if now.ns < then { now.ns } else { now.ns - then };
+        let who = Who::Processes(now.name.clone());
+        *uses.entry(who).or_insert(0.0) += used / ns;
+    }
+    for (who, now) in &after.cpus {
+        if let Some((_, then)) = before.cpus.iter().find(|(cpu, _)| cpu == who) {
+            uses.insert(who.clone(), (now - then) / ns);
+        }
     }
     uses
 }
@@ -224,10 +237,10 @@ mod tests {
 
     #[test]
     fn the_kernels_words_are_read() {
-        let text = "12 (a) b) (c) R 1 2 3 4 5 6 7 8 9 10 100 20 0 0 20 0 1 0 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 3 0 0";
-        let (name, parent, used) = of_stat(text, 1e7).unwrap();
-        assert_eq!((name.as_str(), parent), ("a) b) (c", 1));
-        assert_eq!(used.ns, 1.2e9);
+        let text = "12 (a) b) (c) R 1 2 3 4 5 6 7 8 9 10 100 20 0 0 20 0 1 0 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 3 0 0";
+        let (process, parent) = of_stat(text, 1e7).unwrap();
+        assert_eq!((process.name.as_str(), parent), ("a) b) (c", 1));
+        assert_eq!((process.ns, process.cpu), (1.2e9, Some(3)));
         for torn in ["", "12", "12 (", "12 (x)", "12 (x) R 1 2", "12 )x( R"] {
             assert_eq!(of_stat(torn, 1e7), None, "{torn:?}");
         }
@@ -241,18 +254,12 @@ mod tests {
     fn others_are_seen_and_we_are_not() {
         let first = look(|| 0.0);
         let parent = std::os::unix::process::parent_id() as i32;
-        let pids: Vec<i32> = first.used.keys().map(|(_, pid)| *pid).collect();
-        assert!(pids.contains(&parent));
-        assert!(!pids.contains(&(std::process::id() as i32)));
-        assert!(first.used.keys().any(|(who, _)| matches!(who, Who::Cpu(_))));
+        assert!(first.processes.contains_key(&parent));
+        assert!(!(first.processes).contains_key(&(std::process::id() as i32)));
         // Until a CPU has been busy for 30 ms: ticks of 10 ms.
         let busy = |look: &Look| -> f64 {
-            let of = |(who, _): &&(Who, i32)| matches!(who, Who::Cpu(_));
-            look.used
-                .iter()
-                .filter(|(key, _)| of(key))
-                .map(|(_, used)| used.ns)
-                .sum()
+            let of = (look.cpus.iter()).filter(|(who, _)| matches!(who, Who::Cpu(_)));
+            of.map(|(_, ns)| ns).sum()
         };
         let mut now = first.clone();
         while busy(&now) < busy(&first) + 30e6 {
@@ -265,6 +272,35 @@ mod tests {
             cpus.map(|(_, used)| used).sum::<f64>() >= 0.03 - 1e-9,
             "{uses:?}"
         );
+    }
+
+    #[test]
+    fn a_worker_that_changes_its_name_has_not_used_all_its_time_now() {
+        let look = |at_ns, processes: &[(i32, &str, f64)]| Look {
+            at_ns,
+            processes: (processes.iter())
+                .map(|(pid, name, ns)| {
+                    let process = Process {
+                        name: (*name).to_owned(),
+                        ns: *ns,
+                        cpu: None,
+                    };
+                    (*pid, process)
+                })
+                .collect(),
+            cpus: vec![(Who::Cpu(0), at_ns / 2.0)],
+        };
+        let before = look(0.0, &[(1, "worker-a", 900.0), (2, "x", 50.0)]);
+        let after = look(
+            100.0,
+            &[(1, "worker-b", 910.0), (2, "y", 5.0), (3, "x", 20.0)],
+        );
+        let uses = use_between(&before, &after);
+        for (name, used) in [("worker-b", 0.1), ("y", 0.05), ("x", 0.2)] {
+            assert!((uses[&named(name)] - used).abs() < 1e-12, "{uses:?}");
+        }
+        assert_eq!((uses.len(), uses[&Who::Cpu(0)]), (4, 0.5));
+        assert_eq!(use_between(&after, &before), BTreeMap::new());
     }
 
     fn named(name: &str) -> Who {

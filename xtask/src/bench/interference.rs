@@ -1,0 +1,280 @@
+//! Does the interference meter find the share and the slow-down of a disturber that
+//! says itself when it was on; what does it say when nobody disturbs; and what does
+//! the continuous meter cost, and when does it name who begins?
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{compile, undertick};
+use crate::run::{Scratch, command, output};
+use crate::statistics::{median, quantile};
+
+const SHARES: [&str; 3] = ["0.1", "0.3", "0.6"];
+/// CPUs of the probe and of the other one.
+const PROBE: &str = "1";
+const OTHER: &str = "0";
+/// Of one measurement.
+const SECONDS: &str = "20s";
+/// Longer than that, its start included: it is killed.
+const LONGER: &str = "60";
+
+/// A disturber that runs until it is dropped.
+struct Disturber {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Disturber {
+    fn start(program: &str, kind: &str, share: &str, seed: usize) -> Result<Self, String> {
+        let cpu = if kind == "memory" { OTHER } else { PROBE };
+        let mut child = Command::new(program)
+            .args([kind, cpu, share, LONGER, &seed.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("{program}: {e}"))?;
+        let mut lines = BufReader::new(child.stdout.take().ok_or("piped")?);
+        let mut ready = String::new();
+        lines.read_line(&mut ready).map_err(|e| e.to_string())?;
+        Ok(Self { child, lines })
+    }
+
+    /// Ends it; the phases it was on, s.
+    fn phases(mut self) -> Result<Vec<(f64, f64)>, String> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let mut text = String::new();
+        (self.lines.read_to_string(&mut text)).map_err(|e| e.to_string())?;
+        let number = |word: &str| word.parse::<f64>().ok().map(|ns| ns / 1e9);
+        Ok(text
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .filter_map(|(from, to)| Some((number(from)?, number(to)?)))
+            .collect())
+    }
+}
+
+pub fn measure(runs: usize) -> Result<(), String> {
+    let scratch = Scratch::new("interference")?;
+    let program = compile(&scratch, "disturber")?;
+    nobody(runs.div_ceil(4))?;
+    let (mut held, mut all) = (0, 0);
+    for kind in ["memory", "cpu"] {
+        let always = (0..3)
+            .map(|seed| {
+                let disturber = Disturber::start(&program, kind, "1", seed)?;
+                let found = meter(&["--for", SECONDS])?;
+                disturber.phases()?;
+                // Always on there is one peak of samples, the disturbed one: what a
+                // unit of work takes against the quiet runs says how slow.
+                Ok((
+                    clean_rate(&found)?,
+                    slowed(&found, kind).map(|p| p.slowdown),
+                ))
+            })
+            .collect::<Result<Vec<_>, String>>()?;
+        let quiet = clean_rate(&meter(&["--for", SECONDS])?)?;
+        let always: Vec<f64> = (always.iter())
+            .map(|(rate, slowdown)| match kind {
+                "memory" => quiet / rate,
+                _ => slowdown.unwrap_or(f64::NAN),
+            })
+            .collect();
+        let always = median(&always);
+        println!(
+            "\n{kind} disturber; always on it slows {always:.3} times\n  true share   found (interval)            slow-down   cause, name"
+        );
+        let mut off = Vec::new();
+        for run in 0..runs {
+            let share = SHARES[run % SHARES.len()];
+            let disturber = Disturber::start(&program, kind, share, run)?;
+            std::thread::sleep(Duration::from_millis(300));
+            let found = meter(&["--for", SECONDS, "--seed", &(run + 1).to_string()])?;
+            // The phase that runs is printed at its end.
+            std::thread::sleep(Duration::from_millis(1000));
+            let truth = truth(&disturber.phases()?, &found)?;
+            let Some(peak) = slowed(&found, kind) else {
+                println!("  {truth:.3}        nothing found");
+                all += 1;
+                off.push((1.0, 1.0));
+                continue;
+            };
+            let holds = peak.lo <= truth && truth <= peak.hi;
+            println!(
+                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {}, {}",
+                peak.share,
+                peak.lo,
+                peak.hi,
+                if holds { " " } else { "!" },
+                peak.slowdown,
+                peak.cause,
+                peak.name
+            );
+            held += usize::from(holds);
+            all += 1;
+            off.push((
+                (peak.share - truth).abs(),
+                (peak.slowdown / always - 1.0).abs(),
+            ));
+        }
+        let count =
+            |limit: f64, of: fn(&(f64, f64)) -> f64| off.iter().filter(|o| of(o) <= limit).count();
+        println!(
+            "  within 3 points {} of {runs} (largest {:.1}); slow-down within 10 % {} of {runs} (90 % quantile {:.1} %)",
+            count(0.03, |o| o.0),
+            100.0 * off.iter().map(|o| o.0).fold(0.0, f64::max),
+            count(0.10, |o| o.1),
+            100.0 * quantile(&off.iter().map(|o| o.1).collect::<Vec<_>>(), 0.9),
+        );
+    }
+    println!(
+        "{held} of {all} intervals (95 %) hold the true share: {:.0} % (target 90 %)",
+        100.0 * held as f64 / all as f64
+    );
+    for kind in ["memory", "cpu"] {
+        continuous(&program, kind)?;
+    }
+    Ok(())
+}
+
+/// Runs without a disturber: what is found all the same.
+fn nobody(runs: usize) -> Result<(), String> {
+    println!(
+        "\nnobody disturbs, {runs} runs of {SECONDS}: peaks besides the clean one over 0.5 % of the time (target: none blamed on somebody)"
+    );
+    for _ in 0..runs {
+        let found = meter(&["--for", SECONDS])?;
+        let others = (found["peaks"].as_array().into_iter().flatten())
+            .filter(|p| p["cause"] != "clean")
+            .filter(|p| p["time_share"]["value"].as_f64() > Some(0.005))
+            .map(|p| {
+                format!(
+                    "{:.3} of the time {:.2} times slower: {} {}",
+                    p["time_share"]["value"].as_f64().unwrap_or(f64::NAN),
+                    p["slowdown"]["value"].as_f64().unwrap_or(f64::NAN),
+                    p["cause"].as_str().unwrap_or("?"),
+                    p["evidence"]
+                )
+            });
+        let others: Vec<String> = others.collect();
+        println!(
+            "  lost {:.2} %, {}",
+            100.0 * found["mean_loss"]["value"].as_f64().unwrap_or(f64::NAN),
+            if others.is_empty() {
+                "none".to_owned()
+            } else {
+                others.join("; ")
+            }
+        );
+    }
+    Ok(())
+}
+
+fn meter(options: &[&str]) -> Result<Value, String> {
+    let undertick = undertick();
+    let mut words = vec![undertick.as_str(), "interference", "--json", "--cpu", PROBE];
+    words.extend(options);
+    serde_json::from_str(&output(command(&words))?).map_err(|e| e.to_string())
+}
+
+fn clean_rate(found: &Value) -> Result<f64, String> {
+    found["probe"]["clean_rate"]["value"]
+        .as_f64()
+        .ok_or_else(|| "no clean rate".to_owned())
+}
+
+struct Peak {
+    share: f64,
+    lo: f64,
+    hi: f64,
+    slowdown: f64,
+    cause: String,
+    name: String,
+}
+
+/// The disturber's peak: of the bursts for a process on the probe's CPU, else the one
+/// of the samples that holds most of the time.
+fn slowed(found: &Value, kind: &str) -> Option<Peak> {
+    let of = if kind == "memory" {
+        "samples"
+    } else {
+        "bursts"
+    };
+    let share = |p: &&Value| p["time_share"]["value"].as_f64().unwrap_or(0.0);
+    let peak = (found["peaks"].as_array().into_iter().flatten())
+        .filter(|p| p["cause"] != "clean" && p["of"] == of)
+        .max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let word = |value: &Value| value.as_str().unwrap_or("nobody").to_owned();
+    Some(Peak {
+        share: share(&peak),
+        lo: peak["time_share"]["interval"][0].as_f64()?,
+        hi: peak["time_share"]["interval"][1].as_f64()?,
+        slowdown: peak["slowdown"]["value"].as_f64()?,
+        cause: word(&peak["cause"]),
+        name: word(&peak["evidence"]["process"]),
+    })
+}
+
+/// Share of the measurement's time that was inside a phase.
+fn truth(phases: &[(f64, f64)], found: &Value) -> Result<f64, String> {
+    let number = |name: &str| found["probe"][name].as_f64().ok_or("no time of day");
+    let (begun, seconds) = (number("begun_unix_s")?, number("seconds")?);
+    let inside = |(from, to): &(f64, f64)| (to.min(begun + seconds) - from.max(begun)).max(0.0);
+    Ok(phases.iter().map(inside).sum::<f64>() / seconds)
+}
+
+/// What it costs, and how long until it names a disturber that begins.
+fn continuous(program: &str, kind: &str) -> Result<(), String> {
+    let mut child = Command::new(undertick())
+        .args([
+            "interference",
+            "--continuous",
+            "--json",
+            "--cpu",
+            PROBE,
+            "--for",
+            "60s",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let lines = BufReader::new(child.stdout.take().ok_or("piped")?).lines();
+    let begun = Instant::now();
+    let (mut disturber, mut since) = (None, None);
+    let (mut named, mut own) = (None, Vec::new());
+    let mut early = 0;
+    for line in lines {
+        let line: Value =
+            serde_json::from_str(&line.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
+        own.push(line["own_use"].as_f64().unwrap_or(f64::NAN));
+        let names = line["suspects"].to_string();
+        match since {
+            None => early += usize::from(names != "[]"),
+            Some(then) if named.is_none() && names.contains("disturber") => {
+                named = Some(Instant::now().duration_since(then));
+            }
+            Some(_) => {}
+        }
+        if disturber.is_none() && begun.elapsed() > Duration::from_secs(32) {
+            disturber = Some(Disturber::start(program, kind, "1", 1)?);
+            since = Some(Instant::now());
+        }
+    }
+    let _ = child.wait();
+    if let Some(disturber) = disturber {
+        disturber.phases()?;
+    }
+    println!(
+        "\ncontinuous, {kind} disturber after 32 s: named {}, {early} lines named somebody before; own use {:.2} % of a \
+         CPU (largest line {:.2} %; target 1 %)",
+        named.map_or_else(
+            || "never".to_owned(),
+            |t| format!("after {:.1} s (target 10 s)", t.as_secs_f64())
+        ),
+        100.0 * median(&own),
+        100.0 * own.iter().copied().fold(0.0, f64::max)
+    );
+    Ok(())
+}
