@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{compile, undertick};
-use crate::run::{Scratch, command, output};
+use super::{compile, interval, record, report_json, undertick};
+use crate::run::{Scratch, output};
 use crate::statistics::median;
 
 /// Pairs of runs of the lock's truth and of its measurement in place.
@@ -20,6 +20,9 @@ type Intervals = BTreeMap<String, (f64, [f64; 2])>;
 /// Two runs so many minutes apart, and locks.
 pub fn measure(minutes: u64) -> Result<(), String> {
     locks()?;
+    if minutes == 0 {
+        return Ok(()); // only the locks
+    }
     let (first, took) = run(&[])?;
     println!(
         "\ntwo runs of undertick primitives, {minutes} minutes apart; the first took {took:.1} s (target 60 s)"
@@ -88,33 +91,52 @@ fn agreement(first: &Intervals, second: &Intervals) {
     apart.iter().for_each(|line| println!("{line}"));
 }
 
-/// An uncontended mutex in its place against long loops, in turn.
+/// An uncontended mutex in its place against long loops.
 fn locks() -> Result<(), String> {
     let scratch = Scratch::new("locks")?;
     let program = compile(&scratch, "locks")?;
-    let (mut tight, mut fenced, mut place) = (Vec::new(), Vec::new(), Vec::new());
+    let trace = scratch.path("locks.ut");
+    let (mut loops, mut place) = (vec![Vec::new(); 4], Vec::new());
+    let mut step = Vec::new();
     for _ in 0..PAIRS {
-        let text = output(command(&[&program]))?;
-        let mut words = text.split_whitespace().map(|w| w.parse::<f64>().ok());
-        let mut next = || words.next().flatten().ok_or("two numbers");
-        tight.push(next()?);
-        fenced.push(next()?);
+        let text = record(&trace, &[], &[&program, "1"])?;
+        let figures: Vec<f64> = text
+            .split_whitespace()
+            .filter_map(|w| w.parse().ok())
+            .collect();
+        if figures.len() != loops.len() {
+            return Err(format!("four numbers, not {text:?}"));
+        }
+        for (list, figure) in loops.iter_mut().zip(figures) {
+            list.push(figure);
+        }
+        let report = report_json(&trace, &["--cull", "ratio:4"])?;
+        let mean = interval(&report, "event 1")?["mean"]["value"].as_f64();
+        place.push(mean.ok_or("no mean of event 1")?);
         let (report, _) = run(&["--only", "locks"])?;
         let both = (report["intervals"].as_array().into_iter().flatten())
             .find(|i| {
                 i["name"] == "lock and unlock" && i["repeated"]["parameters"]["kind"] == "pthread"
             })
             .and_then(|i| i["repeated"]["typical"]["value"].as_f64());
-        place.push(both.ok_or("no lock in the report")?);
+        step.push(both.ok_or("no lock in the report")?);
     }
-    let off: Vec<f64> = place.iter().zip(&fenced).map(|(p, f)| p - f).collect();
+    let off: Vec<f64> = place.iter().zip(&loops[0]).map(|(p, l)| p - l).collect();
+    let within = (off.iter().zip(&loops[0]))
+        .filter(|(o, l)| o.abs() <= (0.1 * **l).max(1.0))
+        .count();
     println!(
-        "\nan uncontended lock and unlock (pthread): {:.2} ns in place; {:.2} ns in a long loop of pairs between \
-         fences, {:.2} ns in a tight one; in place less fenced {:.2} ns (target 1 ns or 10 %), medians of {PAIRS} pairs",
+        "\nan uncontended lock and unlock (pthread): {:.2} ns by its recorded section, {:.2} ns by what it adds to the long \
+         loop of such sections: {:+.2} ns, within 1 ns or 10 % in {within} of {PAIRS} (target all); as a step of \
+         primitives {:.2} ns; in a tight loop {:.2}, between fences {:.2}, beside a chain of multiplications {:.2} ns; \
+         medians of {PAIRS} runs",
         median(&place),
-        median(&fenced),
-        median(&tight),
-        median(&off)
+        median(&loops[0]),
+        median(&off),
+        median(&step),
+        median(&loops[1]),
+        median(&loops[2]),
+        median(&loops[3])
     );
     Ok(())
 }
