@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum { REGION = 256 << 20, BLOCK = 64 << 10 };
@@ -31,7 +32,7 @@ int main(int count, char **words) {
     const double share = count > 3 ? atof(words[3]) : 0.5;
     const double seconds = count > 4 ? atof(words[4]) : 10;
     uint64_t state = count > 5 ? strtoull(words[5], NULL, 10) * 7919 + 1 : 1;
-    char *region = memory ? malloc(REGION) : NULL;
+    char *region = memory ? aligned_alloc(2 << 20, REGION) : NULL;
     volatile unsigned long turns = 0;
     size_t at = 0;
     double end, from, to;
@@ -42,7 +43,10 @@ int main(int count, char **words) {
         perror("sched_setaffinity");
         return 1;
     }
-    if (region) memset(region, 1, REGION);
+    if (region) {
+        madvise(region, REGION, MADV_HUGEPAGE); /* more of its time is traffic */
+        memset(region, 1, REGION);
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("ready\n");
     end = now_ns() + 1e9 * seconds;

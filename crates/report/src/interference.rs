@@ -114,6 +114,8 @@ pub struct RateHistogram {
     pub counts: Vec<u64>,
     /// Their time, s.
     pub seconds: Vec<f64>,
+    /// Neighbouring samples that were averaged to one rate.
+    pub together: u64,
 }
 
 /// What hit single samples.
@@ -264,6 +266,12 @@ pub fn summary(found: &Interference) -> Vec<String> {
             share(&found.mean_loss)
         ),
     ];
+    if found.histogram.together > 1 {
+        lines.push(format!(
+            "Single samples scatter too much to tell states apart: rates are of {} samples together.",
+            found.histogram.together
+        ));
+    }
     let slowed: Vec<String> = found.peaks.iter().skip(1).map(in_words).collect();
     if slowed.is_empty() {
         lines.push("One peak: no second state of the machine is proven.".to_owned());

@@ -135,19 +135,16 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     let seen: Vec<Seen<'_>> = (run.bursts.iter())
         .filter_map(|burst| Seen::of(burst, run.burst_ns))
         .collect();
-    let samples = rate_samples(&seen, run.about);
-    let options = PeakOptions {
-        level: run.level,
-        ..PeakOptions::default()
-    };
-    let found = peaks(&samples, &options)?;
-    let clean = Clean::of(&found, run.about);
+    let scale = Scale::best(&seen, run)?;
+    let found = &scale.found;
+    let mix_ns_per_reference_ns =
+        run.about.mix_units as f64 / run.about.reference_turns as f64 / found.clean_rate.value;
     let stretches = Stretches::of(run.looks, &seen);
-    let mut drawn = memory_peaks(&found, &clean, &seen, &stretches, run);
+    let mut drawn = memory_peaks(&scale, seen.len(), &stretches, run);
     drawn.extend(taken_peak(&seen, &stretches, run));
     let parts: Vec<[f64; 4]> = seen
         .iter()
-        .map(|s| s.lost(clean.mix_ns_per_reference_ns))
+        .map(|s| s.lost(mix_ns_per_reference_ns))
         .collect();
     let mean = |of: &dyn Fn(&[f64; 4]) -> f64| {
         mean_over_bursts(&parts.iter().map(of).collect::<Vec<_>>(), run.level)
@@ -170,6 +167,7 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
             edges: found.histogram.edges.clone(),
             counts: found.histogram.counts.clone(),
             seconds: found.histogram.seconds.clone(),
+            together: scale.together as u64,
         },
         interruptions: interruptions(&seen, seconds),
         samples: seen.iter().map(|s| s.burst.samples.len() as u64).sum(),
@@ -177,35 +175,83 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     })
 }
 
-/// The clean peak as times.
-pub(super) struct Clean {
-    /// Time of a block of the mix over that of a block of registers.
-    pub(super) mix_ns_per_reference_ns: f64,
+/// Samples of a burst that are averaged before peaks are looked for. Where the memory
+/// is busy all the time single samples scatter so much that two states of the machine
+/// run into each other; states last longer than samples, so averages tell them apart.
+const TOGETHER: [usize; 3] = [1, 8, usize::MAX];
+
+/// Rates averaged over so many samples, and their peaks.
+struct Scale {
+    together: usize,
+    samples: Vec<RateSample>,
+    found: Peaks,
 }
 
-impl Clean {
-    pub(super) fn of(found: &Peaks, about: About) -> Self {
-        let units = about.mix_units as f64 / about.reference_turns as f64;
-        Self {
-            mix_ns_per_reference_ns: units / found.clean_rate.value,
+impl Scale {
+    /// The finest one of those that tell most states apart. Three looks, so each may
+    /// be wrong a third as often.
+    fn best(seen: &[Seen<'_>], run: &Run<'_>) -> Option<Self> {
+        let usual = PeakOptions::default();
+        let options = PeakOptions {
+            level: run.level,
+            false_alarm: usual.false_alarm / TOGETHER.len() as f64,
+            ..usual
+        };
+        let scales = TOGETHER.into_iter().filter_map(|together| {
+            let samples = rate_samples(seen, run.about, together);
+            let longest = seen.iter().map(|s| s.apart.plain.len()).max()?;
+            Some(Self {
+                together: together.min(longest),
+                found: peaks(&samples, &options)?,
+                samples,
+            })
+        });
+        scales.reduce(
+            |best, next| match next.found.peaks.len() > best.found.peaks.len() {
+                true => next,
+                false => best,
+            },
+        )
+    }
+
+    /// Share of each burst's time in a peak.
+    fn shares(&self, bursts: usize, peak: &undertick_estimate::peaks::Peak) -> Vec<f64> {
+        let mut times = vec![(0.0, 0.0); bursts];
+        for sample in &self.samples {
+            let rate = sample.rate / sample.reference / self.found.clean_rate.value;
+            let time = &mut times[sample.burst as usize];
+            time.1 += sample.seconds;
+            if rate > peak.lo && rate <= peak.hi {
+                time.0 += sample.seconds;
+            }
         }
-    }
-
-    /// Rate of a sample, relative to the registers of its burst and to the clean peak.
-    pub(super) fn rate(&self, sample: &Sample, reference_ns: f64) -> f64 {
-        self.mix_ns_per_reference_ns * reference_ns / sample.mix_ns
+        times
+            .into_iter()
+            .map(|(inside, all)| inside / all.max(f64::MIN_POSITIVE))
+            .collect()
     }
 }
 
-pub(super) fn rate_samples(seen: &[Seen<'_>], about: About) -> Vec<RateSample> {
-    let per_s = |units: u64, ns: f64| units as f64 / ns * 1e9;
+/// `together` neighbouring samples of a burst make one; what is left over at its end
+/// is one, too, if it is half as many.
+fn rate_samples(seen: &[Seen<'_>], about: About, together: usize) -> Vec<RateSample> {
     (seen.iter().enumerate())
         .flat_map(|(burst, seen)| {
-            seen.apart.plain.iter().map(move |(_, sample)| RateSample {
-                burst: burst as u32,
-                rate: per_s(about.mix_units, sample.mix_ns),
-                reference: per_s(about.reference_turns, sample.reference_ns),
-                seconds: (sample.mix_ns + sample.reference_ns) / 1e9,
+            let plain = &seen.apart.plain;
+            let together = together.min(plain.len()).max(1);
+            let parts = plain
+                .chunks(together)
+                .filter(move |part| 2 * part.len() >= together);
+            parts.map(move |part| {
+                let sum = |of: fn(&Sample) -> f64| part.iter().map(|(_, s)| of(s)).sum::<f64>();
+                let (mix_ns, reference_ns) = (sum(|s| s.mix_ns), sum(|s| s.reference_ns));
+                let per_s = |units: u64, ns: f64| units as f64 * part.len() as f64 / ns * 1e9;
+                RateSample {
+                    burst: burst as u32,
+                    rate: per_s(about.mix_units, mix_ns),
+                    reference: per_s(about.reference_turns, reference_ns),
+                    seconds: (mix_ns + reference_ns) / 1e9,
+                }
             })
         })
         .collect()
@@ -340,24 +386,13 @@ fn evidence(suspect: Option<&Suspect>, stretches: &Stretches) -> BTreeMap<String
     evidence
 }
 
-fn memory_peaks(
-    found: &Peaks,
-    clean: &Clean,
-    seen: &[Seen<'_>],
-    stretches: &Stretches,
-    run: &Run<'_>,
-) -> Vec<Peak> {
-    (found.peaks.iter().enumerate())
+fn memory_peaks(scale: &Scale, bursts: usize, stretches: &Stretches, run: &Run<'_>) -> Vec<Peak> {
+    (scale.found.peaks.iter().enumerate())
         .map(|(i, peak)| {
             let (cause, evidence) = if i == 0 {
                 ("clean", BTreeMap::new())
             } else {
-                let state: Vec<f64> = (seen.iter())
-                    .map(|s| {
-                        let rate = |x: &Sample| clean.rate(x, s.reference_ns);
-                        s.share_of_time(|x| rate(x) > peak.lo && rate(x) <= peak.hi)
-                    })
-                    .collect();
+                let state = scale.shares(bursts, peak);
                 let suspects = stretches.suspects(&state);
                 let suspect = best(&suspects, run.cpu);
                 (

@@ -15,6 +15,17 @@ pub enum TakenOff {
     Unknown,
 }
 
+impl TakenOff {
+    /// Of two stretches of time together.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
+            (Self::No, Self::No) => Self::No,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// A block of the mix and a block of registers after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
@@ -67,8 +78,11 @@ pub struct Decoder {
     wide: Option<u16>,
     late_ns: f64,
     burst: Option<Burst>,
-    /// When the block began that runs, ticks.
-    since: u64,
+    /// A burst has been announced.
+    is_due: bool,
+    /// The block that runs: its event, when it began, ticks, and whether the thread
+    /// was taken off its CPU just before.
+    since: Option<(u16, u64, TakenOff)>,
     mix: Option<(f64, TakenOff)>,
 }
 
@@ -82,7 +96,8 @@ impl Decoder {
             wide: None,
             late_ns: 0.0,
             burst: None,
-            since: 0,
+            is_due: false,
+            since: None,
             mix: None,
         }
     }
@@ -97,6 +112,11 @@ impl Decoder {
     /// fit (the records lost around a gap) is left out with its burst.
     pub fn take(&mut self, record: &Record) -> Option<Burst> {
         let wide = self.wide.take();
+        let taken_off = match record.descheduled {
+            DeschedFlag::No => TakenOff::No,
+            DeschedFlag::Yes => TakenOff::Yes,
+            DeschedFlag::Unknown => TakenOff::Unknown,
+        };
         match (record.kind, record.event) {
             (Kind::Continuation, _) => {
                 if let (Record::WIDE, Some(wide)) = (record.payload, wide) {
@@ -104,22 +124,26 @@ impl Decoder {
                 }
             }
             (Kind::Instant, event::LATE) => {
-                self.burst = None;
                 self.late_ns = f64::from(record.payload);
+                self.burst = None;
+                self.is_due = true;
+            }
+            (Kind::Instant, event::OVER) => {
+                self.is_due = false;
+                return self.burst.take();
             }
             (Kind::Instant, other) => {
                 self.wide = Some(other);
                 self.said(other, u64::from(record.payload));
             }
-            (Kind::Begin, event::MIX) => self.begin(record),
-            (Kind::Next, event::MIX) => {
-                self.mix = self.burst.is_some().then(|| self.block(record));
+            (Kind::BeginOrdered, event::MIX) => self.begin(record, taken_off),
+            (Kind::EndOrdered, event::MIX) => {
+                self.mix = self.block(record, event::MIX, taken_off);
             }
-            (Kind::Next, event::REFERENCE) => self.sample(record),
-            (Kind::End, event::REFERENCE) => {
-                self.sample(record);
-                return self.burst.take();
+            (Kind::BeginOrdered, event::REFERENCE) => {
+                self.since = Some((event::REFERENCE, record.ts, taken_off));
             }
+            (Kind::EndOrdered, event::REFERENCE) => self.sample(record, taken_off),
             _ => {}
         }
         None
@@ -134,44 +158,48 @@ impl Decoder {
         }
     }
 
-    fn begin(&mut self, record: &Record) {
-        self.since = record.ts;
-        self.mix = None;
-        self.burst = Some(Burst {
-            begun_ns: record.ts as f64 * self.ns_per_tick,
-            late_ns: self.late_ns,
-            cpu: (record.cpu != Record::CPU_UNKNOWN).then_some(record.cpu),
-            samples: Vec::new(),
-        });
+    fn begin(&mut self, record: &Record, taken_off: TakenOff) {
+        let mut taken_off = taken_off;
+        if self.is_due && self.burst.is_none() {
+            self.burst = Some(Burst {
+                begun_ns: record.ts as f64 * self.ns_per_tick,
+                late_ns: self.late_ns,
+                cpu: (record.cpu != Record::CPU_UNKNOWN).then_some(record.cpu),
+                samples: Vec::new(),
+            });
+            // It slept before, of its own will.
+            if taken_off == TakenOff::Yes {
+                taken_off = TakenOff::No;
+            }
+        }
+        (self.since, self.mix) = (Some((event::MIX, record.ts, taken_off)), None);
     }
 
-    /// The block that ends here.
-    fn block(&mut self, record: &Record) -> (f64, TakenOff) {
-        let ticks = record.ts.wrapping_sub(self.since).cast_signed();
-        self.since = record.ts;
-        let taken_off = match record.descheduled {
-            DeschedFlag::No => TakenOff::No,
-            DeschedFlag::Yes => TakenOff::Yes,
-            DeschedFlag::Unknown => TakenOff::Unknown,
-        };
-        (ticks as f64 * self.ns_per_tick, taken_off)
+    /// The block of this kind that ends here, if one has begun.
+    fn block(
+        &mut self,
+        record: &Record,
+        event: u16,
+        taken_off: TakenOff,
+    ) -> Option<(f64, TakenOff)> {
+        let (_, since, before) = self.since.take().filter(|(begun, ..)| *begun == event)?;
+        let ticks = record.ts.wrapping_sub(since).cast_signed();
+        Some((ticks as f64 * self.ns_per_tick, before.or(taken_off)))
     }
 
-    fn sample(&mut self, record: &Record) {
-        let (reference_ns, of_reference) = self.block(record);
-        let (Some(burst), Some((mix_ns, of_mix))) = (&mut self.burst, self.mix.take()) else {
+    fn sample(&mut self, record: &Record, taken_off: TakenOff) {
+        let reference = self.block(record, event::REFERENCE, taken_off);
+        let both = reference.zip(self.mix.take());
+        let (Some(burst), Some((reference, mix))) = (&mut self.burst, both) else {
+            // Records are missing.
             self.burst = None;
+            self.is_due = false;
             return;
         };
-        let taken_off = match (of_mix, of_reference) {
-            (TakenOff::Yes, _) | (_, TakenOff::Yes) => TakenOff::Yes,
-            (TakenOff::No, TakenOff::No) => TakenOff::No,
-            _ => TakenOff::Unknown,
-        };
         burst.samples.push(Sample {
-            mix_ns,
-            reference_ns,
-            taken_off,
+            mix_ns: mix.0,
+            reference_ns: reference.0,
+            taken_off: mix.1.or(reference.1),
         });
     }
 }
@@ -199,21 +227,34 @@ mod tests {
             descheduled: DeschedFlag::Yes,
             ..r
         };
+        let (begin, end) = (Kind::BeginOrdered, Kind::EndOrdered);
         let records = [
             record(1, Kind::Instant, event::MIX_UNITS, 7),
             record(1 << 33, Kind::Continuation, 0, Record::WIDE),
             record(2, Kind::Instant, event::REFERENCE_TURNS, 9),
             record(3, Kind::Instant, event::FOOTPRINT, 4096),
             record(90, Kind::Instant, event::LATE, 250),
-            record(100, Kind::Begin, mix, 0),
-            record(120, Kind::Next, mix, u32::from(reference)),
-            record(130, Kind::Next, reference, u32::from(mix)),
-            off(record(330, Kind::Next, mix, u32::from(reference))),
-            record(342, Kind::End, reference, 0),
+            off(record(100, begin, mix, 0)), // it slept
+            record(120, end, mix, 0),
+            record(122, begin, reference, 0),
+            record(132, end, reference, 0),
+            record(140, begin, mix, 0),
+            off(record(340, end, mix, 0)),
+            record(350, begin, reference, 0),
+            record(362, end, reference, 0),
+            record(370, Kind::Instant, event::OVER, 0),
             // Torn: its begin was lost.
-            record(400, Kind::Next, reference, u32::from(mix)),
-            record(420, Kind::Next, mix, u32::from(reference)),
-            record(430, Kind::End, reference, 0),
+            record(400, Kind::Instant, event::LATE, 1),
+            record(410, end, mix, 0),
+            record(420, begin, reference, 0),
+            record(430, end, reference, 0),
+            record(440, Kind::Instant, event::OVER, 0),
+            // Not announced.
+            record(500, begin, mix, 0),
+            record(510, end, mix, 0),
+            record(520, begin, reference, 0),
+            record(530, end, reference, 0),
+            record(540, Kind::Instant, event::OVER, 0),
         ];
         let bursts: Vec<Burst> = records.iter().filter_map(|r| decoder.take(r)).collect();
         let sample = |mix_ns, reference_ns, taken_off| Sample {
@@ -251,8 +292,8 @@ mod tests {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(5);
         let kinds = [
             Kind::Instant,
-            Kind::Begin,
-            Kind::End,
+            Kind::BeginOrdered,
+            Kind::EndOrdered,
             Kind::Next,
             Kind::Continuation,
         ];
@@ -265,7 +306,7 @@ mod tests {
                 random.random_range(0..4),
             );
             if let Some(burst) = decoder.take(&r) {
-                assert!(!burst.samples.is_empty());
+                assert!(burst.samples.iter().all(|s| s.mix_ns.is_finite()));
             }
         }
     }

@@ -14,7 +14,7 @@ use undertick_report::interference::{Line, Suspect};
 
 use super::analysis::{Seen, mean_over_bursts};
 use super::bursts::{About, Burst};
-use super::meter::{Heard, Request, clock_of, own_use_s, run_probe};
+use super::meter::{Aside, Heard, Request, clock_of, own_use_s, run_probe};
 use super::who::{Look, Who, look, use_between};
 use crate::experiment::Cannot;
 
@@ -203,6 +203,7 @@ pub fn watch(
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
+    let _aside = Aside::from(request.schedule.cpu);
     let now = || look(|| clock.read_ticks() as f64 * ns_per_tick);
     let begun = Instant::now();
     let mut lines = Lines {

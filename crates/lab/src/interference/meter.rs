@@ -109,6 +109,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
+    let _aside = Aside::from(request.schedule.cpu);
     let watcher = Watcher::start(clock, ns_per_tick)?;
     let anchor = bracket::anchor(clock, 1);
     let used = own_use_s();
@@ -321,6 +322,30 @@ pub(super) fn own_use_s() -> f64 {
         s(used.ru_utime) + s(used.ru_stime)
     };
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
+}
+
+/// Keeps this thread, and those that it makes, off the probe's CPU as long as it lives:
+/// the meter must not be what it finds. Where there is no other CPU it stays.
+pub(super) struct Aside(Option<rustix::thread::CpuSet>);
+
+impl Aside {
+    pub(super) fn from(probes: Option<usize>) -> Self {
+        let before = rustix::thread::sched_getaffinity(None).ok();
+        let moved = before.zip(probes).filter(|(before, cpu)| {
+            let mut others = *before;
+            others.unset(*cpu);
+            others.count() > 0 && rustix::thread::sched_setaffinity(None, &others).is_ok()
+        });
+        Self(moved.map(|(before, _)| before))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = rustix::thread::sched_setaffinity(None, before);
+        }
+    }
 }
 
 /// Looks at who runs, on a thread of its own.

@@ -16,6 +16,8 @@ pub(super) mod event {
     pub const REFERENCE: u16 = 2;
     /// A burst is about to begin; its payload is how late it is, ns.
     pub const LATE: u16 = 3;
+    /// A burst is over.
+    pub const OVER: u16 = 7;
     /// Units of the mix in a block, in a 64-bit payload.
     pub const MIX_UNITS: u16 = 4;
     /// Turns in a block of registers.
@@ -48,7 +50,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The usual one: samples of 13 us, bursts of 12 ms (as long as two time slices of
+    /// The usual one: samples of 50 us, bursts of 12 ms (as long as two time slices of
     /// a kernel whose timer ticks each 4 ms), one in 40 ms.
     #[must_use]
     pub fn new(mix: Mix) -> Self {
@@ -59,7 +61,7 @@ impl Schedule {
             burst: Duration::from_millis(12),
             every: Duration::from_millis(40),
             total: Some(Duration::from_secs(30)),
-            blocks: (Duration::from_micros(9), Duration::from_micros(4)),
+            blocks: (Duration::from_micros(40), Duration::from_micros(10)),
             seed: 1,
             units: None,
         }
@@ -125,18 +127,19 @@ fn burst(ready: &mut Ready, (mix_units, turns): (u64, u64), late: Duration, long
     let late_ns = u32::try_from(late.as_nanos()).unwrap_or(u32::MAX);
     undertick::event(event::LATE, late_ns);
     let begun = Instant::now();
-    undertick::begin(event::MIX);
-    loop {
+    // Asked of another clock, and only when to end.
+    while begun.elapsed() < long {
+        // Serialised readings: a core goes on past a plain one while hundreds of
+        // nanoseconds of loads are still under way, and they would count to the
+        // registers.
+        undertick::begin_ordered(event::MIX);
         ready.work(mix_units);
-        undertick::next(event::MIX, event::REFERENCE);
+        undertick::end_ordered(event::MIX);
+        undertick::begin_ordered(event::REFERENCE);
         step::turns(turns);
-        // Asked of another clock, and only when to end.
-        if begun.elapsed() >= long {
-            break;
-        }
-        undertick::next(event::REFERENCE, event::MIX);
+        undertick::end_ordered(event::REFERENCE);
     }
-    undertick::end(event::REFERENCE);
+    undertick::event(event::OVER, 0);
 }
 
 /// How many units take about so long: by the quickest of some trials, each longer
