@@ -25,7 +25,8 @@ pub fn published(level: f64) -> Reproduction {
     let mut document = Reproduction {
         schema_version: 1,
         source: "interference".to_owned(),
-        title: "Drum interference and the value of interlace, MPL-55, 1971".to_owned(),
+        title: "Saltzer, Measurements of Memory Interference in the one-CPU system, MPL-55, 1971"
+            .to_owned(),
         items: Vec::new(),
         tables: Vec::new(),
         findings: Vec::new(),
@@ -278,21 +279,27 @@ fn peaks_table(found: &Found, level: f64) -> Table {
     }
 }
 
+/// Rate of the third peak, mips.
+fn third(peaks: &Peaks) -> Option<f64> {
+    Some(peaks.peaks.get(2)?.rate.value * peaks.clean_rate.value)
+}
+
 /// The published conclusions, looked at again.
 fn findings(found: &Found) -> Vec<String> {
     let n = found.peaks.peaks.len();
     let disturbed = found.disturbed(|peak| &peak.sample_share);
+    let time = found.disturbed(|peak| &peak.time_share);
+    let meets = items::meeting(memo::PAGES);
     let printed: f64 = memo::OFF_PEAKS[1..].iter().map(|peak| peak.1).sum();
     let range = found.range(|peaks| Some(peaks.mean_loss.value));
     vec![
         format!(
             "How many peaks are real? {n} are found in the legible bins by a test that errs once in a hundred, as in the \
-             memo, where they were found by eye; also with each doubtful digit at its extremes.",
+             memo, where they were found by eye; also with each doubtful digit at its extremes."
         ),
         format!(
-            "The shares: out of the clean peak lie {} of the legible samples, printed {} (and 90 % in it, together \
-             99.4 %). Bins in both slow peaks cannot be read, so the legible share is the least; and one bin, .264, has \
-             a doubtful digit.",
+            "The shares: out of the clean peak lie {} of the legible samples, printed {}, in the text about 10 %. Bins in \
+             both slow peaks cannot be read, so the legible share is the least; and one bin, .264, has a doubtful digit.",
             shown(disturbed, "1"),
             shown(Some(printed), "1"),
         ),
@@ -302,14 +309,28 @@ fn findings(found: &Found) -> Vec<String> {
             shown(Some(found.peaks.mean_loss.value), "1"),
             per_cents(range),
         ),
+        format!(
+            "The memo takes the share of samples for that of the time that drum and probe meet. From the legible bins the \
+             two are {} and {}, so the drum's activity, 18 % in the memo, comes out as {} from time and as {} from samples.",
+            shown(disturbed, "1"),
+            shown(time, "1"),
+            shown(time.map(|share| share / meets), "1"),
+            shown(disturbed.map(|share| share / meets), "1"),
+        ),
         "Drum and probe meet for 55 % of the time: it follows from pages split 50 to 100, (1/3)^2 + (2/3)^2 = 5/9, if \
          each page is as likely to be wanted."
             .to_owned(),
-        "The memo takes the share of samples for that of the time. With a slow-down of 1.07 that is 10.7 for \
-         10 %; with 1.35 it matters, and the drum's activity comes out higher."
-            .to_owned(),
-        "Doubtful: .256 mips as exactly one instruction for each drum cycle of 4 us. That is .250 mips; the peak is \
-         wide enough to reach it, but its middle is above it in the printed bins, whatever the doubtful digit."
+        format!(
+            "Doubtful: .256 mips as exactly one instruction for each drum cycle of 4 us. That is .250 mips; the middle \
+             of the peak lies at {} mips, with doubtful digits at their extremes {}.",
+            shown(found.rate(2), "mips"),
+            found.range(|peaks| third(peaks)).map_or_else(
+                || "unknown".to_owned(),
+                |(lo, hi)| format!("between {} and {}", shown(Some(lo), "mips"), shown(Some(hi), "mips"))
+            ),
+        ),
+        "That the slow-down without interlace is not twice but about four times that with it, and so is not twice as \
+         much half as often, holds: see the items."
             .to_owned(),
     ]
 }

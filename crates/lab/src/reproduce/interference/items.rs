@@ -52,10 +52,10 @@ pub(super) fn probe_items() -> Vec<Item> {
                 "probe/minutes",
                 "the whole measurement",
                 "min",
-                None,
+                Some(memo::METERING_S / 60.0),
                 Some(minutes),
             ),
-            "printed: 15 to 30 min; by formula nothing but sleeps of 10 s and runs",
+            "printed: 15 to 30 min, beside the histogram 995.86 s; by formula sleeps of 10 s and runs",
         ),
         noted(
             item(
@@ -65,7 +65,12 @@ pub(super) fn probe_items() -> Vec<Item> {
                 Some(memo::LOOP_US),
                 Some(done / memo::ON_PEAKS.0),
             ),
-            "by formula: 11 instructions, 10 of them ten times, so 101, at the main peak",
+            format!(
+                "by formula: 11 instructions, 10 of them ten times, so 101, at the main peak; but beside the \
+                 histogram stand {} instructions a trial, which would take {:.0} us",
+                memo::TRIAL_INSTRUCTIONS,
+                memo::TRIAL_INSTRUCTIONS / memo::ON_PEAKS.0
+            ),
         ),
         noted(
             item(
@@ -158,7 +163,7 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
 
 /// The chance that two meet in one of two memories that hold so many pages: both are
 /// there by chance, as much as there are pages.
-fn meeting(pages: (f64, f64)) -> f64 {
+pub(super) fn meeting(pages: (f64, f64)) -> f64 {
     let all = pages.0 + pages.1;
     (pages.0 / all).powi(2) + (pages.1 / all).powi(2)
 }
@@ -218,6 +223,10 @@ fn loss_items(found: &Found) -> Vec<Item> {
     let meets = meeting(memo::PAGES);
     let disturbed = found.disturbed(|peak| &peak.time_share);
     let active = disturbed.map(|share| share / meets);
+    // Time over samples of both slow peaks, over the same of the clean one.
+    let slowdown = disturbed
+        .zip(found.disturbed(|peak| &peak.sample_share))
+        .map(|(time, samples)| time / samples * (1.0 - samples) / (1.0 - time));
     let full = active.map(|active| memo::FULL_ACTIVITY / active);
     // The shares of all slow peaks grow alike.
     let full_loss = full.map(|times| loss.value * times);
@@ -257,6 +266,16 @@ fn loss_items(found: &Found) -> Vec<Item> {
                 Some(1.0 / memo::DRUM_CYCLE_US),
             ),
             "printed: exactly one instruction in 4 us; but that is .250, and the peak lies 2 to 5 % above it",
+        ),
+        noted(
+            item(
+                "off/slowdown-over-on",
+                "slow-down while they meet, over that with interlace",
+                "times",
+                Some(memo::SLOWER_WITHOUT),
+                slowdown.map(|s| (s - 1.0) / (memo::ON_PEAKS.0 / on_slow - 1.0)),
+            ),
+            "printed: about a factor of four; by formula of the additional time, both slow peaks together",
         ),
         noted(
             item(

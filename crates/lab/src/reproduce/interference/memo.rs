@@ -66,6 +66,10 @@ pub(super) const SLEEP_S: f64 = 10.0;
 pub(super) const LOOP_INSTRUCTIONS: f64 = 11.0;
 /// Time of a run, us.
 pub(super) const LOOP_US: f64 = 290.0;
+/// Instructions of a trial, as printed beside the histogram.
+pub(super) const TRIAL_INSTRUCTIONS: f64 = 62.0;
+/// The time that the histogram took, s.
+pub(super) const METERING_S: f64 = 995.86;
 /// Instructions and memory accesses per second of the probe.
 pub(super) const MIX: (f64, f64) = (342_000.0, 419_000.0);
 
@@ -94,3 +98,5 @@ pub(super) const OFF_ACTIVITY: f64 = 0.18;
 pub(super) const FULL_ACTIVITY: f64 = 0.30;
 /// What interlace is worth.
 pub(super) const WORTH: f64 = 0.03;
+/// The slow-down without interlace over that with it: "about a factor of four".
+pub(super) const SLOWER_WITHOUT: f64 = 4.0;
