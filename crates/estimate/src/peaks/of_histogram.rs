@@ -65,10 +65,10 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
             Peak {
                 slowdown: inverse(&rate),
                 rate,
-                sample_share: share(&bins, &parts[i], |_| 1.0, level, "share of samples"),
+                sample_share: share(&bins, parts[i], |_| 1.0, level, "share of samples"),
                 time_share: share(
                     &bins,
-                    &parts[i],
+                    parts[i],
                     |bin| 1.0 / bin.rate,
                     level,
                     "share of time, each sample the same work",
