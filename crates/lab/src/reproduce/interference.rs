@@ -324,7 +324,7 @@ fn findings(found: &Found) -> Vec<String> {
             "Doubtful: .256 mips as exactly one instruction for each drum cycle of 4 us. That is .250 mips; the middle \
              of the peak lies at {} mips, with doubtful digits at their extremes {}.",
             shown(found.rate(2), "mips"),
-            found.range(|peaks| third(peaks)).map_or_else(
+            found.range(third).map_or_else(
                 || "unknown".to_owned(),
                 |(lo, hi)| format!("between {} and {}", shown(Some(lo), "mips"), shown(Some(hi), "mips"))
             ),
