@@ -8,6 +8,8 @@ use crate::modes::{Axis, Divide, ModeOptions, modes_of_bins};
 const FINE: f64 = 16.0;
 /// Most bins of the search.
 const MOST_BINS: f64 = 50_000.0;
+/// Relative differences of times that are none.
+const ROUNDING: f64 = 1e-6;
 /// Searches until peaks and dependence agree.
 const ROUNDS: usize = 6;
 /// Blocks that a correlation is judged by, at least.
@@ -15,7 +17,7 @@ const BLOCKS: usize = 12;
 /// Samples of the shortest blocks.
 const SHORTEST: usize = 4;
 /// Least number of independent samples in a peak.
-const LEAST_SAMPLES: f64 = 10.0;
+const LEAST_SAMPLES: f64 = 5.0;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -92,10 +94,10 @@ impl Bins {
         let n = run.n();
         let at = |i: usize| run.samples[run.order[i] as usize].time;
         let (first, last) = (at(0).ln(), at(n - 1).ln());
-        let range = (last - first).max(1e-9);
+        let range = (last - first).max(ROUNDING);
         let width = (typical_difference(run) / FINE)
             .max(range / MOST_BINS)
-            .min(range / 8.0);
+            .clamp(1e-3 * ROUNDING, range / 8.0);
         let bins = (range / width).ceil() as usize + 1;
         let from = first - 0.5 * width;
         let edges: Vec<f64> = (0..=bins)

@@ -65,10 +65,10 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
             Peak {
                 slowdown: inverse(&rate),
                 rate,
-                sample_share: share(&bins, &parts[i], |_| 1.0, level, "share of samples"),
+                sample_share: share(&bins, parts[i], |_| 1.0, level, "share of samples"),
                 time_share: share(
                     &bins,
-                    &parts[i],
+                    parts[i],
                     |bin| 1.0 / bin.rate,
                     level,
                     "share of time, each sample the same work",
@@ -182,20 +182,21 @@ fn parts<'a>(bins: &'a [Bin], divides: &[Divide]) -> Vec<&'a [Bin]> {
 fn place(part: &[Bin]) -> Place {
     let n: f64 = part.iter().map(|bin| bin.count).sum();
     // Such a stretch begins or ends at an edge.
-    let mut best = (f64::NAN, f64::NAN);
-    let mut narrower = |lo: Option<f64>, hi: Option<f64>| {
-        if let (Some(lo), Some(hi)) = (lo, hi)
-            && !(hi - lo >= best.1 - best.0)
-        {
-            best = (lo, hi);
-        }
-    };
+    let mut stretches = Vec::new();
     let mut below = 0.0;
     for bin in part {
-        narrower(Some(bin.lo), at_rank(part, below + n / 2.0));
+        stretches.extend(at_rank(part, below + n / 2.0).map(|hi| (bin.lo, hi)));
         below += bin.count;
-        narrower(at_rank(part, below - n / 2.0), Some(bin.hi));
+        stretches.extend(at_rank(part, below - n / 2.0).map(|lo| (lo, bin.hi)));
     }
+    let width = |stretch: &(f64, f64)| stretch.1 - stretch.0;
+    let shortest = (stretches.iter().map(width)).fold(f64::INFINITY, f64::min);
+    // Where half a bin holds half, any part of it does: its middle is meant.
+    let best = (stretches.iter())
+        .filter(|stretch| width(stretch) <= shortest * (1.0 + 1e-9))
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |all, stretch| {
+            (all.0.min(stretch.0), all.1.max(stretch.1))
+        });
     Place {
         value: f64::midpoint(best.0, best.1),
         interval: Interval::new(best.0, best.1),

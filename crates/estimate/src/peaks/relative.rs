@@ -4,6 +4,10 @@ use std::ops::Range;
 
 use super::RateSample;
 
+/// A step of the clock is found by itself only up to this share of a sample's time: two
+/// values that are further apart are two peaks.
+const COARSEST: f64 = 0.05;
+
 /// Neighbours on either side whose references are looked at with a sample's own.
 const NEIGHBOURS: usize = 4;
 
@@ -41,7 +45,7 @@ impl Run {
             return None;
         }
         let bursts = bursts_of(&usable);
-        let smooth = smoothed(&usable, &bursts);
+        let smooth = smoothed(&usable, &bursts, NEIGHBOURS);
         let step = match step > 0.0 && step.is_finite() {
             true => step * median(usable.iter().map(|s| 1.0 / s.rate).collect()),
             false => step_of(&usable),
@@ -109,12 +113,16 @@ fn bursts_of(samples: &[RateSample]) -> Vec<Range<usize>> {
 /// The reference beside each sample: the median of its own and its neighbours' in the
 /// burst. Their noise is then a third, and an interrupt in one of them does nothing;
 /// a core that changes its speed within a burst is still followed.
-fn smoothed(samples: &[RateSample], bursts: &[Range<usize>]) -> Vec<f64> {
+pub(super) fn smoothed(
+    samples: &[RateSample],
+    bursts: &[Range<usize>],
+    neighbours: usize,
+) -> Vec<f64> {
     let mut smooth = Vec::with_capacity(samples.len());
     for burst in bursts {
         for i in burst.clone() {
-            let from = i.saturating_sub(NEIGHBOURS).max(burst.start);
-            let to = (i + NEIGHBOURS + 1).min(burst.end);
+            let from = i.saturating_sub(neighbours).max(burst.start);
+            let to = (i + neighbours + 1).min(burst.end);
             let near = &samples[from..to];
             smooth.push(median(near.iter().map(|s| s.reference).collect()));
         }
@@ -132,7 +140,7 @@ fn step_of(samples: &[RateSample]) -> f64 {
         .map(|pair| pair[1] - pair[0])
         .filter(|&gap| gap > 0.0)
         .collect();
-    // Equal to some other: more than half of the samples.
+    // Most are equal to the one before.
     if gaps.is_empty() || 2 * gaps.len() >= times.len() {
         return 0.0;
     }
@@ -144,7 +152,11 @@ fn step_of(samples: &[RateSample]) -> f64 {
         // Gaps of the tails are wider than a step, none is narrower.
         false => {
             gaps.sort_unstable_by(f64::total_cmp);
-            gaps[gaps.len() / 10]
+            let step = gaps[gaps.len() / 10];
+            match step <= COARSEST * times[times.len() / 2] {
+                true => step,
+                false => 0.0,
+            }
         }
     }
 }

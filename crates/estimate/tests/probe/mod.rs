@@ -29,6 +29,8 @@ pub struct Noise {
     pub burst: f64,
     /// Correlation of a burst's with that of the burst before.
     pub lasting: f64,
+    /// Now and then by much: Student's t of 3 degrees of freedom.
+    pub now_and_then: bool,
     /// This share of the loops has a slow tail,
     pub tail_share: f64,
     /// exponential with this mean.
@@ -72,6 +74,7 @@ impl Default for Machine {
                 along: 0.0,
                 burst: 0.0,
                 lasting: 0.0,
+                now_and_then: false,
                 tail_share: 0.2,
                 tail: 0.01,
                 outliers: 0.0,
@@ -209,7 +212,11 @@ impl Machine {
             let sine = (phase + std::f64::consts::TAU * turns * start / history.end).sin();
             let speed = (self.drift / 1.41 * sine + walk).exp();
             offset = self.noise.lasting * offset + kept(self.noise.lasting) * source.normal();
-            let together = self.noise.burst * offset;
+            let mut together = self.noise.burst * offset;
+            if self.noise.now_and_then {
+                let chi: f64 = (0..3).map(|_| source.normal().powi(2)).sum();
+                together /= (chi / 3.0).sqrt();
+            }
             let mut own = source.normal();
             let mut loops = Vec::with_capacity(self.loops);
             let noise = |source: &mut Source, _: f64| {

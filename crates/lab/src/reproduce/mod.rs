@@ -17,6 +17,7 @@
 
 mod compared;
 mod dash;
+pub mod interference;
 #[cfg(test)]
 mod invented;
 pub mod ping_pong;
