@@ -90,7 +90,8 @@ pub struct Peak {
     pub cause: String,
     /// What the cause rests on, by name.
     pub evidence: BTreeMap<String, serde_json::Value>,
-    /// What has the peak: `samples` or `bursts`.
+    /// What has the peak: `samples`, `bursts` (in which a process had the CPU), or
+    /// `activity`: no peak of its own, but the probe is slower the more a process runs.
     pub of: String,
 }
 
@@ -336,10 +337,10 @@ fn peaks(found: &Interference, columns: usize) -> String {
         "cause",
     ]);
     for peak in &found.peaks {
-        let of = if peak.of == "bursts" {
-            " (of bursts)"
-        } else {
-            ""
+        let of = match peak.of.as_str() {
+            "bursts" => " (of bursts)",
+            "activity" => " (by its CPU time)",
+            _ => "",
         };
         table.add_row([
             format!("{:.3}", peak.rate),

@@ -11,7 +11,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::bursts::{About, Burst, Sample, TakenOff};
 use super::hits::{Apart, Hit, USUAL_LATENESS_NS, apart};
-use super::who::{Look, Suspect, Who, suspects, use_between};
+use super::who::{Look, Suspect, Who, active, suspects, use_between};
 
 /// A burst in which other processes had the CPU for at least this share of its time
 /// is one that a process disturbed.
@@ -142,6 +142,7 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     let stretches = Stretches::of(run.looks, &seen);
     let mut drawn = memory_peaks(&scale, seen.len(), &stretches, run);
     drawn.extend(taken_peak(&seen, &stretches, run));
+    drawn.extend(active_peak(&drawn, &seen, &stretches, run.level));
     let parts: Vec<[f64; 4]> = seen
         .iter()
         .map(|s| s.lost(mix_ns_per_reference_ns))
@@ -340,14 +341,18 @@ impl Stretches {
 
     /// Who goes with a state of which each burst has a share.
     fn suspects(&self, state: &[f64]) -> Vec<Suspect> {
+        suspects(&self.with(state))
+    }
+
+    /// The stretches that have bursts, with the mean of what these have.
+    fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<Who, f64>)> {
         let with_bursts = self.all.iter().filter(|(bursts, _)| !bursts.is_empty());
-        let stretches: Vec<_> = with_bursts
+        with_bursts
             .map(|(bursts, uses)| {
                 let mean = bursts.iter().map(|&i| state[i]).sum::<f64>() / bursts.len() as f64;
                 (mean, uses.clone())
             })
-            .collect();
-        suspects(&stretches)
+            .collect()
     }
 }
 
@@ -481,6 +486,66 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
         cause: "same-cpu-process".to_owned(),
         evidence,
         of: "bursts".to_owned(),
+    })
+}
+
+/// A process with whose activity the probe slows down, where that makes no peak of
+/// its own: on a machine whose memory is never quiet its state and the clean one
+/// run into each other. Its share of the time is the CPU time it used.
+fn active_peak(
+    peaks: &[Peak],
+    seen: &[Seen<'_>],
+    stretches: &Stretches,
+    level: f64,
+) -> Option<Peak> {
+    if peaks.iter().any(|p| p.cause == "memory-traffic") {
+        return None;
+    }
+    let slowness: Vec<f64> = (seen.iter())
+        .map(|s| {
+            let plain = s.apart.plain.iter();
+            let ratios: f64 = plain.map(|(_, x)| (x.mix_ns / x.reference_ns).ln()).sum();
+            ratios / s.apart.plain.len() as f64
+        })
+        .collect();
+    let found = active(&stretches.with(&slowness), level)?;
+    let same = |p: &Peak| {
+        p.evidence
+            .get("process")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let Who::Processes(name) = &found.suspect.who else {
+        return None;
+    };
+    if peaks.iter().filter_map(same).any(|other| other == *name) {
+        return None; // it takes the CPU, and what it leaves in the caches is its doing, too
+    }
+    let uses: Vec<f64> = found.uses.iter().map(|used| used.clamp(0.0, 1.0)).collect();
+    let mut share = mean_over_bursts(&uses, level);
+    "CPU time used, successive differences of stretches".clone_into(&mut share.method);
+    let by = |slope: f64| slope.exp();
+    let slowdown = Estimate {
+        value: by(found.slope),
+        interval: Interval::new(
+            by(found.slope - found.slope_half),
+            by(found.slope + found.slope_half),
+        ),
+        level,
+        unit: "1".into(),
+        method: "line of the time per work on the use of a CPU".into(),
+        n: uses.len() as u64,
+        n_effective: uses.len() as f64,
+        notes: vec!["what else slows the machine is taken not to come and go with it".into()],
+    };
+    Some(Peak {
+        rate: 1.0 / slowdown.value,
+        slowdown,
+        time_share: share.clone(),
+        sample_share: share,
+        cause: "memory-traffic".to_owned(),
+        evidence: evidence(Some(&found.suspect), stretches),
+        of: "activity".to_owned(),
     })
 }
 

@@ -183,10 +183,72 @@ pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
     found
 }
 
+/// One with whose activity the probe slows down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Active {
+    /// Who, and what was used while all bursts or none were slowed.
+    pub suspect: Suspect,
+    /// CPUs used in each stretch.
+    pub uses: Vec<f64>,
+    /// By how much the logarithm of the time per work grows from no use to one CPU.
+    pub slope: f64,
+    /// Half of that figure's interval.
+    pub slope_half: f64,
+}
+
+/// Least slow-down, as a logarithm.
+const LEAST_SLOPE: f64 = 0.03;
+/// Less use than this on average disturbs nobody for long, CPUs.
+const LEAST_MEAN_USE: f64 = 0.02;
+
+/// Whose activity slows the probe, where states run into each other: `stretches` of
+/// the mean logarithm of the time per work and everybody's use. Of all whose use goes
+/// with it the one with the closest relation, by the test of [`suspects`], shared
+/// among all who were looked at.
+///
+/// The slow-down is the slope of a line through the stretches: it needs no two peaks,
+/// only that what else slows the probe does not come and go with this one.
+#[must_use]
+pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Active> {
+    let everybody: std::collections::BTreeSet<&Who> =
+        stretches.iter().flat_map(|(_, uses)| uses.keys()).collect();
+    let slow: Vec<f64> = stretches.iter().map(|(slow, _)| *slow).collect();
+    let of = |who: &Who| -> Vec<f64> {
+        let used = |(_, uses): &(f64, BTreeMap<Who, f64>)| uses.get(who).copied().unwrap_or(0.0);
+        stretches.iter().map(used).collect()
+    };
+    let looked: Vec<(&Who, Vec<f64>)> = (everybody.into_iter())
+        .filter(|who| matches!(who, Who::Processes(_)))
+        .map(|who| (who, of(who)))
+        .filter(|(_, uses)| uses.iter().sum::<f64>() >= LEAST_MEAN_USE * uses.len() as f64)
+        .collect();
+    let limit = FALSE_ALARM / looked.len().max(1) as f64;
+    let related = looked.into_iter().filter_map(|(who, uses)| {
+        let line = Together::of(&uses, &slow)?;
+        let proven = line.p_value < limit && line.slope >= LEAST_SLOPE;
+        proven.then_some((who, uses, line))
+    });
+    let (who, uses, line) = related.max_by(|a, b| a.2.correlation.total_cmp(&b.2.correlation))?;
+    Some(Active {
+        suspect: Suspect {
+            who: who.clone(),
+            use_when_slow: 1.0,
+            use_when_clean: 0.0,
+            correlation: line.correlation,
+            stretches: slow.len(),
+        },
+        uses,
+        slope: line.slope,
+        slope_half: undertick_estimate::normal_quantile(level) * line.slope_error,
+    })
+}
+
 /// How two series go together.
 struct Together {
     mean: (f64, f64),
     slope: f64,
+    /// Standard error of the slope.
+    slope_error: f64,
     correlation: f64,
     p_value: f64,
 }
@@ -219,6 +281,7 @@ impl Together {
         Some(Self {
             mean: (mx, my),
             slope: xy / xx,
+            slope_error: ((1.0 - correlation.powi(2)) * yy / xx / degrees).sqrt(),
             correlation,
             p_value: undertick_estimate::student_beyond(t, degrees),
         })
@@ -355,6 +418,30 @@ mod tests {
             .map(|(_, uses)| (1.0, uses))
             .collect();
         assert_eq!(suspects(&always), []);
+    }
+
+    /// A line by hand: uses 0 and 1 in turn, logarithms 0.1 and 0.5 with +-0.02 in
+    /// pairs: slope 0.4; residuals 0.02, so its error is 0.02 / sqrt(n) / 0.5.
+    #[test]
+    fn the_slope_of_an_active_process_by_hand() {
+        let stretches: Vec<_> = (0..80)
+            .map(|i| {
+                let on = f64::from(i % 2);
+                let noise = if i / 2 % 2 == 0 { 0.02 } else { -0.02 };
+                let uses = BTreeMap::from([(named("hog"), on), (named("idle"), 0.001 * on)]);
+                (0.1 + 0.4 * on + noise, uses)
+            })
+            .collect();
+        let found = active(&stretches, 0.95).unwrap();
+        assert_eq!(found.suspect.who, named("hog"));
+        assert!((found.slope - 0.4).abs() < 1e-9, "{found:?}");
+        let half = 1.96 * 0.02 / 80_f64.sqrt() / 0.5;
+        assert!(
+            (found.slope_half / half - 1.0).abs() < 0.5,
+            "{found:?} {half}"
+        );
+        let random = run(1, false);
+        assert_eq!(active(&random, 0.95), None);
     }
 
     /// Slow and busy phases that have nothing to do with each other, each of five
