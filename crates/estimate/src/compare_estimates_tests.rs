@@ -57,7 +57,9 @@ fn a_ratio_and_its_chance_by_hand() {
         &of(100.0, 80.0, 125.0, 0.95, 9.0),
         0.95,
     );
-    assert!((back.ratio.unwrap().interval.lo.unwrap() * ratio.interval.hi.unwrap() - 1.0).abs() < 1e-12);
+    assert!(
+        (back.ratio.unwrap().interval.lo.unwrap() * ratio.interval.hi.unwrap() - 1.0).abs() < 1e-12
+    );
     assert!((back.p.unwrap() / p - 1.0).abs() < 1e-9);
 }
 
@@ -94,9 +96,20 @@ fn near_zero() {
         0.95,
     );
     let ratio = found.ratio.unwrap();
-    assert_eq!((ratio.value, ratio.interval.lo, ratio.interval.hi), (9.0, None, None));
+    assert_eq!(
+        (ratio.value, ratio.interval.lo, ratio.interval.hi),
+        (9.0, None, None)
+    );
     assert!(found.p.unwrap() < 1e-3);
-    assert!(versus(&of(-1.0, -2.0, 0.0, 0.95, 9.0), &of(1.0, 0.5, 1.5, 0.95, 9.0), 0.95).ratio.is_none());
+    assert!(
+        versus(
+            &of(-1.0, -2.0, 0.0, 0.95, 9.0),
+            &of(1.0, 0.5, 1.5, 0.95, 9.0),
+            0.95
+        )
+        .ratio
+        .is_none()
+    );
 }
 
 #[test]
@@ -108,14 +121,26 @@ fn a_missing_bound_is_missed_only_where_it_counts() {
     assert!(found.p.is_some() && found.difference.interval.lo.is_some());
     assert_eq!(found.difference.interval.hi, None);
     a.interval.hi = None;
-    assert_eq!(versus(&a, &of(130.0, 118.0, 140.0, 0.95, 9.0), 0.95).p, None);
+    assert_eq!(
+        versus(&a, &of(130.0, 118.0, 140.0, 0.95, 9.0), 0.95).p,
+        None
+    );
 }
 
 /// 10 by t(0.975; 8); the logarithm of 1.21 / 2 by the same.
 #[test]
 fn standard_errors_by_hand() {
-    close(standard_error(&of(100.0, 90.0, 110.0, 0.95, 9.0)), 10.0 / 2.3060);
-    close(standard_error_of_ln(&of(1.1, 1.0, 1.21, 0.95, 9.0)), 0.095_310 / 2.3060);
-    close(standard_error(&of(100.0, 97.0, 103.0, 1.0, 2.0)), 3.0 / 3.0_f64.sqrt());
+    close(
+        standard_error(&of(100.0, 90.0, 110.0, 0.95, 9.0)),
+        10.0 / 2.3060,
+    );
+    close(
+        standard_error_of_ln(&of(1.1, 1.0, 1.21, 0.95, 9.0)),
+        0.095_310 / 2.3060,
+    );
+    close(
+        standard_error(&of(100.0, 97.0, 103.0, 1.0, 2.0)),
+        3.0 / 3.0_f64.sqrt(),
+    );
     assert_eq!(standard_error_of_ln(&of(1.0, 0.0, 2.0, 0.95, 9.0)), None);
 }

@@ -125,7 +125,10 @@ fn seven_of_a_thousand() {
         let found = outliers(&columns, WANTED);
         let machines: Vec<usize> = found.machines.iter().map(|o| o.machine).collect();
         for machine in bad {
-            assert!(machines.contains(&machine), "seed {seed}: {machine} of {machines:?}");
+            assert!(
+                machines.contains(&machine),
+                "seed {seed}: {machine} of {machines:?}"
+            );
         }
         let false_alarms = machines.len() - bad.len();
         assert!(false_alarms <= 1, "seed {seed}: {:?}", found.machines);
@@ -156,7 +159,10 @@ fn nobody_is_bad() {
             })
             .count();
         println!("{machines} machines: an alarm in {alarms} of {fleets} fleets");
-        assert!(alarms <= at_most, "{machines} machines: {alarms} of {fleets}");
+        assert!(
+            alarms <= at_most,
+            "{machines} machines: {alarms} of {fleets}"
+        );
     }
 }
 

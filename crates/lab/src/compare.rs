@@ -236,10 +236,17 @@ fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
     };
     other("CPU model", &of_a.cpu_model, &of_b.cpu_model);
     other("clock", &of_a.clock, &of_b.clock);
-    other("version of undertick", &of_a.tool_version, &of_b.tool_version);
+    other(
+        "version of undertick",
+        &of_a.tool_version,
+        &of_b.tool_version,
+    );
     for (which, side) in [("A", a), ("B", b)] {
         if side.interrupted {
-            warn("interrupted", format!("{which} was interrupted: its figures have fewer repetitions"));
+            warn(
+                "interrupted",
+                format!("{which} was interrupted: its figures have fewer repetitions"),
+            );
         }
     }
     if a == b {

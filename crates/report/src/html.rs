@@ -14,8 +14,11 @@ mod details;
 mod escape;
 mod evidence;
 pub mod interference;
+pub mod fleet;
+mod frame;
 pub mod reproduce;
 mod summary;
+pub mod survey;
 mod tables;
 
 use core::fmt::Write;

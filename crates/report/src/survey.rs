@@ -174,7 +174,9 @@ impl Survey {
             if let (Some(lo), Some(hi)) = (interval.lo, interval.hi)
                 && lo > hi
             {
-                return Err(format!("{at}: its interval [{lo}, {hi}] ends before it begins"));
+                return Err(format!(
+                    "{at}: its interval [{lo}, {hi}] ends before it begins"
+                ));
             }
             let level = metric.estimate.level;
             if !(level > 0.0 && level <= 1.0) {

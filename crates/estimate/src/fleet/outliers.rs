@@ -164,7 +164,9 @@ fn discovered(findings: &[Vec<Finding>], false_share: f64) -> Vec<Outlier> {
                     found.collect::<Vec<_>>()
                 })
                 .collect();
-            findings.sort_by(|a, b| (a.p.total_cmp(&b.p)).then(b.deviation.abs().total_cmp(&a.deviation.abs())));
+            findings.sort_by(|a, b| {
+                (a.p.total_cmp(&b.p)).then(b.deviation.abs().total_cmp(&a.deviation.abs()))
+            });
             Outlier {
                 machine: *machine,
                 p: *whole,
@@ -267,9 +269,15 @@ mod tests {
     #[test]
     fn weighted_medians_by_hand() {
         let of = |values: &[(f64, f64)]| weighted_median(values.to_vec());
-        assert_eq!(of(&[(3.0, 1.0), (1.0, 1.0), (2.0, 1.0), (9.0, 1.0), (8.0, 1.0)]), Some(3.0));
+        assert_eq!(
+            of(&[(3.0, 1.0), (1.0, 1.0), (2.0, 1.0), (9.0, 1.0), (8.0, 1.0)]),
+            Some(3.0)
+        );
         // Half of 14 is reached at the 7 that weighs 10.
-        assert_eq!(of(&[(1.0, 1.0), (2.0, 1.0), (3.0, 1.0), (7.0, 10.0), (9.0, 1.0)]), Some(7.0));
+        assert_eq!(
+            of(&[(1.0, 1.0), (2.0, 1.0), (3.0, 1.0), (7.0, 10.0), (9.0, 1.0)]),
+            Some(7.0)
+        );
         assert_eq!(of(&[(1.0, 1.0); 4]), None);
     }
 
@@ -290,7 +298,10 @@ mod tests {
         let found = discovered(&findings, 0.05);
         assert_eq!(found.iter().map(|o| o.machine).collect::<Vec<_>>(), [3, 50]);
         assert!((found[0].p - 2e-5).abs() < 1e-12 && (found[0].adjusted - 1e-3).abs() < 1e-12);
-        assert_eq!(found[0].findings.iter().map(|f| f.p).collect::<Vec<_>>(), [1e-5, 8e-4]);
+        assert_eq!(
+            found[0].findings.iter().map(|f| f.p).collect::<Vec<_>>(),
+            [1e-5, 8e-4]
+        );
         assert_eq!(found[1].findings.len(), 1);
     }
 

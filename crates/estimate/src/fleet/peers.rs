@@ -265,7 +265,12 @@ mod tests {
         let t = StudentsT::new(5.0, 0.1, degrees).unwrap();
         let at = |i: usize| t.inverse_cdf((i as f64 + 0.5) / n as f64);
         (0..n)
-            .map(|i| Some(Figure { value: at(i), error }))
+            .map(|i| {
+                Some(Figure {
+                    value: at(i),
+                    error,
+                })
+            })
             .collect()
     }
 
@@ -273,11 +278,21 @@ mod tests {
     /// and 0.5).
     #[test]
     fn tails_match_the_printed_tables() {
-        for (degrees, ratio) in [(1e9, 1.960 / 0.6745), (4.0, 2.776 / 0.7407), (3.0, 3.182 / 0.7649)] {
-            assert!((tail_of(degrees, 0.95).exp() - ratio).abs() < 0.01, "{degrees}");
+        for (degrees, ratio) in [
+            (1e9, 1.960 / 0.6745),
+            (4.0, 2.776 / 0.7407),
+            (3.0, 3.182 / 0.7649),
+        ] {
+            assert!(
+                (tail_of(degrees, 0.95).exp() - ratio).abs() < 0.01,
+                "{degrees}"
+            );
             let found = degrees_of(ratio.ln(), 0.95);
             let wanted = f64::min(degrees, MOST_DEGREES);
-            assert!((1.0 / found - 1.0 / wanted).abs() < 0.01, "{found} {degrees}");
+            assert!(
+                (1.0 / found - 1.0 / wanted).abs() < 0.01,
+                "{found} {degrees}"
+            );
         }
         assert_eq!(degrees_of(9.0, 0.95), 1.0);
     }
@@ -290,9 +305,15 @@ mod tests {
                 // The sample's middle deviation is that of t, not of a normal one.
                 let middle = upper(degrees, 0.5) / MIDDLE;
                 assert!((found.centre - 5.0).abs() < 1e-9, "{found:?}");
-                assert!((found.scatter / (0.1 * middle) - 1.0).abs() < 0.02, "{found:?}");
+                assert!(
+                    (found.scatter / (0.1 * middle) - 1.0).abs() < 0.02,
+                    "{found:?}"
+                );
                 // Heavier than the truth by the unsureness of tails, never lighter.
-                assert!(1.0 / found.degrees > 1.0 / degrees - 0.005, "{degrees} {found:?}");
+                assert!(
+                    1.0 / found.degrees > 1.0 / degrees - 0.005,
+                    "{degrees} {found:?}"
+                );
                 let least = 1.0 / f64::min(degrees, MOST_DEGREES);
                 assert!(1.0 / found.degrees < least + 0.06, "{degrees} {found:?}");
             }
@@ -314,9 +335,21 @@ mod tests {
     /// All but three are the same: what differs by less than the floor is none.
     #[test]
     fn machines_that_agree() {
-        let mut figures = vec![Some(Figure { value: 2.3, error: 0.0 }); 200];
-        figures[7] = Some(Figure { value: 2.305, error: 0.0 });
-        figures[9] = Some(Figure { value: 5.3, error: 0.0 });
+        let mut figures = vec![
+            Some(Figure {
+                value: 2.3,
+                error: 0.0
+            });
+            200
+        ];
+        figures[7] = Some(Figure {
+            value: 2.305,
+            error: 0.0,
+        });
+        figures[9] = Some(Figure {
+            value: 5.3,
+            error: 0.0,
+        });
         let found = peers(&[(figures.clone(), 0.01)])[0].unwrap();
         assert!(found.p(figures[7].unwrap()) > 0.5);
         assert!(found.p(figures[9].unwrap()) < 1e-6, "{found:?}");
@@ -328,7 +361,11 @@ mod tests {
     fn what_many_do_is_no_outlier() {
         let figures: Vec<_> = (0..500)
             .map(|i| {
-                let value = if i % 10 == 0 { 3.0 } else { 0.001 * (i % 7) as f64 };
+                let value = if i % 10 == 0 {
+                    3.0
+                } else {
+                    0.001 * (i % 7) as f64
+                };
                 Some(Figure { value, error: 0.0 })
             })
             .collect();

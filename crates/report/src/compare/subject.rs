@@ -79,9 +79,8 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
     let kind = fields.get("kind").and_then(Value::as_str);
     if kind == Some(survey::KIND) || (kind.is_none() && has("host") && has("metrics")) {
         version(&value, survey::SCHEMA_VERSION, "survey")?;
-        let survey: Survey = serde_json::from_value(value).map_err(|e| {
-            NotComparable::new("", format!("a survey, but broken: {e}"), AGAIN)
-        })?;
+        let survey: Survey = serde_json::from_value(value)
+            .map_err(|e| NotComparable::new("", format!("a survey, but broken: {e}"), AGAIN))?;
         survey
             .check()
             .map_err(|why| NotComparable::new("", format!("a survey, but broken: {why}"), AGAIN))?;
@@ -90,7 +89,8 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
     if kind.is_none() && has("trace") && has("intervals") {
         version(&value, crate::document::SCHEMA_VERSION, "report")?;
         let report = serde_json::from_value(value).map_err(|e| {
-            let mend = "make it again with `undertick primitives --json` or `undertick report --json`";
+            let mend =
+                "make it again with `undertick primitives --json` or `undertick report --json`";
             NotComparable::new("", format!("a report, but broken: {e}"), mend)
         })?;
         return Ok(Subject::Report(Box::new(report)));
@@ -102,7 +102,10 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
 fn not_json(text: &str, error: &serde_json::Error) -> NotComparable {
     let place = format!("line {}, column {}", error.line(), error.column());
     let (why, mend) = match error.is_eof() {
-        true => ("the JSON ends in the middle: the file was torn or is still being written", AGAIN),
+        true => (
+            "the JSON ends in the middle: the file was torn or is still being written",
+            AGAIN,
+        ),
         false if !text.trim_start().starts_with(['{', '[']) => (
             "no JSON",
             "give the file that `undertick survey --json` or `undertick primitives --json` printed",
@@ -117,8 +120,13 @@ fn version(value: &Value, known: u32, what: &str) -> Result<(), NotComparable> {
         Value::Number(n) if n.as_u64() == Some(u64::from(known)) => Ok(()),
         other => Err(NotComparable::new(
             "schema_version",
-            format!("a {what} of version {}, and this undertick reads version {known}", clean(&other.to_string())),
-            format!("make the {what} again with this undertick, or read it with the one that made it"),
+            format!(
+                "a {what} of version {}, and this undertick reads version {known}",
+                clean(&other.to_string())
+            ),
+            format!(
+                "make the {what} again with this undertick, or read it with the one that made it"
+            ),
         )),
     }
 }
@@ -213,7 +221,9 @@ fn of_report(report: Report, file: &str) -> Side {
 /// they include are not compared where an experiment has others.
 fn of_interval(interval: &IntervalReport) -> Option<Metric> {
     let (group, name, id, estimate, includes) = match &interval.repeated {
-        Some(repeated) if interval.name.starts_with('(') && repeated.includes.is_empty() => return None,
+        Some(repeated) if interval.name.starts_with('(') && repeated.includes.is_empty() => {
+            return None;
+        }
         Some(repeated) => {
             let with = values(&repeated.parameters);
             (

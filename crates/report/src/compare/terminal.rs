@@ -83,8 +83,14 @@ pub(crate) fn summary(found: &Comparison) -> String {
     let of = number_of(s.compared, "figure");
     let differ = match s.differ {
         0 => format!("None of {of} is known to differ"),
-        1 => format!("1 of {of} differs ({} better in B, {} worse)", s.better, s.worse),
-        n => format!("{n} of {of} differ ({} better in B, {} worse)", s.better, s.worse),
+        1 => format!(
+            "1 of {of} differs ({} better in B, {} worse)",
+            s.better, s.worse
+        ),
+        n => format!(
+            "{n} of {of} differ ({} better in B, {} worse)",
+            s.better, s.worse
+        ),
     };
     format!(
         "{differ}; {} alike, {} cannot be told. Alone, {} would be called different at {}; chance makes \
@@ -108,7 +114,11 @@ fn table(title: &str, rows: &[&Row], columns: usize) -> String {
             None => {
                 let difference = figure(&row.difference);
                 (
-                    format!("{}{}", sign(row.difference.value), difference.value_and_unit()),
+                    format!(
+                        "{}{}",
+                        sign(row.difference.value),
+                        difference.value_and_unit()
+                    ),
                     difference.figure.interval(),
                 )
             }
@@ -132,7 +142,11 @@ fn sign(value: f64) -> &'static str {
 /// Bounds of a ratio, to three digits behind the point.
 fn bounds(ratio: &Estimate) -> String {
     let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |bound| format!("{bound:.3}"));
-    format!("[{}, {}]", bound(ratio.interval.lo), bound(ratio.interval.hi))
+    format!(
+        "[{}, {}]",
+        bound(ratio.interval.lo),
+        bound(ratio.interval.hi)
+    )
 }
 
 fn legend(found: &Comparison) -> String {
@@ -145,7 +159,11 @@ fn legend(found: &Comparison) -> String {
 }
 
 fn only_in(which: &str, names: &[String]) -> String {
-    let listed: Vec<String> = names.iter().take(MOST_LONELY).map(|name| clean(name)).collect();
+    let listed: Vec<String> = names
+        .iter()
+        .take(MOST_LONELY)
+        .map(|name| clean(name))
+        .collect();
     let more = match names.len().saturating_sub(MOST_LONELY) {
         0 => String::new(),
         n => format!(", and {n} more"),

@@ -23,7 +23,11 @@ pub fn render(survey: &Survey, columns: usize) -> String {
     }
     parts.push(wrap(&legend(survey), columns, 0));
     let missing = survey.missing.iter().map(|missing| {
-        let line = format!("not measured: {}: {}", clean(&missing.id), clean(&missing.why));
+        let line = format!(
+            "not measured: {}: {}",
+            clean(&missing.id),
+            clean(&missing.why)
+        );
         wrap(&line, columns, 2)
     });
     let warnings = (survey.warnings.iter())
@@ -67,7 +71,11 @@ pub(crate) fn machine(host: &Host) -> String {
     parts.push(format!("Linux {}", clean(&host.kernel)));
     parts.push(format!("clock {}", clean(&host.clock)));
     parts.push(format!("Undertick {}", clean(&host.tool_version)));
-    format!("{} ({})", or(&host.name, "a host without a name"), parts.join(", "))
+    format!(
+        "{} ({})",
+        or(&host.name, "a host without a name"),
+        parts.join(", ")
+    )
 }
 
 fn memory(bytes: u64) -> String {

@@ -61,7 +61,10 @@ fn two() -> Survey {
     let mut speed = metric("speed.cpu.3", "speed", estimate(3.21, 3.1, 3.3, "GHz"));
     speed.cpu = Some(3);
     speed.better = Better::Higher;
-    survey(vec![metric("call.getppid", "calls", estimate(98.0, 97.0, 99.5, "ns")), speed])
+    survey(vec![
+        metric("call.getppid", "calls", estimate(98.0, 97.0, 99.5, "ns")),
+        speed,
+    ])
 }
 
 #[test]
@@ -75,12 +78,31 @@ fn reads_back_what_it_wrote() {
 fn keeps_the_published_names() {
     let json = serde_json::to_value(two()).unwrap();
     for pointer in [
-        "/schema_version", "/kind", "/host/name", "/host/cpus", "/host/cpu_model", "/host/kernel",
-        "/host/hypervisor", "/host/memory_bytes", "/host/clock", "/host/tool_version",
-        "/begun_unix_s", "/took_s", "/confidence", "/interrupted", "/metrics/0/id",
-        "/metrics/0/group", "/metrics/0/name", "/metrics/0/estimate/interval/0",
-        "/metrics/0/includes", "/metrics/0/better", "/metrics/0/scale", "/metrics/1/cpu",
-        "/warnings", "/missing/0/id", "/missing/0/why",
+        "/schema_version",
+        "/kind",
+        "/host/name",
+        "/host/cpus",
+        "/host/cpu_model",
+        "/host/kernel",
+        "/host/hypervisor",
+        "/host/memory_bytes",
+        "/host/clock",
+        "/host/tool_version",
+        "/begun_unix_s",
+        "/took_s",
+        "/confidence",
+        "/interrupted",
+        "/metrics/0/id",
+        "/metrics/0/group",
+        "/metrics/0/name",
+        "/metrics/0/estimate/interval/0",
+        "/metrics/0/includes",
+        "/metrics/0/better",
+        "/metrics/0/scale",
+        "/metrics/1/cpu",
+        "/warnings",
+        "/missing/0/id",
+        "/missing/0/why",
     ] {
         assert!(json.pointer(pointer).is_some(), "{pointer} is missing");
     }
@@ -123,8 +145,19 @@ fn a_terminal_gets_every_figure_and_nothing_harmful() {
     survey.missing[0].why = "no\x1b]0;title".into();
     let text = render(&survey, 100);
     assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text:?}");
-    for part in ["98.0 ns", "[97.0, 99.5]", "3.21 GHz", "8000", "a guest of KVM", "8.0 GiB", "not measured: interference.*"] {
+    for part in [
+        "98.0 ns",
+        "[97.0, 99.5]",
+        "3.21 GHz",
+        "8000",
+        "a guest of KVM",
+        "8.0 GiB",
+        "not measured: interference.*",
+    ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    assert!(text.lines().all(|line| crate::text::columns(line) <= 100), "{text}");
+    assert!(
+        text.lines().all(|line| crate::text::columns(line) <= 100),
+        "{text}"
+    );
 }
