@@ -25,7 +25,7 @@ use undertick_report::document::Warning;
 use undertick_report::fleet::{Fleet, HostRow, KIND, Lacking, OutlyingHost, SCHEMA_VERSION, Type};
 
 pub use gather::{Gathered, Host, gather};
-use metrics::{Table, reason};
+use metrics::{Against, Table, reason};
 
 /// False discoveries among the machines found, on average at most.
 pub const FALSE_SHARE: f64 = 0.05;
@@ -66,6 +66,7 @@ pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
         found.parts.push((members, outliers));
     }
     let discovered = found.over_all_types();
+    let versions = versions(&now.hosts);
     let hosts: Vec<HostRow> = (now.hosts.iter().enumerate())
         .map(|(h, host)| HostRow {
             host: host.name.clone(),
@@ -74,6 +75,9 @@ pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
             slowness: found.score(h, |o| &o.slowness).map(f64::exp),
             noise: found.score(h, |o| &o.noise).map(f64::exp),
             is_outlier: discovered.iter().any(|d| d.machine == h),
+            other_version: Some(&host.survey.host.tool_version)
+                .filter(|version| versions.first().is_some_and(|(usual, _)| usual != *version))
+                .cloned(),
         })
         .collect();
     let outlying = discovered.iter().map(|outlier| OutlyingHost {
@@ -82,7 +86,7 @@ pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
         p: outlier.p,
         adjusted_p: outlier.adjusted,
         reasons: (outlier.findings.iter())
-            .map(|finding| reason(&table, finding, outlier.machine, true))
+            .map(|finding| reason(&table, finding, outlier.machine, Against::Others))
             .collect(),
     });
     let is_out = |metric: usize, host: usize| {
@@ -99,7 +103,7 @@ pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
         outliers: outlying.collect(),
         hosts,
         lacking: lacking(&now.hosts, &table),
-        versions: versions(&now.hosts),
+        versions,
         drift: then.map(|then| drift::drift(&now, then, level)),
         warnings: warnings(&now, &types),
         unreadable: now.unreadable,

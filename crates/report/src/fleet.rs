@@ -10,6 +10,7 @@ use crate::survey::{Better, Scale};
 pub use terminal::render;
 pub(crate) use terminal::{
     bounds, changed_by, drift_summary, groups, quantity, scatter, summary, type_name, types,
+    versions,
 };
 
 /// Version of the document this crate describes.
@@ -79,6 +80,9 @@ pub struct HostRow {
     pub noise: Option<f64>,
     /// Whether it is out of the ordinary.
     pub is_outlier: bool,
+    /// Its version of Undertick, where most machines have another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_version: Option<String>,
 }
 
 /// A machine out of the ordinary.
@@ -228,6 +232,12 @@ impl Fleet {
     #[must_use]
     pub fn slowest(&self, at_most: usize) -> Vec<&HostRow> {
         ranked(&self.hosts, at_most, |host| host.slowness)
+    }
+
+    /// Names of machines that have this version, where most have another.
+    pub fn of_version<'a>(&'a self, version: &'a str) -> impl Iterator<Item = &'a str> {
+        let has = move |host: &&HostRow| host.other_version.as_deref() == Some(version);
+        self.hosts.iter().filter(has).map(|host| host.host.as_str())
     }
 
     /// The noisiest machines, the noisiest first.

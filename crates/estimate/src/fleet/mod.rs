@@ -20,7 +20,7 @@
 //! Each machine gets one p-value (Simes), these are controlled for false discoveries
 //! over the machines (Benjamini and Hochberg), and within each machine found over
 //! its quantities, at the level times the share of machines found (Benjamini and
-//! Bogomolov 2014). So a machine that is bad in everything does not make room for
+//! Bogomolov 2014), all of it with a margin for tails that no fleet shows. So a machine that is bad in everything does not make room for
 //! false alarms about others.
 //!
 //! **Caveats.** What more than about one machine in twenty does is no outlier but

@@ -49,7 +49,7 @@ const LEAST_DEGREES: f64 = 1.0;
 /// its farthest machines do, and no fleet is normal that far out. With it fleets of
 /// 1000, 40 and 12 machines that are mixtures of normal, t4, t8 and skewed ones keep
 /// to the false discoveries that are asked for (tests/fleet.rs); with 200 they do not.
-const MOST_DEGREES: f64 = 12.0;
+const MOST_DEGREES: f64 = 16.0;
 
 /// How far out the outer machines are looked for: farther with more of them, so that
 /// the machines that are sought do not make the tails heavy that they are judged by.

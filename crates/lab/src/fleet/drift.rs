@@ -7,7 +7,7 @@ use undertick_report::fleet::{Drift, MetricDrift, OutlyingHost};
 use undertick_report::survey::Scale;
 
 use super::gather::Gathered;
-use super::metrics::{Table, WANTED, column, figure, reason};
+use super::metrics::{Against, Table, WANTED, column, figure, reason};
 
 /// Machines that are in both, each against itself.
 pub(super) fn drift(now: &Gathered, then: Gathered, level: f64) -> Drift {
@@ -49,13 +49,7 @@ pub(super) fn drift(now: &Gathered, then: Gathered, level: f64) -> Drift {
             p: outlier.p,
             adjusted_p: outlier.adjusted,
             reasons: (outlier.findings.iter())
-                .map(|finding| {
-                    let mut reason = reason(&table, finding, host, false);
-                    reason.words = reason
-                        .words
-                        .replace("times the usual", "times the usual change");
-                    reason
-                })
+                .map(|finding| reason(&table, finding, host, Against::Before))
                 .collect(),
         }
     });

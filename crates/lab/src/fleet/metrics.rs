@@ -197,11 +197,20 @@ pub(super) fn figure(metric: &Metric) -> Option<Figure> {
     (figure.value.is_finite() && figure.error.is_finite()).then_some(figure)
 }
 
+/// What a machine is held against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Against {
+    /// The others of its type.
+    Others,
+    /// Itself before, and what became of the others since.
+    Before,
+}
+
 /// In words: how the machine is to the others, or to itself before.
-pub(super) fn reason(table: &Table, finding: &Finding, host: usize, with_value: bool) -> Reason {
+pub(super) fn reason(table: &Table, finding: &Finding, host: usize, against: Against) -> Reason {
     let ratio = finding.apart.exp();
     let (metric, words, is_ratio) = match finding.of {
-        Of::Slowness => ("slowness".to_owned(), slow_words(ratio), true),
+        Of::Slowness => ("slowness".to_owned(), slow_words(ratio, against), true),
         Of::Noise => (
             "noise".to_owned(),
             format!("intervals {ratio:.1} times wider over all metrics"),
@@ -209,18 +218,19 @@ pub(super) fn reason(table: &Table, finding: &Finding, host: usize, with_value: 
         ),
         Of::Column(index) => {
             let about = table.about(index);
-            let name = format!("{} ({})", about.name, title(&about.group));
-            let value = (table.metric(index, host).filter(|_| with_value))
-                .map_or(String::new(), |m| format!(": {}", shown(m)));
-            let by = match about.scale {
-                Scale::Ratio => times(ratio),
-                Scale::Difference => format!("{:+.3} {}", finding.apart, unit(about)),
+            let is_ratio = about.scale == Scale::Ratio;
+            let by = match is_ratio {
+                true => format!("{ratio:.3} times"),
+                false => format!("{:+.3} {}", finding.apart, unit(about)),
             };
-            (
-                about.id.clone(),
-                format!("{name} {by}{value}"),
-                about.scale == Scale::Ratio,
-            )
+            let value = table.metric(index, host).map_or(String::new(), shown);
+            let words = match (against, is_ratio) {
+                (Against::Others, true) => format!("{by} the usual: {value}"),
+                (Against::Others, false) => format!("{by} against the usual: {value}"),
+                (Against::Before, _) => format!("{by} by the fleet's change: now {value}"),
+            };
+            let name = format!("{} ({})", about.name, title(&about.group));
+            (about.id.clone(), format!("{name} {words}"), is_ratio)
         }
     };
     Reason {
@@ -233,17 +243,14 @@ pub(super) fn reason(table: &Table, finding: &Finding, host: usize, with_value: 
     }
 }
 
-fn slow_words(ratio: f64) -> String {
-    match ratio {
-        r if r >= 1.0 => format!("slower in all, {r:.2} times"),
-        r => format!("faster in all, {:.2} times", 1.0 / r),
-    }
-}
-
-fn times(ratio: f64) -> String {
-    match ratio {
-        r if r >= 1.0 => format!("{r:.2} times the usual"),
-        r => format!("{r:.3} times the usual"),
+fn slow_words(ratio: f64, against: Against) -> String {
+    let (how, times) = match ratio {
+        r if r >= 1.0 => ("slower", r),
+        r => ("faster", 1.0 / r),
+    };
+    match against {
+        Against::Others => format!("{how} in all, {times:.2} times"),
+        Against::Before => format!("has become {how} in all, {times:.2} times"),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::core_speed::CoreSpeedBlocks;
 /// Blocks on a CPU in a visit, 0.15 ms each.
 const BLOCKS: usize = 16;
 const METHOD: &str =
-    "mean of visits spread over the survey, each the mean of blocks of dependent additions";
+    "mean of visits spread over the survey, each the middle of blocks of dependent additions";
 
 /// Visits to every CPU.
 pub(super) struct Speeds {
@@ -36,7 +36,7 @@ impl Speeds {
                 let mut blocks = CoreSpeedBlocks::new();
                 blocks.run(BLOCKS);
                 let all = blocks.cycles_per_tick();
-                (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+                (!all.is_empty()).then(|| median(all.to_vec()))
             });
             measured.join().ok().flatten()
         };

@@ -129,7 +129,7 @@ fn table(title: &str, rows: &[&Row], columns: usize) -> String {
             figure(&row.b).value_and_unit(),
             ratio,
             interval,
-            clean(&row.words),
+            clean(&row.words).replace("larger than", ">"),
         ]);
     }
     format!("{}\n{}", clean(title), text_of(table, 1))

@@ -43,9 +43,9 @@ fn what_cannot_be_compared_is_named() {
     refused(torn, &["line 3", "torn"]);
     refused(
         &survey_text().replace("5.0", "NaN"),
-        &["line 3", "column", "broken JSON"],
+        &["line 4", "column", "broken JSON"],
     );
-    refused(&survey_text().replace("5.0", "1e999"), &["line 3"]);
+    refused(&survey_text().replace("5.0", "1e999"), &["line 4"]);
     refused("what clock\n  5 ns", &["no JSON", "--json"]);
     refused("[1, 2]", &["not an object"]);
     let newer = survey_text().replace("\"schema_version\": 1", "\"schema_version\": 2");

@@ -285,6 +285,29 @@ pub(crate) fn bounds(interval: [Option<f64>; 2], scale: Scale, unit: &str) -> St
     format!("[{lo}, {hi}]")
 }
 
+/// Versions of Undertick, where there are several, and who has the rarer ones.
+pub(crate) fn versions(fleet: &Fleet, at_most: usize) -> Vec<String> {
+    let each = (fleet.versions.iter().take(at_most)).map(|(version, n)| {
+        let mut names: Vec<String> = fleet.of_version(version).take(at_most).map(clean).collect();
+        if !names.is_empty() && (names.len() as u64) < *n {
+            names.push("...".to_owned());
+        }
+        let names = match names.is_empty() {
+            true => String::new(),
+            false => format!(": {}", names.join(", ")),
+        };
+        format!(
+            "Undertick {} on {}{names}",
+            clean(version),
+            number_of(*n, "machine")
+        )
+    });
+    match fleet.versions.len() {
+        0 | 1 => Vec::new(),
+        _ => each.collect(),
+    }
+}
+
 fn troubles(fleet: &Fleet, columns: usize) -> Option<String> {
     let line = |text: String| wrap(&text, columns, 2);
     let mut lines: Vec<String> = Vec::new();
@@ -304,12 +327,7 @@ fn troubles(fleet: &Fleet, columns: usize) -> Option<String> {
         )));
     }
     lines.extend(left_out(fleet.lacking.len()));
-    if fleet.versions.len() > 1 {
-        let each: Vec<String> = (fleet.versions.iter().take(MOST))
-            .map(|(version, n)| format!("{} ({})", clean(version), number_of(*n, "machine")))
-            .collect();
-        lines.push(line(format!("versions of Undertick: {}", each.join(", "))));
-    }
+    lines.extend(versions(fleet, MOST).into_iter().map(line));
     for warning in &fleet.warnings {
         lines.push(line(format!("warning: {}", clean(&warning.text))));
     }

@@ -8,7 +8,7 @@ use super::frame;
 use super::tables::shown;
 use crate::fleet::{
     Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, bounds, changed_by,
-    drift_summary, groups, quantity, scatter, summary, type_name, types,
+    drift_summary, groups, quantity, scatter, summary, type_name, types, versions,
 };
 use crate::survey::{Scale, title};
 
@@ -330,18 +330,14 @@ fn troubles(page: &mut String, fleet: &Fleet) -> Result {
         "missing",
         &cut(lacking.collect(), fleet.lacking.len()),
     )?;
-    if fleet.versions.len() > 1 {
-        let versions: Vec<String> = (fleet.versions.iter().take(MOST_LISTED))
-            .map(|(version, n)| format!("{version}: {n} machines"))
-            .collect();
-        frame::list(
-            page,
-            "versions",
-            "Versions of Undertick",
-            "missing",
-            &versions,
-        )?;
-    }
+    let versions = versions(fleet, MOST_RANKED);
+    frame::list(
+        page,
+        "versions",
+        "Versions of Undertick",
+        "missing",
+        &versions,
+    )?;
     page.push_str("</div>\n");
     Ok(())
 }

@@ -149,7 +149,7 @@ fn a_terminal_gets_every_figure_and_nothing_harmful() {
         "98.0 ns",
         "[97.0, 99.5]",
         "3.21 GHz",
-        "8000",
+        "8 000",
         "a guest of KVM",
         "8.0 GiB",
         "not measured: interference.*",
