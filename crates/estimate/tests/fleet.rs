@@ -144,8 +144,8 @@ fn seven_of_a_thousand() {
             assert_eq!(reasons(&found, one), [Of::Column(20)], "seed {seed}");
         }
     }
-    // One that was much faster than the others before it was spoilt may not be.
-    assert!(slow_in_all >= 55, "{slow_in_all} of 60");
+    // The others are found by what they are slow in.
+    assert!(slow_in_all >= 40, "{slow_in_all} of 60");
     println!("{others} false alarms in 20 fleets; {slow_in_all} of 60 slow in all");
 }
 
