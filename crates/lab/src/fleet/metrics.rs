@@ -220,14 +220,14 @@ pub(super) fn reason(table: &Table, finding: &Finding, host: usize, against: Aga
             let about = table.about(index);
             let is_ratio = about.scale == Scale::Ratio;
             let by = match is_ratio {
-                true => format!("{ratio:.3} times"),
+                true => times(ratio),
                 false => format!("{:+.3} {}", finding.apart, unit(about)),
             };
             let value = table.metric(index, host).map_or(String::new(), shown);
             let words = match (against, is_ratio) {
                 (Against::Others, true) => format!("{by} the usual: {value}"),
                 (Against::Others, false) => format!("{by} against the usual: {value}"),
-                (Against::Before, _) => format!("{by} by the fleet's change: now {value}"),
+                (Against::Before, _) => format!("{by} beyond the fleet's change: now {value}"),
             };
             let name = format!("{} ({})", about.name, title(&about.group));
             (about.id.clone(), format!("{name} {words}"), is_ratio)
@@ -251,6 +251,14 @@ fn slow_words(ratio: f64, against: Against) -> String {
     match against {
         Against::Others => format!("{how} in all, {times:.2} times"),
         Against::Before => format!("has become {how} in all, {times:.2} times"),
+    }
+}
+
+/// A ratio with as many digits as are of use.
+fn times(ratio: f64) -> String {
+    match ratio {
+        r if r >= 10.0 => format!("{r:.1} times"),
+        r => format!("{r:.2} times"),
     }
 }
 
@@ -298,10 +306,8 @@ fn distribution(of_type: usize, mut values: Vec<f64>, scale: Scale) -> Option<Di
 fn histogram(sorted: &[f64], scale: Scale) -> (Vec<f64>, Vec<u64>) {
     let (least, most) = (sorted[0], sorted[sorted.len() - 1]);
     let is_log = scale == Scale::Ratio && least > 0.0;
-    let (onto, back): (fn(f64) -> f64, fn(f64) -> f64) = match is_log {
-        true => (f64::ln, f64::exp),
-        false => (|x| x, |x| x),
-    };
+    let onto = |x: f64| if is_log { x.ln() } else { x };
+    let back = |x: f64| if is_log { x.exp() } else { x };
     let (lo, hi) = (onto(least), onto(most));
     let width = (hi - lo) / BINS as f64;
     if !(width > 0.0 && width.is_finite()) {

@@ -4,9 +4,8 @@ mod chosen;
 
 use std::collections::BTreeMap;
 
-use undertick_report::document::{IntervalReport, Report};
+use undertick_report::document::{Repeated, Report};
 use undertick_report::survey::{Better, Metric, Scale};
-use undertick_units::Estimate;
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
 use super::{Found, KEEPING, PRIMITIVES, Request};
@@ -140,8 +139,8 @@ fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
         let parameters: BTreeMap<String, String> = setting.parameters.iter().cloned().collect();
         for wanted in wanted_of(script).filter(|w| w.line.is_none() && w.is_in(&parameters)) {
             let id = filled(wanted.id, &parameters, slug);
-            match interval(&outcome.report, script, &parameters, wanted.of) {
-                Some(interval) => found.add(metric(id, wanted, &parameters, interval)),
+            match repeated(&outcome.report, script, &parameters, wanted.of) {
+                Some(repeated) => found.add(metric(id, wanted, &parameters, repeated)),
                 None => {
                     let why = why_not(outcome, index);
                     found.lack(id, why);
@@ -188,54 +187,38 @@ fn wanted_of(script: &str) -> impl Iterator<Item = &'static Wanted> {
     of.map_or(&[][..], |chosen| chosen.metrics).iter()
 }
 
-fn interval<'a>(
+fn repeated<'a>(
     report: &'a Report,
     script: &str,
     parameters: &BTreeMap<String, String>,
     name: &str,
-) -> Option<&'a IntervalReport> {
-    report.intervals.iter().find(|interval| {
-        let repeated = interval.repeated.as_ref();
-        interval.name == name
-            && repeated.is_some_and(|r| r.script == script && r.parameters == *parameters)
-    })
+) -> Option<&'a Repeated> {
+    let named = report.intervals.iter().filter(|i| i.name == name);
+    let mut repeated = named.filter_map(|i| i.repeated.as_ref());
+    repeated.find(|r| r.script == script && r.parameters == *parameters)
 }
 
 fn metric(
     id: String,
     wanted: &Wanted,
     parameters: &BTreeMap<String, String>,
-    interval: &IntervalReport,
+    repeated: &Repeated,
 ) -> Metric {
-    // It was found by what it repeats.
-    let (estimate, includes, tail) = match &interval.repeated {
-        Some(r) => (
-            r.typical.clone(),
-            r.includes.clone(),
-            r.largest_per_second.clone(),
-        ),
-        None => unreachable!("only repeated intervals are looked for"),
-    };
+    let mut estimate = repeated.typical.clone();
+    // What carries the interval is the repetitions, however many samples they have.
+    let n = repeated.repetitions.len() as f64;
+    estimate.n_effective = estimate.n_effective.min(n);
     Metric {
         id,
         group: wanted.group.to_owned(),
         name: filled(wanted.name, parameters, spoken),
-        estimate: with_repetitions(estimate, interval),
-        includes,
+        estimate,
+        includes: repeated.includes.clone(),
         better: Better::Lower,
         scale: Scale::Ratio,
         cpu: None,
-        once_a_second: tail,
+        once_a_second: repeated.largest_per_second.clone(),
     }
-}
-
-/// What carries the interval is the repetitions, however many samples they have.
-fn with_repetitions(mut estimate: Estimate, interval: &IntervalReport) -> Estimate {
-    if let Some(repeated) = &interval.repeated {
-        let n = repeated.repetitions.len() as f64;
-        estimate.n_effective = estimate.n_effective.min(n);
-    }
-    estimate
 }
 
 /// The slopes of a line's metric, one for each value of the parameters beside it.
@@ -273,13 +256,13 @@ fn why_not(outcome: &Outcome, setting: usize) -> String {
         .repetitions
         .iter()
         .filter(|r| r.setting == setting);
-    let why = of.map(|r| match &r.ended {
+    let mut why = of.map(|r| match &r.ended {
         Ended::Done => "its samples say nothing".to_owned(),
         Ended::Lacking(what) => what.clone(),
         Ended::TimedOut(at) => format!("timed out: {at}"),
         Ended::Failed(why) => why.clone(),
     });
-    match why.last() {
+    match why.next_back() {
         Some(why) => why,
         None if outcome.performed.interrupted => super::INTERRUPTED.to_owned(),
         None => "not performed".to_owned(),

@@ -1,6 +1,6 @@
 //! A fleet on a terminal: who is out of the ordinary first.
 
-use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost};
+use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, Type};
 use crate::figures;
 use crate::remarks::number_of;
 use crate::survey::{self, Scale};
@@ -15,6 +15,8 @@ const MOST: usize = 20;
 const MOST_RANKED: usize = 5;
 /// Reasons given for a machine.
 const MOST_REASONS: usize = 4;
+/// Types that get a row of their own in each metric.
+const MOST_TYPES: usize = 3;
 /// Columns for a name.
 const NAME_COLUMNS: usize = 36;
 
@@ -80,12 +82,10 @@ fn is_or_are(n: u64) -> String {
 /// What was compared with what.
 pub(crate) fn types(fleet: &Fleet) -> String {
     let (compared, rest): (Vec<_>, Vec<_>) = fleet.types.iter().partition(|t| t.compared);
+    let number = |of: &Type| fleet.types.iter().position(|t| t == of).unwrap_or(0) + 1;
     let listed = compared.iter().take(MOST).map(|t| {
-        format!(
-            "{} ({})",
-            type_name(&t.cpu_model),
-            number_of(t.hosts, "machine")
-        )
+        let name = type_name(&t.cpu_model);
+        format!("{}: {name} ({})", number(t), number_of(t.hosts, "machine"))
     });
     let listed: Vec<String> = listed.collect();
     let mut text = match listed.is_empty() {
@@ -175,33 +175,22 @@ pub(crate) fn groups(fleet: &Fleet) -> Vec<(&str, Vec<&FleetMetric>)> {
 
 fn distributions(fleet: &Fleet, group: &str, metrics: &[&FleetMetric], columns: usize) -> String {
     let many = fleet.types.len() > 1;
-    let mut table = new_table(columns);
-    table.set_header([
-        "what", "machines", "least", "5 %", "middle", "95 %", "most", "scatter", "out",
+    let mut header = vec!["what"];
+    header.extend(many.then_some("type"));
+    header.extend([
+        "machines", "least", "5 %", "middle", "95 %", "most", "scatter", "out",
     ]);
+    let mut table = new_table(columns);
+    table.set_header(header);
     for metric in metrics {
         // Of types with few machines the table would be all there is to see.
-        for of in metric.by_type.iter().take(if many { 3 } else { 1 }) {
-            let name = match many {
-                true => format!(
-                    "{} ({})",
-                    clean(&metric.name),
-                    type_name(&fleet.types[of.of_type].cpu_model)
-                ),
-                false => clean(&metric.name),
-            };
+        for of in metric.by_type.iter().take(MOST_TYPES) {
             let q = |i: usize| quantity(of.quantiles[i], &metric.unit);
-            table.add_row([
-                name,
-                of.hosts.to_string(),
-                q(0),
-                q(1),
-                q(3),
-                q(5),
-                q(6),
-                scatter(metric, of),
-                of.outlying.to_string(),
-            ]);
+            let mut row = vec![clean(&metric.name)];
+            row.extend(many.then(|| (of.of_type + 1).to_string()));
+            row.extend([of.hosts.to_string(), q(0), q(1), q(3), q(5), q(6)]);
+            row.extend([scatter(metric, of), of.outlying.to_string()]);
+            table.add_row(row);
         }
     }
     format!("{}\n{}", clean(survey::title(group)), text_of(table, 1))

@@ -14,7 +14,7 @@ use crate::survey::{Scale, title};
 
 /// Rows of tables of machines; the document in the page has all.
 const MOST_OUTLIERS: usize = 200;
-const MOST_RANKED: usize = 20;
+const MOST_RANKED: usize = 10;
 const MOST_LISTED: usize = 200;
 /// Types that get a row of their own in each metric.
 const MOST_TYPES: usize = 6;
@@ -152,7 +152,11 @@ fn one_ranking(
     hosts: &[&HostRow],
     score: fn(&HostRow) -> Option<f64>,
 ) -> Result {
-    write!(page, "<div class=\"panel\"><h3>{heading}</h3>\n")?;
+    writeln!(page, "<div class=\"panel\"><h3>{heading}</h3>")?;
+    if hosts.is_empty() {
+        page.push_str("<p>None.</p></div>\n");
+        return Ok(());
+    }
     frame::table(page, &[("machine", true), (what, false)])?;
     for host in hosts {
         let of_type = match fleet.types.len() {
