@@ -13,9 +13,9 @@
 mod details;
 mod escape;
 mod evidence;
-pub mod interference;
 pub mod fleet;
 mod frame;
+pub mod interference;
 pub mod reproduce;
 mod summary;
 pub mod survey;
