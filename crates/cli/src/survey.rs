@@ -1,8 +1,11 @@
 //! `undertick survey`: this machine, or a fleet of surveys.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use undertick_lab::here::{self, Here};
+use undertick_lab::interference::{self, Mix, Schedule};
 use undertick_lab::{fleet, survey as lab};
 use undertick_report::html;
 use undertick_report::{fleet as drawn_fleet, survey as drawn};
@@ -10,6 +13,7 @@ use undertick_report::{fleet as drawn_fleet, survey as drawn};
 use crate::Failure;
 use crate::args::Kernel;
 use crate::experiment::this_machine;
+use crate::interference::PROBE;
 use crate::output;
 use crate::progress::Progress;
 
@@ -49,10 +53,16 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
         return of_fleet(arguments, directory, level);
     }
     let machine = this_machine(Kernel::Off)?;
+    let scratch = tempfile::tempdir().map_err(|e| Failure {
+        status: 1,
+        text: format!("no temporary directory: {e}; set TMPDIR to one that can be written"),
+    })?;
+    let meter = meter(&machine, scratch.path().join("interference.ut"), level);
     let stop = output::stop_on_signals();
     let request = lab::Request {
         level,
         quick: arguments.quick,
+        meter: meter.as_ref(),
         stop: &stop,
     };
     let mut progress = Progress::new();
@@ -73,6 +83,22 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
         Some(text) => Err(Failure { status: 1, text }),
         None => Ok(0),
     }
+}
+
+/// The interference meter, on the last CPU as by itself.
+fn meter(machine: &Here, trace: PathBuf, level: f64) -> Option<interference::Request> {
+    let mut schedule = Schedule::new(Mix::Stream);
+    schedule.cpu = here::cpus().last().copied();
+    let program = machine.conductor.first()?.clone();
+    Some(interference::Request {
+        schedule,
+        probe_command: vec![program, OsString::from(PROBE)],
+        choice: machine.choice,
+        facts: machine.facts.clone(),
+        trace,
+        kernel: Kernel::Off.into(),
+        level,
+    })
 }
 
 fn of_fleet(arguments: &Survey, directory: &Path, level: f64) -> Result<u8, Failure> {

@@ -97,6 +97,8 @@ fn a_survey_its_page_and_its_comparison() {
         "fork.per_mib",
         "fault.private.page",
         "record.event",
+        "interference.mean_loss",
+        "interference.clean_rate",
     ] {
         assert!(ids.contains(id) || missing(&survey, id).is_some(), "{id}");
         assert!(ids.contains(id), "{id}: {:?}", missing(&survey, id));

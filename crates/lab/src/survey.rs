@@ -32,8 +32,17 @@ pub struct Request<'a> {
     pub level: f64,
     /// Fewer and shorter repetitions: a look in a quarter of the time.
     pub quick: bool,
+    /// How to run the interference meter, but for its length and level; `None`: not at
+    /// all.
+    pub meter: Option<&'a crate::interference::Request>,
     /// Turns true when the survey is to end with what is complete.
     pub stop: &'a AtomicBool,
+}
+
+impl Request<'_> {
+    fn stopped(self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// A survey, and what of it went wrong.
@@ -50,8 +59,8 @@ pub struct Surveyed {
 const CLOCKS: (&str, f64) = ("clocks", 0.0);
 const SPEEDS: (&str, f64) = ("speed of the CPUs", 0.08);
 const PRIMITIVES: (&str, f64) = ("primitives", 0.1);
-const KEEPING: (&str, f64) = ("analysing", 0.75);
-const INTERFERENCE: (&str, f64) = ("interference", 0.85);
+const KEEPING: (&str, f64) = ("analysing", 0.55);
+const INTERFERENCE: (&str, f64) = ("interference", 0.65);
 
 /// Why what came after Ctrl-C is not there.
 const INTERRUPTED: &str = "interrupted before it";
@@ -76,7 +85,6 @@ pub fn run(
     let (begun, begun_at) = (SystemTime::now(), Instant::now());
     let mut found = Found::default();
     let mut speeds = Speeds::new();
-    let stopped = || request.stop.load(Ordering::Relaxed);
     speeds.visit();
     let audit = audit::run(request.level, |share| {
         tell(CLOCKS.0, share * SPEEDS.1);
@@ -84,7 +92,7 @@ pub fn run(
     clocks::add(&mut found, &audit);
     tell(SPEEDS.0, SPEEDS.1);
     speeds.visit();
-    if stopped() {
+    if request.stopped() {
         found.interrupted = true;
         primitives::lack_all(&mut found, INTERRUPTED);
     } else {
@@ -92,15 +100,15 @@ pub fn run(
     }
     tell(SPEEDS.0, KEEPING.1);
     speeds.visit();
-    if stopped() || found.interrupted {
+    if request.stopped() || found.interrupted {
         found.interrupted = true;
         found.lack("interference.*", INTERRUPTED);
     } else {
         tell(INTERFERENCE.0, INTERFERENCE.1);
-        match interference::metrics(request) {
-            Some(metrics) => found.metrics.extend(metrics),
-            None => found.lack("interference.*", interference::NOT_MEASURED),
-        }
+        let share = |share: f64| INTERFERENCE.1 + share.min(1.0) * (1.0 - INTERFERENCE.1);
+        interference::add(&mut found, request, |done| {
+            tell(INTERFERENCE.0, share(done))
+        });
         speeds.visit();
     }
     speeds.add(&mut found, request.level);

@@ -40,6 +40,7 @@ fn without_the_primitives() {
     let request = Request {
         level: 0.95,
         quick: true,
+        meter: None,
         stop: &stop,
     };
     let mut shares = Vec::new();
@@ -71,6 +72,7 @@ fn stopped_at_once() {
     let request = Request {
         level: 0.95,
         quick: true,
+        meter: None,
         stop: &stop,
     };
     let found = run(&Broken, request, &mut |_, _| {});
