@@ -14,6 +14,7 @@ pub mod recorder;
 pub mod report;
 pub mod sampled;
 pub mod slow;
+pub mod survey;
 pub mod truth;
 pub mod wake;
 
@@ -46,6 +47,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["primitives", minutes] => primitives::measure(repetitions(minutes)? as u64),
         ["interference"] => interference::measure(20),
         ["interference", runs] => interference::measure(repetitions(runs)?),
+        ["survey"] => survey::measure(10),
+        ["survey", minutes] => survey::measure(repetitions(minutes)? as u64),
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
@@ -65,7 +68,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, interference, in_place, slow, sampled, functions, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, interference, survey, in_place, slow, sampled, functions, coverage or all"
                 .to_owned(),
         ),
     }

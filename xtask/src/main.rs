@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
   bench evidence    culling by kernel events, beside the ratio rule
   bench wake        readings of the program against the kernel's wakeups
   bench perturbation  by how much points slow loops, against the same loops without (20 minutes)
+  bench survey      do two surveys of one machine agree, ten minutes apart or so many
   bench in_place    5, 20 and 50 ns sections in a running program: error and coverage over 200 recordings
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
   bench all         all of them (about fifteen minutes)";

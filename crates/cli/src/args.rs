@@ -35,6 +35,8 @@ pub enum Command {
     Run(crate::experiment::Run),
     Primitives(crate::experiment::Primitives),
     Interference(crate::interference::Interference),
+    Survey(crate::survey::Survey),
+    Compare(crate::compare::Compare),
     Reproduce(crate::reproduce::Reproduce),
     /// The probe of `undertick interference`
     #[command(hide = true, name = crate::interference::PROBE)]

@@ -147,7 +147,8 @@ pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> 
     }
 }
 
-fn this_machine(kernel: Kernel) -> Result<Here, Failure> {
+/// This machine, with that evidence of the kernel.
+pub fn this_machine(kernel: Kernel) -> Result<Here, Failure> {
     let (choice, facts) = clock()?;
     let program = std::env::current_exe().map_err(|e| Failure {
         status: 1,

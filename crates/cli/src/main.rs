@@ -3,6 +3,7 @@
 mod args;
 mod calibrate;
 mod clock;
+mod compare;
 mod demo;
 mod estimate;
 mod experiment;
@@ -18,6 +19,7 @@ mod reproduce;
 mod sample;
 mod sizes;
 mod slow;
+mod survey;
 
 use std::process::ExitCode;
 
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         Command::Sample(sample) => sample::run(&sample),
         Command::Slow(slow) => slow::run(&slow),
         Command::Clock(clock) => clock::run(&clock),
+        Command::Survey(survey) => survey::run(&survey),
+        Command::Compare(compare) => compare::run(&compare),
         Command::Reproduce(what) => reproduce::run(&what),
         Command::ReproducePartner => reproduce::partner(),
         Command::Run(run) => experiment::run(&run),

@@ -35,8 +35,10 @@
 mod batches;
 mod bootstrap;
 mod compare;
+mod compare_estimates;
 pub mod compensation;
 mod cost;
+pub mod fleet;
 mod histogram;
 mod line;
 mod long_run;
@@ -63,6 +65,7 @@ pub use bootstrap::{block_bootstrap, block_length};
 pub use compare::{
     difference, difference_of_quantiles, paired_difference, paired_ratio, ratio, ratio_of_quantiles,
 };
+pub use compare_estimates::{Versus, standard_error, standard_error_of_ln, versus};
 pub use cost::{Cost, scaled, shifted};
 pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
 pub use line::{Line, line};

@@ -48,6 +48,11 @@ impl CoreSpeedBlocks {
             .map_or(usize::MAX, |_| self.cycles_per_tick.len())
     }
 
+    /// What the blocks gave; nothing where there is no counter.
+    pub(crate) fn cycles_per_tick(&self) -> &[f64] {
+        &self.cycles_per_tick
+    }
+
     pub(crate) fn run(&mut self, blocks: usize) {
         let Some(counter) = self.counter else { return };
         for _ in 0..blocks {

@@ -10,13 +10,16 @@
 
 pub mod audit;
 pub mod calibration;
+pub mod compare;
 mod core_speed;
 pub mod experiment;
+pub mod fleet;
 pub mod here;
 pub mod interference;
 pub mod primitives;
 pub mod reproduce;
 pub mod script;
 pub mod slow;
+pub mod survey;
 pub mod traffic;
 pub mod zero_test;

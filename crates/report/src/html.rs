@@ -13,9 +13,12 @@
 mod details;
 mod escape;
 mod evidence;
+pub mod fleet;
+mod frame;
 pub mod interference;
 pub mod reproduce;
 mod summary;
+pub mod survey;
 mod tables;
 
 use core::fmt::Write;

@@ -23,13 +23,16 @@
 
 pub mod audit;
 pub mod calibrate;
+pub mod compare;
 pub mod document;
 pub mod experiment;
 pub mod figures;
+pub mod fleet;
 pub mod html;
 pub mod interference;
 mod remarks;
 pub mod reproduce;
+pub mod survey;
 pub mod terminal;
 mod text;
 pub mod traffic;

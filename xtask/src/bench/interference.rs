@@ -62,27 +62,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
     nobody(runs.div_ceil(4))?;
     let (mut held, mut all) = (0, 0);
     for kind in ["memory", "cpu"] {
-        let always = (0..3)
-            .map(|seed| {
-                let disturber = Disturber::start(&program, kind, "1", seed)?;
-                let found = meter(&["--for", SECONDS])?;
-                disturber.phases()?;
-                // Always on there is one peak of samples, the disturbed one: what a
-                // unit of work takes against the quiet runs says how slow.
-                Ok((
-                    clean_rate(&found)?,
-                    slowed(&found, kind).map(|p| p.slowdown),
-                ))
-            })
-            .collect::<Result<Vec<_>, String>>()?;
-        let quiet = clean_rate(&meter(&["--for", SECONDS])?)?;
-        let always: Vec<f64> = (always.iter())
-            .map(|(rate, slowdown)| match kind {
-                "memory" => quiet / rate,
-                _ => slowdown.unwrap_or(f64::NAN),
-            })
-            .collect();
-        let always = median(&always);
+        let always = always(&program, kind)?;
         println!(
             "\n{kind} disturber; always on it slows {always:.3} times\n  true share   found (interval)            slow-down   cause, name"
         );
@@ -137,6 +117,48 @@ pub fn measure(runs: usize) -> Result<(), String> {
         continuous(&program, kind)?;
     }
     Ok(())
+}
+
+/// By how much the disturber slows when it is always on. In the memory's case by the
+/// middle time of a block in short runs with it over those of runs before and after
+/// them without: always on, it makes one peak.
+fn always(program: &str, kind: &str) -> Result<f64, String> {
+    let mut ratios = Vec::new();
+    let mut before = match kind {
+        "memory" => middle_time(&meter(&["--for", "3s"])?)?,
+        _ => 1.0,
+    };
+    for seed in 0..6 {
+        let disturber = Disturber::start(program, kind, "1", seed)?;
+        let found = meter(&["--for", "3s"])?;
+        disturber.phases()?;
+        if kind == "memory" {
+            let after = middle_time(&meter(&["--for", "3s"])?)?;
+            ratios.push(middle_time(&found)? / (before * after).sqrt());
+            before = after;
+        } else {
+            ratios.extend(slowed(&found, kind).map(|p| p.slowdown));
+        }
+    }
+    Ok(median(&ratios))
+}
+
+/// Middle time of a unit of work, any unit: from the histogram.
+fn middle_time(found: &Value) -> Result<f64, String> {
+    let list = |name: &str| -> Vec<f64> {
+        let values = found["histogram"][name].as_array().into_iter().flatten();
+        values.filter_map(Value::as_f64).collect()
+    };
+    let (edges, counts) = (list("edges"), list("counts"));
+    let half = counts.iter().sum::<f64>() / 2.0;
+    let mut so_far = 0.0;
+    let at = counts.iter().position(|count| {
+        so_far += count;
+        so_far >= half
+    });
+    let at = at.ok_or("an empty histogram")?;
+    let rate = f64::midpoint(edges[at], edges[at + 1]);
+    Ok(1.0 / (rate * clean_rate(found)?))
 }
 
 /// Runs without a disturber: what is found all the same.
@@ -197,14 +219,9 @@ struct Peak {
 /// The disturber's peak: of the bursts for a process on the probe's CPU, else the one
 /// of the samples that holds most of the time.
 fn slowed(found: &Value, kind: &str) -> Option<Peak> {
-    let of = if kind == "memory" {
-        "samples"
-    } else {
-        "bursts"
-    };
     let share = |p: &&Value| p["time_share"]["value"].as_f64().unwrap_or(0.0);
     let peak = (found["peaks"].as_array().into_iter().flatten())
-        .filter(|p| p["cause"] != "clean" && p["of"] == of)
+        .filter(|p| p["cause"] != "clean" && (p["of"] == "bursts") == (kind != "memory"))
         .max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let word = |value: &Value| value.as_str().unwrap_or("nobody").to_owned();
     Some(Peak {

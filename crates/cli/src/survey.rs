@@ -1,0 +1,120 @@
+//! `undertick survey`: this machine, or a fleet of surveys.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use undertick_lab::here::{self, Here};
+use undertick_lab::interference::{self, Mix, Schedule};
+use undertick_lab::{fleet, survey as lab};
+use undertick_report::html;
+use undertick_report::{fleet as drawn_fleet, survey as drawn};
+
+use crate::Failure;
+use crate::args::Kernel;
+use crate::experiment::this_machine;
+use crate::interference::PROBE;
+use crate::output;
+use crate::progress::Progress;
+
+/// What this machine is like, in about a minute on one page; or many machines beside each other
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick survey --html page.html\n  undertick survey --json > $(hostname).json\n  \
+    undertick compare monday.json tuesday.json\n  \
+    undertick survey --fleet surveys/ --html fleet.html\n  \
+    undertick survey --fleet this-week/ --against last-week/ --json | jq '.outliers[].host'\n\n\
+    Takes about a minute and keeps CPUs busy for most of it. Ctrl-C ends it with what is complete."
+)]
+pub struct Survey {
+    /// Do not measure: put the surveys (.json files) of this directory beside each other
+    #[arg(long, value_name = "DIR")]
+    pub fleet: Option<PathBuf>,
+    /// With --fleet: earlier surveys of the same machines, to say what has changed
+    #[arg(long, value_name = "DIR", requires = "fleet")]
+    pub against: Option<PathBuf>,
+    /// Fewer and shorter repetitions: a quarter of the time, wider intervals
+    #[arg(long, conflicts_with = "fleet")]
+    pub quick: bool,
+    /// Level of the intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(arguments: &Survey) -> Result<u8, Failure> {
+    let level = output::level(arguments.confidence)?;
+    if let Some(directory) = &arguments.fleet {
+        return of_fleet(arguments, directory, level);
+    }
+    let machine = this_machine(Kernel::Off)?;
+    let scratch = tempfile::tempdir().map_err(|e| Failure {
+        status: 1,
+        text: format!("no temporary directory: {e}; set TMPDIR to one that can be written"),
+    })?;
+    let meter = meter(&machine, scratch.path().join("interference.ut"), level);
+    let stop = output::stop_on_signals();
+    let request = lab::Request {
+        level,
+        quick: arguments.quick,
+        meter: meter.as_ref(),
+        stop: &stop,
+    };
+    let mut progress = Progress::new();
+    let found = lab::run(&machine, request, &mut |what, share| {
+        progress.share(what, share)
+    });
+    progress.done();
+    page(arguments.html.as_deref(), || {
+        html::survey::render(&found.survey)
+    })?;
+    output::document(arguments.json, &found.survey, || {
+        drawn::render(&found.survey, 100)
+    })?;
+    if found.survey.interrupted {
+        return Ok(130);
+    }
+    match found.failed {
+        Some(text) => Err(Failure { status: 1, text }),
+        None => Ok(0),
+    }
+}
+
+/// The interference meter, on the last CPU as by itself.
+fn meter(machine: &Here, trace: PathBuf, level: f64) -> Option<interference::Request> {
+    let mut schedule = Schedule::new(Mix::Stream);
+    schedule.cpu = here::cpus().last().copied();
+    let program = machine.conductor.first()?.clone();
+    Some(interference::Request {
+        schedule,
+        probe_command: vec![program, OsString::from(PROBE)],
+        choice: machine.choice,
+        facts: machine.facts.clone(),
+        trace,
+        kernel: Kernel::Off.into(),
+        level,
+    })
+}
+
+fn of_fleet(arguments: &Survey, directory: &Path, level: f64) -> Result<u8, Failure> {
+    let found =
+        fleet::fleet(directory, arguments.against.as_deref(), level).map_err(Failure::usage)?;
+    page(arguments.html.as_deref(), || html::fleet::render(&found))?;
+    output::document(arguments.json, &found, || drawn_fleet::render(&found, 110))
+}
+
+/// Writes the page, if one is wanted.
+fn page(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    let Some(file) = file else {
+        return Ok(());
+    };
+    std::fs::write(file, text()).map_err(|e| Failure {
+        status: 1,
+        text: format!("{}: cannot write the page: {e}", file.display()),
+    })
+}

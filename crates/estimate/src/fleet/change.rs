@@ -1,0 +1,72 @@
+//! By how much a whole fleet has changed.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::peers::quantile;
+use crate::quantile::binomial_ranks;
+
+/// The change of the middle machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Median of the machines' changes.
+    pub value: f64,
+    /// Its lower bound, by order statistics; `None` with too few machines.
+    pub lo: Option<f64>,
+    /// Its upper bound.
+    pub hi: Option<f64>,
+    /// How likely as many machines change the same way by chance (sign test).
+    pub p: f64,
+    /// Machines.
+    pub n: usize,
+}
+
+/// From each machine's change; `None` of none.
+#[must_use]
+pub fn change(changes: &[f64], level: f64) -> Option<Change> {
+    if changes.is_empty() {
+        return None;
+    }
+    let mut sorted = changes.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let ranks = binomial_ranks(sorted.len() as u64, 0.5, level);
+    let at = |rank: Option<u64>| Some(sorted[rank? as usize - 1]);
+    Some(Change {
+        value: quantile(sorted.iter().copied(), 0.5),
+        lo: at(ranks.lo),
+        hi: at(ranks.hi),
+        p: sign_test(&sorted),
+        n: sorted.len(),
+    })
+}
+
+/// Those that did not change at all say nothing.
+fn sign_test(changes: &[f64]) -> f64 {
+    let up = changes.iter().filter(|c| **c > 0.0).count() as u64;
+    let down = changes.iter().filter(|c| **c < 0.0).count() as u64;
+    let few = up.min(down);
+    let tail = Binomial::new(0.5, up + down).map_or(1.0, |b| b.cdf(few));
+    (2.0 * tail).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nine up and one down: 2 * (1 + 10) / 1024. Ranks of the median of 10 at 95 %: 2
+    /// and 9.
+    #[test]
+    fn ten_by_hand() {
+        let found = change(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, -1.0], 0.95).unwrap();
+        assert_eq!((found.value, found.n), (4.5, 10));
+        assert_eq!((found.lo, found.hi), (Some(1.0), Some(8.0)));
+        assert!((found.p - 22.0 / 1024.0).abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn nothing_changed() {
+        let found = change(&[0.0; 7], 0.95).unwrap();
+        assert_eq!((found.value, found.p), (0.0, 1.0));
+        assert_eq!(change(&[], 0.95), None);
+        assert_eq!(change(&[0.5], 0.95).unwrap().lo, None);
+    }
+}

@@ -1,0 +1,381 @@
+//! What is usual for a quantity.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::FEWEST;
+use crate::compare_estimates::two_sided;
+
+/// What one machine has of a quantity, on the scale on which machines are compared
+/// (mostly the logarithm).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The figure.
+    pub value: f64,
+    /// Its own standard error.
+    pub error: f64,
+}
+
+/// A quantity as the machines have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peers {
+    /// Median of the machines.
+    pub centre: f64,
+    /// Standard deviation between machines, by those in the middle, their own errors
+    /// taken off.
+    pub scatter: f64,
+    /// Degrees of the t distribution that machines are judged by: few for heavy
+    /// tails.
+    pub degrees: f64,
+    /// By how much the outer machines lie farther out than `scatter` and `degrees`
+    /// say; 1 or more.
+    pub stretch: f64,
+    /// Machines.
+    pub n: usize,
+}
+
+/// The median of the deviations of a normal sample, in standard deviations.
+const MIDDLE: f64 = 0.674_49;
+/// Standard error of the logarithm of outer over middle deviation of n normal
+/// machines, times the root of n: 1.33 where outer is the 95th of a hundred, 1.06
+/// where it is the 80th.
+const TAIL_ERROR: f64 = 1.33;
+/// Degrees of freedom of a scatter by the median deviation, for each machine: its
+/// efficiency is 0.37.
+const EFFICIENCY: f64 = 0.37;
+/// Tails are taken for no heavier than this; what lies farther out than these say
+/// stretches the scale.
+const LEAST_DEGREES: f64 = 1.0;
+/// Tails are taken for no lighter than this: the middle of a fleet does not know what
+/// its farthest machines do, and no fleet is normal that far out. With it fleets of
+/// 1000, 40 and 12 machines that are mixtures of normal, t4, t8 and skewed ones keep
+/// to the false discoveries that are asked for (tests/fleet.rs); with 200 they do not.
+const MOST_DEGREES: f64 = 16.0;
+
+/// How far out the outer machines are looked for: farther with more of them, so that
+/// the machines that are sought do not make the tails heavy that they are judged by.
+const fn outer(n: usize) -> f64 {
+    match n {
+        100.. => 0.95,
+        30.. => 0.9,
+        _ => 0.8,
+    }
+}
+
+impl Peers {
+    /// How far out a figure lies, in standard deviations of its own.
+    #[must_use]
+    pub fn deviation(&self, figure: Figure) -> f64 {
+        let unsure = 1.0 + std::f64::consts::FRAC_PI_2 / self.n as f64;
+        let spread = (unsure * self.scatter * self.scatter + figure.error * figure.error).sqrt();
+        let apart = figure.value - self.centre;
+        if apart == 0.0 {
+            return 0.0;
+        }
+        apart / (spread * self.stretch)
+    }
+
+    /// How likely a machine of this fleet lies so far out.
+    #[must_use]
+    pub fn p(&self, figure: Figure) -> f64 {
+        two_sided(self.deviation(figure), self.degrees)
+    }
+}
+
+/// What is usual for each quantity; differences below `floor` mean nothing. `None`
+/// for a quantity that fewer than [`FEWEST`] machines have.
+#[must_use]
+pub fn peers(columns: &[(Vec<Option<Figure>>, f64)]) -> Vec<Option<Peers>> {
+    let middles: Vec<Option<Middle>> = (columns.iter())
+        .map(|(figures, floor)| Middle::of(figures, *floor))
+        .collect();
+    let tails = Tails::of(middles.iter().flatten());
+    (middles.into_iter())
+        .map(|middle| Some(middle?.with(tails)))
+        .collect()
+}
+
+/// A quantity by its middle machines, and how far out the outer ones lie.
+struct Middle {
+    centre: f64,
+    scatter: f64,
+    n: usize,
+    /// Middle and outer deviation, in standard deviations.
+    middle: f64,
+    outer: f64,
+}
+
+impl Middle {
+    fn of(figures: &[Option<Figure>], floor: f64) -> Option<Self> {
+        let figures: Vec<Figure> = figures.iter().copied().flatten().collect();
+        let n = figures.len();
+        if n < FEWEST {
+            return None;
+        }
+        let centre = quantile(figures.iter().map(|f| f.value), 0.5);
+        let all = quantile(figures.iter().map(|f| (f.value - centre).abs()), 0.5) / MIDDLE;
+        let own = quantile(figures.iter().map(|f| f.error * f.error), 0.5);
+        let scatter = (all * all - own).max(floor * floor).sqrt();
+        let mut found = Peers {
+            centre,
+            scatter,
+            degrees: MOST_DEGREES,
+            stretch: 1.0,
+            n,
+        };
+        if !(scatter.is_finite() && scatter > 0.0) {
+            // All the same, and nothing says what a difference would mean: any other
+            // figure is one.
+            found.scatter = f64::MIN_POSITIVE;
+        }
+        let deviations = || figures.iter().map(|f| found.deviation(*f).abs());
+        Some(Self {
+            centre,
+            scatter: found.scatter,
+            n,
+            // Machines that agree to within the floor say nothing of the scale.
+            middle: quantile(deviations(), 0.5).max(MIDDLE),
+            outer: quantile(deviations(), outer(n)),
+        })
+    }
+
+    /// The logarithm of outer over middle deviation.
+    fn tail(&self) -> f64 {
+        (self.outer / self.middle).max(f64::MIN_POSITIVE).ln()
+    }
+
+    /// How far the tail of a t distribution lies, looked for as this one was.
+    fn tail_of(&self, degrees: f64) -> f64 {
+        tail_of(degrees, outer(self.n))
+    }
+
+    fn with(self, tails: Tails) -> Peers {
+        let tail = tails.drawn(&self);
+        let degrees = degrees_of(tail, outer(self.n));
+        // Neither in the middle nor outside do machines lie farther out than said.
+        let by_middle = self.middle / upper(degrees, 0.5);
+        let by_outer = self.outer / upper(degrees, outer(self.n));
+        let few = EFFICIENCY * (self.n as f64 - 1.0);
+        Peers {
+            centre: self.centre,
+            scatter: self.scatter,
+            degrees: 1.0 / (1.0 / degrees + 1.0 / few),
+            stretch: by_middle.max(by_outer).max(1.0),
+            n: self.n,
+        }
+    }
+}
+
+/// The tails of all quantities together, as tails beyond the normal one.
+#[derive(Clone, Copy)]
+struct Tails {
+    pooled: f64,
+    /// Variance between quantities.
+    between: f64,
+    /// Quantities.
+    n: f64,
+}
+
+impl Tails {
+    fn of<'a>(all: impl Iterator<Item = &'a Middle>) -> Self {
+        let (mut excess, mut own) = (Vec::new(), Vec::new());
+        for middle in all {
+            excess.push(middle.tail() - middle.tail_of(f64::INFINITY));
+            own.push(TAIL_ERROR * TAIL_ERROR / middle.n as f64);
+        }
+        if excess.is_empty() {
+            return Self {
+                pooled: 0.0,
+                between: 0.0,
+                n: 1.0,
+            };
+        }
+        let pooled = quantile(excess.iter().copied(), 0.5);
+        let scatter = quantile(excess.iter().map(|e| (e - pooled).abs()), 0.5) / MIDDLE;
+        Self {
+            pooled,
+            between: (scatter * scatter - quantile(own.iter().copied(), 0.5)).max(0.0),
+            n: excess.len() as f64,
+        }
+    }
+
+    /// A quantity's tail drawn towards that of all, and a standard error heavier.
+    fn drawn(self, of: &Middle) -> f64 {
+        let normal = of.tail_of(f64::INFINITY);
+        let own = TAIL_ERROR * TAIL_ERROR / of.n as f64;
+        let weight = self.between / (self.between + own);
+        let drawn = self.pooled + weight * (of.tail() - normal - self.pooled);
+        let unsure = (weight * own + (1.0 - weight) * own / self.n).sqrt();
+        normal + drawn + unsure
+    }
+}
+
+/// The logarithm of a t distribution's outer over its middle deviation.
+fn tail_of(degrees: f64, outer: f64) -> f64 {
+    (upper(degrees, outer) / upper(degrees, 0.5)).ln()
+}
+
+/// What the share `p` of deviations is below.
+fn upper(degrees: f64, p: f64) -> f64 {
+    let degrees = degrees.min(1e6);
+    StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + p / 2.0))
+}
+
+/// The degrees whose tail that is, by halving.
+fn degrees_of(tail: f64, outer: f64) -> f64 {
+    const HALVINGS: usize = 40;
+    // By their inverse, heavy tails being large.
+    let (mut light, mut heavy) = (1.0 / MOST_DEGREES, 1.0 / LEAST_DEGREES);
+    if tail <= tail_of(1.0 / light, outer) {
+        return MOST_DEGREES;
+    }
+    if tail >= tail_of(1.0 / heavy, outer) {
+        return LEAST_DEGREES;
+    }
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(light, heavy);
+        if tail_of(1.0 / middle, outer) < tail {
+            light = middle;
+        } else {
+            heavy = middle;
+        }
+    }
+    1.0 / heavy
+}
+
+/// Between the neighbours, by their distance; NaN of nothing.
+pub(super) fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let at = p * last as f64;
+    let (lo, share) = (at.floor() as usize, at.fract());
+    let (a, b) = (sorted[lo], sorted[(lo + 1).min(last)]);
+    if share == 0.0 { a } else { a + (b - a) * share }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quantiles of a t distribution at the middles of n equal shares: the sample that
+    /// is most like it.
+    fn like_t(degrees: f64, n: usize, error: f64) -> Vec<Option<Figure>> {
+        let t = StudentsT::new(5.0, 0.1, degrees).unwrap();
+        let at = |i: usize| t.inverse_cdf((i as f64 + 0.5) / n as f64);
+        (0..n)
+            .map(|i| {
+                Some(Figure {
+                    value: at(i),
+                    error,
+                })
+            })
+            .collect()
+    }
+
+    /// Printed tables: 1.960 / 0.6745, 2.776 / 0.7407, 3.182 / 0.7649 (two-sided 0.05
+    /// and 0.5).
+    #[test]
+    fn tails_match_the_printed_tables() {
+        for (degrees, ratio) in [
+            (1e9, 1.960 / 0.6745),
+            (4.0, 2.776 / 0.7407),
+            (3.0, 3.182 / 0.7649),
+        ] {
+            assert!(
+                (tail_of(degrees, 0.95).exp() - ratio).abs() < 0.01,
+                "{degrees}"
+            );
+            let found = degrees_of(ratio.ln(), 0.95);
+            let wanted = f64::min(degrees, MOST_DEGREES);
+            assert!(
+                (1.0 / found - 1.0 / wanted).abs() < 0.01,
+                "{found} {degrees}"
+            );
+        }
+        assert_eq!(degrees_of(9.0, 0.95), 1.0);
+    }
+
+    #[test]
+    fn a_fleet_is_found_as_it_is() {
+        for degrees in [3.0, 6.0, 1e6] {
+            let columns: Vec<_> = (0..20).map(|_| (like_t(degrees, 1000, 0.0), 0.0)).collect();
+            for found in peers(&columns).into_iter().flatten() {
+                // The sample's middle deviation is that of t, not of a normal one.
+                let middle = upper(degrees, 0.5) / MIDDLE;
+                assert!((found.centre - 5.0).abs() < 1e-9, "{found:?}");
+                assert!(
+                    (found.scatter / (0.1 * middle) - 1.0).abs() < 0.02,
+                    "{found:?}"
+                );
+                // Heavier than the truth by the unsureness of tails, never lighter.
+                assert!(
+                    1.0 / found.degrees > 1.0 / degrees - 0.005,
+                    "{degrees} {found:?}"
+                );
+                let least = 1.0 / f64::min(degrees, MOST_DEGREES);
+                assert!(1.0 / found.degrees < least + 0.06, "{degrees} {found:?}");
+            }
+        }
+    }
+
+    /// Own errors as large as the scatter between machines are taken off it; a machine
+    /// with a wide interval is no outlier, where one with a narrow one is.
+    #[test]
+    fn own_errors_are_known() {
+        let found = peers(&[(like_t(1e6, 1000, 0.06), 0.0)])[0].unwrap();
+        // The root of 0.1^2 - 0.06^2.
+        assert!((found.scatter - 0.08).abs() < 0.001, "{found:?}");
+        let at = |error| Figure { value: 6.0, error };
+        assert!(found.p(at(0.06)) < 1e-6, "{}", found.p(at(0.06)));
+        assert!(found.p(at(0.6)) > 0.05);
+    }
+
+    /// All but three are the same: what differs by less than the floor is none.
+    #[test]
+    fn machines_that_agree() {
+        let mut figures = vec![
+            Some(Figure {
+                value: 2.3,
+                error: 0.0
+            });
+            200
+        ];
+        figures[7] = Some(Figure {
+            value: 2.305,
+            error: 0.0,
+        });
+        figures[9] = Some(Figure {
+            value: 5.3,
+            error: 0.0,
+        });
+        let found = peers(&[(figures.clone(), 0.01)])[0].unwrap();
+        assert!(found.p(figures[7].unwrap()) > 0.5);
+        assert!(found.p(figures[9].unwrap()) < 1e-6, "{found:?}");
+        assert_eq!(found.p(figures[0].unwrap()), 1.0);
+    }
+
+    /// One in ten lies far out: that is how this fleet is.
+    #[test]
+    fn what_many_do_is_no_outlier() {
+        let figures: Vec<_> = (0..500)
+            .map(|i| {
+                let value = if i % 10 == 0 {
+                    3.0
+                } else {
+                    0.001 * (i % 7) as f64
+                };
+                Some(Figure { value, error: 0.0 })
+            })
+            .collect();
+        let found = peers(&[(figures.clone(), 0.01)])[0].unwrap();
+        assert!(found.p(figures[0].unwrap()) > 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn nine_are_too_few() {
+        assert_eq!(peers(&[(like_t(1e6, 9, 0.0), 0.0)]), [None]);
+        assert!(peers(&[(like_t(1e6, 10, 0.0), 0.0)])[0].is_some());
+    }
+}

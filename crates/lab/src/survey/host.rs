@@ -1,0 +1,65 @@
+//! The machine, as the kernel names it.
+
+use undertick_clock::cpus;
+use undertick_report::audit::Audit;
+use undertick_report::survey::Host;
+
+pub(super) fn here(audit: &Audit) -> Host {
+    let uname = rustix::system::uname();
+    let text = |c: &std::ffi::CStr| c.to_string_lossy().into_owned();
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    Host {
+        name: text(uname.nodename()),
+        cpus: cpus::allowed().len() as u32,
+        cpu_model: cpu_model(&read("/proc/cpuinfo")),
+        arch: text(uname.machine()),
+        kernel: text(uname.release()),
+        hypervisor: audit.machine.hypervisor.clone(),
+        memory_bytes: memory_bytes(&read("/proc/meminfo")),
+        clock: audit.chosen.clone(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// x86 has a name; aarch64 has numbers of implementer and part, which tell one model
+/// from another just as well.
+fn cpu_model(cpuinfo: &str) -> String {
+    let value = |key: &str| {
+        let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = lines.find(|(name, _)| name.trim() == key)?;
+        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+    };
+    value("model name").unwrap_or_else(|| match (value("CPU implementer"), value("CPU part")) {
+        (Some(implementer), Some(part)) => format!("implementer {implementer} part {part}"),
+        _ => String::new(),
+    })
+}
+
+fn memory_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_and_memory_by_hand() {
+        assert_eq!(
+            cpu_model("processor\t: 0\nmodel name\t: AMD EPYC 9B45\n"),
+            "AMD EPYC 9B45"
+        );
+        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
+        assert_eq!(cpu_model(arm), "implementer 0x41 part 0xd0c");
+        assert_eq!(cpu_model(""), "");
+        assert_eq!(
+            memory_bytes("MemTotal:       16384 kB\nMemFree: 1 kB\n"),
+            Some(16 << 20)
+        );
+        assert_eq!(memory_bytes("MemTotal: much\n"), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! What can be compared, and how it is told from other files: the one place that
+//! knows.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::About;
+use crate::document::{IntervalReport, Report};
+use crate::survey::{self, Better, Host, Metric, Scale, Survey};
+use crate::text::clean;
+
+/// A document with figures that can be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    /// What `undertick survey --json` prints.
+    Survey(Box<Survey>),
+    /// What `undertick primitives`, `run` and `report` print with `--json`.
+    Report(Box<Report>),
+}
+
+/// One side of a comparison: its figures by stable names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// The document.
+    pub about: About,
+    /// Its figures; every id occurs once.
+    pub metrics: Vec<Metric>,
+    /// It was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// Why a text cannot be compared: where it is wrong, and the mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotComparable {
+    /// Line and column, or the field, or empty.
+    pub place: String,
+    /// What is wrong.
+    pub why: String,
+    /// What to do.
+    pub mend: String,
+}
+
+impl NotComparable {
+    fn new(place: impl Into<String>, why: impl Into<String>, mend: impl Into<String>) -> Self {
+        let (place, why, mend) = (place.into(), why.into(), mend.into());
+        Self { place, why, mend }
+    }
+}
+
+impl fmt::Display for NotComparable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        write!(f, "{}; {}", self.why, self.mend)
+    }
+}
+
+impl core::error::Error for NotComparable {}
+
+const AGAIN: &str = "make it again with `undertick survey --json`";
+
+/// A document by its text, whatever kind it is.
+///
+/// # Errors
+/// It is no document, one of a kind that cannot be compared, or a broken one.
+pub fn subject(text: &str) -> Result<Subject, NotComparable> {
+    if text.trim().is_empty() {
+        return Err(NotComparable::new("", "the file is empty", AGAIN));
+    }
+    let value: Value = serde_json::from_str(text).map_err(|e| not_json(text, &e))?;
+    let Value::Object(fields) = &value else {
+        let why = "the JSON is not an object, so it is no document of undertick";
+        return Err(NotComparable::new("", why, AGAIN));
+    };
+    let has = |key: &str| fields.contains_key(key);
+    let kind = fields.get("kind").and_then(Value::as_str);
+    if kind == Some(survey::KIND) || (kind.is_none() && has("host") && has("metrics")) {
+        version(&value, survey::SCHEMA_VERSION, "survey")?;
+        let survey: Survey = serde_json::from_value(value)
+            .map_err(|e| NotComparable::new("", format!("a survey, but broken: {e}"), AGAIN))?;
+        survey
+            .check()
+            .map_err(|why| NotComparable::new("", format!("a survey, but broken: {why}"), AGAIN))?;
+        return Ok(Subject::Survey(Box::new(survey)));
+    }
+    if kind.is_none() && has("trace") && has("intervals") {
+        version(&value, crate::document::SCHEMA_VERSION, "report")?;
+        let report = serde_json::from_value(value).map_err(|e| {
+            let mend =
+                "make it again with `undertick primitives --json` or `undertick report --json`";
+            NotComparable::new("", format!("a report, but broken: {e}"), mend)
+        })?;
+        return Ok(Subject::Report(Box::new(report)));
+    }
+    Err(other_kind(kind, &has))
+}
+
+/// What is no JSON: torn, perhaps, or the terminal's text.
+fn not_json(text: &str, error: &serde_json::Error) -> NotComparable {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    let (why, mend) = match error.is_eof() {
+        true => (
+            "the JSON ends in the middle: the file was torn or is still being written",
+            AGAIN,
+        ),
+        false if !text.trim_start().starts_with(['{', '[']) => (
+            "no JSON",
+            "give the file that `undertick survey --json` or `undertick primitives --json` printed",
+        ),
+        false => ("broken JSON", AGAIN),
+    };
+    NotComparable::new(place, format!("{why} ({error})"), mend)
+}
+
+fn version(value: &Value, known: u32, what: &str) -> Result<(), NotComparable> {
+    match &value["schema_version"] {
+        Value::Number(n) if n.as_u64() == Some(u64::from(known)) => Ok(()),
+        other => Err(NotComparable::new(
+            "schema_version",
+            format!(
+                "a {what} of version {}, and this undertick reads version {known}",
+                clean(&other.to_string())
+            ),
+            format!(
+                "make the {what} again with this undertick, or read it with the one that made it"
+            ),
+        )),
+    }
+}
+
+/// Documents of ours that have no figures to compare by name.
+fn other_kind(kind: Option<&str>, has: &dyn Fn(&str) -> bool) -> NotComparable {
+    let what = match kind {
+        Some(kind) => format!("a document of the kind {:?}", clean(kind)),
+        None if has("clocks") => "an audit of clocks".to_owned(),
+        None if has("peaks") => "a run of the interference meter".to_owned(),
+        None if has("methods") => "a calibration".to_owned(),
+        None if has("items") => "a reproduction".to_owned(),
+        None => "JSON of a kind that is not known".to_owned(),
+    };
+    NotComparable::new(
+        "",
+        format!("this is {what}, which cannot be compared"),
+        "there can be: two of `undertick survey --json`, two of `undertick primitives --json`, two of `undertick report --json`",
+    )
+}
+
+impl Subject {
+    /// Its kind, in a word.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Survey(_) => "survey",
+            Self::Report(_) => "report",
+        }
+    }
+
+    /// Its figures; `file` is where it was read from.
+    #[must_use]
+    pub fn side(self, file: &str) -> Side {
+        match self {
+            Self::Survey(survey) => Side {
+                about: About {
+                    file: file.to_owned(),
+                    kind: "survey".to_owned(),
+                    host: survey.host,
+                    begun_unix_s: survey.begun_unix_s,
+                },
+                metrics: survey.metrics,
+                interrupted: survey.interrupted,
+            },
+            Self::Report(report) => of_report(*report, file),
+        }
+    }
+}
+
+fn of_report(report: Report, file: &str) -> Side {
+    let trace = &report.trace;
+    let host = Host {
+        name: trace.host.name.clone(),
+        cpus: trace.host.cpus,
+        cpu_model: trace.host.cpu_model.clone(),
+        arch: trace.host.arch.clone(),
+        kernel: trace.host.kernel.clone(),
+        clock: trace.clock.name.clone(),
+        ..Host::default()
+    };
+    let intervals = report.intervals.iter().filter_map(of_interval);
+    let lines = report.lines.iter().map(|line| {
+        let with = values(&line.parameters);
+        Metric {
+            id: words(&[&line.script, &line.name, &with, "slope"]),
+            group: line.script.clone(),
+            name: words(&[&line.name, &with]),
+            estimate: line.slope.clone(),
+            includes: line.includes.clone(),
+            better: Better::Lower,
+            scale: Scale::Ratio,
+            cpu: None,
+            once_a_second: None,
+        }
+    });
+    let mut metrics: Vec<Metric> = intervals.chain(lines).collect();
+    number_the_same(&mut metrics);
+    Side {
+        about: About {
+            file: file.to_owned(),
+            kind: "report".to_owned(),
+            host,
+            begun_unix_s: trace.started_unix_ns as f64 / 1e9,
+        },
+        metrics,
+        interrupted: false,
+    }
+}
+
+/// The figure to quote of an interval; zero checks and steps without a word on what
+/// they include are not compared where an experiment has others.
+fn of_interval(interval: &IntervalReport) -> Option<Metric> {
+    let (group, name, id, estimate, includes) = match &interval.repeated {
+        Some(repeated) if interval.name.starts_with('(') && repeated.includes.is_empty() => {
+            return None;
+        }
+        Some(repeated) => {
+            let with = values(&repeated.parameters);
+            (
+                repeated.script.clone(),
+                words(&[&repeated.process, &interval.name, &with]),
+                words(&[&repeated.script, &repeated.process, &interval.name, &with]),
+                repeated.typical.clone(),
+                repeated.includes.clone(),
+            )
+        }
+        None => (
+            "intervals".to_owned(),
+            interval.name.clone(),
+            interval.name.clone(),
+            interval.median.clone().or_else(|| interval.mean.clone())?,
+            String::new(),
+        ),
+    };
+    Some(Metric {
+        id,
+        group,
+        name,
+        estimate,
+        includes,
+        better: Better::Lower,
+        scale: Scale::Ratio,
+        cpu: None,
+        once_a_second: None,
+    })
+}
+
+/// Parameters and their values on one line.
+fn values(parameters: &std::collections::BTreeMap<String, String>) -> String {
+    let each: Vec<String> = (parameters.iter())
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    each.join(" ")
+}
+
+fn words(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|p| !p.is_empty()).collect();
+    parts.join(" ")
+}
+
+/// Intervals may have one name; their order tells them apart.
+fn number_the_same(metrics: &mut [Metric]) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for metric in metrics {
+        let count = seen.entry(metric.id.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            metric.id = format!("{} #{count}", metric.id);
+            metric.name = format!("{} #{count}", metric.name);
+        }
+    }
+}

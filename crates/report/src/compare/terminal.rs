@@ -1,0 +1,172 @@
+//! A comparison on a terminal: how it came out first, then what differs, then the
+//! rest by group.
+
+use undertick_units::Estimate;
+
+use super::{About, Comparison, Row, Verdict};
+use crate::figures;
+use crate::remarks::{number_of, unix_date};
+use crate::survey::{self, figure, machine};
+use crate::terminal::tables::{new_table, text_of};
+use crate::text::{clean, wrap};
+
+/// Least columns that the tables fit in.
+const FEWEST_COLUMNS: usize = 60;
+/// Names that are listed of figures in one document only.
+const MOST_LONELY: usize = 20;
+
+/// The comparison as text in at most `columns` columns. Ends with a line break.
+#[must_use]
+pub fn render(found: &Comparison, columns: usize) -> String {
+    let columns = columns.max(FEWEST_COLUMNS);
+    let line = |text: &str| wrap(text, columns, 2);
+    let mut parts = vec![
+        [about("A", &found.a), about("B", &found.b)]
+            .map(|text| line(&text))
+            .join("\n"),
+        line(&summary(found)),
+    ];
+    let (differ, rest): (Vec<&Row>, Vec<&Row>) = found.rows.iter().partition(|row| row.differs());
+    if !differ.is_empty() {
+        parts.push(table("What differs", &differ, columns));
+    }
+    for (index, row) in rest.iter().enumerate() {
+        let is_first = !rest[..index].iter().any(|other| other.group == row.group);
+        if is_first {
+            let these: Vec<&Row> = (rest.iter().copied())
+                .filter(|other| other.group == row.group)
+                .collect();
+            let title = match differ.is_empty() {
+                true => survey::title(&row.group).to_owned(),
+                false => format!("{}: the rest", survey::title(&row.group)),
+            };
+            parts.push(table(&title, &these, columns));
+        }
+    }
+    parts.push(wrap(&legend(found), columns, 0));
+    let lonely = [("A", &found.only_in_a), ("B", &found.only_in_b)];
+    for (which, names) in lonely.iter().filter(|(_, names)| !names.is_empty()) {
+        parts.push(line(&only_in(which, names)));
+    }
+    let warnings: Vec<String> = (found.warnings.iter())
+        .map(|warning| line(&format!("warning: {}", clean(&warning.text))))
+        .collect();
+    if !warnings.is_empty() {
+        parts.push(warnings.join("\n"));
+    }
+    parts.join("\n\n").replace('\u{a0}', " ") + "\n"
+}
+
+impl Row {
+    /// Whether the two differ.
+    #[must_use]
+    pub const fn differs(&self) -> bool {
+        !matches!(self.verdict, Verdict::Alike | Verdict::CannotTell)
+    }
+}
+
+fn about(which: &str, about: &About) -> String {
+    format!(
+        "{which}: {}: {}, {}",
+        clean(&about.file),
+        machine(&about.host),
+        unix_date((about.begun_unix_s * 1e9) as i64)
+    )
+}
+
+/// The first thing to read.
+pub(crate) fn summary(found: &Comparison) -> String {
+    let s = &found.summary;
+    if s.compared == 0 {
+        return "No figure is in both.".to_owned();
+    }
+    let of = number_of(s.compared, "figure");
+    let differ = match s.differ {
+        0 => format!("None of {of} is known to differ"),
+        1 => format!(
+            "1 of {of} differs ({} better in B, {} worse)",
+            s.better, s.worse
+        ),
+        n => format!(
+            "{n} of {of} differ ({} better in B, {} worse)",
+            s.better, s.worse
+        ),
+    };
+    format!(
+        "{differ}; {} alike, {} cannot be told. Alone, {} would be called different at {}; chance makes \
+         about {:.1} of {of} if nothing differs. False discoveries are controlled: on average at most {} \
+         of those called different.",
+        s.alike,
+        s.cannot_tell,
+        s.differ_alone,
+        figures::per_cent(found.confidence),
+        s.expected_by_chance,
+        figures::per_cent(found.false_share),
+    )
+}
+
+fn table(title: &str, rows: &[&Row], columns: usize) -> String {
+    let mut table = new_table(columns);
+    table.set_header(["what", "A", "B", "B/A", "interval", "verdict"]);
+    for row in rows {
+        let (ratio, interval) = match &row.ratio {
+            Some(ratio) => (format!("{:.3}", ratio.value), bounds(ratio)),
+            None => {
+                let difference = figure(&row.difference);
+                (
+                    format!(
+                        "{}{}",
+                        sign(row.difference.value),
+                        difference.value_and_unit()
+                    ),
+                    difference.figure.interval(),
+                )
+            }
+        };
+        table.add_row([
+            clean(&row.name),
+            figure(&row.a).value_and_unit(),
+            figure(&row.b).value_and_unit(),
+            ratio,
+            interval,
+            clean(&row.words).replace("larger than", ">"),
+        ]);
+    }
+    format!("{}\n{}", clean(title), text_of(table, 1))
+}
+
+fn sign(value: f64) -> &'static str {
+    if value > 0.0 { "+" } else { "" }
+}
+
+/// Bounds of a ratio, to three digits behind the point.
+fn bounds(ratio: &Estimate) -> String {
+    let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |bound| format!("{bound:.3}"));
+    format!(
+        "[{}, {}]",
+        bound(ratio.interval.lo),
+        bound(ratio.interval.hi)
+    )
+}
+
+fn legend(found: &Comparison) -> String {
+    format!(
+        "B/A with its {} interval, made from the two intervals (MOVER); a difference where a ratio has no \
+         meaning. The intervals know what repetitions within one run differ by: two runs of one machine say \
+         what it differs by from hour to hour.",
+        figures::per_cent(found.confidence)
+    )
+}
+
+fn only_in(which: &str, names: &[String]) -> String {
+    let listed: Vec<String> = names
+        .iter()
+        .take(MOST_LONELY)
+        .map(|name| clean(name))
+        .collect();
+    let more = match names.len().saturating_sub(MOST_LONELY) {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    format!("Only in {which}: {}{more}", listed.join(", "))
+}

@@ -1,0 +1,219 @@
+//! The `survey` document: what a machine is like, in figures that can be compared
+//! with those of another machine, or of another day.
+
+mod terminal;
+
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+use crate::document::Warning;
+
+pub use terminal::render;
+pub(crate) use terminal::{figure, machine};
+
+/// Version of the document this crate describes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What `kind` is in a survey.
+pub const KIND: &str = "survey";
+
+/// The groups of metrics, in the order in which they are shown, and their titles.
+pub const GROUPS: [(&str, &str); 11] = [
+    ("clocks", "Clocks"),
+    ("speed", "Speed of the CPUs"),
+    ("reading", "Reading clocks"),
+    ("calls", "System calls and switching"),
+    ("wakeup", "Waking up"),
+    ("locks", "Locks"),
+    ("messages", "Messages"),
+    ("fork", "Making children"),
+    ("faults", "Memory and page faults"),
+    ("interference", "Interference"),
+    ("recording", "Recording"),
+];
+
+/// A machine in figures. Other programs read this: fields are added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Always [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Always [`KIND`].
+    #[serde(default)]
+    pub kind: String,
+    /// The machine.
+    pub host: Host,
+    /// Unix time of the begin, s.
+    pub begun_unix_s: f64,
+    /// How long it took, s.
+    pub took_s: f64,
+    /// Level of the intervals.
+    #[serde(default = "usual_level")]
+    pub confidence: f64,
+    /// It was stopped before its end.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// The figures, by group.
+    pub metrics: Vec<Metric>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+    /// What is not there, and why.
+    pub missing: Vec<Missing>,
+}
+
+const fn usual_level() -> f64 {
+    0.95
+}
+
+/// The machine that was surveyed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Node name.
+    pub name: String,
+    /// CPUs that could be used.
+    pub cpus: u32,
+    /// Model name of the CPU; empty where it is not known.
+    pub cpu_model: String,
+    /// Architecture, as `uname -m`.
+    #[serde(default)]
+    pub arch: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Name that the hypervisor gives itself; `null` without one.
+    pub hypervisor: Option<String>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// The clock behind the figures.
+    pub clock: String,
+    /// Version of Undertick.
+    pub tool_version: String,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Stable name: the same on every machine and in every version.
+    pub id: String,
+    /// Its group, one of [`GROUPS`].
+    pub group: String,
+    /// What it is, in words.
+    pub name: String,
+    /// The figure; its interval includes what repetitions differ by.
+    pub estimate: Estimate,
+    /// What its time includes, in words.
+    pub includes: String,
+    /// Which way is better.
+    #[serde(default)]
+    pub better: Better,
+    /// How two of it are compared.
+    #[serde(default)]
+    pub scale: Scale,
+    /// The CPU that it is of, where it is of one alone: machines have different
+    /// numbers of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<usize>,
+    /// What is exceeded once a second on average; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_a_second: Option<Estimate>,
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// The less the better: times, losses.
+    #[default]
+    Lower,
+    /// The more the better: speeds.
+    Higher,
+    /// Neither.
+    Neither,
+}
+
+/// How two figures are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// By their ratio.
+    #[default]
+    Ratio,
+    /// By their difference: figures that may be 0 or less.
+    Difference,
+}
+
+/// Something that the survey does not say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The metric, or the group followed by `.*`.
+    pub id: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl Survey {
+    /// What a reader of this document relies on, beyond its shape.
+    ///
+    /// # Errors
+    /// Where it is broken, and how.
+    pub fn check(&self) -> Result<(), String> {
+        let mut ids = std::collections::HashSet::new();
+        for (index, metric) in self.metrics.iter().enumerate() {
+            let at = format!("metrics[{index}] ({:?})", crate::text::clean(&metric.id));
+            let Estimate {
+                value, interval, ..
+            } = &metric.estimate;
+            if metric.id.is_empty() {
+                return Err(format!("{at}: has no id"));
+            }
+            if !ids.insert(&metric.id) {
+                return Err(format!("{at}: there is one of that id before"));
+            }
+            let numbers = [Some(*value), interval.lo, interval.hi];
+            if !numbers.into_iter().flatten().all(f64::is_finite) {
+                return Err(format!("{at}: not a finite number"));
+            }
+            if let (Some(lo), Some(hi)) = (interval.lo, interval.hi)
+                && lo > hi
+            {
+                return Err(format!(
+                    "{at}: its interval [{lo}, {hi}] ends before it begins"
+                ));
+            }
+            let level = metric.estimate.level;
+            if !(level > 0.0 && level <= 1.0) {
+                return Err(format!("{at}: {level} is no level of an interval"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The metrics of a group, in their order.
+    pub fn group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Metric> {
+        self.metrics.iter().filter(move |m| m.group == group)
+    }
+
+    /// Groups that have metrics, with their titles: the known ones in their order, then
+    /// others.
+    #[must_use]
+    pub fn groups(&self) -> Vec<(&str, &str)> {
+        let has = |group: &str| self.metrics.iter().any(|m| m.group == group);
+        let mut groups: Vec<(&str, &str)> =
+            GROUPS.into_iter().filter(|(group, _)| has(group)).collect();
+        for metric in &self.metrics {
+            if !groups.iter().any(|(group, _)| *group == metric.group) {
+                groups.push((&metric.group, &metric.group));
+            }
+        }
+        groups
+    }
+}
+
+/// The title of a group.
+#[must_use]
+pub fn title(group: &str) -> &str {
+    let known = GROUPS.iter().find(|(name, _)| *name == group);
+    known.map_or(group, |(_, title)| title)
+}
+
+#[cfg(test)]
+#[path = "survey/tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! A survey on a terminal: a table for each group.
+
+use undertick_units::Estimate;
+
+use super::{Host, Metric, Survey};
+use crate::figures::{self, Figure};
+use crate::remarks::{number_of, unix_date};
+use crate::terminal::tables::{new_table, text_of};
+use crate::text::{clean, wrap};
+
+/// Least columns that the tables fit in.
+const FEWEST_COLUMNS: usize = 60;
+/// CPUs that get a line each; with more, those that are slowest and fastest.
+const MOST_CPUS: usize = 8;
+
+/// The survey as text in at most `columns` columns. Ends with a line break.
+#[must_use]
+pub fn render(survey: &Survey, columns: usize) -> String {
+    let columns = columns.max(FEWEST_COLUMNS);
+    let mut parts = vec![wrap(&heading(survey), columns, 2)];
+    for (group, title) in survey.groups() {
+        parts.push(table(title, &shown(survey, group), columns));
+    }
+    parts.push(wrap(&legend(survey), columns, 0));
+    let missing = survey.missing.iter().map(|missing| {
+        let line = format!(
+            "not measured: {}: {}",
+            clean(&missing.id),
+            clean(&missing.why)
+        );
+        wrap(&line, columns, 2)
+    });
+    let warnings = (survey.warnings.iter())
+        .map(|warning| wrap(&format!("warning: {}", clean(&warning.text)), columns, 2));
+    let end: Vec<String> = missing.chain(warnings).collect();
+    if !end.is_empty() {
+        parts.push(end.join("\n"));
+    }
+    parts.join("\n\n").replace('\u{a0}', " ") + "\n"
+}
+
+fn heading(survey: &Survey) -> String {
+    format!(
+        "Survey of {}, {}, {:.0} s{}",
+        machine(&survey.host),
+        unix_date((survey.begun_unix_s * 1e9) as i64),
+        survey.took_s,
+        if survey.interrupted {
+            "; interrupted: what was complete by then"
+        } else {
+            ""
+        }
+    )
+}
+
+/// The machine in a few words.
+pub(crate) fn machine(host: &Host) -> String {
+    let or = |text: &str, other: &str| match text.is_empty() {
+        true => other.to_owned(),
+        false => clean(text),
+    };
+    let mut parts = vec![
+        number_of(u64::from(host.cpus), "CPU"),
+        or(&host.cpu_model, "CPU model not known"),
+    ];
+    parts.extend(host.memory_bytes.map(memory));
+    parts.push(match &host.hypervisor {
+        Some(name) => format!("a guest of {}", clean(name)),
+        None => "no hypervisor seen".to_owned(),
+    });
+    parts.push(format!("Linux {}", clean(&host.kernel)));
+    parts.push(format!("clock {}", clean(&host.clock)));
+    parts.push(format!("Undertick {}", clean(&host.tool_version)));
+    format!(
+        "{} ({})",
+        or(&host.name, "a host without a name"),
+        parts.join(", ")
+    )
+}
+
+fn memory(bytes: u64) -> String {
+    let gib = bytes as f64 / (1_u64 << 30) as f64;
+    match gib {
+        gib if gib >= 10.0 => format!("{gib:.0} GiB"),
+        gib => format!("{gib:.1} GiB"),
+    }
+}
+
+/// Metrics of a group that get a row: of single CPUs not all.
+fn shown<'a>(survey: &'a Survey, group: &'a str) -> Vec<&'a Metric> {
+    let all: Vec<&Metric> = survey.group(group).collect();
+    let of_cpus = all.iter().filter(|m| m.cpu.is_some()).count();
+    if of_cpus <= MOST_CPUS {
+        return all;
+    }
+    all.into_iter().filter(|m| m.cpu.is_none()).collect()
+}
+
+fn table(title: &str, metrics: &[&Metric], columns: usize) -> String {
+    let has_tail = metrics.iter().any(|m| m.once_a_second.is_some());
+    let mut table = new_table(columns);
+    let mut header = vec!["what", "figure", "interval", "n"];
+    header.extend(has_tail.then_some("once a s"));
+    table.set_header(header);
+    for metric in metrics {
+        let shown = figure(&metric.estimate);
+        let mut row = vec![
+            clean(&metric.name),
+            shown.value_and_unit(),
+            shown.figure.interval(),
+            figures::short_count(metric.estimate.n),
+        ];
+        if has_tail {
+            let tail = metric.once_a_second.as_ref();
+            row.push(tail.map_or(String::new(), |tail| figures::duration(tail.value)));
+        }
+        table.add_row(row);
+    }
+    format!("{}\n{}", clean(title), text_of(table, 1))
+}
+
+fn legend(survey: &Survey) -> String {
+    format!(
+        "[lo, hi]: {} interval from the scatter between repetitions, each in processes of its own. What a \
+         figure includes is in --html and --json. once a s: what is exceeded once a second on average.",
+        figures::per_cent(survey.confidence)
+    )
+}
+
+/// A figure in its unit, whatever that is.
+pub(crate) struct Shown {
+    pub(crate) figure: Figure,
+    unit: String,
+}
+
+impl Shown {
+    pub(crate) fn value_and_unit(&self) -> String {
+        match self.unit.is_empty() {
+            true => self.figure.value_and_unit(),
+            false => format!("{}\u{a0}{}", self.figure.value, self.unit),
+        }
+    }
+}
+
+/// As text: units that [`figures`] does not know are put behind.
+pub(crate) fn figure(estimate: &Estimate) -> Shown {
+    let unit = match estimate.unit.as_str() {
+        "ns" | "1/s" | "1" => String::new(),
+        "1e-6" => "ppm".to_owned(),
+        other => clean(other),
+    };
+    Shown {
+        figure: figures::figure(estimate),
+        unit,
+    }
+}
