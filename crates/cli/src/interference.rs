@@ -147,6 +147,14 @@ pub fn run(arguments: &Interference) -> Result<u8, Failure> {
     Ok(if found.interrupted { 130 } else { 0 })
 }
 
+/// A measurement of so long with the usual schedule.
+pub fn usual(time: Duration, confidence: f64, trace: PathBuf) -> Result<Request, Failure> {
+    let mut schedule = Schedule::new(Mix::Stream);
+    schedule.total = Some(time);
+    schedule.cpu = here::cpus().last().copied();
+    with(schedule, Kernel::Off, confidence, trace)
+}
+
 /// What is to be measured, checked.
 fn request(arguments: &Interference, trace: PathBuf) -> Result<Request, Failure> {
     let mix = arguments.mix.mix();
@@ -194,6 +202,15 @@ fn request(arguments: &Interference, trace: PathBuf) -> Result<Request, Failure>
             "--activity: a share of the time lies between 0 and 1, e.g. 0.3",
         ));
     }
+    with(schedule, arguments.kernel, arguments.confidence, trace)
+}
+
+fn with(
+    schedule: Schedule,
+    kernel: Kernel,
+    confidence: f64,
+    trace: PathBuf,
+) -> Result<Request, Failure> {
     let (choice, facts) = clock()?;
     let program = std::env::current_exe().map_err(|e| Failure {
         status: 1,
@@ -205,8 +222,8 @@ fn request(arguments: &Interference, trace: PathBuf) -> Result<Request, Failure>
         choice,
         facts,
         trace,
-        kernel: arguments.kernel.into(),
-        level: output::level(arguments.confidence)?,
+        kernel: kernel.into(),
+        level: output::level(confidence)?,
     })
 }
 

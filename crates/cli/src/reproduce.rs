@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use undertick_lab::experiment::{Experiment, Options, Outcome};
 use undertick_lab::here;
+use undertick_lab::interference::{self as meter, Disturbance, Mix};
+use undertick_lab::reproduce::interference::{MeteredRun, with_runs};
 use undertick_lab::reproduce::{self, Request, Run};
 use undertick_report::html;
 use undertick_report::reproduce::{Reproduction, render};
@@ -14,7 +17,7 @@ use undertick_trace::read::Trace;
 
 use crate::Failure;
 use crate::args::Kernel;
-use crate::experiment;
+use crate::experiment::{self, failure};
 use crate::output;
 use crate::progress::Progress;
 
@@ -26,8 +29,8 @@ pub const PARTNER: &str = "__reproduce-partner";
 #[command(
     after_help = "Examples:\n  undertick reproduce traffic --html traffic.html\n  \
     undertick reproduce slow-clock --quick --json | jq '.items[] | {id, published, formula}'\n\n\
-    slow-clock runs an experiment of about a minute (--quick: two seconds), traffic and trams of about\n\
-    15 seconds each. Ctrl-C ends it and gives what the complete repetitions say."
+    slow-clock runs an experiment of about a minute (--quick: two seconds), traffic, trams and interference of 15 to\n\
+    50 seconds each. Ctrl-C ends it and gives what the complete repetitions say."
 )]
 pub struct Reproduce {
     /// Which source
@@ -55,7 +58,7 @@ enum Source {
     SlowClock,
     /// Hardware-Assisted Multiprocessor Performance Measurements (1987)
     Trams,
-    /// Measurements of Memory Interference (1971): not there yet
+    /// Measurements of Memory Interference (1971)
     Interference,
     /// Timing test of New Traffic Controller
     Traffic,
@@ -64,14 +67,15 @@ enum Source {
 }
 
 /// Sources that this version cannot reproduce.
-const MISSING: &str = "cmstar and interference";
-const THERE: &str = "slow-clock, traffic and trams";
+const MISSING: &str = "cmstar";
+const THERE: &str = "slow-clock, traffic, trams and interference";
 
 pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
     let found = match arguments.source {
         Source::SlowClock => slow_clock(arguments)?,
         Source::Traffic => traffic(arguments)?,
         Source::Trams => trams(arguments)?,
+        Source::Interference => interference(arguments)?,
         Source::All => all(arguments)?,
         missing => {
             let name = missing.to_possible_value();
@@ -92,7 +96,7 @@ pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
 fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     eprintln!("undertick: {MISSING} cannot be reproduced yet; reproducing {THERE}");
     let mut each = Vec::new();
-    for one in [slow_clock, traffic, trams] {
+    for one in [slow_clock, traffic, trams, interference] {
         let found = one(arguments)?;
         let interrupted = found.interrupted;
         each.push(found);
@@ -226,6 +230,64 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
     single.tell(&mut found);
     locks.tell(&mut found);
+    Ok(found)
+}
+
+/// The published figures, and the meter here: as the machine is, and disturbed in two
+/// ways.
+fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
+    let mut found = reproduce::interference::published(output::level(arguments.confidence)?);
+    let scratch =
+        tempfile::tempdir().map_err(|e| cannot(format!("no temporary directory: {e}")))?;
+    let time = Duration::from_secs(if arguments.quick { 2 } else { 15 });
+    let usual = |name: &str| {
+        crate::interference::usual(time, arguments.confidence, scratch.path().join(name))
+    };
+    let cpus = here::cpus();
+    let (other, probes) = (cpus[0], *cpus.last().unwrap_or(&cpus[0]));
+    let percent = 100.0 * Disturbance::SHARE;
+    let ways = [
+        ("as it is".to_owned(), None),
+        (
+            format!("with memory traffic of another CPU for {percent:.0} % of the time"),
+            Some((Mix::Stream, other)),
+        ),
+        (
+            format!("with a process on the probe's CPU for {percent:.0} % of the time"),
+            Some((Mix::Arithmetic, probes)),
+        ),
+    ];
+    let mut runs = Vec::new();
+    let mut progress = Progress::new();
+    for (i, (name, disturber)) in ways.iter().enumerate() {
+        if *disturber == Some((Mix::Stream, probes)) {
+            (found.findings).push(format!("not measured here: {name}; there is one CPU"));
+            continue;
+        }
+        let request = usual(&i.to_string())?;
+        let disturbance = disturber
+            .map(|(mix, cpu)| Disturbance::start(&request.probe_command, mix, cpu))
+            .transpose()
+            .map_err(failure)?;
+        let measured = meter::measure(&request, |share| {
+            progress.share("measuring", (i as f64 + share.min(1.0)) / ways.len() as f64);
+        })
+        .map_err(failure)?;
+        drop(disturbance);
+        found.interrupted |= measured.interrupted;
+        runs.push(MeteredRun {
+            name: name.clone(),
+            mean_loss: measured.mean_loss,
+            peaks: (measured.peaks.into_iter().skip(1))
+                .map(|peak| (peak.time_share, peak.slowdown))
+                .collect(),
+        });
+        if found.interrupted {
+            break;
+        }
+    }
+    progress.done();
+    with_runs(&mut found, &runs);
     Ok(found)
 }
 

@@ -120,13 +120,14 @@ fn live(found: &Value) {
 
 #[test]
 fn what_is_missing_is_said() {
-    for source in ["cmstar", "interference"] {
-        refused(
-            &undertick(&["reproduce", source]),
-            2,
-            &[source, "there is slow-clock, traffic and trams"],
-        );
-    }
+    refused(
+        &undertick(&["reproduce", "cmstar"]),
+        2,
+        &[
+            "cmstar",
+            "there is slow-clock, traffic, trams and interference",
+        ],
+    );
     refused(&undertick(&["reproduce", "sundial"]), 2, &["slow-clock"]);
     let all = undertick(&["reproduce", "all", "--quick"]);
     let (status, text) = said(&all);
@@ -154,4 +155,31 @@ fn what_is_missing_is_said() {
 fn the_second_process_by_itself() {
     let output = undertick(&["__reproduce-partner"]);
     refused(&output, 1, &["second process"]);
+}
+
+/// Three peaks of the published histogram, and three runs of the meter here.
+#[test]
+fn interference_is_reproduced_and_measured() {
+    let output = undertick(&["reproduce", "interference", "--quick", "--json"]);
+    let (status, text) = said(&output);
+    assert_eq!(status, 0, "{text}");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let items = found["items"].as_array().unwrap();
+    let loss = |name: &str| {
+        let wanted = format!("here/{name}");
+        let item = items.iter().find(|i| {
+            let id = i["id"].as_str().unwrap();
+            id.starts_with(&wanted) && id.ends_with("/loss")
+        });
+        item.map(|i| i["measured"]["value"].as_f64().expect("a loss"))
+    };
+    let quiet = loss("as it is").expect("a run as it is");
+    let taken = loss("with a process on the probe's CPU").expect("a run with a process");
+    assert!(quiet.is_finite() && taken.is_finite());
+    let one_cpu = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+    assert_eq!(loss("with memory traffic").is_none(), one_cpu);
+    assert!(
+        (items.iter()).any(|i| i["published"].as_f64() == Some(0.343)),
+        "{text}"
+    );
 }

@@ -83,14 +83,15 @@ pub fn measure(runs: usize) -> Result<(), String> {
             };
             let holds = peak.lo <= truth && truth <= peak.hi;
             println!(
-                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {}, {}",
+                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {}, {} (of {})",
                 peak.share,
                 peak.lo,
                 peak.hi,
                 if holds { " " } else { "!" },
                 peak.slowdown,
                 peak.cause,
-                peak.name
+                peak.name,
+                peak.of
             );
             held += usize::from(holds);
             all += 1;
@@ -214,6 +215,7 @@ struct Peak {
     slowdown: f64,
     cause: String,
     name: String,
+    of: String,
 }
 
 /// The disturber's peak: of the bursts for a process on the probe's CPU, else the one
@@ -231,6 +233,7 @@ fn slowed(found: &Value, kind: &str) -> Option<Peak> {
         slowdown: peak["slowdown"]["value"].as_f64()?,
         cause: word(&peak["cause"]),
         name: word(&peak["evidence"]["process"]),
+        of: word(&peak["of"]),
     })
 }
 

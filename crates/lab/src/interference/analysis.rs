@@ -21,7 +21,7 @@ const TAKEN_SHARE: f64 = 0.05;
 const FEWEST_TAKEN: usize = 3;
 const LEAST_TAKEN: f64 = 0.005;
 /// A process that used less of the probe's CPU is not shown as the busiest, CPUs.
-const LEAST_NAMED: f64 = 0.05;
+const LEAST_NAMED: f64 = 0.002;
 /// Bursts that have a loss: fewer have no interval.
 const FEWEST_BURSTS: usize = 6;
 
@@ -85,7 +85,7 @@ impl<'a> Seen<'a> {
             .filter(|ns| *ns > USUAL_LATENESS_NS)
             .unwrap_or(0.0);
         let taken_ns = late_ns + apart.taken_ns(Hit::Switch);
-        (reference_ns > 0.0).then(|| Self {
+        (reference_ns > 0.0).then_some(Self {
             burst,
             wall_ns: wall_ns + late_ns,
             reference_ns,
@@ -448,8 +448,9 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
         return None;
     }
     let bound = |b: Option<f64>| b.map(|b| b.clamp(0.0, 1.0));
+    let more = shown_longer(&taken, &state, run);
     share.interval = Interval {
-        lo: bound(share.interval.lo),
+        lo: bound(share.interval.lo.map(|lo| lo - more)),
         hi: bound(share.interval.hi),
     };
     let walls: Vec<f64> = taken.iter().map(|s| s.wall_ns).collect();
@@ -489,9 +490,32 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
     })
 }
 
+/// By how much the share of bursts can be too great: a burst shows a process that was
+/// there for a part of it, which makes each of its phases as long as up to a slice
+/// longer.
+fn shown_longer(taken: &[&Seen<'_>], state: &[f64], run: &Run<'_>) -> f64 {
+    let mut slices: Vec<f64> = (taken.iter())
+        .flat_map(|s| &s.apart.hits)
+        .filter(|(_, hit, _)| *hit == Hit::Switch)
+        .map(|(_, _, ns)| *ns)
+        .collect();
+    slices.sort_by(f64::total_cmp);
+    let slice_ns = slices.get(slices.len() / 2).copied().unwrap_or(0.0);
+    let phases = state
+        .windows(2)
+        .filter(|w| w[0] == 0.0 && w[1] == 1.0)
+        .count();
+    let (Some(first), Some(last)) = (run.bursts.first(), run.bursts.last()) else {
+        return 0.0;
+    };
+    let run_ns = last.begun_ns + last.wall_ns() - first.begun_ns;
+    phases as f64 * slice_ns / run_ns
+}
+
 /// A process with whose activity the probe slows down, where that makes no peak of
 /// its own: on a machine whose memory is never quiet its state and the clean one
-/// run into each other. Its share of the time is the CPU time it used.
+/// run into each other. Its share of the time is the CPU time it used, of what it uses
+/// when it is active all the time.
 fn active_peak(
     peaks: &[Peak],
     seen: &[Seen<'_>],
@@ -521,8 +545,7 @@ fn active_peak(
     if peaks.iter().filter_map(same).any(|other| other == *name) {
         return None; // it takes the CPU, and what it leaves in the caches is its doing, too
     }
-    let uses: Vec<f64> = found.uses.iter().map(|used| used.clamp(0.0, 1.0)).collect();
-    let mut share = mean_over_bursts(&uses, level);
+    let mut share = mean_over_bursts(&found.activity, level);
     "CPU time used, successive differences of stretches".clone_into(&mut share.method);
     let by = |slope: f64| slope.exp();
     let slowdown = Estimate {
@@ -534,8 +557,8 @@ fn active_peak(
         level,
         unit: "1".into(),
         method: "line of the time per work on the use of a CPU".into(),
-        n: uses.len() as u64,
-        n_effective: uses.len() as f64,
+        n: found.activity.len() as u64,
+        n_effective: found.activity.len() as f64,
         notes: vec!["what else slows the machine is taken not to come and go with it".into()],
     };
     Some(Peak {

@@ -30,7 +30,7 @@ use crate::experiment::Cannot;
 pub struct Request {
     /// The probe's schedule.
     pub schedule: Schedule,
-    /// A command that ends up in [`probe`](super::probe()), in a process of its own: the
+    /// A command that ends up in [`probe_from`], in a process of its own: the
     /// name of a file with the schedule is put after it.
     pub probe_command: Vec<OsString>,
     /// The recording clock.

@@ -10,19 +10,19 @@
 //! that they do not beat with a disturber, and are as long as two time slices of the
 //! scheduler, so that a process on the probe's CPU shows.
 //!
-//! **What is told apart.** Samples that are slowed as a whole ([`analysis`]: peaks by
-//! a test); single samples that were hit ([`hits`]): by interrupts, by a process that
-//! had the CPU (the recorder's mark says so), by the host; and whose use of a CPU goes
-//! with it ([`who`]).
+//! **What is told apart.** Samples that are slowed as a whole (peaks, by a test);
+//! single samples that were hit, by interrupts, by a process that had the CPU (the
+//! recorder's mark says so), or by the host; and whose use of a CPU goes with it.
 //!
 //! **Caveats.** The probe is a disturber, too, for 30 % of the time of one CPU (0.5 %
-//! in the [`watch`]ing mode). Who is always there is part of the clean state. Names rest
+//! in the watching mode). Who is always there is part of the clean state. Names rest
 //! on association.
 
 mod analysis;
 mod bursts;
 mod compare;
 mod continuous;
+mod disturbance;
 mod hits;
 mod meter;
 mod mix;
@@ -33,6 +33,7 @@ mod who;
 
 pub use compare::against;
 pub use continuous::watch;
+pub use disturbance::Disturbance;
 pub use meter::{Request, measure, probe_from};
 pub use mix::Mix;
 pub use probe::Schedule;

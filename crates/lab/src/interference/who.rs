@@ -188,9 +188,9 @@ pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
 pub struct Active {
     /// Who, and what was used while all bursts or none were slowed.
     pub suspect: Suspect,
-    /// CPUs used in each stretch.
-    pub uses: Vec<f64>,
-    /// By how much the logarithm of the time per work grows from no use to one CPU.
+    /// Its activity in each stretch, 0 to 1.
+    pub activity: Vec<f64>,
+    /// By how much the logarithm of the time per work grows from none to all of it.
     pub slope: f64,
     /// Half of that figure's interval.
     pub slope_half: f64,
@@ -229,6 +229,7 @@ pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Act
         proven.then_some((who, uses, line))
     });
     let (who, uses, line) = related.max_by(|a, b| a.2.correlation.total_cmp(&b.2.correlation))?;
+    let full = full_use(&uses);
     Some(Active {
         suspect: Suspect {
             who: who.clone(),
@@ -237,10 +238,24 @@ pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Act
             correlation: line.correlation,
             stretches: slow.len(),
         },
-        uses,
-        slope: line.slope,
-        slope_half: undertick_estimate::normal_quantile(level) * line.slope_error,
+        activity: uses
+            .iter()
+            .map(|used| (used / full).clamp(0.0, 1.0))
+            .collect(),
+        slope: line.slope * full,
+        slope_half: undertick_estimate::normal_quantile(level) * line.slope_error * full,
     })
+}
+
+/// CPUs that it uses where it is active all the time: others, and the hypervisor, take
+/// some of its CPU. One that is never that active in any stretch is taken for one that
+/// would get a whole CPU.
+fn full_use(uses: &[f64]) -> f64 {
+    const SURELY_FULL: f64 = 0.7;
+    let mut sorted = uses.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let high = sorted[(sorted.len() - 1) * 95 / 100];
+    if high >= SURELY_FULL { high } else { 1.0 }
 }
 
 /// How two series go together.
@@ -435,11 +450,20 @@ mod tests {
         let found = active(&stretches, 0.95).unwrap();
         assert_eq!(found.suspect.who, named("hog"));
         assert!((found.slope - 0.4).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.activity[..2], [0.0, 1.0]);
         let half = 1.96 * 0.02 / 80_f64.sqrt() / 0.5;
         assert!(
             (found.slope_half / half - 1.0).abs() < 0.5,
             "{found:?} {half}"
         );
+        // The same with a fifth of its CPU taken from it: its activity is the same.
+        let mut slower = stretches.clone();
+        for (_, uses) in &mut slower {
+            uses.values_mut().for_each(|used| *used *= 0.8);
+        }
+        let found = active(&slower, 0.95).unwrap();
+        assert!((found.slope - 0.4).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.activity[..2], [0.0, 1.0]);
         let random = run(1, false);
         assert_eq!(active(&random, 0.95), None);
     }

@@ -1,0 +1,63 @@
+//! Somebody who disturbs, for a known share of the time: another probe, not recorded.
+
+use std::ffi::OsString;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+
+use super::mix::Mix;
+use super::probe::Schedule;
+use crate::experiment::Cannot;
+
+/// A disturber that runs as long as this lives.
+#[derive(Debug)]
+pub struct Disturbance {
+    child: Child,
+    /// It reads its schedule from there.
+    _file: NamedTempFile,
+}
+
+impl Disturbance {
+    /// Starts one that executes `mix` on that CPU for 90 ms in each 300 ms, at random
+    /// moments. `probe_command` as in a [`Request`](super::Request).
+    ///
+    /// # Errors
+    /// No process, or no temporary file, can be had.
+    pub fn start(probe_command: &[OsString], mix: Mix, cpu: usize) -> Result<Self, Cannot> {
+        let schedule = Schedule {
+            cpu: Some(cpu),
+            burst: Duration::from_millis(90),
+            every: Duration::from_millis(300),
+            total: None,
+            ..Schedule::new(mix)
+        };
+        let file = NamedTempFile::new()
+            .and_then(|file| {
+                serde_json::to_writer(&file, &schedule)?;
+                Ok(file)
+            })
+            .map_err(|e| Cannot::now(format!("no temporary file: {e}")))?;
+        let (program, arguments) = probe_command
+            .split_first()
+            .ok_or_else(|| Cannot::now("no command for the disturber"))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .arg(file.path())
+            .env_remove(undertick_ring::layout::SESSION_ENV)
+            .stdin(Stdio::null())
+            .spawn()
+            .map_err(|e| Cannot::now(format!("the disturber cannot be started: {e}")))?;
+        Ok(Self { child, _file: file })
+    }
+
+    /// The share of the time in which it is active.
+    pub const SHARE: f64 = 0.3;
+}
+
+impl Drop for Disturbance {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
