@@ -163,7 +163,7 @@ fn interference_is_reproduced_and_measured() {
     let output = undertick(&["reproduce", "interference", "--quick", "--json"]);
     let (status, text) = said(&output);
     assert_eq!(status, 0, "{text}");
-    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let items = found["items"].as_array().unwrap();
     let loss = |name: &str| {
         let wanted = format!("here/{name}");
