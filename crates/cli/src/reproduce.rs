@@ -266,7 +266,7 @@ fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         }
         let request = usual(&i.to_string())?;
         let disturbance = disturber
-            .map(|(mix, cpu)| Disturbance::start(&request.probe_command, mix, cpu))
+            .map(|(mix, cpu)| Disturbance::start(&request.probe_command, mix, cpu, time))
             .transpose()
             .map_err(failure)?;
         let measured = meter::measure(&request, |share| {

@@ -20,16 +20,22 @@ pub struct Disturbance {
 
 impl Disturbance {
     /// Starts one that executes `mix` on that CPU for 90 ms in each 300 ms, at random
-    /// moments. `probe_command` as in a [`Request`](super::Request).
+    /// moments. `probe_command` as in a [`Request`](super::Request). It ends by itself
+    /// after `total`: a recording of this process ends only when all its children have.
     ///
     /// # Errors
     /// No process, or no temporary file, can be had.
-    pub fn start(probe_command: &[OsString], mix: Mix, cpu: usize) -> Result<Self, Cannot> {
+    pub fn start(
+        probe_command: &[OsString],
+        mix: Mix,
+        cpu: usize,
+        total: Duration,
+    ) -> Result<Self, Cannot> {
         let schedule = Schedule {
             cpu: Some(cpu),
             burst: Duration::from_millis(90),
             every: Duration::from_millis(300),
-            total: None,
+            total: Some(total),
             ..Schedule::new(mix)
         };
         let file = NamedTempFile::new()

@@ -435,22 +435,28 @@ mod tests {
         assert_eq!(suspects(&always), []);
     }
 
-    /// A line by hand: uses 0 and 1 in turn, logarithms 0.1 and 0.5 with +-0.02 in
-    /// pairs: slope 0.4; residuals 0.02, so its error is 0.02 / sqrt(n) / 0.5.
+    /// A line by hand: uses 0 and 1, logarithms 0.1 and 0.5 with +-0.02 in turn: slope
+    /// 0.4; residuals 0.02, so its error is 0.02 / sqrt(n) / 0.5 = 0.0045.
     #[test]
     fn the_slope_of_an_active_process_by_hand() {
-        let stretches: Vec<_> = (0..80)
+        let stretches: Vec<_> = (0..80_u32)
             .map(|i| {
-                let on = f64::from(i % 2);
-                let noise = if i / 2 % 2 == 0 { 0.02 } else { -0.02 };
+                // On and off without order, as often one as the other.
+                let on = f64::from((0x9E37_79B9_7F4A_7C15_u64.rotate_left(i * 7) & 1) as u8);
+                let noise = if i % 2 == 0 { 0.02 } else { -0.02 };
                 let uses = BTreeMap::from([(named("hog"), on), (named("idle"), 0.001 * on)]);
                 (0.1 + 0.4 * on + noise, uses)
             })
             .collect();
         let found = active(&stretches, 0.95).unwrap();
         assert_eq!(found.suspect.who, named("hog"));
-        assert!((found.slope - 0.4).abs() < 1e-9, "{found:?}");
-        assert_eq!(found.activity[..2], [0.0, 1.0]);
+        assert!((found.slope - 0.4).abs() < 0.01, "{found:?}");
+        assert!(
+            found
+                .activity
+                .iter()
+                .all(|a| *a == 0.0 || (*a - 1.0).abs() < 1e-9)
+        );
         let half = 1.96 * 0.02 / 80_f64.sqrt() / 0.5;
         assert!(
             (found.slope_half / half - 1.0).abs() < 0.5,
@@ -462,8 +468,13 @@ mod tests {
             uses.values_mut().for_each(|used| *used *= 0.8);
         }
         let found = active(&slower, 0.95).unwrap();
-        assert!((found.slope - 0.4).abs() < 1e-9, "{found:?}");
-        assert_eq!(found.activity[..2], [0.0, 1.0]);
+        assert!((found.slope - 0.4).abs() < 0.01, "{found:?}");
+        assert!(
+            found
+                .activity
+                .iter()
+                .all(|a| *a == 0.0 || (*a - 1.0).abs() < 1e-9)
+        );
         let random = run(1, false);
         assert_eq!(active(&random, 0.95), None);
     }
