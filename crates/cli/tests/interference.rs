@@ -69,6 +69,8 @@ fn figures_fit_together() {
     );
     assert_eq!(found["schema_version"], 1);
     let probe = &found["probe"];
+    let one_cpu = std::thread::available_parallelism().is_ok_and(|n| n.get() == 1);
+    assert_eq!(warned(&found, "one_cpu"), one_cpu, "{}", found["warnings"]);
     let bursts = number(&probe["bursts"]);
     assert!((10.0..=75.0).contains(&bursts), "{probe}");
     let begun = number(&probe["begun_unix_s"]) - before.as_secs_f64();

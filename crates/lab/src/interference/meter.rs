@@ -109,7 +109,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
-    let _aside = Aside::from(request.schedule.cpu);
+    let aside = Aside::from(request.schedule.cpu);
     let watcher = Watcher::start(clock, ns_per_tick)?;
     let anchor = bracket::anchor(clock, 1);
     let used = own_use_s();
@@ -127,6 +127,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
     );
     let own_use = (own_use_s() - used) / begun.elapsed().as_secs_f64();
     let looks = watcher.finish();
+    drop(aside); // what is said of this machine's CPUs must be of all of them
     let manifest = manifest?;
     let heard = heard.borrow();
     let found = analysis::analyse(&Run {

@@ -81,7 +81,11 @@ fn head(page: &mut String, id: &str, title: &str, headings: &[&str]) -> core::fm
         "<section id=\"{id}\">\n<h2>{title}</h2>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr>"
     )?;
     for heading in headings {
-        write!(page, "<th scope=\"col\">{heading}</th>")?;
+        let class = match *heading {
+            "cause" | "evidence" => " class=\"words\"",
+            _ => "",
+        };
+        write!(page, "<th scope=\"col\"{class}>{heading}</th>")?;
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     Ok(())
