@@ -166,7 +166,7 @@ fn interference_is_reproduced_and_measured() {
     let found: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let items = found["items"].as_array().unwrap();
     let loss = |name: &str| {
-        let wanted = format!("here/{name}");
+        let wanted = format!("interference/here/{name}");
         let item = items.iter().find(|i| {
             let id = i["id"].as_str().unwrap();
             id.starts_with(&wanted) && id.ends_with("/loss")
