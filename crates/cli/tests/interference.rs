@@ -105,10 +105,9 @@ fn figures_fit_together() {
     );
     let counted: f64 = counts.iter().map(number).sum();
     assert!(counted > 0.0 && counted <= number(&probe["samples"]));
-    assert_eq!(
-        found["predictions"].as_array().map(Vec::len),
-        Some(peaks.len() - 1)
-    );
+    // Left out where there is nobody to predict of.
+    let predictions = found["predictions"].as_array().map_or(0, Vec::len);
+    assert_eq!(predictions, peaks.len() - 1);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<h2>Peaks</h2>") && page.contains("</html>"));
 }
