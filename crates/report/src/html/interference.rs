@@ -4,7 +4,8 @@ use core::fmt::Write;
 
 use undertick_units::Estimate;
 
-use super::escape::{self, Text};
+use super::escape::Text;
+use super::frame;
 use super::{POLICY, STYLE};
 use crate::figures;
 use crate::interference::{Interference, RateHistogram, cause, compared_in_words, summary};
@@ -53,14 +54,7 @@ fn write_page(page: &mut String, found: &Interference) -> core::fmt::Result {
     rates(page, &found.histogram)?;
     losses(page, found)?;
     let document = serde_json::to_string(found).unwrap_or_else(|_| "null".to_owned());
-    write!(
-        page,
-        "</main>\n<footer><p>Undertick, document version {}. The whole document is in this file, \
-         as JSON, in the element <code>report</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"report\">{}</script>\n</body>\n</html>\n",
-        found.schema_version,
-        escape::json(&document),
-    )
+    frame::foot(page, found.schema_version, &document)
 }
 
 fn cell(label: &str, estimate: &Estimate, is_share: bool) -> String {
@@ -76,22 +70,17 @@ fn cell(label: &str, estimate: &Estimate, is_share: bool) -> String {
 }
 
 fn head(page: &mut String, id: &str, title: &str, headings: &[&str]) -> core::fmt::Result {
-    write!(
-        page,
-        "<section id=\"{id}\">\n<h2>{title}</h2>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr>"
-    )?;
-    for heading in headings {
-        let class = match *heading {
-            "cause" | "evidence" => " class=\"words\"",
-            _ => "",
-        };
-        write!(page, "<th scope=\"col\"{class}>{heading}</th>")?;
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    Ok(())
+    writeln!(page, "<section id=\"{id}\">\n<h2>{title}</h2>")?;
+    let columns: Vec<(&str, bool)> = (headings.iter())
+        .map(|heading| (*heading, ["cause", "evidence"].contains(heading)))
+        .collect();
+    frame::table(page, &columns)
 }
 
-const END: &str = "</tbody></table></div>\n</section>\n";
+fn end(page: &mut String) {
+    frame::end_of_table(page);
+    page.push_str("</section>\n");
+}
 
 fn peaks(page: &mut String, found: &Interference) -> core::fmt::Result {
     let headings = [
@@ -129,7 +118,7 @@ fn peaks(page: &mut String, found: &Interference) -> core::fmt::Result {
             Text(&evidence.join("; ")),
         )?;
     }
-    page.push_str(END);
+    end(page);
     Ok(())
 }
 
@@ -159,7 +148,7 @@ fn losses(page: &mut String, found: &Interference) -> core::fmt::Result {
             or_none(hits.map(|i| figures::duration(i.longest_ns))),
         )?;
     }
-    page.push_str(END);
+    end(page);
     Ok(())
 }
 
