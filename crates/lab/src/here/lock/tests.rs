@@ -1,10 +1,16 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::here::trial::{self, Bare, Who};
 use crate::script::Words;
 
 const TIMES: u64 = 100_000;
+
+/// A user stops after this time however often it has passed. Those that serve in
+/// turn are slow where the next one is seldom on a CPU: beside a busy program each
+/// turn costs a time slice.
+const LONGEST: Duration = Duration::from_secs(1);
 
 fn kinds() -> impl Iterator<Item = LockKind> {
     LockKind::WORDS.iter().map(|(_, kind)| *kind)
@@ -17,13 +23,7 @@ fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
     let lock = Lock::create(kind, &arena, users).unwrap();
     let counter = arena.place_apart(Bare::default());
     let here = arena.place_apart(AtomicUsize::new(0));
-    // With more users than CPUs those that serve in turn are slow: the next one is
-    // seldom on a CPU.
-    let times = if users > 2 {
-        TIMES / users as u64
-    } else {
-        TIMES
-    };
+    let passed = arena.place_apart(AtomicU64::new(0));
     trial::run(who, users, on, |me| {
         let (mut take, mut give) = lock.acts(me);
         let mut long = lock.lock_unlock(me, 10);
@@ -31,21 +31,27 @@ fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
         while here.load(Ordering::Acquire) < users {
             std::thread::yield_now();
         }
-        for pass in 0..times {
+        let began = Instant::now();
+        let mut passes = 0;
+        while passes < TIMES && (passes % 16 != 0 || began.elapsed() < LONGEST) {
             take();
             counter.step();
-            if pass % 2000 == 1000 {
+            if passes % 2000 == 1000 {
                 std::thread::yield_now();
             }
             give();
-            if pass % 1000 == 0 {
+            if passes % 1000 == 0 {
                 long();
             }
+            passes += 1;
         }
+        passed.fetch_add(passes, Ordering::AcqRel);
     });
+    let passed = passed.load(Ordering::Acquire);
+    assert!(passed >= 16 * users as u64, "{kind:?}: {passed}");
     assert_eq!(
         counter.get(),
-        users as u64 * times,
+        passed,
         "{kind:?}, {users} users as {who:?} on {on:?}"
     );
 }
@@ -121,7 +127,7 @@ fn a_holder_keeps_the_others_out_for_long() {
             for _ in 0..5 {
                 take();
                 let before = counter.get();
-                std::thread::sleep(std::time::Duration::from_millis(2));
+                std::thread::sleep(Duration::from_millis(2));
                 assert_eq!(counter.get(), before, "{kind:?}");
                 counter.step();
                 give();
