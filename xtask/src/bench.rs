@@ -8,6 +8,7 @@ pub mod hog;
 pub mod in_place;
 pub mod interference;
 pub mod loss;
+pub mod peers;
 pub mod perturbation;
 pub mod primitives;
 pub mod recorder;
@@ -45,6 +46,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["perturbation", runs] => perturbation::measure(repetitions(runs)?),
         ["primitives"] => primitives::measure(10),
         ["primitives", minutes] => primitives::measure(repetitions(minutes)? as u64),
+        ["peers"] => peers::measure(),
         ["interference"] => interference::measure(20),
         ["interference", runs] => interference::measure(repetitions(runs)?),
         ["survey"] => survey::measure(10),
@@ -68,7 +70,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, interference, survey, in_place, slow, sampled, functions, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, coverage or all"
                 .to_owned(),
         ),
     }
