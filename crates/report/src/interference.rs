@@ -22,6 +22,9 @@ pub struct Interference {
     pub probe: Probe,
     /// The clean peak first, then those that were slowed, the fastest first.
     pub peaks: Vec<Peak>,
+    /// Who made the others: one entry for all peaks that have one cause and one name.
+    #[serde(default)]
+    pub disturbers: Vec<Disturber>,
     /// Share of its speed that the mix lost over the whole time, whatever the cause.
     pub mean_loss: Estimate,
     /// The same by cause: the parts add up to the whole.
@@ -93,6 +96,21 @@ pub struct Peak {
     /// What has the peak: `samples`, `bursts` (in which a process had the CPU), or
     /// `activity`: no peak of its own, but the probe is slower the more a process runs.
     pub of: String,
+}
+
+/// Who slows the probe, with all peaks that are its doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disturber {
+    /// As that of its peaks.
+    pub cause: String,
+    /// Name of a process or a CPU, where the evidence has one.
+    pub name: Option<String>,
+    /// Share of the time in which it slowed the probe.
+    pub time_share: Estimate,
+    /// Time for the same work over that of the clean peak meanwhile.
+    pub slowdown: Estimate,
+    /// Indices of its peaks.
+    pub peaks: Vec<usize>,
 }
 
 /// A part of the loss.
@@ -278,6 +296,16 @@ pub fn summary(found: &Interference) -> Vec<String> {
         lines.push("One peak: no second state of the machine is proven.".to_owned());
     }
     lines.extend(slowed);
+    let several = found.disturbers.iter().filter(|d| d.peaks.len() > 1);
+    lines.extend(several.map(|disturber| {
+        format!(
+            "All {} peaks of {} together: {} of the time {} times slower.",
+            disturber.peaks.len(),
+            clean(disturber.name.as_deref().unwrap_or("one cause")),
+            share(&disturber.time_share),
+            times(&disturber.slowdown),
+        )
+    }));
     lines
 }
 

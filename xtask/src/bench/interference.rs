@@ -83,7 +83,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
             };
             let holds = peak.lo <= truth && truth <= peak.hi;
             println!(
-                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {}, {} (of {})",
+                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {}, {} (peaks: {})",
                 peak.share,
                 peak.lo,
                 peak.hi,
@@ -218,22 +218,28 @@ struct Peak {
     of: String,
 }
 
-/// The disturber's peak: of the bursts for a process on the probe's CPU, else the one
-/// of the samples that holds most of the time.
+/// The disturber: of the bursts for a process on the probe's CPU, else of the samples or
+/// of the activity; the one that holds most of the time.
 fn slowed(found: &Value, kind: &str) -> Option<Peak> {
-    let share = |p: &&Value| p["time_share"]["value"].as_f64().unwrap_or(0.0);
-    let peak = (found["peaks"].as_array().into_iter().flatten())
-        .filter(|p| p["cause"] != "clean" && (p["of"] == "bursts") == (kind != "memory"))
+    let share = |d: &&Value| d["time_share"]["value"].as_f64().unwrap_or(0.0);
+    let of = |d: &Value| {
+        let first = d["peaks"][0].as_u64().unwrap_or(0) as usize;
+        let of = found["peaks"][first]["of"].as_str().unwrap_or("nothing");
+        of.to_owned()
+    };
+    let disturber = (found["disturbers"].as_array().into_iter().flatten())
+        .filter(|d| (of(d) == "bursts") == (kind != "memory"))
         .max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let word = |value: &Value| value.as_str().unwrap_or("nobody").to_owned();
+    let peaks = disturber["peaks"].as_array().map_or(0, Vec::len);
     Some(Peak {
-        share: share(&peak),
-        lo: peak["time_share"]["interval"][0].as_f64()?,
-        hi: peak["time_share"]["interval"][1].as_f64()?,
-        slowdown: peak["slowdown"]["value"].as_f64()?,
-        cause: word(&peak["cause"]),
-        name: word(&peak["evidence"]["process"]),
-        of: word(&peak["of"]),
+        share: share(&disturber),
+        lo: disturber["time_share"]["interval"][0].as_f64()?,
+        hi: disturber["time_share"]["interval"][1].as_f64()?,
+        slowdown: disturber["slowdown"]["value"].as_f64()?,
+        cause: word(&disturber["cause"]),
+        name: word(&disturber["name"]),
+        of: format!("{peaks} of {}", of(disturber)),
     })
 }
 

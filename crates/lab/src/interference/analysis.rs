@@ -1,33 +1,27 @@
 //! From bursts to peaks, losses and causes.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
-use undertick_estimate::peaks::{PeakOptions, Peaks, RateSample, peaks, predict};
-use undertick_estimate::{ratio_of_sums, scaled, spaced_mean};
+use undertick_estimate::peaks::{self, PeakOptions, Peaks, RateSample};
+use undertick_estimate::{scaled, spaced_mean};
 use undertick_report::document::Warning;
-use undertick_report::interference::{Interruption, Loss, Peak, Prediction, RateHistogram};
+use undertick_report::interference::{Disturber, Interruption, Loss, Peak, RateHistogram};
 use undertick_units::{Estimate, Interval};
 
 use super::bursts::{About, Burst, Sample, TakenOff};
 use super::hits::{Apart, Hit, USUAL_LATENESS_NS, apart};
-use super::who::{Look, Suspect, Who, active, suspects, use_between};
+use super::states::states;
+use super::stretches::Stretches;
+use super::who::Look;
 
 /// A burst in which other processes had the CPU for at least this share of its time
 /// is one that a process disturbed.
 const TAKEN_SHARE: f64 = 0.05;
-/// Fewer such bursts than this, or a smaller share, are no state of the machine but
-/// its housekeeping.
-const FEWEST_TAKEN: usize = 3;
-const LEAST_TAKEN: f64 = 0.005;
-/// A process that used less of the probe's CPU is not shown as the busiest, CPUs.
-const LEAST_NAMED: f64 = 0.002;
 /// Bursts that have a loss: fewer have no interval.
 const FEWEST_BURSTS: usize = 6;
 
 /// What is found of a run.
 pub(super) struct Found {
     pub(super) peaks: Vec<Peak>,
+    pub(super) disturbers: Vec<Disturber>,
     pub(super) mean_loss: Estimate,
     pub(super) losses: Vec<Loss>,
     pub(super) reference_drift: Estimate,
@@ -57,6 +51,8 @@ pub(super) struct Seen<'a> {
     pub(super) apart: Apart,
     /// From when it was due, ns.
     pub(super) wall_ns: f64,
+    /// From when it began.
+    in_time_ns: f64,
     /// Median time of its registers, ns.
     pub(super) reference_ns: f64,
     /// Time that other processes had the CPU, ns.
@@ -88,10 +84,27 @@ impl<'a> Seen<'a> {
         (reference_ns > 0.0).then_some(Self {
             burst,
             wall_ns: wall_ns + late_ns,
+            in_time_ns: wall_ns,
             reference_ns,
             taken_ns,
             apart,
         })
+    }
+
+    /// When other processes had the CPU, from when the burst was due, ns.
+    pub(super) fn lost_times(&self) -> Vec<(f64, f64)> {
+        let late_ns = self.wall_ns - self.in_time_ns;
+        let late = (late_ns > 0.0).then_some((0.0, late_ns));
+        let mut at_ns = late_ns;
+        let mut begins = vec![];
+        for sample in &self.burst.samples {
+            begins.push(at_ns);
+            at_ns += sample.mix_ns + sample.reference_ns;
+        }
+        let switches = (self.apart.hits.iter())
+            .filter(|(_, hit, ns)| *hit == Hit::Switch && *ns > 0.0)
+            .map(|(at, _, ns)| (begins[*at], begins[*at] + ns));
+        late.into_iter().chain(switches).collect()
     }
 
     pub(super) fn is_taken(&self) -> bool {
@@ -140,9 +153,7 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     let mix_ns_per_reference_ns =
         run.about.mix_units as f64 / run.about.reference_turns as f64 / found.clean_rate.value;
     let stretches = Stretches::of(run.looks, &seen);
-    let mut drawn = memory_peaks(&scale, seen.len(), &stretches, run);
-    drawn.extend(taken_peak(&seen, &stretches, run));
-    drawn.extend(active_peak(&drawn, &seen, &stretches, run.level));
+    let (peaks, disturbers) = states(&scale, &seen, &stretches, run);
     let parts: Vec<[f64; 4]> = seen
         .iter()
         .map(|s| s.lost(mix_ns_per_reference_ns))
@@ -158,7 +169,8 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     let seconds = seen.iter().map(|s| s.wall_ns / 1e9).sum::<f64>();
     let turns_per_second = median_reference_rate(&seen, run.about);
     Some(Found {
-        peaks: drawn,
+        peaks,
+        disturbers,
         mean_loss: mean(&|p| p.iter().sum()),
         losses: losses.collect(),
         clean_rate: scaled(found.clean_rate.clone(), turns_per_second, "1/s"),
@@ -182,10 +194,10 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
 const TOGETHER: [usize; 3] = [1, 8, usize::MAX];
 
 /// Rates averaged over so many samples, and their peaks.
-struct Scale {
+pub(super) struct Scale {
     together: usize,
     samples: Vec<RateSample>,
-    found: Peaks,
+    pub(super) found: Peaks,
 }
 
 impl Scale {
@@ -203,7 +215,7 @@ impl Scale {
             let longest = seen.iter().map(|s| s.apart.plain.len()).max()?;
             Some(Self {
                 together: together.min(longest),
-                found: peaks(&samples, &options)?,
+                found: peaks::peaks(&samples, &options)?,
                 samples,
             })
         });
@@ -215,14 +227,14 @@ impl Scale {
         )
     }
 
-    /// Share of each burst's time in a peak.
-    fn shares(&self, bursts: usize, peak: &undertick_estimate::peaks::Peak) -> Vec<f64> {
+    /// Share of each burst's time in these peaks.
+    pub(super) fn shares(&self, bursts: usize, peaks: &[peaks::Peak]) -> Vec<f64> {
         let mut times = vec![(0.0, 0.0); bursts];
         for sample in &self.samples {
             let rate = sample.rate / sample.reference / self.found.clean_rate.value;
             let time = &mut times[sample.burst as usize];
             time.1 += sample.seconds;
-            if rate > peak.lo && rate <= peak.hi {
+            if peaks.iter().any(|p| rate > p.lo && rate <= p.hi) {
                 time.0 += sample.seconds;
             }
         }
@@ -286,290 +298,6 @@ pub(super) fn mean_over_bursts(values: &[f64], level: f64) -> Estimate {
             .push(format!("fewer than {FEWEST_BURSTS} bursts: no interval"));
     }
     estimate
-}
-
-/// Stretches of time between looks at who used the CPUs, with the bursts in each.
-pub(super) struct Stretches {
-    /// Indices of bursts, and uses.
-    all: Vec<(Vec<usize>, BTreeMap<Who, f64>)>,
-    /// CPU on which processes of a name were seen most.
-    cpus: BTreeMap<Who, usize>,
-}
-
-impl Stretches {
-    pub(super) fn of(looks: &[Look], seen: &[Seen<'_>]) -> Self {
-        let all = looks.windows(2).map(|pair| {
-            let (from, to) = (pair[0].at_ns, pair[1].at_ns);
-            let inside = |s: &Seen<'_>| (from..to).contains(&s.burst.begun_ns);
-            let bursts = (0..seen.len()).filter(|&i| inside(&seen[i])).collect();
-            (bursts, use_between(&pair[0], &pair[1]))
-        });
-        let mut counts: BTreeMap<(Who, usize), f64> = BTreeMap::new();
-        for pair in looks.windows(2) {
-            for (pid, process) in &pair[1].processes {
-                let then = pair[0].processes.get(pid).map_or(0.0, |p| p.ns);
-                if let Some(cpu) = process.cpu {
-                    let who = Who::Processes(process.name.clone());
-                    *counts.entry((who, cpu)).or_default() += (process.ns - then).max(0.0);
-                }
-            }
-        }
-        let mut cpus: BTreeMap<Who, (usize, f64)> = BTreeMap::new();
-        for ((who, cpu), ns) in counts {
-            let best = cpus.entry(who).or_insert((cpu, ns));
-            if ns > best.1 {
-                *best = (cpu, ns);
-            }
-        }
-        Self {
-            all: all.collect(),
-            cpus: cpus.into_iter().map(|(who, (cpu, _))| (who, cpu)).collect(),
-        }
-    }
-
-    /// The process that used most of a CPU, and how many CPUs that was.
-    fn busiest_on(&self, cpu: Option<usize>) -> Option<(&str, f64)> {
-        let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
-        for (who, used) in self.all.iter().flat_map(|(_, uses)| uses) {
-            if let (Who::Processes(name), true) = (who, self.cpus.get(who) == cpu.as_ref()) {
-                *totals.entry(name).or_insert(0.0) += used / self.all.len() as f64;
-            }
-        }
-        let busiest = totals.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        busiest.filter(|(_, used)| *used >= LEAST_NAMED)
-    }
-
-    /// Who goes with a state of which each burst has a share.
-    fn suspects(&self, state: &[f64]) -> Vec<Suspect> {
-        suspects(&self.with(state))
-    }
-
-    /// The stretches that have bursts, with the mean of what these have.
-    fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<Who, f64>)> {
-        let with_bursts = self.all.iter().filter(|(bursts, _)| !bursts.is_empty());
-        with_bursts
-            .map(|(bursts, uses)| {
-                let mean = bursts.iter().map(|&i| state[i]).sum::<f64>() / bursts.len() as f64;
-                (mean, uses.clone())
-            })
-            .collect()
-    }
-}
-
-/// The best suspect: a process rather than a CPU, whose use is the sum of processes.
-fn best(suspects: &[Suspect], probes: Option<usize>) -> Option<&Suspect> {
-    let of = |wanted: fn(&Who) -> bool| suspects.iter().find(|s| wanted(&s.who));
-    of(|who| matches!(who, Who::Processes(_)))
-        .or_else(|| of(|who| matches!(who, Who::Steal(_))))
-        .or_else(|| {
-            let other = |s: &&Suspect| matches!(s.who, Who::Cpu(cpu) if Some(cpu) != probes);
-            suspects.iter().find(other)
-        })
-}
-
-fn evidence(suspect: Option<&Suspect>, stretches: &Stretches) -> BTreeMap<String, Value> {
-    let Some(suspect) = suspect else {
-        return BTreeMap::new();
-    };
-    let mut evidence: BTreeMap<String, Value> = [
-        ("use_when_slow_cpus", json!(suspect.use_when_slow)),
-        ("use_when_clean_cpus", json!(suspect.use_when_clean)),
-        ("correlation", json!(suspect.correlation)),
-        ("stretches", json!(suspect.stretches)),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into();
-    let (kind, name) = match &suspect.who {
-        Who::Processes(name) => ("process", name.clone()),
-        Who::Cpu(cpu) => ("cpu", format!("CPU {cpu}")),
-        Who::Steal(cpu) => ("steal", format!("CPU {cpu}")),
-    };
-    evidence.insert(kind.to_owned(), json!(name));
-    if let Some(cpu) = stretches.cpus.get(&suspect.who) {
-        evidence.insert("process_cpu".to_owned(), json!(cpu));
-    }
-    evidence
-}
-
-fn memory_peaks(scale: &Scale, bursts: usize, stretches: &Stretches, run: &Run<'_>) -> Vec<Peak> {
-    (scale.found.peaks.iter().enumerate())
-        .map(|(i, peak)| {
-            let (cause, evidence) = if i == 0 {
-                ("clean", BTreeMap::new())
-            } else {
-                let state = scale.shares(bursts, peak);
-                let suspects = stretches.suspects(&state);
-                let suspect = best(&suspects, run.cpu);
-                (
-                    cause_of(suspect, stretches, run.cpu),
-                    evidence(suspect, stretches),
-                )
-            };
-            Peak {
-                rate: peak.rate.value,
-                slowdown: peak.slowdown.clone(),
-                time_share: peak.time_share.clone(),
-                sample_share: peak.sample_share.clone(),
-                cause: cause.to_owned(),
-                evidence,
-                of: "samples".to_owned(),
-            }
-        })
-        .collect()
-}
-
-fn cause_of(
-    suspect: Option<&Suspect>,
-    stretches: &Stretches,
-    probes: Option<usize>,
-) -> &'static str {
-    match suspect.map(|s| &s.who) {
-        None => "unknown",
-        Some(Who::Steal(_)) => "host",
-        Some(Who::Cpu(_)) => "memory-traffic",
-        // Samples in which the probe lost its CPU are in no peak of samples.
-        Some(who) if probes.is_some() && stretches.cpus.get(who) == probes.as_ref() => {
-            "same-cpu-process"
-        }
-        Some(_) => "memory-traffic",
-    }
-}
-
-/// The bursts in which other processes had the CPU, as a peak of their own: in the
-/// rates of samples they are a few that last a hundred times longer.
-fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option<Peak> {
-    let state: Vec<f64> = seen
-        .iter()
-        .map(|s| f64::from(u8::from(s.is_taken())))
-        .collect();
-    let taken: Vec<&Seen<'_>> = seen.iter().filter(|s| s.is_taken()).collect();
-    let mut share = mean_over_bursts(&state, run.level);
-    if taken.len() < FEWEST_TAKEN || share.value < LEAST_TAKEN {
-        return None;
-    }
-    let bound = |b: Option<f64>| b.map(|b| b.clamp(0.0, 1.0));
-    let more = shown_longer(&taken, &state, run);
-    share.interval = Interval {
-        lo: bound(share.interval.lo.map(|lo| lo - more)),
-        hi: bound(share.interval.hi),
-    };
-    let walls: Vec<f64> = taken.iter().map(|s| s.wall_ns).collect();
-    let own: Vec<f64> = taken.iter().map(|s| s.wall_ns - s.taken_ns).collect();
-    let mut slowdown = ratio_of_sums(&walls, &own, run.level)?;
-    "1".clone_into(&mut slowdown.unit);
-    (slowdown.notes).push(
-        "of bursts that begin after a sleep: what runs all the time loses more to a process of equal rights"
-            .to_owned(),
-    );
-    let suspects = stretches.suspects(&state);
-    let processes = suspects.iter().find(|s| matches!(s.who, Who::Processes(_)));
-    let mut evidence = evidence(processes, stretches);
-    // Where its activity hardly changes nobody's goes with it: then who used the CPU.
-    if let (None, Some((name, used))) = (processes, stretches.busiest_on(run.cpu)) {
-        evidence.insert("busiest_process".to_owned(), json!(name));
-        evidence.insert("busiest_use_cpus".to_owned(), json!(used));
-    }
-    let switches: usize = (taken.iter())
-        .map(|s| {
-            s.apart
-                .hits
-                .iter()
-                .filter(|(_, hit, _)| *hit == Hit::Switch)
-                .count()
-        })
-        .sum();
-    evidence.insert("switches".to_owned(), json!(switches));
-    Some(Peak {
-        rate: 1.0 / slowdown.value,
-        slowdown,
-        time_share: share.clone(),
-        sample_share: share,
-        cause: "same-cpu-process".to_owned(),
-        evidence,
-        of: "bursts".to_owned(),
-    })
-}
-
-/// By how much the share of bursts can be too great: a burst shows a process that was
-/// there for a part of it, which makes each of its phases as long as up to a slice
-/// longer.
-fn shown_longer(taken: &[&Seen<'_>], state: &[f64], run: &Run<'_>) -> f64 {
-    let mut slices: Vec<f64> = (taken.iter())
-        .flat_map(|s| &s.apart.hits)
-        .filter(|(_, hit, _)| *hit == Hit::Switch)
-        .map(|(_, _, ns)| *ns)
-        .collect();
-    slices.sort_by(f64::total_cmp);
-    let slice_ns = slices.get(slices.len() / 2).copied().unwrap_or(0.0);
-    let phases = state
-        .windows(2)
-        .filter(|w| w[0] == 0.0 && w[1] == 1.0)
-        .count();
-    let (Some(first), Some(last)) = (run.bursts.first(), run.bursts.last()) else {
-        return 0.0;
-    };
-    let run_ns = last.begun_ns + last.wall_ns() - first.begun_ns;
-    phases as f64 * slice_ns / run_ns
-}
-
-/// A process with whose activity the probe slows down, where that makes no peak of
-/// its own: on a machine whose memory is never quiet its state and the clean one
-/// run into each other. Its share of the time is the CPU time it used, of what it uses
-/// when it is active all the time.
-fn active_peak(
-    peaks: &[Peak],
-    seen: &[Seen<'_>],
-    stretches: &Stretches,
-    level: f64,
-) -> Option<Peak> {
-    if peaks.iter().any(|p| p.cause == "memory-traffic") {
-        return None;
-    }
-    let slowness: Vec<f64> = (seen.iter())
-        .map(|s| {
-            let plain = s.apart.plain.iter();
-            let ratios: f64 = plain.map(|(_, x)| (x.mix_ns / x.reference_ns).ln()).sum();
-            ratios / s.apart.plain.len() as f64
-        })
-        .collect();
-    let found = active(&stretches.with(&slowness), level)?;
-    let same = |p: &Peak| {
-        p.evidence
-            .get("process")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let Who::Processes(name) = &found.suspect.who else {
-        return None;
-    };
-    if peaks.iter().filter_map(same).any(|other| other == *name) {
-        return None; // it takes the CPU, and what it leaves in the caches is its doing, too
-    }
-    let mut share = mean_over_bursts(&found.activity, level);
-    "CPU time used, successive differences of stretches".clone_into(&mut share.method);
-    let by = |slope: f64| slope.exp();
-    let slowdown = Estimate {
-        value: by(found.slope),
-        interval: Interval::new(
-            by(found.slope - found.slope_half),
-            by(found.slope + found.slope_half),
-        ),
-        level,
-        unit: "1".into(),
-        method: "line of the time per work on the use of a CPU".into(),
-        n: found.activity.len() as u64,
-        n_effective: found.activity.len() as f64,
-        notes: vec!["what else slows the machine is taken not to come and go with it".into()],
-    };
-    Some(Peak {
-        rate: 1.0 / slowdown.value,
-        slowdown,
-        time_share: share.clone(),
-        sample_share: share,
-        cause: "memory-traffic".to_owned(),
-        evidence: evidence(Some(&found.suspect), stretches),
-        of: "activity".to_owned(),
-    })
 }
 
 fn interruptions(seen: &[Seen<'_>], seconds: f64) -> Vec<Interruption> {
@@ -636,18 +364,4 @@ fn warnings(seen: &[Seen<'_>]) -> Vec<Warning> {
         );
     }
     warnings
-}
-
-/// What each slowed peak would cost if its cause were active for that share of the
-/// time.
-pub(super) fn predictions(peaks: &[Peak], activity: f64) -> Vec<Prediction> {
-    let slowed = peaks.iter().filter(|p| p.cause != "clean");
-    slowed
-        .map(|peak| Prediction {
-            cause: peak.cause.clone(),
-            rate: peak.rate,
-            activity,
-            loss: predict(&peak.time_share, &peak.slowdown, activity),
-        })
-        .collect()
 }

@@ -185,6 +185,7 @@ pub(super) fn document(
             taken_off_by: if mark { "mark" } else { "unknown" }.to_owned(),
         },
         peaks: found.peaks,
+        disturbers: found.disturbers,
         mean_loss: found.mean_loss,
         losses: found.losses,
         reference_drift: Some(found.reference_drift),

@@ -23,10 +23,14 @@ mod bursts;
 mod compare;
 mod continuous;
 mod disturbance;
+mod disturbers;
 mod hits;
 mod meter;
 mod mix;
+mod presence;
 mod probe;
+mod states;
+mod stretches;
 #[cfg(test)]
 mod tests;
 mod who;
@@ -43,5 +47,5 @@ use undertick_report::interference::Interference;
 /// Adds what each slowed peak would cost if its cause were active for that share of
 /// the time, 0 to 1.
 pub fn predict(found: &mut Interference, activity: f64) {
-    found.predictions = analysis::predictions(&found.peaks, activity);
+    found.predictions = states::predictions(&found.peaks, activity);
 }

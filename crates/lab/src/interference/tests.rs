@@ -74,16 +74,32 @@ struct Duty {
 
 const SLOWED_BY: f64 = 2.4;
 
+/// While the disturber runs and a tenant whom this machine does not show: slower still.
+const SLOWED_BY_BOTH: f64 = 3.6;
+
 fn simulate(seed: u64, duty: Duty, slots: usize) -> Simulated {
+    simulate_beside(seed, duty, slots, 0.0)
+}
+
+/// Beside a tenant who is there for that share of the time, and is felt only while
+/// the memory is busy.
+fn simulate_beside(seed: u64, duty: Duty, slots: usize, tenant: f64) -> Simulated {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let total = slots as f64 * EVERY;
     let memory = Phases::new(&mut random, duty.memory, 300.0 * MS, total);
     let cpu = Phases::new(&mut random, duty.cpu, 300.0 * MS, total);
     let drift = 0.03 * random.random::<f64>();
+    let mut other = ChaCha8Rng::seed_from_u64(!seed);
+    let tenant = Phases::new(&mut other, tenant, 1000.0 * MS, total);
+    let slowed = |at| match (memory.on(at), tenant.on(at)) {
+        (false, _) => 1.0,
+        (true, false) => SLOWED_BY,
+        (true, true) => SLOWED_BY_BOTH,
+    };
     let bursts = (0..slots)
         .map(|slot| {
             let due = slot as f64 * EVERY + random.random::<f64>() * (EVERY - BURST);
-            burst(&mut random, due, &memory, &cpu, |at| {
+            burst(&mut random, due, &slowed, &cpu, |at| {
                 1.0 + drift * (6.0 * at / total).sin()
             })
         })
@@ -127,7 +143,7 @@ fn simulate(seed: u64, duty: Duty, slots: usize) -> Simulated {
 fn burst(
     random: &mut ChaCha8Rng,
     due: f64,
-    memory: &Phases,
+    slowed: impl Fn(f64) -> f64,
     cpu: &Phases,
     core: impl Fn(f64) -> f64,
 ) -> Burst {
@@ -156,10 +172,9 @@ fn burst(
         };
         let u: f64 = random.random();
         let noise = 1.0 + 0.02 * (random.random::<f64>() - 0.5) + 0.03 * u * u * u;
-        let slow = if memory.on(at) {
-            SLOWED_BY * (0.97 + 0.06 * random.random::<f64>())
-        } else {
-            1.0
+        let slow = match slowed(at) {
+            1.0 => 1.0,
+            slow => slow * (0.97 + 0.06 * random.random::<f64>()),
         };
         let nominal_ns = 9e3 * core(at) * noise * slow;
         let mix_ns = block(&mut at, nominal_ns, random);
@@ -266,6 +281,53 @@ fn shares_of_a_process_on_the_same_cpu() {
     shares("bursts", "cpu hog", "same-cpu-process", duty, |s| {
         s.cpu_share
     });
+}
+
+/// A disturber that makes two states of the machine is one disturber: its share is
+/// that of both.
+#[test]
+fn two_states_of_one_disturber_are_put_together() {
+    let (mut held, mut two) = (0, 0);
+    for seed in 0..20 {
+        let duty = Duty {
+            memory: 0.5,
+            cpu: 0.0,
+        };
+        let simulated = simulate_beside(seed, duty, 500, 0.4);
+        let found = found(&simulated);
+        two += usize::from(slowed(&found, "samples").len() == 2);
+        let [disturber] = &found.disturbers[..] else {
+            panic!("seed {seed}: {:?}", found.disturbers);
+        };
+        assert_eq!(disturber.name.as_deref(), Some("memory hog"));
+        assert_eq!(disturber.cause, "memory-traffic");
+        let off = disturber.time_share.value - simulated.memory_share;
+        assert!(off.abs() < 0.03, "seed {seed}: {off}");
+        held += usize::from(holds(&disturber.time_share, simulated.memory_share));
+        // Slower by something between the two.
+        let slower = disturber.slowdown.value;
+        assert!((SLOWED_BY * 0.95..SLOWED_BY_BOTH).contains(&slower), "{slower}");
+    }
+    assert!(two >= 18, "{two} of 20 have two peaks");
+    assert!(held >= 18, "{held} of 20");
+}
+
+/// A process that runs for a millisecond now and then is there for that long, not for
+/// the whole of its bursts; and who shares the CPU is there while it waits for its turn.
+#[test]
+fn a_share_is_of_the_time_and_not_of_the_bursts() {
+    for seed in 0..20 {
+        let duty = Duty {
+            memory: 0.0,
+            cpu: 0.3,
+        };
+        let simulated = simulate(seed, duty, 500);
+        let found = found(&simulated);
+        let taken = slowed(&found, "bursts");
+        let off = taken[0].time_share.value - simulated.cpu_share;
+        // Phases of 300 ms in which a burst of 12 ms saw a part would be 4 % longer.
+        assert!(off.abs() < 0.02, "seed {seed}: {off}");
+    }
 }
 
 #[test]

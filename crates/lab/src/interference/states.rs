@@ -1,0 +1,279 @@
+//! The states of a run as peaks with causes and names, and who made them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use undertick_estimate::peaks::{self, predict};
+use undertick_estimate::ratio_of_sums;
+use undertick_report::interference::{Disturber, Peak, Prediction};
+use undertick_units::{Estimate, Interval};
+
+use super::analysis::{Run, Scale, Seen, mean_over_bursts};
+use super::disturbers::disturbers;
+use super::hits::Hit;
+use super::presence::{present_ns, turn_ns};
+use super::stretches::Stretches;
+use super::who::{Suspect, Who, active};
+
+/// Fewer bursts in which processes had the CPU than this, or a smaller share, are no state of the machine but
+/// its housekeeping.
+const FEWEST_TAKEN: usize = 3;
+const LEAST_TAKEN: f64 = 0.005;
+
+/// The peaks, the clean one first, and those who made the others.
+pub(super) fn states(
+    scale: &Scale,
+    seen: &[Seen<'_>],
+    stretches: &Stretches,
+    run: &Run<'_>,
+) -> (Vec<Peak>, Vec<Disturber>) {
+    let mut peaks = memory_peaks(scale, seen.len(), stretches, run);
+    peaks.extend(taken_peak(seen, stretches, run));
+    peaks.extend(active_peak(&peaks, seen, stretches, run.level));
+    let disturbers = disturbers(&peaks, run.level, |these| {
+        let of: Vec<peaks::Peak> = (these.iter()).map(|i| scale.found.peaks[*i].clone()).collect();
+        scale.shares(seen.len(), &of)
+    });
+    (peaks, disturbers)
+}
+
+/// The best suspect: a process rather than a CPU, whose use is the sum of processes.
+fn best(suspects: &[Suspect], probes: Option<usize>) -> Option<&Suspect> {
+    let of = |wanted: fn(&Who) -> bool| suspects.iter().find(|s| wanted(&s.who));
+    of(|who| matches!(who, Who::Processes(_)))
+        .or_else(|| of(|who| matches!(who, Who::Steal(_))))
+        .or_else(|| {
+            let other = |s: &&Suspect| matches!(s.who, Who::Cpu(cpu) if Some(cpu) != probes);
+            suspects.iter().find(other)
+        })
+}
+
+fn evidence(suspect: Option<&Suspect>, stretches: &Stretches) -> BTreeMap<String, Value> {
+    let Some(suspect) = suspect else {
+        return BTreeMap::new();
+    };
+    let mut evidence: BTreeMap<String, Value> = [
+        ("use_when_slow_cpus", json!(suspect.use_when_slow)),
+        ("use_when_clean_cpus", json!(suspect.use_when_clean)),
+        ("correlation", json!(suspect.correlation)),
+        ("stretches", json!(suspect.stretches)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    let (kind, name) = match &suspect.who {
+        Who::Processes(name) => ("process", name.clone()),
+        Who::Cpu(cpu) => ("cpu", format!("CPU {cpu}")),
+        Who::Steal(cpu) => ("steal", format!("CPU {cpu}")),
+    };
+    evidence.insert(kind.to_owned(), json!(name));
+    if let Some(cpu) = stretches.cpus.get(&suspect.who) {
+        evidence.insert("process_cpu".to_owned(), json!(cpu));
+    }
+    evidence
+}
+
+/// Peaks of the samples, each with its suspect.
+fn memory_peaks(scale: &Scale, bursts: usize, stretches: &Stretches, run: &Run<'_>) -> Vec<Peak> {
+    let found = &scale.found.peaks;
+    let suspect_of = |peaks: &[peaks::Peak]| {
+        let suspects = stretches.suspects(&scale.shares(bursts, peaks));
+        best(&suspects, run.cpu).cloned()
+    };
+    let mut suspects: Vec<Option<Suspect>> = (found.iter().enumerate())
+        .map(|(i, peak)| match i {
+            0 => None, // the clean one
+            _ => suspect_of(std::slice::from_ref(peak)),
+        })
+        .collect();
+    // One disturber can make two states of the machine, as other tenants come and go
+    // beside it: then all of them together go with it better than any of them alone.
+    if found.len() > 2 {
+        let together = suspect_of(&found[1..]);
+        let correlation = |s: &Option<Suspect>| s.as_ref().map_or(0.0, |s| s.correlation);
+        let alone = suspects.iter().map(correlation).fold(0.0, f64::max);
+        if correlation(&together) > alone {
+            suspects[1..].fill(together);
+        }
+    }
+    (found.iter().zip(suspects).enumerate())
+        .map(|(i, (peak, suspect))| {
+            let cause = match i {
+                0 => "clean",
+                _ => cause_of(suspect.as_ref(), stretches, run.cpu),
+            };
+            Peak {
+                rate: peak.rate.value,
+                slowdown: peak.slowdown.clone(),
+                time_share: peak.time_share.clone(),
+                sample_share: peak.sample_share.clone(),
+                cause: cause.to_owned(),
+                evidence: evidence(suspect.as_ref(), stretches),
+                of: "samples".to_owned(),
+            }
+        })
+        .collect()
+}
+
+fn cause_of(
+    suspect: Option<&Suspect>,
+    stretches: &Stretches,
+    probes: Option<usize>,
+) -> &'static str {
+    match suspect.map(|s| &s.who) {
+        None => "unknown",
+        Some(Who::Steal(_)) => "host",
+        Some(Who::Cpu(_)) => "memory-traffic",
+        // Samples in which the probe lost its CPU are in no peak of samples.
+        Some(who) if probes.is_some() && stretches.cpus.get(who) == probes.as_ref() => {
+            "same-cpu-process"
+        }
+        Some(_) => "memory-traffic",
+    }
+}
+
+/// The bursts in which other processes had the CPU, as a peak of their own: in the
+/// rates of samples they are a few that last a hundred times longer.
+fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option<Peak> {
+    let taken: Vec<&Seen<'_>> = seen.iter().filter(|s| s.is_taken()).collect();
+    let turn_ns = turn_ns(&taken);
+    let present = |s: &Seen<'_>| match s.is_taken() {
+        true => present_ns(&s.lost_times(), s.wall_ns, turn_ns),
+        false => 0.0,
+    };
+    let state: Vec<f64> = seen.iter().map(|s| present(s) / s.wall_ns).collect();
+    let mut share = mean_over_bursts(&state, run.level);
+    if taken.len() < FEWEST_TAKEN || share.value < LEAST_TAKEN {
+        return None;
+    }
+    let bound = |b: Option<f64>| b.map(|b| b.clamp(0.0, 1.0));
+    let more = turns_more(&state, run, turn_ns);
+    share.interval = Interval {
+        lo: bound(share.interval.lo.map(|lo| lo - more)),
+        hi: bound(share.interval.hi),
+    };
+    let walls: Vec<f64> = taken.iter().map(|s| present(s)).collect();
+    let own: Vec<f64> = (taken.iter().zip(&walls))
+        .map(|(s, wall_ns)| (wall_ns - s.taken_ns).max(0.0))
+        .collect();
+    let mut slowdown = ratio_of_sums(&walls, &own, run.level)?;
+    "1".clone_into(&mut slowdown.unit);
+    (slowdown.notes).push(
+        "of bursts that begin after a sleep: what runs all the time loses more to a process of equal rights"
+            .to_owned(),
+    );
+    let suspects = stretches.suspects(&state);
+    let processes = suspects.iter().find(|s| matches!(s.who, Who::Processes(_)));
+    let mut evidence = evidence(processes, stretches);
+    // Where its activity hardly changes nobody's goes with it: then who used the CPU.
+    if let (None, Some((name, used))) = (processes, stretches.busiest_on(run.cpu)) {
+        evidence.insert("busiest_process".to_owned(), json!(name));
+        evidence.insert("busiest_use_cpus".to_owned(), json!(used));
+    }
+    let switches: usize = (taken.iter())
+        .map(|s| {
+            s.apart
+                .hits
+                .iter()
+                .filter(|(_, hit, _)| *hit == Hit::Switch)
+                .count()
+        })
+        .sum();
+    evidence.insert("switches".to_owned(), json!(switches));
+    Some(Peak {
+        rate: 1.0 / slowdown.value,
+        slowdown,
+        time_share: share.clone(),
+        sample_share: share,
+        cause: "same-cpu-process".to_owned(),
+        evidence,
+        of: "bursts".to_owned(),
+    })
+}
+
+/// By how much the share of bursts can be too great: a process that comes less than a
+/// turn after a burst has begun is taken to have been there before.
+fn turns_more(state: &[f64], run: &Run<'_>, turn_ns: f64) -> f64 {
+    let phases = (state.windows(2))
+        .filter(|w| w[0] == 0.0 && w[1] > 0.0)
+        .count();
+    let (Some(first), Some(last)) = (run.bursts.first(), run.bursts.last()) else {
+        return 0.0;
+    };
+    let run_ns = last.begun_ns + last.wall_ns() - first.begun_ns;
+    phases as f64 * turn_ns / run_ns
+}
+
+/// A process with whose activity the probe slows down, where that makes no peak of
+/// its own: on a machine whose memory is never quiet its state and the clean one
+/// run into each other. Its share of the time is the CPU time it used, of what it uses
+/// when it is active all the time.
+fn active_peak(
+    peaks: &[Peak],
+    seen: &[Seen<'_>],
+    stretches: &Stretches,
+    level: f64,
+) -> Option<Peak> {
+    if peaks.iter().any(|p| p.cause == "memory-traffic") {
+        return None;
+    }
+    let slowness: Vec<f64> = (seen.iter())
+        .map(|s| {
+            let plain = s.apart.plain.iter();
+            let ratios: f64 = plain.map(|(_, x)| (x.mix_ns / x.reference_ns).ln()).sum();
+            ratios / s.apart.plain.len() as f64
+        })
+        .collect();
+    let found = active(&stretches.with(&slowness), level)?;
+    let same = |p: &Peak| {
+        p.evidence
+            .get("process")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let Who::Processes(name) = &found.suspect.who else {
+        return None;
+    };
+    if peaks.iter().filter_map(same).any(|other| other == *name) {
+        return None; // it takes the CPU, and what it leaves in the caches is its doing, too
+    }
+    let mut share = mean_over_bursts(&found.activity, level);
+    "CPU time used, successive differences of stretches".clone_into(&mut share.method);
+    let by = |slope: f64| slope.exp();
+    let slowdown = Estimate {
+        value: by(found.slope),
+        interval: Interval::new(
+            by(found.slope - found.slope_half),
+            by(found.slope + found.slope_half),
+        ),
+        level,
+        unit: "1".into(),
+        method: "line of the time per work on the use of a CPU".into(),
+        n: found.activity.len() as u64,
+        n_effective: found.activity.len() as f64,
+        notes: vec!["what else slows the machine is taken not to come and go with it".into()],
+    };
+    Some(Peak {
+        rate: 1.0 / slowdown.value,
+        slowdown,
+        time_share: share.clone(),
+        sample_share: share,
+        cause: "memory-traffic".to_owned(),
+        evidence: evidence(Some(&found.suspect), stretches),
+        of: "activity".to_owned(),
+    })
+}
+
+
+/// What each slowed peak would cost if its cause were active for that share of the
+/// time.
+pub(super) fn predictions(peaks: &[Peak], activity: f64) -> Vec<Prediction> {
+    let slowed = peaks.iter().filter(|p| p.cause != "clean");
+    slowed
+        .map(|peak| Prediction {
+            cause: peak.cause.clone(),
+            rate: peak.rate,
+            activity,
+            loss: predict(&peak.time_share, &peak.slowdown, activity),
+        })
+        .collect()
+}
