@@ -1,6 +1,7 @@
 //! Benchmarks: figures, never tests. Each prints its target beside the figure
 //! and does not fail for a noisy machine.
 
+pub mod cmstar;
 pub mod coverage;
 pub mod evidence;
 pub mod functions;
@@ -56,6 +57,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["sampled", before] => sampled::measure(Some(before)),
         ["functions"] => functions::measure(),
         ["coverage"] => coverage::measure(),
+        ["cmstar"] => cmstar::measure(10),
+        ["cmstar", rounds] => cmstar::measure(repetitions(rounds)?),
         ["in_place"] => in_place::measure(200),
         ["in_place", runs] => in_place::measure(repetitions(runs)?),
         ["all"] => {
@@ -70,7 +73,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, coverage or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -1,0 +1,377 @@
+//! Clients and servers that exchange messages: Figures 16 and 17, and a load.
+
+use super::{Player, system_clock};
+use crate::engine::{Entity, Moment, Stream};
+use crate::machine::{ChannelId, ClockId, Machine, TooFewCms, Window, spread};
+use crate::parameters::{Os, Parameters};
+use crate::program::{Act, Outcome, Program, Told};
+use crate::reading::{Reading, Routine};
+
+/// Remote procedure calls by messages. In each cluster so many pairs; one pair, of the
+/// workload's first cluster, is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessagePairs {
+    /// The operating system.
+    pub os: Os,
+    /// Pairs in each cluster.
+    pub pairs_per_cluster: usize,
+    /// Words accessed in a call, client and server together.
+    pub words: u32,
+    /// Calls of the measured pair.
+    pub repetitions: usize,
+    /// Calls of it before those.
+    pub warm_up: usize,
+    /// How the measured pair reads the clock, if it does.
+    pub routine: Option<Routine>,
+    /// Time between the pairs of readings of a clock process in its cluster, ns; if
+    /// there is one.
+    pub sample_every_ns: Option<u64>,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl MessagePairs {
+    /// StarOS, 512 calls as published, the clock read by 4-Read, no clock process, seed 1.
+    #[must_use]
+    pub const fn new(pairs_per_cluster: usize, words: u32) -> Self {
+        Self {
+            os: Os::StarOs,
+            pairs_per_cluster,
+            words,
+            repetitions: 512,
+            warm_up: 16,
+            routine: Some(Routine::Four),
+            sample_every_ns: None,
+            seed: 1,
+        }
+    }
+}
+
+/// A remote procedure call, in truth and as the processes saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// When the client began to send.
+    pub sent: Moment,
+    /// When the server had the message.
+    pub received: Moment,
+    /// When the client had accessed the result.
+    pub done: Moment,
+    /// The server was blocked when the message came: the latency means something.
+    pub server_was_blocked: bool,
+    /// The client's reading before it sent, the server's when it had the message, the
+    /// client's when it had accessed the result; if they read.
+    pub readings: Option<[Reading; 3]>,
+}
+
+impl Call {
+    /// From the send's begin until the server had the message, ns.
+    #[must_use]
+    pub const fn latency_ns(&self) -> i64 {
+        self.received.ns_since(self.sent)
+    }
+
+    /// From the send's begin until the client had accessed the result, ns.
+    #[must_use]
+    pub const fn call_ns(&self) -> i64 {
+        self.done.ns_since(self.sent)
+    }
+}
+
+/// What came of [`message_pairs`].
+#[derive(Clone, Debug)]
+pub struct PairsRun {
+    /// The calls of the measured pair.
+    pub calls: Vec<Call>,
+    /// The pairs of readings of the clock process.
+    pub samples: Vec<[Reading; 2]>,
+    /// What the machine did, from the start on.
+    pub window: Window,
+    /// Stands for everything that happened.
+    pub digest: u64,
+}
+
+/// How many pairs, and the words accessed in a call.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub pairs_per_cluster: usize,
+    pub words: u32,
+}
+
+/// Runs them.
+///
+/// # Errors
+/// A cluster has too few Cms without a clock.
+///
+/// # Panics
+/// The parameters make no machine.
+pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<PairsRun, TooFewCms> {
+    let home = parameters.workload.reader_clusters[0];
+    let mut machine = Machine::new(parameters, pairs.os, pairs.seed);
+    let sizes = Sizes {
+        pairs_per_cluster: pairs.pairs_per_cluster,
+        words: pairs.words,
+    };
+    // The measured pair first: one fewer of the others in its cluster.
+    let needed = 2 * pairs.pairs_per_cluster + 1;
+    let places = spread(&parameters.topology, &[home], needed)?;
+    let channels = (machine.channel(home), machine.channel(home));
+    let reads = pairs.routine.map(|r| (system_clock(parameters), r));
+    let mut client = Client::new(home, channels, pairs.words);
+    client.reads = reads;
+    client.left = Some(pairs.warm_up + pairs.repetitions);
+    let mut server = Server::new(home, channels, pairs.words);
+    server.reads = reads;
+    server.keeps = true;
+    let client = machine.start(places[0], Moment::START, Player::Client(client));
+    let server = machine.start_background(places[1], Moment::START, Player::Server(server));
+    start_others(&mut machine, parameters, sizes, pairs.seed, Some(home))?;
+    let sampler = pairs.sample_every_ns.map(|every_ns| {
+        let sampler = Sampler {
+            clock: system_clock(parameters),
+            routine: pairs.routine.unwrap_or(Routine::Four),
+            every_ns,
+            stage: 0,
+            readings: Vec::new(),
+        };
+        let place = places[needed - 1];
+        machine.start_background(place, Moment::START, Player::Sampler(sampler))
+    });
+    let before = machine.counts();
+    // A call takes some 20 ms; a hundred times that is stuck.
+    let limit = (pairs.warm_up + pairs.repetitions) as u64 * 2_000_000_000;
+    machine.run(Moment::from_ns(limit));
+    let window = machine.counts().since(&before);
+    let samples = match sampler.map(|s| machine.program(s)) {
+        Some(Player::Sampler(sampler)) => sampler.readings.as_chunks().0.to_vec(),
+        _ => Vec::new(),
+    };
+    let calls = match (machine.program(client), machine.program(server)) {
+        (Player::Client(client), Player::Server(server)) => {
+            joined(client, server, pairs.routine.is_some())
+        }
+        _ => Vec::new(),
+    };
+    Ok(PairsRun {
+        calls: calls.into_iter().skip(pairs.warm_up).collect(),
+        samples,
+        window,
+        digest: machine.digest(),
+    })
+}
+
+/// Both sides of each call.
+fn joined(client: &Client, server: &Server, reads: bool) -> Vec<Call> {
+    let both = client.calls.iter().zip(&server.received).enumerate();
+    both.map(|(n, (&(sent, done), &(received, server_was_blocked)))| Call {
+        sent,
+        received,
+        done,
+        server_was_blocked,
+        readings: reads.then(|| {
+            [
+                client.readings[2 * n],
+                server.readings[n],
+                client.readings[2 * n + 1],
+            ]
+        }),
+    })
+    .collect()
+}
+
+/// Pairs in all clusters, in the background; the first Cms of each.
+pub(super) fn start_pairs(
+    machine: &mut Machine<Player>,
+    parameters: &Parameters,
+    sizes: Sizes,
+    seed: u64,
+) -> Result<(), TooFewCms> {
+    start_others(machine, parameters, sizes, seed, None)
+}
+
+/// As [`start_pairs`], but one fewer in the cluster where one is measured.
+fn start_others(
+    machine: &mut Machine<Player>,
+    parameters: &Parameters,
+    sizes: Sizes,
+    seed: u64,
+    measured: Option<usize>,
+) -> Result<(), TooFewCms> {
+    for cluster in 1..=parameters.topology.clusters {
+        let mut stream = Stream::new(seed, Entity::Load, 100 + cluster as u64);
+        let places = spread(&parameters.topology, &[cluster], 2 * sizes.pairs_per_cluster)?;
+        let skip = usize::from(measured == Some(cluster));
+        for pair in places.as_chunks::<2>().0.iter().skip(skip) {
+            let channels = (machine.channel(cluster), machine.channel(cluster));
+            // Not all in step.
+            let at = Moment::from_ns((20e6 * stream.uniform()) as u64);
+            let client = Client::new(cluster, channels, sizes.words);
+            let server = Server::new(cluster, channels, sizes.words);
+            machine.start_background(pair[0], at, Player::Client(client));
+            machine.start_background(pair[1], at, Player::Server(server));
+        }
+    }
+    Ok(())
+}
+
+/// Sends arguments, waits for the result, accesses it.
+pub(super) struct Client {
+    cluster: usize,
+    channels: (ChannelId, ChannelId),
+    words: u32,
+    reads: Option<(ClockId, Routine)>,
+    /// Calls to make; none: for ever, and nothing is kept.
+    left: Option<usize>,
+    stage: usize,
+    sent: Moment,
+    calls: Vec<(Moment, Moment)>,
+    readings: Vec<Reading>,
+}
+
+impl Client {
+    fn new(cluster: usize, channels: (ChannelId, ChannelId), words: u32) -> Self {
+        Self {
+            cluster,
+            channels,
+            // It and the server have a half each.
+            words: words / 2,
+            reads: None,
+            left: None,
+            stage: 0,
+            sent: Moment::START,
+            calls: Vec::new(),
+            readings: Vec::new(),
+        }
+    }
+}
+
+impl Program for Client {
+    fn next(&mut self, told: Told) -> Act {
+        if let Outcome::Read(reading) = told.outcome {
+            self.readings.push(reading);
+        }
+        loop {
+            self.stage = self.stage % 6 + 1;
+            match (self.stage, self.reads) {
+                (1, _) if self.left == Some(0) => return Act::End,
+                (1, _) => return Act::Prepare { words: 4 },
+                (2 | 6, Some((clock, routine))) => {
+                    if self.stage == 6 {
+                        self.kept(told.now);
+                    }
+                    return Act::Read { clock, routine };
+                }
+                (3, _) => {
+                    self.sent = told.now;
+                    return Act::Send {
+                        channel: self.channels.0,
+                        words: self.words,
+                        tag: 0,
+                    };
+                }
+                (4, _) => {
+                    return Act::Receive {
+                        channel: self.channels.1,
+                    };
+                }
+                (5, _) => {
+                    return Act::Access {
+                        cluster: self.cluster,
+                        words: self.words,
+                    };
+                }
+                (6, None) => self.kept(told.now),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Client {
+    fn kept(&mut self, now: Moment) {
+        if let Some(left) = &mut self.left {
+            *left -= 1;
+            self.calls.push((self.sent, now));
+        }
+    }
+}
+
+/// Waits for arguments, accesses them, sends the result.
+pub(super) struct Server {
+    cluster: usize,
+    channels: (ChannelId, ChannelId),
+    words: u32,
+    reads: Option<(ClockId, Routine)>,
+    keeps: bool,
+    stage: usize,
+    received: Vec<(Moment, bool)>,
+    readings: Vec<Reading>,
+}
+
+impl Server {
+    fn new(cluster: usize, channels: (ChannelId, ChannelId), words: u32) -> Self {
+        Self {
+            cluster,
+            channels,
+            words: words - words / 2,
+            reads: None,
+            keeps: false,
+            stage: 0,
+            received: Vec::new(),
+            readings: Vec::new(),
+        }
+    }
+}
+
+impl Program for Server {
+    fn next(&mut self, told: Told) -> Act {
+        match told.outcome {
+            Outcome::Read(reading) => self.readings.push(reading),
+            Outcome::Received { was_blocked, .. } if self.keeps => {
+                self.received.push((told.now, was_blocked));
+            }
+            _ => {}
+        }
+        self.stage = self.stage % 4 + 1;
+        match (self.stage, self.reads) {
+            (1, _) => Act::Receive {
+                channel: self.channels.0,
+            },
+            (2, Some((clock, routine))) => Act::Read { clock, routine },
+            (2, None) => Act::Null,
+            (3, _) => Act::Access {
+                cluster: self.cluster,
+                words: self.words,
+            },
+            _ => Act::Send {
+                channel: self.channels.1,
+                words: self.words,
+                tag: 0,
+            },
+        }
+    }
+}
+
+/// The clock process: pairs of readings, again and again.
+pub(super) struct Sampler {
+    clock: ClockId,
+    routine: Routine,
+    every_ns: u64,
+    stage: usize,
+    readings: Vec<Reading>,
+}
+
+impl Program for Sampler {
+    fn next(&mut self, told: Told) -> Act {
+        if let Outcome::Read(reading) = told.outcome {
+            self.readings.push(reading);
+        }
+        self.stage = self.stage % 3 + 1;
+        match self.stage {
+            1 => Act::Sleep { ns: self.every_ns },
+            _ => Act::Read {
+                clock: self.clock,
+                routine: self.routine,
+            },
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How fast the Cms are: Figure 11.
+
+use super::system_clock;
+use crate::engine::Moment;
+use crate::machine::{ClockId, Machine, Place, TooFewCms, spread};
+use crate::parameters::{Os, Parameters};
+use crate::program::{Act, Outcome, Program, Told};
+use crate::reading::{Reading, Routine};
+
+/// The same local code on one Cm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// Where.
+    pub place: Place,
+    /// The readings before it and after it.
+    pub readings: [Reading; 2],
+    /// How long it took in truth, ns.
+    pub truth_ns: u64,
+}
+
+/// Local code that takes `work_ns` on a Cm of middling speed, on so many Cms, one after
+/// the other so that the clock is read in peace.
+///
+/// # Errors
+/// There are not so many Cms without a clock.
+///
+/// # Panics
+/// The parameters make no machine.
+pub fn speeds(
+    parameters: &Parameters,
+    os: Os,
+    cms: usize,
+    work_ns: u64,
+    seed: u64,
+) -> Result<Vec<Timed>, TooFewCms> {
+    let clusters: Vec<usize> = (1..=parameters.topology.clusters).collect();
+    let places = spread(&parameters.topology, &clusters, cms)?;
+    let mut machine = Machine::new(parameters, os, seed);
+    // Half as long again, and the readings.
+    let slot_ns = work_ns + work_ns / 2 + 10_000_000;
+    for (index, &place) in places.iter().enumerate() {
+        let at = Moment::from_ns(index as u64 * slot_ns);
+        let clock = system_clock(parameters);
+        machine.start(place, at, Code::new(clock, work_ns));
+    }
+    machine.run(Moment::from_ns((places.len() as u64 + 1) * slot_ns));
+    let timed = places.iter().zip(machine.into_programs());
+    Ok(timed
+        .filter_map(|(&place, code)| {
+            let [first, second] = code.readings[..] else {
+                return None;
+            };
+            Some(Timed {
+                place,
+                readings: [first, second],
+                truth_ns: code.ended.ns_since(code.began) as u64,
+            })
+        })
+        .collect())
+}
+
+struct Code {
+    clock: ClockId,
+    work_ns: u64,
+    stage: usize,
+    began: Moment,
+    ended: Moment,
+    readings: Vec<Reading>,
+}
+
+impl Code {
+    const fn new(clock: ClockId, work_ns: u64) -> Self {
+        Self {
+            clock,
+            work_ns,
+            stage: 0,
+            began: Moment::START,
+            ended: Moment::START,
+            readings: Vec::new(),
+        }
+    }
+}
+
+impl Program for Code {
+    fn next(&mut self, told: Told) -> Act {
+        if let Outcome::Read(reading) = told.outcome {
+            self.readings.push(reading);
+        }
+        self.stage += 1;
+        match self.stage {
+            2 => {
+                self.began = told.now;
+                Act::Work { ns: self.work_ns }
+            }
+            1 | 3 => {
+                self.ended = told.now;
+                Act::Read {
+                    clock: self.clock,
+                    routine: Routine::Four,
+                }
+            }
+            _ => Act::End,
+        }
+    }
+}

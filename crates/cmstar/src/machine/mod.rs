@@ -1,0 +1,363 @@
+//! The machine: processors, Kmaps, buses, clocks, and the processes on them.
+
+mod clock;
+mod cm;
+mod costs;
+mod counts;
+mod messages;
+mod perform;
+mod place;
+mod process;
+mod scheduling;
+mod then;
+mod trip;
+
+pub use counts::{Counts, Window};
+pub use place::{
+    ChannelId, ClockId, FlagId, LockId, Place, ProcessId, TooFewCms, spread,
+};
+
+use std::collections::{BTreeMap, VecDeque};
+
+use self::clock::SystemClock;
+use self::cm::Cm;
+use self::costs::Costs;
+use self::messages::Channel;
+use self::process::{Process, State};
+use self::trip::Trip;
+use crate::engine::{Agenda, Digest, Entity, Moment, Station, Stream};
+use crate::parameters::{Os, Parameters, Topology};
+use crate::program::{Outcome, Program};
+use crate::reading::Reader;
+
+/// What happens; the number is the process's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// A process begins.
+    Begin(u32),
+    /// Local work of a process is over.
+    Step(u32),
+    /// A packet of a process reaches a station.
+    Hop(u32),
+    /// A reference of a process changes the word that it reached.
+    Touch(u32),
+    /// A process has slept enough.
+    Timer(u32),
+}
+
+/// A lock's word: test-and-set.
+#[derive(Clone, Copy, Debug)]
+struct Lock {
+    cluster: usize,
+    holder: Option<u32>,
+}
+
+/// A word that one raises and another one looks at.
+#[derive(Clone, Copy, Debug)]
+struct Flag {
+    cluster: usize,
+    cm: usize,
+    raised: u32,
+}
+
+/// Why a run stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The moment was reached.
+    Limit,
+    /// All processes that do not run in the background are at their end.
+    AllEnded,
+    /// Nobody can go on: all that are left wait for each other.
+    Stuck,
+}
+
+/// A simulated Cm*, and the programs of type `P` on it.
+///
+/// The same parameters, seed and programs give the same run, bit for bit, on any
+/// machine and beside any number of other runs: it has no thread, no address and no
+/// time of the real machine in it.
+pub struct Machine<P> {
+    topology: Topology,
+    costs: Costs,
+    seed: u64,
+    agenda: Agenda<Event>,
+    digest: Digest,
+    clocks: Vec<SystemClock>,
+    cms: Vec<Cm>,
+    kmaps: Vec<Station>,
+    map_buses: Vec<Station>,
+    buses: Vec<Station>,
+    processes: Vec<Process<P>>,
+    locks: Vec<Lock>,
+    flags: Vec<Flag>,
+    channels: Vec<Channel>,
+    /// Processes that have added an event.
+    listeners: BTreeMap<u32, Vec<u32>>,
+    /// Processes that the run waits for.
+    awaited: usize,
+    counts: Counts,
+}
+
+impl<P: Program> Machine<P> {
+    /// A machine at its start.
+    ///
+    /// # Panics
+    /// The parameters make none: those that were changed want
+    /// [`Parameters::check`] first.
+    #[must_use]
+    pub fn new(parameters: &Parameters, os: Os, seed: u64) -> Self {
+        if let Err(bad) = parameters.check() {
+            panic!("{bad}");
+        }
+        let (topology, system) = (parameters.topology.clone(), parameters.system(os));
+        let costs = Costs::new(parameters, system);
+        // One line for the whole machine: it ticks on all Cms at once.
+        let first_tick = Stream::new(seed, Entity::Load, 0).uniform();
+        let cms: Vec<Cm> = (0..topology.clusters * topology.cms_per_cluster)
+            .map(|index| {
+                let cluster = index / topology.cms_per_cluster;
+                let interrupts = system.interrupts.as_ref();
+                Cm::new(cluster, index, &parameters.cm, interrupts, first_tick, seed)
+            })
+            .collect();
+        let clocks = (topology.clocks.iter())
+            .map(|c| {
+                let cm = (c.cluster - 1) * topology.cms_per_cluster + c.cm - 1;
+                SystemClock::new(c.cluster - 1, cm, &parameters.clock)
+            })
+            .collect();
+        let kmap = costs.room.map_or_else(Station::queue, Station::with_room);
+        Self {
+            kmaps: vec![kmap; topology.clusters],
+            map_buses: vec![Station::queue(); topology.clusters],
+            buses: vec![Station::queue(); topology.intercluster_buses],
+            topology,
+            costs,
+            seed,
+            agenda: Agenda::new(),
+            digest: Digest::default(),
+            clocks,
+            cms,
+            processes: Vec::new(),
+            locks: Vec::new(),
+            flags: Vec::new(),
+            channels: Vec::new(),
+            listeners: BTreeMap::new(),
+            awaited: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether there is such a Cm.
+    #[must_use]
+    pub fn has(&self, place: Place) -> bool {
+        (1..=self.topology.clusters).contains(&place.cluster)
+            && (1..=self.topology.cms_per_cluster).contains(&place.cm)
+    }
+
+    /// What it is made of.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Puts a program on a Cm; it begins at a moment. Several on one Cm take turns.
+    ///
+    /// # Panics
+    /// There is no such Cm, or the moment is past.
+    pub fn start(&mut self, place: Place, at: Moment, program: P) -> ProcessId {
+        self.add(place, at, program, true)
+    }
+
+    /// As [`Machine::start`], for a process that the run does not wait for.
+    ///
+    /// # Panics
+    /// As [`Machine::start`].
+    pub fn start_background(&mut self, place: Place, at: Moment, program: P) -> ProcessId {
+        self.add(place, at, program, false)
+    }
+
+    fn add(&mut self, place: Place, at: Moment, program: P, foreground: bool) -> ProcessId {
+        assert!(self.has(place), "there is no {place}");
+        let id = u32::try_from(self.processes.len()).expect("fewer than 2^32 processes");
+        let cm = self.index_of(place);
+        // 1-Read's memory is right when its process begins; the clock's shape is one.
+        let (shape, start_ticks) = (self.clocks[0].shape, self.clocks[0].ticks(at));
+        self.processes.push(Process {
+            program,
+            cm,
+            state: State::Coming,
+            foreground,
+            parts: VecDeque::with_capacity(8),
+            left_ns: 0,
+            slice_ns: 0,
+            runs_out: false,
+            trip: Trip::default(),
+            reader: Reader::new(shape, start_ticks),
+            called: at,
+            outcome: Outcome::Started,
+            wakeup_saved: false,
+            events: Vec::new(),
+            stream: Stream::new(self.seed, Entity::Process, u64::from(id)),
+        });
+        self.awaited += usize::from(foreground);
+        self.agenda.enter(at, Event::Begin(id));
+        ProcessId(id)
+    }
+
+    /// A lock whose word lies in a cluster (from 1).
+    ///
+    /// # Panics
+    /// There is no such cluster.
+    pub fn lock(&mut self, cluster: usize) -> LockId {
+        assert!(self.has(Place::new(cluster, 1)), "no cluster {cluster}");
+        self.locks.push(Lock {
+            cluster: cluster - 1,
+            holder: None,
+        });
+        LockId(self.locks.len() as u32 - 1)
+    }
+
+    /// A flag in the memory of a Cm, whose processes may await it.
+    ///
+    /// # Panics
+    /// There is no such Cm.
+    pub fn flag(&mut self, place: Place) -> FlagId {
+        assert!(self.has(place), "there is no {place}");
+        let cm = self.index_of(place);
+        self.flags.push(Flag {
+            cluster: place.cluster - 1,
+            cm,
+            raised: 0,
+        });
+        FlagId(self.flags.len() as u32 - 1)
+    }
+
+    /// A channel for messages that is kept by the Kmap of a cluster (from 1).
+    ///
+    /// # Panics
+    /// There is no such cluster.
+    pub fn channel(&mut self, cluster: usize) -> ChannelId {
+        assert!(self.has(Place::new(cluster, 1)), "no cluster {cluster}");
+        self.channels.push(Channel::new(cluster - 1));
+        ChannelId(self.channels.len() as u32 - 1)
+    }
+
+    /// Runs until all processes that are not in the background are at their end, but
+    /// not beyond a moment.
+    pub fn run(&mut self, limit: Moment) -> Stopped {
+        while self.awaited > 0 {
+            match self.agenda.next_at() {
+                None => return Stopped::Stuck,
+                Some(at) if at > limit => {
+                    self.agenda.advance(limit.max(self.agenda.now()));
+                    return Stopped::Limit;
+                }
+                Some(_) => self.happen(),
+            }
+        }
+        Stopped::AllEnded
+    }
+
+    /// The next event.
+    fn happen(&mut self) {
+        let Some((at, event)) = self.agenda.next() else {
+            return;
+        };
+        let (kind, p) = match event {
+            Event::Begin(p) => (0, p),
+            Event::Step(p) => (1, p),
+            Event::Hop(p) => (2, p),
+            Event::Touch(p) => (3, p),
+            Event::Timer(p) => (4, p),
+        };
+        self.digest.add(at.ns());
+        self.digest.add(u64::from(p) << 8 | kind);
+        match event {
+            Event::Begin(p) | Event::Timer(p) => self.make_ready(p),
+            Event::Step(p) => self.worked(p),
+            Event::Hop(p) => self.hop(p),
+            Event::Touch(p) => self.touch(p),
+        }
+    }
+
+    /// Now.
+    #[must_use]
+    pub const fn now(&self) -> Moment {
+        self.agenda.now()
+    }
+
+    /// A program, and what it has found out.
+    ///
+    /// # Panics
+    /// There is no such process.
+    #[must_use]
+    pub fn program(&self, process: ProcessId) -> &P {
+        &self.processes[process.0 as usize].program
+    }
+
+    /// All programs, in the order in which they were started.
+    #[must_use]
+    pub fn into_programs(self) -> Vec<P> {
+        (self.processes.into_iter()).map(|p| p.program).collect()
+    }
+
+    /// Whether a process is at its end.
+    ///
+    /// # Panics
+    /// There is no such process.
+    #[must_use]
+    pub fn has_ended(&self, process: ProcessId) -> bool {
+        self.processes[process.0 as usize].state == State::Ended
+    }
+
+    /// What a process is doing, in words.
+    ///
+    /// # Panics
+    /// There is no such process.
+    #[must_use]
+    pub fn doing(&self, process: ProcessId) -> &'static str {
+        match self.processes[process.0 as usize].state {
+            State::Coming => "not started yet",
+            State::Ready => "waits for its Cm",
+            State::Running => "runs",
+            State::Blocked => "blocked",
+            State::Waiting => "waits for an event",
+            State::AtChannel => "waits at a channel",
+            State::Asleep => "sleeps",
+            State::Ended => "at its end",
+        }
+    }
+
+    /// What the machine did so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        counts.at = self.agenda.now();
+        counts.events = self.agenda.entered();
+        counts.interrupts = self.cms.iter().map(|cm| cm.interrupts).sum();
+        counts.kmaps = self.kmaps.iter().map(Station::counts).collect();
+        counts.map_buses = self.map_buses.iter().map(Station::counts).collect();
+        counts.buses = self.buses.iter().map(Station::counts).collect();
+        counts
+    }
+
+    /// A number that differs if anything happened otherwise or at another time.
+    #[must_use]
+    pub const fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    /// The Cm's index of a place that there is.
+    const fn index_of(&self, place: Place) -> usize {
+        (place.cluster - 1) * self.topology.cms_per_cluster + place.cm - 1
+    }
+
+    fn process(&mut self, p: u32) -> &mut Process<P> {
+        &mut self.processes[p as usize]
+    }
+
+    fn cm_of(&mut self, p: u32) -> &mut Cm {
+        &mut self.cms[self.processes[p as usize].cm]
+    }
+}

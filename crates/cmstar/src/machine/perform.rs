@@ -1,0 +1,106 @@
+//! Acts, taken apart.
+
+use super::Machine;
+use super::process::{Part, Target, Then, What};
+use super::place::ClockId;
+use crate::program::{Act, Program};
+
+impl<P: Program> Machine<P> {
+    /// Puts down what an act consists of.
+    pub(super) fn perform(&mut self, p: u32, act: Act) {
+        let costs = self.costs;
+        match act {
+            Act::Null => self.put(p, &[Part::Local(costs.null)]),
+            Act::Work { ns } => self.put(p, &[Part::Local(ns.max(1) as f64)]),
+            Act::Turns { turns } => {
+                self.put(p, &[Part::Local(costs.turn * turns.max(1) as f64)]);
+            }
+            Act::Read { clock, routine } => {
+                self.process(p).called = self.agenda.now();
+                let begin = Then::BeginReading(clock, routine);
+                self.put(p, &[Part::Local(costs.before_reading), Part::Then(begin)]);
+            }
+            Act::Fetch { clock, word } => {
+                let refer = Part::Refer(self.way_to(p, clock), What::ClockWord(clock, word));
+                self.put(p, &[refer, Part::Then(Then::TellWord)]);
+            }
+            Act::Access { cluster, words } => {
+                let next = Then::AccessNext(cluster - 1, words);
+                self.put(p, &[Part::Local(1.0), Part::Then(next)]);
+            }
+            Act::Prepare { words } => {
+                self.put(p, &[Part::Local(costs.prepared_word * f64::from(words))]);
+            }
+            Act::Sleep { ns } => self.call(p, costs.sleep, Then::SleepFor(ns)),
+            Act::SleepUntil { until } => self.call(p, costs.sleep, Then::SleepUntil(until)),
+            Act::Yield => self.call(p, costs.give_way, Then::GiveWay),
+            Act::RunOut => self.call(p, 1.0, Then::RunOut),
+            Act::Lock(lock) => {
+                let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
+                let see = Part::Then(Then::SeeLock(lock, 0));
+                self.put(p, &[Part::Refer(word, What::TakeLock(lock)), see]);
+            }
+            Act::Unlock(lock) => {
+                let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
+                self.put(p, &[Part::Refer(word, What::GiveLock(lock))]);
+            }
+            Act::Wakeup(who) => self.call(p, costs.wakeup, Then::Wake(who)),
+            Act::Block => self.call(p, costs.block, Then::Block),
+            Act::AddEvent(event) => self.call(p, costs.event, Then::AddEvent(event)),
+            Act::DelEvent(event) => self.call(p, costs.event, Then::DelEvent(event)),
+            Act::Notify(event) => self.call(p, costs.event, Then::Notify(event)),
+            Act::Wait => self.call(p, costs.event, Then::Wait),
+            Act::UntilBlocked(who) => self.call(p, costs.poll, Then::SeeBlocked(who)),
+            Act::Raise(flag) => {
+                let Flagged { same_cm, cluster } = self.flagged(p, flag);
+                let word = if same_cm {
+                    Target::Own
+                } else {
+                    Target::Cluster(cluster)
+                };
+                self.put(p, &[Part::Refer(word, What::RaiseFlag(flag))]);
+            }
+            Act::Await(flag) => self.call(p, costs.poll, Then::SeeFlag(flag)),
+            Act::Send {
+                channel,
+                words,
+                tag,
+            } => self.send(p, channel, words, tag),
+            Act::Receive { channel } => self.call(p, costs.block, Then::Take(channel)),
+            Act::End => self.put(p, &[Part::Then(Then::End)]),
+        }
+    }
+
+    pub(super) fn put(&mut self, p: u32, parts: &[Part]) {
+        self.process(p).parts.extend(parts);
+    }
+
+    /// Local work, and what comes of it.
+    fn call(&mut self, p: u32, ns: f64, then: Then) {
+        self.put(p, &[Part::Local(ns), Part::Then(then)]);
+    }
+
+    /// How a clock's words are reached from a process's Cm.
+    pub(super) fn way_to(&self, p: u32, clock: ClockId) -> Target {
+        let clock = &self.clocks[clock.0];
+        if clock.cm == self.processes[p as usize].cm {
+            Target::Own
+        } else {
+            Target::Cluster(clock.cluster)
+        }
+    }
+
+    fn flagged(&self, p: u32, flag: super::FlagId) -> Flagged {
+        let flag = &self.flags[flag.0 as usize];
+        Flagged {
+            same_cm: flag.cm == self.processes[p as usize].cm,
+            cluster: flag.cluster,
+        }
+    }
+}
+
+/// Where a flag is, seen from a process.
+struct Flagged {
+    same_cm: bool,
+    cluster: usize,
+}

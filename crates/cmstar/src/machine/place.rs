@@ -1,0 +1,105 @@
+//! Where things are, and their names.
+
+use std::fmt;
+
+use crate::parameters::Topology;
+
+/// A Cm, as the paper numbers them: cluster and number within it, both from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The cluster, from 1.
+    pub cluster: usize,
+    /// The Cm, from 1.
+    pub cm: usize,
+}
+
+impl Place {
+    /// Cm number `cm` of a cluster; both from 1.
+    #[must_use]
+    pub const fn new(cluster: usize, cm: usize) -> Self {
+        Self { cluster, cm }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cm {} of cluster {}", self.cm, self.cluster)
+    }
+}
+
+macro_rules! names {
+    ($($(#[$about:meta])* $name:ident($inner:ty);)*) => {
+        $($(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);)*
+    };
+}
+
+names! {
+    /// A clock, by its index in [`Topology::clocks`](crate::Topology::clocks).
+    ClockId(usize);
+    /// A process, by the order in which they were started, from 0.
+    ProcessId(u32);
+    /// A lock.
+    LockId(u32);
+    /// A flag.
+    FlagId(u32);
+    /// A channel for messages.
+    ChannelId(u32);
+}
+
+/// Clusters that have fewer Cms than were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooFewCms {
+    /// Cms that were asked for.
+    pub asked: usize,
+    /// Cms that there are, those with a clock left out.
+    pub there: usize,
+}
+
+impl fmt::Display for TooFewCms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, there } = self;
+        write!(
+            f,
+            "{asked} Cms were asked for; those clusters have {there} without a clock"
+        )
+    }
+}
+
+impl core::error::Error for TooFewCms {}
+
+/// So many Cms of these clusters (from 1), evenly: one of each cluster in turn. Cms
+/// that have a clock are left out, as the paper leaves out those with devices.
+///
+/// # Errors
+/// There are not so many.
+pub fn spread(
+    topology: &Topology,
+    clusters: &[usize],
+    number: usize,
+) -> Result<Vec<Place>, TooFewCms> {
+    let has_clock = |place: Place| {
+        (topology.clocks.iter()).any(|c| (c.cluster, c.cm) == (place.cluster, place.cm))
+    };
+    // Turn by turn over the clusters: the n-th free Cm of each.
+    let free: Vec<Vec<Place>> = (clusters.iter())
+        .map(|&cluster| {
+            (1..=topology.cms_per_cluster)
+                .map(|cm| Place::new(cluster, cm))
+                .filter(|&place| !has_clock(place))
+                .collect()
+        })
+        .collect();
+    let turns = free.iter().map(Vec::len).max().unwrap_or(0);
+    let places: Vec<Place> = (0..turns)
+        .flat_map(|turn| free.iter().filter_map(move |cms| cms.get(turn).copied()))
+        .collect();
+    if places.len() < number {
+        return Err(TooFewCms {
+            asked: number,
+            there: places.len(),
+        });
+    }
+    Ok(places[..number].to_vec())
+}

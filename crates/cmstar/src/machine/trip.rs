@@ -1,0 +1,278 @@
+//! The way of a reference through Map Buses, Kmaps and intercluster buses.
+//!
+//! Each place where a packet may have to wait is an event of its own, so packets
+//! reach every station in order of time. While a reference is on its way to
+//! another cluster its own Kmap serves others: packet switching.
+
+use super::process::{State, Target, What};
+use super::{Event, Machine};
+use crate::engine::Moment;
+use crate::program::Program;
+
+/// What comes next on a packet's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    MapBusOut,
+    OwnKmap,
+    NearKmap,
+    BusOut,
+    FarKmap,
+    BusBack,
+    KmapBack,
+    Operation,
+    MapBusBack,
+    Done,
+}
+
+/// A reference or an operation that a process waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trip {
+    stage: Stage,
+    /// Cluster of the process, and of the word; from 0.
+    from: usize,
+    to: usize,
+    what: What,
+    issued: Moment,
+    /// When the word was reached, and what was found.
+    pub sampled: Moment,
+    pub value: u64,
+    /// Pieces of an operation that are left.
+    pieces: u32,
+    /// The operation has a context of the Kmap.
+    accepted: bool,
+}
+
+impl Default for Trip {
+    fn default() -> Self {
+        Self {
+            stage: Stage::Done,
+            from: 0,
+            to: 0,
+            what: What::Nothing,
+            issued: Moment::START,
+            sampled: Moment::START,
+            value: 0,
+            pieces: 0,
+            accepted: false,
+        }
+    }
+}
+
+impl<P: Program> Machine<P> {
+    /// A process issues a reference; its processor stalls until it is back.
+    pub(super) fn issue(&mut self, p: u32, target: Target, what: What) {
+        let now = self.agenda.now();
+        let issue_ns = self.work_ns(p, self.costs.issue);
+        let from = self.cm_of(p).cluster;
+        let mut trip = Trip {
+            from,
+            what,
+            issued: now,
+            ..Trip::default()
+        };
+        let Target::Cluster(to) = target else {
+            let local_ns = self.work_ns(p, self.costs.local);
+            self.counts.own += 1;
+            self.process(p).trip = trip;
+            self.reach(p, now.plus_ns(issue_ns + local_ns));
+            let sampled = self.process(p).trip.sampled;
+            self.agenda.enter(sampled, Event::Hop(p));
+            return;
+        };
+        (trip.to, trip.stage) = (to, Stage::MapBusOut);
+        if from == to {
+            self.counts.near += 1;
+        } else {
+            self.counts.far += 1;
+        }
+        self.process(p).trip = trip;
+        self.set_out(p, issue_ns);
+    }
+
+    /// A process has a Kmap do something for it; its processor stalls until it is done.
+    pub(super) fn operate(&mut self, p: u32, kmap: usize, pieces: u32) {
+        let issue_ns = self.work_ns(p, self.costs.issue);
+        self.counts.operations += 1;
+        self.process(p).trip = Trip {
+            stage: Stage::MapBusOut,
+            // The way to another cluster's Kmap is a reference of its own.
+            from: kmap,
+            to: kmap,
+            issued: self.agenda.now(),
+            pieces: pieces.max(1),
+            ..Trip::default()
+        };
+        self.set_out(p, issue_ns);
+    }
+
+    fn set_out(&mut self, p: u32, issue_ns: u64) {
+        let leg_ns = self.leg_ns(p);
+        let at = (self.agenda.now()).plus_ns(issue_ns + self.costs.slocal + leg_ns);
+        self.agenda.enter(at, Event::Hop(p));
+    }
+
+    /// How long work takes on a process's Cm, ns.
+    fn work_ns(&mut self, p: u32, nominal_ns: f64) -> u64 {
+        self.cm_of(p).work_ns(nominal_ns)
+    }
+
+    fn leg_ns(&mut self, p: u32) -> u64 {
+        let leg = self.costs.leg;
+        match leg.mean_ns {
+            0.0 => 0,
+            _ => leg.draw_ns(&mut self.process(p).stream),
+        }
+    }
+
+    /// A packet reaches its next station.
+    pub(super) fn hop(&mut self, p: u32) {
+        let now = self.agenda.now();
+        let Trip {
+            stage, from, to, ..
+        } = self.process(p).trip;
+        let costs = self.costs;
+        let (next, at) = match stage {
+            Stage::MapBusOut => {
+                let end = self.map_buses[from].serve(now, costs.map_bus);
+                let next = match (from == to, self.process(p).trip.pieces) {
+                    (_, 1..) => Stage::Operation,
+                    (true, _) => Stage::NearKmap,
+                    (false, _) => Stage::OwnKmap,
+                };
+                (next, end)
+            }
+            Stage::OwnKmap => {
+                let service_ns = costs.own_kmap_out.draw_ns(&mut self.process(p).stream);
+                let Some(end) = self.offer(p, from, service_ns) else {
+                    return;
+                };
+                (Stage::BusOut, end)
+            }
+            Stage::NearKmap => {
+                let service_ns = costs.near_kmap.draw_ns(&mut self.process(p).stream);
+                let Some(end) = self.offer(p, from, service_ns) else {
+                    return;
+                };
+                (Stage::MapBusBack, self.reach(p, end.plus_ns(costs.memory)))
+            }
+            Stage::BusOut => (Stage::FarKmap, self.cross()),
+            Stage::FarKmap => {
+                let service_ns = costs.far_kmap.draw_ns(&mut self.process(p).stream);
+                let Some(end) = self.offer(p, to, service_ns) else {
+                    return;
+                };
+                (Stage::BusBack, self.reach(p, end.plus_ns(costs.memory)))
+            }
+            Stage::BusBack => (Stage::KmapBack, self.cross()),
+            Stage::KmapBack => {
+                let service_ns = costs.own_kmap_back.draw_ns(&mut self.process(p).stream);
+                (Stage::MapBusBack, self.kmaps[from].serve(now, service_ns))
+            }
+            Stage::Operation => {
+                let Some(next) = self.piece(p) else { return };
+                next
+            }
+            Stage::MapBusBack => {
+                let end = self.map_buses[from].serve(now, costs.map_bus);
+                (Stage::Done, end.plus_ns(costs.slocal + self.leg_ns(p)))
+            }
+            Stage::Done => return self.back(p),
+        };
+        self.process(p).trip.stage = next;
+        self.agenda.enter(at, Event::Hop(p));
+    }
+
+    /// Offers a request to a Kmap; one that is turned away comes again.
+    fn offer(&mut self, p: u32, kmap: usize, service_ns: u64) -> Option<Moment> {
+        let now = self.agenda.now();
+        match self.kmaps[kmap].offer(now, service_ns) {
+            Ok(end) => Some(end),
+            Err(_) => {
+                self.kmaps[kmap].lose(now, self.costs.refused);
+                let again = self.costs.again;
+                let wait_ns = again.draw_ns(&mut self.process(p).stream).max(1);
+                self.agenda.enter(now.plus_ns(wait_ns), Event::Hop(p));
+                None
+            }
+        }
+    }
+
+    /// The next piece of an operation. Only the first may be turned away.
+    fn piece(&mut self, p: u32) -> Option<(Stage, Moment)> {
+        let (now, piece_ns) = (self.agenda.now(), self.costs.piece);
+        let Trip { to, accepted, .. } = self.process(p).trip;
+        let end = if accepted {
+            self.kmaps[to].serve(now, piece_ns)
+        } else {
+            self.offer(p, to, piece_ns)?
+        };
+        let gap = self.costs.gap;
+        let process = self.process(p);
+        process.trip.accepted = true;
+        process.trip.pieces -= 1;
+        if process.trip.pieces == 0 {
+            return Some((Stage::MapBusBack, end));
+        }
+        let gap_ns = gap.draw_ns(&mut process.stream);
+        Some((Stage::Operation, end.plus_ns(gap_ns)))
+    }
+
+    /// Over the intercluster bus that is free first.
+    fn cross(&mut self) -> Moment {
+        let now = self.agenda.now();
+        let first = (self.buses.iter_mut())
+            .min_by_key(|bus| bus.free_at())
+            .expect("there is one");
+        first.serve(now, self.costs.bus)
+    }
+
+    /// The word is reached at `at`.
+    fn reach(&mut self, p: u32, at: Moment) -> Moment {
+        let what = self.process(p).trip.what;
+        let value = match what {
+            What::ClockWord(clock, word) => self.clocks[clock.0].word(word, at),
+            What::WholeClock(clock) => self.clocks[clock.0].ticks(at),
+            What::Nothing => 0,
+            // What others see is done when it is time.
+            What::TakeLock(_) | What::GiveLock(_) | What::RaiseFlag(_) => {
+                self.agenda.enter(at, Event::Touch(p));
+                0
+            }
+        };
+        let trip = &mut self.process(p).trip;
+        (trip.sampled, trip.value) = (at, value);
+        at
+    }
+
+    /// Does what a reference does to the word it has reached.
+    pub(super) fn touch(&mut self, p: u32) {
+        match self.process(p).trip.what {
+            What::TakeLock(lock) => {
+                let holder = &mut self.locks[lock.0 as usize].holder;
+                let taken = holder.is_none();
+                if taken {
+                    *holder = Some(p);
+                }
+                self.process(p).trip.value = u64::from(taken);
+            }
+            What::GiveLock(lock) => self.locks[lock.0 as usize].holder = None,
+            What::RaiseFlag(flag) => self.flags[flag.0 as usize].raised += 1,
+            What::Nothing | What::ClockWord(..) | What::WholeClock(_) => {}
+        }
+    }
+
+    /// A packet is back at its processor.
+    fn back(&mut self, p: u32) {
+        debug_assert_eq!(self.process(p).state, State::Running);
+        let now = self.agenda.now();
+        let stalled_ns = now.ns() - self.process(p).trip.issued.ns();
+        let cm = self.cm_of(p);
+        cm.quantum_left_ns = cm.quantum_left_ns.saturating_sub(stalled_ns);
+        let at = cm.after_stall(now);
+        if at > now {
+            self.agenda.enter(at, Event::Step(p));
+        } else {
+            self.go_on(p);
+        }
+    }
+}
