@@ -8,6 +8,7 @@ use undertick_analyze::Cull;
 use undertick_lab::experiment::{self, Cannot, Experiment, Machine, Options, Outcome, Tell};
 use undertick_lab::here::{self, Here};
 use undertick_lab::primitives;
+use undertick_lab::simulated::Simulated;
 use undertick_report::{experiment as drawn, html};
 
 use crate::Failure;
@@ -23,7 +24,8 @@ pub const CONDUCTOR: &str = "__conductor";
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick run experiments/traffic-controller.toml\n  \
-    undertick run experiments/locks.toml -o locks.ut --json | jq '.intervals[].repeated.typical'\n\n\
+    undertick run experiments/locks.toml -o locks.ut --json | jq '.intervals[].repeated.typical'\n  \
+    undertick run experiments/cmstar-messages.toml --machine cmstar\n\n\
     A script says what processes do, step by step; docs/book/scripts.md has all of it:\n  \
     passes = 1000\n  [[process]]\n  name = \"A\"\n  [[process.step]]\n  call = \"getppid\"\n\n\
     Ctrl-C ends the experiment; the repetitions done so far are analysed and the trace is kept."
@@ -32,8 +34,9 @@ pub struct Run {
     /// The script
     #[arg(value_name = "SCRIPT.toml")]
     pub script: PathBuf,
-    /// Machine to run it on: here
-    #[arg(long, value_name = "NAME", default_value = "here")]
+    /// Machine to run it on: here; cmstar, cmstar:medusa (simulated, docs/book/cmstar.md), or a file of
+    /// its parameters
+    #[arg(long, value_name = "here|cmstar|FILE", default_value = "here")]
     pub machine: String,
     /// Trace directory to make [default: the script's name, with a number if that exists]
     #[arg(short, long, value_name = "NAME.ut")]
@@ -141,9 +144,7 @@ pub fn failure(cannot: Cannot) -> Failure {
 pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> {
     match name {
         "here" => Ok(Box::new(this_machine(kernel)?)),
-        other => Err(Failure::usage(format!(
-            "--machine {other}: no such machine; there is: here"
-        ))),
+        other => Ok(Box::new(Simulated::named(other).map_err(failure)?)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -11,6 +11,7 @@ use undertick_lab::here;
 use undertick_lab::interference::{self as meter, Disturbance, Mix};
 use undertick_lab::reproduce::interference::{MeteredRun, with_runs};
 use undertick_lab::reproduce::{self, Request, Run};
+use undertick_lab::zero_test::{self, Load};
 use undertick_report::html;
 use undertick_report::reproduce::{Reproduction, render};
 use undertick_trace::read::Trace;
@@ -29,8 +30,8 @@ pub const PARTNER: &str = "__reproduce-partner";
 #[command(
     after_help = "Examples:\n  undertick reproduce traffic --html traffic.html\n  \
     undertick reproduce slow-clock --quick --json | jq '.items[] | {id, published, formula}'\n\n\
-    slow-clock runs an experiment of about a minute (--quick: two seconds), traffic, trams and interference of 15 to\n\
-    50 seconds each. Ctrl-C ends it and gives what the complete repetitions say."
+    cmstar simulates for about two minutes (--quick: ten seconds), slow-clock runs an experiment of one (--quick: two\n\
+    seconds), traffic, trams and interference of 15 to 50 seconds each. Ctrl-C ends it and gives what the complete repetitions say."
 )]
 pub struct Reproduce {
     /// Which source
@@ -52,7 +53,7 @@ pub struct Reproduce {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Source {
-    /// Measuring Time in Cm* (1986): not there yet
+    /// Measuring Time in Cm* (1986): on a simulated Cm*, and here
     Cmstar,
     /// Measuring with Slow Clocks (1988)
     SlowClock,
@@ -62,28 +63,18 @@ enum Source {
     Interference,
     /// Timing test of New Traffic Controller
     Traffic,
-    /// Those that are there
+    /// One after the other
     All,
 }
 
-/// Sources that this version cannot reproduce.
-const MISSING: &str = "cmstar";
-const THERE: &str = "slow-clock, traffic, trams and interference";
-
 pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
     let found = match arguments.source {
+        Source::Cmstar => cmstar(arguments)?,
         Source::SlowClock => slow_clock(arguments)?,
         Source::Traffic => traffic(arguments)?,
         Source::Trams => trams(arguments)?,
         Source::Interference => interference(arguments)?,
         Source::All => all(arguments)?,
-        missing => {
-            let name = missing.to_possible_value();
-            let name = name.as_ref().map_or("it", |v| v.get_name());
-            return Err(Failure::usage(format!(
-                "{name} cannot be reproduced by this version yet; there is {THERE}"
-            )));
-        }
     };
     if let Some(path) = &arguments.html {
         std::fs::write(path, html::reproduce::render(&found))
@@ -94,9 +85,8 @@ pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
 }
 
 fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    eprintln!("undertick: {MISSING} cannot be reproduced yet; reproducing {THERE}");
     let mut each = Vec::new();
-    for one in [slow_clock, traffic, trams, interference] {
+    for one in [cmstar, slow_clock, traffic, trams, interference] {
         let found = one(arguments)?;
         let interrupted = found.interrupted;
         each.push(found);
@@ -104,9 +94,7 @@ fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
             break;
         }
     }
-    let mut found = reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))?;
-    (found.findings).push(format!("not reproduced yet: {MISSING}"));
-    Ok(found)
+    reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))
 }
 
 fn cannot(text: impl ToString) -> Failure {
@@ -114,6 +102,71 @@ fn cannot(text: impl ToString) -> Failure {
         status: 1,
         text: text.to_string(),
     }
+}
+
+/// The simulated machine, and zero tests and messages here.
+fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
+    let request = reproduce::cmstar::Request {
+        run: how_long(arguments),
+        level: output::level(arguments.confidence)?,
+    };
+    let stop = output::stop_on_signals();
+    let mut progress = Progress::new();
+    let mut found = reproduce::cmstar::simulated(&request, |share| {
+        progress.share("simulating", share);
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.done();
+    let mut zeros = Vec::new();
+    for (name, load) in [
+        ("none", Load::None),
+        ("two replicas of the test", Load::Replicas(2)),
+    ] {
+        if found.interrupted {
+            return Ok(found);
+        }
+        match zero(&request, load, &stop) {
+            Ok(outcome) => zeros.push((name.to_owned(), outcome)),
+            Err(zero_test::Failure::Interrupted) => found.interrupted = true,
+            Err(why) => (found.findings).push(format!("no zero test here, load: {name}: {why}")),
+        }
+    }
+    let rpc = match found.interrupted {
+        true => None,
+        false => Some(perform(
+            arguments,
+            reproduce::cmstar::rpc_scripts(request.run),
+            Kernel::Off,
+        )?),
+    };
+    let report = rpc.as_ref().map(|rpc| &rpc.outcome.report);
+    reproduce::cmstar::with_measured(&mut found, &zeros, report);
+    if let Some(rpc) = &rpc {
+        rpc.tell(&mut found);
+    }
+    Ok(found)
+}
+
+/// A zero test on this machine.
+fn zero(
+    request: &reproduce::cmstar::Request,
+    load: Load,
+    stop: &AtomicBool,
+) -> Result<zero_test::Outcome, zero_test::Failure> {
+    let clock = undertick_clock::Source::open(undertick_clock::best().clock)
+        .map_err(|_| zero_test::Failure::TooFew { kept: 0 })?;
+    let mut test = zero_test::Request::new(clock, load);
+    test.level = request.level;
+    if request.run == Run::Quick {
+        test.blocks /= 4;
+    }
+    let mut progress = Progress::new();
+    let outcome = zero_test::run(&test, |share| {
+        progress.share("measuring nothing", share);
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.done();
+    outcome
 }
 
 fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {

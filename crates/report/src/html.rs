@@ -16,6 +16,7 @@ mod evidence;
 pub mod fleet;
 mod frame;
 pub mod interference;
+mod plot;
 pub mod reproduce;
 mod summary;
 pub mod survey;

@@ -30,6 +30,7 @@ pub mod figures;
 pub mod fleet;
 pub mod html;
 pub mod interference;
+pub mod plot;
 mod remarks;
 pub mod reproduce;
 pub mod survey;

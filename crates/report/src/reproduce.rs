@@ -5,6 +5,7 @@ use comfy_table::CellAlignment;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
+use crate::plot::Plot;
 use crate::terminal::tables::new_table;
 use crate::text::{clean, wrap};
 
@@ -22,6 +23,9 @@ pub struct Reproduction {
     pub items: Vec<Item>,
     /// The same figures as tables for the eye.
     pub tables: Vec<Table>,
+    /// Its figures, drawn; on a terminal there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plots: Vec<Plot>,
     /// What the reader must know.
     pub findings: Vec<String>,
     /// Ended before its time: some figures rest on less than was asked for.

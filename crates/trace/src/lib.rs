@@ -20,6 +20,7 @@ pub mod functions;
 pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod kernel;
+pub mod made;
 pub mod manifest;
 pub mod names;
 pub mod perturbation;

@@ -285,7 +285,7 @@ const fn nothing_recorded(session: &Session) -> &'static str {
     }
 }
 
-fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
+pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
     std::fs::create_dir(trace).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
             TraceError::Usage(format!(
@@ -299,7 +299,7 @@ fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
 }
 
 /// Takes away a trace that never began: only what we made.
-fn remove_empty(trace: &Path) {
+pub(crate) fn remove_empty(trace: &Path) {
     for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE] {
         let _ = std::fs::remove_file(trace.join(file));
     }

@@ -62,11 +62,11 @@ pub fn measure(runs: usize) -> Result<(), String> {
     nobody(runs.div_ceil(4))?;
     let (mut held, mut all) = (0, 0);
     for kind in ["memory", "cpu"] {
-        let always = always(&program, kind)?;
         println!(
-            "\n{kind} disturber; always on it slows {always:.3} times\n  true share   found (interval)            slow-down   cause, name"
+            "\n{kind} disturber\n  true share   found (interval)            slow-down   always on   cause, name"
         );
         let mut off = Vec::new();
+        let mut before = always(&program, kind)?;
         for run in 0..runs {
             let share = SHARES[run % SHARES.len()];
             let disturber = Disturber::start(&program, kind, share, run)?;
@@ -75,6 +75,11 @@ pub fn measure(runs: usize) -> Result<(), String> {
             // The phase that runs is printed at its end.
             std::thread::sleep(Duration::from_millis(1000));
             let truth = truth(&disturber.phases()?, &found)?;
+            // The host's other guests come and go, and what they do changes what the
+            // disturber does: right before and right after is what a run is held to.
+            let after = always(&program, kind)?;
+            let always = f64::midpoint(before, after);
+            before = after;
             let Some(peak) = slowed(&found, kind) else {
                 println!("  {truth:.3}        nothing found");
                 all += 1;
@@ -83,7 +88,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
             };
             let holds = peak.lo <= truth && truth <= peak.hi;
             println!(
-                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {}, {} (peaks: {})",
+                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {always:.3}       {}, {} (peaks: {})",
                 peak.share,
                 peak.lo,
                 peak.hi,
@@ -120,26 +125,31 @@ pub fn measure(runs: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// By how much the disturber slows when it is always on. In the memory's case by the
-/// middle time of a block in short runs with it over those of runs before and after
-/// them without: always on, it makes one peak.
+/// By how much the disturber slows when it is always on, in some seconds. In the
+/// memory's case by the middle time of a block with it over those before and after
+/// without: always on, it makes one peak.
 fn always(program: &str, kind: &str) -> Result<f64, String> {
-    let mut ratios = Vec::new();
-    let mut before = match kind {
-        "memory" => middle_time(&meter(&["--for", "3s"])?)?,
-        _ => 1.0,
+    let run = |on: bool, seed: usize| {
+        let disturber = on
+            .then(|| Disturber::start(program, kind, "1", seed))
+            .transpose()?;
+        let found = meter(&["--for", "2s"])?;
+        disturber.map(Disturber::phases).transpose()?;
+        Ok::<_, String>(found)
     };
-    for seed in 0..6 {
-        let disturber = Disturber::start(program, kind, "1", seed)?;
-        let found = meter(&["--for", "3s"])?;
-        disturber.phases()?;
-        if kind == "memory" {
-            let after = middle_time(&meter(&["--for", "3s"])?)?;
-            ratios.push(middle_time(&found)? / (before * after).sqrt());
-            before = after;
-        } else {
-            ratios.extend(slowed(&found, kind).map(|p| p.slowdown));
-        }
+    if kind != "memory" {
+        let found = run(true, 0)?;
+        return slowed(&found, kind)
+            .map(|p| p.slowdown)
+            .ok_or_else(|| "a process that always runs is not seen".to_owned());
+    }
+    let mut ratios = Vec::new();
+    let mut before = middle_time(&run(false, 0)?)?;
+    for seed in 0..2 {
+        let on = middle_time(&run(true, seed)?)?;
+        let after = middle_time(&run(false, seed)?)?;
+        ratios.push(on / (before * after).sqrt());
+        before = after;
     }
     Ok(median(&ratios))
 }

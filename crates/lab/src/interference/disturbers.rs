@@ -41,7 +41,9 @@ pub(super) fn disturbers(
 /// The one that a peak's evidence names.
 fn name(peak: &Peak) -> Option<String> {
     let text = |key: &str| peak.evidence.get(key)?.as_str().map(str::to_owned);
-    text("process").or_else(|| text("cpu")).or_else(|| text("steal"))
+    text("process")
+        .or_else(|| text("cpu"))
+        .or_else(|| text("steal"))
 }
 
 /// The sum of the shares. How one peak is told from the next does not matter to it, so
@@ -64,7 +66,9 @@ fn time_share(of: &[&Peak], shares: &[f64], level: f64) -> Estimate {
 fn slowdown(of: &[&Peak], level: f64) -> Estimate {
     let time: f64 = of.iter().map(|p| p.time_share.value).sum();
     let by = |slowdown: &dyn Fn(&Estimate) -> Option<f64>| {
-        let work = of.iter().map(|p| Some(p.time_share.value / slowdown(&p.slowdown)?));
+        let work = of
+            .iter()
+            .map(|p| Some(p.time_share.value / slowdown(&p.slowdown)?));
         Some(time / work.sum::<Option<f64>>()?)
     };
     Estimate {

@@ -31,7 +31,9 @@ pub(super) fn states(
     peaks.extend(taken_peak(seen, stretches, run));
     peaks.extend(active_peak(&peaks, seen, stretches, run.level));
     let disturbers = disturbers(&peaks, run.level, |these| {
-        let of: Vec<peaks::Peak> = (these.iter()).map(|i| scale.found.peaks[*i].clone()).collect();
+        let of: Vec<peaks::Peak> = (these.iter())
+            .map(|i| scale.found.peaks[*i].clone())
+            .collect();
         scale.shares(seen.len(), &of)
     });
     (peaks, disturbers)
@@ -262,7 +264,6 @@ fn active_peak(
         of: "activity".to_owned(),
     })
 }
-
 
 /// What each slowed peak would cost if its cause were active for that share of the
 /// time.

@@ -306,7 +306,10 @@ fn two_states_of_one_disturber_are_put_together() {
         held += usize::from(holds(&disturber.time_share, simulated.memory_share));
         // Slower by something between the two.
         let slower = disturber.slowdown.value;
-        assert!((SLOWED_BY * 0.95..SLOWED_BY_BOTH).contains(&slower), "{slower}");
+        assert!(
+            (SLOWED_BY * 0.95..SLOWED_BY_BOTH).contains(&slower),
+            "{slower}"
+        );
     }
     assert!(two >= 18, "{two} of 20 have two peaks");
     assert!(held >= 18, "{held} of 20");

@@ -29,6 +29,7 @@ pub fn published(level: f64) -> Reproduction {
             .to_owned(),
         items: Vec::new(),
         tables: Vec::new(),
+        plots: Vec::new(),
         findings: Vec::new(),
         interrupted: false,
     };

@@ -9,12 +9,14 @@
 //! its experiment, two processes that pass a message to and fro with twelve
 //! measuring points, runs here over a Unix socket ([`ping_pong`]). The experiments of
 //! *Timing test of New Traffic Controller* ([`traffic`]) and of *Hardware-Assisted
-//! Multiprocessor Performance Measurements* ([`trams`]) are scripts like any other.
+//! Multiprocessor Performance Measurements* ([`trams`]) are scripts like any other;
+//! those of *Measuring Time in Cm\** ([`cmstar`]) run on a simulated machine.
 //!
 //! **Caveats.** What is measured here is this kernel, not DASH on a Sun 3: the
 //! four intervals of user code do counted work of the published length, the
 //! eight of the kernel take what they take.
 
+pub mod cmstar;
 mod compared;
 mod dash;
 pub mod interference;
@@ -49,6 +51,7 @@ pub fn joined(all: Vec<Reproduction>) -> Option<Reproduction> {
         whole.title = format!("{}; {}", whole.title, one.title);
         whole.items.extend(one.items);
         whole.tables.extend(one.tables);
+        whole.plots.extend(one.plots);
         whole.findings.extend(one.findings);
         whole.interrupted |= one.interrupted;
         whole
@@ -101,6 +104,7 @@ pub fn slow_clock(
         title: "Heinz Beilner, Measuring with Slow Clocks, ICSI TR-88-003, 1988".to_owned(),
         items: Vec::new(),
         tables: Vec::new(),
+        plots: Vec::new(),
         findings: Vec::new(),
         interrupted: run.interrupted,
     };

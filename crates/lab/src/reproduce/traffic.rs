@@ -320,6 +320,7 @@ pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
         title: "Rappaport, Spier, Timing test of New Traffic Controller".to_owned(),
         items: Vec::new(),
         tables: Vec::new(),
+        plots: Vec::new(),
         findings: Vec::new(),
         interrupted: false,
     };

@@ -63,6 +63,7 @@ pub fn reproduction(report: &Report, locks: &Report, contended: &[Contended]) ->
             .to_owned(),
         items: Vec::new(),
         tables: Vec::new(),
+        plots: Vec::new(),
         findings: Vec::new(),
         interrupted: false,
     };

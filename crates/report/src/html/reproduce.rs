@@ -6,6 +6,7 @@ use core::fmt::Write;
 use undertick_units::Estimate;
 
 use super::escape::{self, Text};
+use super::plot::{PLOT_STYLE, plot};
 use super::{POLICY, STYLE};
 use crate::reproduce::{Item, Reproduction, Table};
 
@@ -27,7 +28,7 @@ fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>Undertick: {} reproduced</title>\n<style>\n{STYLE}{OWN_STYLE}</style>\n</head>\n\
+         <title>Undertick: {} reproduced</title>\n<style>\n{STYLE}{OWN_STYLE}{PLOT_STYLE}</style>\n</head>\n\
          <body>\n<header>\n<h1>Reproduced: {}</h1>\n<p class=\"recorded\">{}</p>\n",
         Text(&found.source),
         Text(&found.source),
@@ -36,6 +37,9 @@ fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
     page.push_str("<nav aria-label=\"Sections\">");
     for (index, table) in found.tables.iter().enumerate() {
         write!(page, "<a href=\"#t{index}\">{}</a>", Text(&table.title))?;
+    }
+    for (index, figure) in found.plots.iter().enumerate() {
+        write!(page, "<a href=\"#f{index}\">{}</a>", Text(&figure.title))?;
     }
     page.push_str("<a href=\"#items\">Every figure</a></nav>\n</header>\n<main>\n");
     if !found.findings.is_empty() {
@@ -47,6 +51,9 @@ fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
     }
     for (index, table) in found.tables.iter().enumerate() {
         section(page, index, table)?;
+    }
+    for (index, figure) in found.plots.iter().enumerate() {
+        plot(page, &format!("f{index}"), figure)?;
     }
     items(page, &found.items)?;
     let document = serde_json::to_string(found).unwrap_or_else(|_| "null".to_owned());

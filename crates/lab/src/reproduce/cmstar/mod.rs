@@ -1,0 +1,191 @@
+//! *Measuring Time in Cm\** (Kong, Spector, Siewiorek, 1986): its figures and tables
+//! on the simulated machine, by the estimators that serve real ones, with the truth
+//! beside them.
+
+mod beyond;
+mod here;
+mod messages;
+mod published;
+mod readings;
+mod speeds;
+mod sweeps;
+mod zero;
+
+pub use here::{rpc_scripts, with_measured};
+
+use undertick_cmstar::Parameters;
+use undertick_estimate::Numbers;
+use undertick_report::figures::figure;
+use undertick_report::plot::Plot;
+use undertick_report::reproduce::{Item, Reproduction, Table};
+use undertick_units::Estimate;
+
+use super::Run;
+use crate::jobs::{self, Stopped};
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// How much of it.
+    pub run: Run,
+    /// Level of the intervals.
+    pub level: f64,
+}
+
+impl Request {
+    /// Machines of each kind, which differ by their seed alone.
+    const fn seeds(&self) -> u64 {
+        match self.run {
+            Run::Full => 10,
+            Run::Quick => 3,
+        }
+    }
+
+    /// Virtual time of a run of readers, ns.
+    const fn reading_ns(&self) -> u64 {
+        match self.run {
+            Run::Full => 2_000_000_000,
+            Run::Quick => 500_000_000,
+        }
+    }
+}
+
+/// Simulates everything. `go_on` hears the share that is done; when it returns false
+/// the document holds what was done so far.
+#[must_use]
+pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Reproduction {
+    let mut found = Reproduction {
+        schema_version: 1,
+        source: "cmstar".to_owned(),
+        title: "Kong, Spector, Siewiorek, Measuring Time in Cm*, Carnegie Mellon University, 1986"
+            .to_owned(),
+        items: Vec::new(),
+        tables: Vec::new(),
+        plots: Vec::new(),
+        findings: vec![
+            "Simulated: a model of Cm* whose parameters were fitted to some of the published figures \
+             (the chapter on Cm* says which); intervals are of machines that differ by their seed."
+                .to_owned(),
+        ],
+        interrupted: false,
+    };
+    let parameters = Parameters::published();
+    let parts: [(&dyn Fn(&mut Context<'_>) -> Result<(), Stopped>, f64); 8] = [
+        (&readings::rates, 0.12),
+        (&readings::curves, 0.05),
+        (&readings::distributions, 0.13),
+        (&speeds::speeds, 0.03),
+        (&zero::tests, 0.25),
+        (&messages::messages, 0.12),
+        (&beyond::beyond, 0.15),
+        (&sweeps::sweeps, 0.15),
+    ];
+    let mut done = 0.0;
+    for (part, share) in parts {
+        let mut tell = |of_part: f64| go_on(done + share * of_part);
+        let mut context = Context {
+            request,
+            parameters: &parameters,
+            found: &mut found,
+            go_on: &mut tell,
+        };
+        if part(&mut context).is_err() {
+            found.interrupted = true;
+            break;
+        }
+        done += share;
+    }
+    found
+}
+
+/// What each part works with.
+struct Context<'a> {
+    request: &'a Request,
+    parameters: &'a Parameters,
+    found: &'a mut Reproduction,
+    go_on: &'a mut dyn FnMut(f64) -> bool,
+}
+
+impl Context<'_> {
+    /// Runs jobs on all CPUs; results in the order of the jobs.
+    fn run<J: Sync, T: Send>(
+        &mut self,
+        all: &[J],
+        job: impl Fn(&J) -> T + Sync,
+    ) -> Result<Vec<T>, Stopped> {
+        jobs::run(all, job, self.go_on)
+    }
+
+    /// Mean over machines.
+    fn mean(&self, values: Vec<f64>, unit: &str) -> Option<Estimate> {
+        let mut mean = Numbers::new(values).mean(self.request.level)?;
+        unit.clone_into(&mut mean.unit);
+        "mean of machines that differ by their seed".clone_into(&mut mean.method);
+        Some(mean)
+    }
+
+    /// Keeps a figure and gives it as cells: published, simulated.
+    fn item(&mut self, item: Item) -> [String; 2] {
+        let cells = [
+            item.published.map_or_else(|| "–".to_owned(), number),
+            item.simulated
+                .as_ref()
+                .map_or_else(|| "–".to_owned(), stated),
+        ];
+        self.found.items.push(item);
+        cells
+    }
+
+    fn table(&mut self, title: &str, text: &[&str], columns: &[&str], rows: Vec<Vec<String>>) {
+        self.found.tables.push(Table {
+            title: title.to_owned(),
+            text: text.iter().map(|t| (*t).to_owned()).collect(),
+            columns: columns.iter().map(|c| (*c).to_owned()).collect(),
+            rows,
+        });
+    }
+
+    fn plot(&mut self, plot: Plot) {
+        self.found.plots.push(plot);
+    }
+}
+
+/// A figure that has a published value, a simulated one, and a remark.
+fn item(
+    id: String,
+    quantity: String,
+    unit: &str,
+    published: Option<f64>,
+    simulated: Option<Estimate>,
+    note: String,
+) -> Item {
+    Item {
+        id,
+        quantity,
+        unit: unit.to_owned(),
+        published,
+        formula: None,
+        simulated,
+        measured: None,
+        ratio: None,
+        note,
+    }
+}
+
+fn number(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e4 => format!("{:.1} k", value / 1e3),
+        v if v >= 100.0 || value == value.round() => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Value and interval of an estimate in a cell whose heading has the unit.
+fn stated(estimate: &Estimate) -> String {
+    let bare = Estimate {
+        unit: "".into(),
+        ..estimate.clone()
+    };
+    let figure = figure(&bare);
+    format!("{} {}", figure.value, figure.interval())
+}

@@ -1,0 +1,76 @@
+//! What the paper prints.
+
+use undertick_cmstar::{Os, Routine};
+
+/// References a second: under Medusa, by how many Cms, in what way.
+pub(super) const RATES: [(Routine, usize, f64); 6] = [
+    (Routine::Varying, 8, 53e3),
+    (Routine::Varying, 30, 90e3),
+    (Routine::Four, 8, 64e3),
+    (Routine::Four, 30, 96e3),
+    (Routine::One, 8, 23e3),
+    (Routine::One, 28, 76e3),
+];
+
+/// A zero test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ZeroTest {
+    /// I or II.
+    pub(super) method: u8,
+    pub(super) os: Os,
+    pub(super) routine: Routine,
+    /// Mean of the corrected results, us, where it is printed.
+    pub(super) mean_us: Option<f64>,
+    pub(super) k: f64,
+    /// The figure that shows it.
+    pub(super) figure: Option<u8>,
+}
+
+pub(super) const ZERO_TESTS: [ZeroTest; 8] = [
+    zero(1, Os::StarOs, Routine::Four, Some(-1.90), 0.80, Some(12)),
+    zero(1, Os::StarOs, Routine::One, None, 0.81, None),
+    zero(1, Os::Medusa, Routine::Four, Some(6.69), 3.57, Some(13)),
+    zero(1, Os::Medusa, Routine::One, None, 0.68, None),
+    zero(2, Os::StarOs, Routine::Four, Some(-5.24), 1.14, Some(14)),
+    zero(2, Os::StarOs, Routine::One, None, 1.98, None),
+    zero(2, Os::Medusa, Routine::Four, Some(6.69), 1.11, Some(15)),
+    zero(2, Os::Medusa, Routine::One, None, 0.81, None),
+];
+
+const fn zero(
+    method: u8,
+    os: Os,
+    routine: Routine,
+    mean_us: Option<f64>,
+    k: f64,
+    figure: Option<u8>,
+) -> ZeroTest {
+    ZeroTest {
+        method,
+        os,
+        routine,
+        mean_us,
+        k,
+        figure,
+    }
+}
+
+/// Every mean of a zero test lies within this, us.
+pub(super) const LARGEST_MEAN_US: f64 = 6.7;
+/// Latency of a message, us, with 1, 2 and 3 pairs in each cluster.
+pub(super) const LATENCY_US: [f64; 3] = [7050.0, 7960.0, 9615.0];
+/// A remote call takes so much longer for each word, us.
+pub(super) const CALL_US_PER_WORD: f64 = 49.9;
+/// Words accessed in a call.
+pub(super) const WORDS: [u32; 5] = [0, 50, 100, 150, 200];
+/// All Cms lie within this of each other.
+pub(super) const SPEED_RANGE: f64 = 0.046;
+/// Cms whose speed was measured.
+pub(super) const SPEED_CMS: usize = 34;
+/// Least time of a 4-Read, us.
+pub(super) const LEAST_US: [(Os, f64); 2] = [(Os::StarOs, 310.0), (Os::Medusa, 320.0)];
+/// Where results lie that the line clock hit, us.
+pub(super) const HIT_US: [(Routine, f64, f64); 2] =
+    [(Routine::Four, 630.0, 760.0), (Routine::One, 470.0, 550.0)];
+/// Standard deviation of reading a clock's word, very light load, us.
+pub(super) const WORD_SD_US: [(Os, f64); 2] = [(Os::StarOs, 7.13), (Os::Medusa, 2.3)];

@@ -1,0 +1,364 @@
+//! Traces that no recorder made: of a simulated machine, whose true times can be kept
+//! beside what was read.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use undertick_ring::{Kind, Record};
+
+use crate::TraceError;
+use crate::block::{self, BlockHeader};
+use crate::keep::{self, RAW_FILE, parquet_error, properties};
+use crate::manifest::{
+    Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
+};
+use crate::running::{make_trace_dir, remove_empty};
+
+/// File of the true times, beside the events.
+pub const TRUTH_FILE: &str = "truth.parquet";
+
+/// Everything about a trace that is not an event.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// Where it is from.
+    pub host: Host,
+    /// What was run.
+    pub command: Vec<String>,
+    /// The time base of the records.
+    pub clock: Clock,
+    /// Names of events.
+    pub names: Vec<Name>,
+    /// When it began, by the clock of this machine: Unix time, ns.
+    pub started_unix_ns: i64,
+    /// How long it lasted, ns of that machine's own time.
+    pub duration_ns: i64,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// The records of one thread.
+#[derive(Clone, Debug, Default)]
+pub struct MadeRing {
+    /// Process number.
+    pub pid: i32,
+    /// Thread number.
+    pub tid: i32,
+    /// What the thread is called; may be empty.
+    pub name: String,
+    /// In their order.
+    pub records: Vec<Record>,
+    /// When each record was really made, ns of that machine's own time; none, or
+    /// as many as there are records.
+    pub true_ns: Vec<i64>,
+}
+
+/// Writes a trace, and the true times where there are any, into a new directory.
+/// `told` hears the share that is done.
+///
+/// # Errors
+/// The directory exists already, the disk refuses, or a figure of the clock is not
+/// finite; nothing is left behind then.
+///
+/// # Panics
+/// A ring has true times, but not as many as records.
+pub fn write(
+    trace: &Path,
+    made: Made,
+    rings: &[MadeRing],
+    told: impl FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    if !made.clock.read_cost_ns_median.is_finite() || !made.clock.rate_error_ppb.is_finite() {
+        // JSON has no word for it, and who reads the trace would stumble.
+        return Err(TraceError::Recording(
+            "a figure of the trace's clock is not finite".to_owned(),
+        ));
+    }
+    make_trace_dir(trace)?;
+    let written = write_into(trace, made, rings, told);
+    if written.is_err() {
+        let _ = std::fs::remove_file(trace.join(TRUTH_FILE));
+        remove_empty(trace);
+    }
+    written
+}
+
+fn write_into(
+    trace: &Path,
+    made: Made,
+    rings: &[MadeRing],
+    told: impl FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    let raw = trace.join(RAW_FILE);
+    let mut bytes = Vec::new();
+    for (number, ring) in rings.iter().enumerate() {
+        let mut position = 0;
+        for records in ring.records.chunks(block::MAX_RECORDS) {
+            let words: Vec<[u64; 2]> = records.iter().map(|r| r.to_words()).collect();
+            let header = BlockHeader {
+                ring: number as u32,
+                pid: ring.pid,
+                tid: ring.tid,
+                position,
+                records: records.len() as u32,
+            };
+            block::encode(header, &words, &mut bytes);
+            position += 16 * records.len() as u64;
+        }
+    }
+    std::fs::write(&raw, bytes).map_err(TraceError::io(&raw, "cannot write"))?;
+    if rings.iter().any(|ring| !ring.true_ns.is_empty()) {
+        write_truth(&trace.join(TRUTH_FILE), rings)?;
+    }
+    let mut manifest = manifest(made, rings);
+    keep::finish(trace, &mut manifest, told)?;
+    Ok(manifest)
+}
+
+fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
+    let threads = rings.iter().filter(|ring| !ring.name.is_empty());
+    Manifest {
+        schema_version: SCHEMA_VERSION,
+        state: State::Recording,
+        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: made.started_unix_ns,
+        duration_ns: Some(made.duration_ns),
+        host: made.host,
+        command: made.command,
+        exit: None,
+        clock: made.clock,
+        descheduled: Descheduled::Unavailable,
+        calibration: None,
+        recorder: Recorder {
+            overflow: "grow".to_owned(),
+            ring_bytes: 0,
+            budget_bytes: 0,
+        },
+        names: made.names,
+        threads: threads
+            .map(|ring| Thread {
+                pid: ring.pid,
+                tid: ring.tid,
+                name: ring.name.clone(),
+            })
+            .collect(),
+        rings: (rings.iter().enumerate())
+            .map(|(number, ring)| {
+                let is_event = |r: &&Record| r.kind != Kind::Continuation;
+                let written = ring.records.iter().filter(is_event).count() as u64;
+                Ring {
+                    ring: number as i32,
+                    pid: ring.pid,
+                    tid: ring.tid,
+                    written,
+                    received: written,
+                    dropped: 0,
+                    overwritten: 0,
+                }
+            })
+            .collect(),
+        sampled: Vec::new(),
+        events: 0,
+        lost: 0,
+        parts: Vec::new(),
+        kernel: None,
+        perturbation: None,
+        session: None,
+        warnings: made.warnings,
+    }
+}
+
+/// Columns `ring`, `row` (of that ring, from 0), `ts` (what was read, ticks) and
+/// `true_ns`.
+fn write_truth(path: &Path, rings: &[MadeRing]) -> Result<(), TraceError> {
+    let failed = |e| parquet_error(path, "cannot write", e);
+    let column = |name: &str, data_type| Field::new(name, data_type, false);
+    let schema = Arc::new(Schema::new(vec![
+        column("ring", DataType::Int32),
+        column("row", DataType::Int64),
+        column("ts", DataType::Int64),
+        column("true_ns", DataType::Int64),
+    ]));
+    let file = File::create(path).map_err(TraceError::io(path, "cannot create"))?;
+    let mut writer =
+        ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties())).map_err(failed)?;
+    for (number, ring) in rings.iter().enumerate() {
+        if ring.true_ns.is_empty() {
+            continue;
+        }
+        assert_eq!(ring.true_ns.len(), ring.records.len(), "a true time each");
+        let rows = ring.records.len();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(vec![number as i32; rows])),
+            Arc::new(Int64Array::from_iter_values(0..rows as i64)),
+            Arc::new(Int64Array::from_iter_values(
+                ring.records.iter().map(|r| r.ts.cast_signed()),
+            )),
+            Arc::new(Int64Array::from(ring.true_ns.clone())),
+        ];
+        let batch =
+            RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns as the schema says");
+        writer.write(&batch).map_err(failed)?;
+    }
+    writer.close().map_err(failed)?;
+    Ok(())
+}
+
+/// When a record was made in truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrueTime {
+    /// The record's ring.
+    pub ring: i32,
+    /// Its number in the ring, from 0.
+    pub row: i64,
+    /// What was read, ticks.
+    pub ts: i64,
+    /// What was so, ns of that machine's own time.
+    pub true_ns: i64,
+}
+
+/// The true times of a trace, ring by ring; `None` where it has none.
+///
+/// # Errors
+/// The file cannot be read, or is not one of ours.
+pub fn truth(trace: &Path) -> Result<Option<Vec<TrueTime>>, TraceError> {
+    let path = trace.join(TRUTH_FILE);
+    let file = match File::open(&path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(TraceError::io(&path, "cannot open"))?,
+    };
+    let failed = |e| parquet_error(&path, "cannot read", e);
+    let damaged = || TraceError::damaged(&path, "not the columns that Undertick writes");
+    let batches = (ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed)?)
+        .build()
+        .map_err(failed)?;
+    let mut times = Vec::new();
+    for batch in batches {
+        let batch = batch.map_err(|e| TraceError::damaged(&path, e))?;
+        let ring = (batch.column_by_name("ring"))
+            .and_then(|c| c.as_primitive_opt::<Int32Type>())
+            .ok_or_else(damaged)?;
+        let long = |name: &str| {
+            let column = batch.column_by_name(name).cloned();
+            column.ok_or_else(damaged)
+        };
+        let [row, ts, true_ns] = [long("row")?, long("ts")?, long("true_ns")?];
+        let of = |column: &ArrayRef, i: usize| {
+            (column.as_primitive_opt::<Int64Type>())
+                .map(|c| c.value(i))
+                .ok_or_else(damaged)
+        };
+        for i in 0..batch.num_rows() {
+            times.push(TrueTime {
+                ring: ring.value(i),
+                row: of(&row, i)?,
+                ts: of(&ts, i)?,
+                true_ns: of(&true_ns, i)?,
+            });
+        }
+    }
+    Ok(Some(times))
+}
+
+#[cfg(test)]
+mod tests {
+    use undertick_ring::DeschedFlag;
+
+    use super::*;
+    use crate::read::Trace;
+    use crate::schema;
+
+    fn made() -> Made {
+        Made {
+            host: Host {
+                name: "simulated".to_owned(),
+                kernel: String::new(),
+                arch: "none".to_owned(),
+                cpus: 50,
+                cpu_model: String::new(),
+            },
+            command: vec!["script".to_owned()],
+            clock: Clock {
+                name: "a clock of 2 us".to_owned(),
+                ticks_per_second_numerator: 500_000,
+                ticks_per_second_denominator: 1,
+                rate_source: "definition".to_owned(),
+                rate_error_ppb: 0.0,
+                granularity_ticks: 1,
+                read_cost_ns_median: 300_000.0,
+                anchors: Vec::new(),
+                across_cpus: None,
+            },
+            names: Vec::new(),
+            started_unix_ns: 5,
+            duration_ns: 1_000_000_000,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn ring(pid: i32, events: u64) -> MadeRing {
+        let record = |i: u64| Record {
+            ts: 3 * i,
+            payload: i as u32,
+            event: 7,
+            cpu: 2,
+            kind: Kind::Next,
+            descheduled: DeschedFlag::No,
+        };
+        MadeRing {
+            pid,
+            tid: pid,
+            name: format!("process {pid}"),
+            records: (0..events).map(record).collect(),
+            true_ns: (0..events as i64).map(|i| 6001 * i).collect(),
+        }
+    }
+
+    #[test]
+    fn what_was_made_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("made.ut");
+        // More than a block.
+        let rings = [ring(11, 20_000), ring(12, 5), MadeRing::default()];
+        let manifest = write(&trace, made(), &rings, |_| {}).unwrap();
+        assert_eq!((manifest.events, manifest.lost), (20_005, 0));
+        let read = Trace::open(&trace, |_| {}).unwrap();
+        assert_eq!(read.manifest, manifest);
+        assert_eq!(read.manifest.threads.len(), 2);
+        let mut times = Vec::new();
+        for batch in read.batches() {
+            let batch = batch.unwrap();
+            let column = batch.column(schema::TS).as_primitive::<Int64Type>();
+            times.extend(column.values().iter().copied());
+        }
+        let wanted: Vec<i64> = (0..20_000).chain(0..5).map(|i| 3 * i).collect();
+        assert_eq!(times, wanted);
+        let times = truth(&trace).unwrap().unwrap();
+        let wanted: Vec<TrueTime> = [(0, 20_000), (1, 5)]
+            .into_iter()
+            .flat_map(|(ring, rows)| {
+                (0..rows).map(move |row| TrueTime {
+                    ring,
+                    row,
+                    ts: 3 * row,
+                    true_ns: 6001 * row,
+                })
+            })
+            .collect();
+        assert_eq!(times, wanted);
+        std::fs::write(trace.join(TRUTH_FILE), "no parquet").unwrap();
+        assert_eq!(truth(&trace).unwrap_err().exit_status(), 2);
+        std::fs::remove_file(trace.join(TRUTH_FILE)).unwrap();
+        assert_eq!(truth(&trace).unwrap(), None);
+        // A second one of that name is refused and harms nothing.
+        let error = write(&trace, made(), &rings, |_| {}).unwrap_err();
+        assert_eq!(error.exit_status(), 2);
+        assert!(Trace::open(&trace, |_| {}).is_ok());
+    }
+}
