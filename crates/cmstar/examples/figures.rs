@@ -52,7 +52,10 @@ fn main() {
         let times: Vec<f64> = all.iter().map(|t| t.truth_ns as f64).collect();
         let least = times.iter().copied().fold(f64::MAX, f64::min);
         let most = times.iter().copied().fold(0.0, f64::max);
-        println!("speeds of 34 Cms within {:.2} % (4.6)", 100.0 * (most / least - 1.0));
+        println!(
+            "speeds of 34 Cms within {:.2} % (4.6)",
+            100.0 * (most / least - 1.0)
+        );
     }
 }
 
@@ -84,8 +87,13 @@ fn curves(parameters: &Parameters) {
             if std::env::var("ONLY").is_ok_and(|o| o != format!("{os} {}", routine.name())) {
                 continue;
             }
-            println!("{os} {}: readers, mean, sd, least, 1 %, median, 99 %, most, oldest", routine.name());
-            for readers in [1, 2, 4, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34] {
+            println!(
+                "{os} {}: readers, mean, sd, least, 1 %, median, 99 %, most, oldest",
+                routine.name()
+            );
+            for readers in [
+                1, 2, 4, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34,
+            ] {
                 let loops = ReadingLoops {
                     ramp_ns: 0,
                     length_ns: 4_000_000_000,
@@ -121,7 +129,11 @@ fn latencies(parameters: &Parameters) {
         let (mut calls_us, mut words_all) = (Vec::new(), Vec::new());
         for words in [0, 50, 100, 150, 200] {
             let run = message_pairs(parameters, &MessagePairs::new(pairs, words)).unwrap();
-            let latency: Vec<f64> = run.calls.iter().map(|c| c.latency_ns() as f64 / 1e3).collect();
+            let latency: Vec<f64> = run
+                .calls
+                .iter()
+                .map(|c| c.latency_ns() as f64 / 1e3)
+                .collect();
             let call: Vec<f64> = run.calls.iter().map(|c| c.call_ns() as f64 / 1e3).collect();
             let blocked = run.calls.iter().filter(|c| c.server_was_blocked).count();
             println!(
@@ -136,9 +148,16 @@ fn latencies(parameters: &Parameters) {
             words_all.push(f64::from(words));
         }
         let (x, y) = (mean(&words_all), mean(&calls_us));
-        let sxy: f64 = words_all.iter().zip(&calls_us).map(|(a, b)| (a - x) * (b - y)).sum();
+        let sxy: f64 = words_all
+            .iter()
+            .zip(&calls_us)
+            .map(|(a, b)| (a - x) * (b - y))
+            .sum();
         let sxx: f64 = words_all.iter().map(|a| (a - x).powi(2)).sum();
-        println!("{pairs} pairs: slope {:.2} us/word (49.9 with one)", sxy / sxx);
+        println!(
+            "{pairs} pairs: slope {:.2} us/word (49.9 with one)",
+            sxy / sxx
+        );
     }
 }
 
@@ -149,7 +168,11 @@ fn zero(parameters: &Parameters, seed: u64) {
             .map(|r| us(&r.measured) - (us(&r.before) + us(&r.after)) / 2.0)
             .collect();
         let k = variance(&measured) / variance(&corrected);
-        let verdict = if (k > 1.0) == (published > 1.0) { "" } else { "  WRONG SIDE" };
+        let verdict = if (k > 1.0) == (published > 1.0) {
+            ""
+        } else {
+            "  WRONG SIDE"
+        };
         println!(
             "seed {seed} {name}: k {k:.2} ({published}), error {:+.2}, before {:.1}, after {:.1}, measured {:.1} sd {:.1}, corrected sd {:.1}, n {}{verdict}",
             mean(&corrected),
@@ -167,11 +190,25 @@ fn zero(parameters: &Parameters, seed: u64) {
         (Os::Medusa, Routine::Four, 3.57, 1.11),
         (Os::Medusa, Routine::One, 0.68, 0.81),
     ] {
-        let test = MethodOne { seed, ..MethodOne::new(parameters, os, routine) };
+        let test = MethodOne {
+            seed,
+            ..MethodOne::new(parameters, os, routine)
+        };
         let run = method_one(parameters, &test).unwrap();
-        k(&format!("I  {os} {}", routine.name()), &run.repetitions, one);
-        let test = MethodTwo { seed, ..MethodTwo::new(parameters, os, routine) };
+        k(
+            &format!("I  {os} {}", routine.name()),
+            &run.repetitions,
+            one,
+        );
+        let test = MethodTwo {
+            seed,
+            ..MethodTwo::new(parameters, os, routine)
+        };
         let run = method_two(parameters, &test).unwrap();
-        k(&format!("II {os} {}", routine.name()), &run.repetitions, two);
+        k(
+            &format!("II {os} {}", routine.name()),
+            &run.repetitions,
+            two,
+        );
     }
 }

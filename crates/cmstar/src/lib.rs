@@ -56,9 +56,8 @@ pub mod reading;
 
 pub use engine::Moment;
 pub use machine::{
-    ChannelId, ClockId, Counts, FlagId, LockId, Machine, Place, ProcessId, Stopped,
-    TooFewCms, Window,
-    spread,
+    ChannelId, ClockId, Counts, FlagId, LockId, Machine, Place, ProcessId, Stopped, TooFewCms,
+    Window, spread,
 };
 pub use parameters::{
     BadParameters, Clock, ClockPlace, Cms, Contention, Figure, Interrupts, Messages, Os,

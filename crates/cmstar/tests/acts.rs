@@ -71,7 +71,9 @@ fn machine(parameters: &Parameters) -> Machine<List> {
 /// How long each act of a process took, ns.
 fn times(machine: &Machine<List>, process: ProcessId) -> Vec<u64> {
     let told = &machine.program(process).told;
-    told.windows(2).map(|w| w[1].now.ns() - w[0].now.ns()).collect()
+    told.windows(2)
+        .map(|w| w[1].now.ns() - w[0].now.ns())
+        .collect()
 }
 
 /// When a process was told for the n-th time, us.
@@ -84,7 +86,8 @@ const HERE: Place = Place::new(2, 1);
 const BESIDE: Place = Place::new(2, 2);
 
 /// The parts of a reference to another cluster.
-const FAR_NS: u64 = 9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000 + 2_000 + 6_000 + 1_500 + 2_000;
+const FAR_NS: u64 =
+    9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000 + 2_000 + 6_000 + 1_500 + 2_000;
 /// Of these, until the word is reached.
 const FAR_SAMPLED_NS: u64 = 9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000;
 /// A reference within the cluster.
@@ -102,18 +105,77 @@ fn acts_of_one_process_take_what_their_parts_take() {
         (Act::Work { ns: 0 }, 1),
         (Act::Turns { turns: 3 }, 120_000),
         (Act::Fetch { clock, word: 0 }, FAR_NS),
-        (Act::Fetch { clock: ClockId(1), word: 1 }, NEAR_NS),
-        (Act::Read { clock, routine: Routine::Four }, 126_000 + 4 * FAR_NS),
-        (Act::Read { clock, routine: Routine::One }, 126_000 + FAR_NS),
-        (Act::Read { clock, routine: Routine::Varying }, 126_000 + 3 * FAR_NS),
-        (Act::Read { clock, routine: Routine::Latched }, 126_000 + FAR_NS),
-        (Act::Read { clock, routine: Routine::Broadcast }, 126_000 + 9_050 + 3_500),
-        (Act::Access { cluster: 2, words: 5 }, 1 + 5 * (13_800 + NEAR_NS)),
-        (Act::Access { cluster: 3, words: 2 }, 1 + 2 * (13_800 + FAR_NS)),
-        (Act::Access { cluster: 2, words: 0 }, 1),
+        (
+            Act::Fetch {
+                clock: ClockId(1),
+                word: 1,
+            },
+            NEAR_NS,
+        ),
+        (
+            Act::Read {
+                clock,
+                routine: Routine::Four,
+            },
+            126_000 + 4 * FAR_NS,
+        ),
+        (
+            Act::Read {
+                clock,
+                routine: Routine::One,
+            },
+            126_000 + FAR_NS,
+        ),
+        (
+            Act::Read {
+                clock,
+                routine: Routine::Varying,
+            },
+            126_000 + 3 * FAR_NS,
+        ),
+        (
+            Act::Read {
+                clock,
+                routine: Routine::Latched,
+            },
+            126_000 + FAR_NS,
+        ),
+        (
+            Act::Read {
+                clock,
+                routine: Routine::Broadcast,
+            },
+            126_000 + 9_050 + 3_500,
+        ),
+        (
+            Act::Access {
+                cluster: 2,
+                words: 5,
+            },
+            1 + 5 * (13_800 + NEAR_NS),
+        ),
+        (
+            Act::Access {
+                cluster: 3,
+                words: 2,
+            },
+            1 + 2 * (13_800 + FAR_NS),
+        ),
+        (
+            Act::Access {
+                cluster: 2,
+                words: 0,
+            },
+            1,
+        ),
         (Act::Prepare { words: 10 }, 120_000),
         (Act::Sleep { ns: 5_000_000 }, 200_000 + 5_000_000),
-        (Act::SleepUntil { until: Moment::START }, 200_000),
+        (
+            Act::SleepUntil {
+                until: Moment::START,
+            },
+            200_000,
+        ),
         (Act::Yield, 200_000),
         (Act::Lock(lock), NEAR_NS),
         (Act::Unlock(lock), NEAR_NS),
@@ -148,7 +210,13 @@ fn a_cm_of_another_speed_works_at_that_speed() {
     let mut machine = machine(&parameters);
     let places = (1..=5).flat_map(|cluster| (1..=10).map(move |cm| Place::new(cluster, cm)));
     let all: Vec<ProcessId> = places
-        .map(|place| machine.start(place, Moment::START, List::new([Act::Work { ns: 1_000_000 }])))
+        .map(|place| {
+            machine.start(
+                place,
+                Moment::START,
+                List::new([Act::Work { ns: 1_000_000 }]),
+            )
+        })
         .collect();
     machine.run(LIMIT);
     let times: Vec<u64> = all.iter().map(|&p| times(&machine, p)[0]).collect();
@@ -200,7 +268,10 @@ fn a_lock_is_held_by_one() {
     };
     assert!(in_vain > 4, "{in_vain}");
     // A look takes a reference and a poll.
-    assert!(got.now.us() > freed_us && got.now.us() < freed_us + 150.0, "{got:?} {freed_us}");
+    assert!(
+        got.now.us() > freed_us && got.now.us() < freed_us + 150.0,
+        "{got:?} {freed_us}"
+    );
 }
 
 #[test]
@@ -216,7 +287,12 @@ fn wakeups_are_kept_for_one_block() {
         Act::Wakeup(sleeper),
     ];
     // Blocks, works for long, blocks: two wakeups have come by then, one is kept.
-    let blocks = [Act::Block, Act::Work { ns: 20_000_000 }, Act::Block, Act::Block];
+    let blocks = [
+        Act::Block,
+        Act::Work { ns: 20_000_000 },
+        Act::Block,
+        Act::Block,
+    ];
     machine.start(HERE, Moment::START, List::new(blocks));
     machine.start(BESIDE, Moment::START, List::new(wakes));
     assert_eq!(machine.run(LIMIT), Stopped::Stuck);
@@ -267,9 +343,12 @@ fn a_notify_reaches_who_added_the_event_once() {
     assert_eq!(times(&machine, teller)[1..3], [120_000 + 200_000, 120_000]);
     for waiter in [one, other] {
         assert_eq!(when(&machine, waiter, 3), 3_000.0 + 120.0);
-        assert_eq!(times(&machine, waiter)[3..], [
-            120_000, 120_000, 10_000_000, 120_000, 120_000, 120_000, 120_000
-        ]);
+        assert_eq!(
+            times(&machine, waiter)[3..],
+            [
+                120_000, 120_000, 10_000_000, 120_000, 120_000, 120_000, 120_000
+            ]
+        );
     }
 }
 
@@ -294,9 +373,15 @@ fn spinning_ends_when_the_other_is_blocked_or_the_flag_is_up() {
     // The flag is reached at 2200 and what a reference within the cluster takes until then.
     let raised = 2_200.0 + (NEAR_NS - 1_500 - 2_000) as f64 / 1e3;
     let seen = when(&machine, watcher, 2);
-    assert!(seen > raised && seen <= raised + 20.0, "{seen}, raised {raised}");
+    assert!(
+        seen > raised && seen <= raised + 20.0,
+        "{seen}, raised {raised}"
+    );
     let second = when(&machine, watcher, 3);
-    assert!(second > raised + 25.0 && second <= raised + 25.05 + 20.0, "{second}");
+    assert!(
+        second > raised + 25.0 && second <= raised + 25.05 + 20.0,
+        "{second}"
+    );
 }
 
 #[test]
@@ -306,7 +391,11 @@ fn messages_arrive_in_order_and_wait_for_room() {
     let mut machine = machine(&parameters);
     let channel = machine.channel(2);
     let sends: Vec<Act> = (0..5)
-        .map(|n| Act::Send { channel, words: n, tag: 100 + u64::from(n) })
+        .map(|n| Act::Send {
+            channel,
+            words: n,
+            tag: 100 + u64::from(n),
+        })
         .collect();
     let mut takes = vec![Act::Work { ns: 60_000_000 }];
     takes.extend([Act::Receive { channel }; 6]);
@@ -315,7 +404,11 @@ fn messages_arrive_in_order_and_wait_for_room() {
     assert_eq!(machine.run(LIMIT), Stopped::Stuck);
     let received: Vec<(u32, u64, bool)> = (machine.program(receiver).told.iter())
         .filter_map(|told| match told.outcome {
-            Outcome::Received { words, tag, was_blocked } => Some((words, tag, was_blocked)),
+            Outcome::Received {
+                words,
+                tag,
+                was_blocked,
+            } => Some((words, tag, was_blocked)),
             _ => None,
         })
         .collect();
@@ -335,7 +428,11 @@ fn a_message_takes_what_its_parts_take() {
     let mut machine = machine(&parameters);
     let channel = machine.channel(2);
     let words = 4;
-    let send = Act::Send { channel, words, tag: 0 };
+    let send = Act::Send {
+        channel,
+        words,
+        tag: 0,
+    };
     let sender = machine.start(HERE, Moment::from_us(20_000), List::new([send]));
     let receiver = machine.start(BESIDE, Moment::START, List::new([Act::Receive { channel }]));
     machine.run(LIMIT);
@@ -347,7 +444,14 @@ fn a_message_takes_what_its_parts_take() {
     let received = delivered + 880.0 + operation + 1_390.0 + 40.0;
     assert!((when(&machine, receiver, 1) - received).abs() < 0.01);
     let outcome = machine.program(receiver).told[1].outcome;
-    assert_eq!(outcome, Outcome::Received { words, tag: 0, was_blocked: true });
+    assert_eq!(
+        outcome,
+        Outcome::Received {
+            words,
+            tag: 0,
+            was_blocked: true
+        }
+    );
 }
 
 #[test]
@@ -378,7 +482,10 @@ fn running_out_and_yielding_give_the_cm_away() {
     let b = machine.start(BESIDE, Moment::START, List::new([Act::RunOut, Act::Yield]));
     machine.run(LIMIT);
     // The quantum, and then itself as the successor.
-    assert_eq!(times(&machine, alone), [10_000_000 + 100_000, 10_000_000 + 100_000]);
+    assert_eq!(
+        times(&machine, alone),
+        [10_000_000 + 100_000, 10_000_000 + 100_000]
+    );
     // a's quantum, b's, then a again; each with its dispatch.
     assert_eq!(when(&machine, a, 1), 20_300.0);
     // a yields after 200: b's turn, which yields too.
@@ -401,20 +508,32 @@ fn interrupts_come_on_all_cms_at_one_instant_and_wait_for_references() {
         .map(|place| machine.start(place, Moment::START, List::new([ms; 29])))
         .to_vec();
     // References only, back to back: the interrupt comes at the end of one.
-    let fetch = Act::Fetch { clock: ClockId(0), word: 0 };
+    let fetch = Act::Fetch {
+        clock: ClockId(0),
+        word: 0,
+    };
     let refers = machine.start(Place::new(5, 1), Moment::START, List::new([fetch; 600]));
     machine.run(LIMIT);
     let first = times(&machine, all[0]);
     let hit: Vec<usize> = (0..29).filter(|&n| first[n] != 1_000_000).collect();
-    assert!(first.iter().all(|&ns| ns == 1_000_000 || ns == 1_300_000), "{first:?}");
+    assert!(
+        first.iter().all(|&ns| ns == 1_000_000 || ns == 1_300_000),
+        "{first:?}"
+    );
     // Every tenth ms, of which the handlers take a part.
     assert_eq!(hit.len(), 3);
     for other in &all[1..] {
         assert_eq!(times(&machine, *other), first);
     }
     let refers = times(&machine, refers);
-    let late = refers.iter().filter(|&&ns| ns != FAR_NS).collect::<Vec<_>>();
-    assert!(late.len() >= 2 && late.iter().all(|&&ns| ns == FAR_NS + 300_000), "{late:?}");
+    let late = refers
+        .iter()
+        .filter(|&&ns| ns != FAR_NS)
+        .collect::<Vec<_>>();
+    assert!(
+        late.len() >= 2 && late.iter().all(|&&ns| ns == FAR_NS + 300_000),
+        "{late:?}"
+    );
 }
 
 #[test]
@@ -432,7 +551,10 @@ fn an_idle_cm_handles_its_interrupts_before_it_begins() {
     let process = probe.start(HERE, Moment::START, us);
     probe.run(LIMIT);
     let told = &probe.program(process).told;
-    let hit = told.windows(2).find(|w| w[1].now.ns_since(w[0].now) > 1_000).unwrap();
+    let hit = told
+        .windows(2)
+        .find(|w| w[1].now.ns_since(w[0].now) > 1_000)
+        .unwrap();
     let tick = hit[0].now;
     for (after_ns, waits_ns) in [(1_500_000, 1_500_000), (2_900_000, 100_000), (3_200_000, 0)] {
         let mut machine = machine(&parameters);
@@ -450,7 +572,10 @@ fn a_run_stops_at_its_limit_and_goes_on_from_there() {
     let parameters = exact();
     let mut whole = machine(&parameters);
     let mut parts = machine(&parameters);
-    let acts = [Act::Read { clock: ClockId(0), routine: Routine::Four }; 50];
+    let acts = [Act::Read {
+        clock: ClockId(0),
+        routine: Routine::Four,
+    }; 50];
     for machine in [&mut whole, &mut parts] {
         machine.start(HERE, Moment::START, List::new(acts));
         machine.start_background(BESIDE, Moment::START, List::new(acts));

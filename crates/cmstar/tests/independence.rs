@@ -31,9 +31,14 @@ fn no_crate_of_estimators_is_in_the_tree() {
     let edges: BTreeMap<String, Vec<String>> = (list(&metadata["resolve"]["nodes"]).iter())
         .map(|node| {
             let needed = list(&node["deps"]).into_iter().filter(|dep| {
-                list(&dep["dep_kinds"]).iter().any(|k| k["kind"].as_str() != Some("dev"))
+                list(&dep["dep_kinds"])
+                    .iter()
+                    .any(|k| k["kind"].as_str() != Some("dev"))
             });
-            (text(&node["id"]), needed.map(|dep| text(&dep["pkg"])).collect())
+            (
+                text(&node["id"]),
+                needed.map(|dep| text(&dep["pkg"])).collect(),
+            )
         })
         .collect();
     let start = names.iter().find(|(_, name)| *name == "undertick-cmstar");
@@ -47,7 +52,10 @@ fn no_crate_of_estimators_is_in_the_tree() {
     let ours: Vec<&String> = (seen.iter().map(|id| &names[id]))
         .filter(|name| name.starts_with("undertick"))
         .collect();
-    assert!(ours.iter().all(|name| ALLOWED.contains(&name.as_str())), "{ours:?}");
+    assert!(
+        ours.iter().all(|name| ALLOWED.contains(&name.as_str())),
+        "{ours:?}"
+    );
     assert_eq!(ours.len(), ALLOWED.len(), "{ours:?}");
     // And what the tests use is no estimator of ours either.
     assert!(seen.len() > ALLOWED.len());

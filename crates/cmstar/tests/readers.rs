@@ -99,7 +99,12 @@ fn the_sampled_moment_is_that_of_the_low_word_that_was_returned() {
             steps: &steps,
             asked: 0,
         };
-        let routine = [Routine::Varying, Routine::Four, Routine::One, Routine::Latched];
+        let routine = [
+            Routine::Varying,
+            Routine::Four,
+            Routine::One,
+            Routine::Latched,
+        ];
         let routine = routine[turn % 4];
         let (ticks, sampled) = replayed(&mut reader, routine, &mut clock);
         let period = 1 << 12;
@@ -142,7 +147,9 @@ fn loops(os: Os, tick_us: f64) -> (Parameters, Vec<(Routine, Vec<Reading>)>) {
     let mut parameters = Parameters::published();
     parameters.clock.tick_us = tick_us;
     let mut machine = Machine::new(&parameters, os, 3);
-    let places = (5..10).map(|cm| Place::new(2, cm)).chain([Place::new(1, 3)]);
+    let places = (5..10)
+        .map(|cm| Place::new(2, cm))
+        .chain([Place::new(1, 3)]);
     let routines = Routine::ALL.into_iter().chain([Routine::Four]);
     for (place, routine) in places.zip(routines.clone()) {
         let program = Loop {
@@ -164,7 +171,11 @@ fn each_reading_shows_the_clock_when_it_was_sampled() {
         for tick_us in [0.5, 2.0, 10.0] {
             let (_, all) = loops(os, tick_us);
             for (routine, readings) in all {
-                assert!(readings.len() > 2_000, "{os} {routine:?}: {}", readings.len());
+                assert!(
+                    readings.len() > 2_000,
+                    "{os} {routine:?}: {}",
+                    readings.len()
+                );
                 for reading in readings {
                     let shown = (reading.sampled.ns() as f64 / (tick_us * 1e3)).floor() as u64;
                     assert_eq!(reading.ticks, Some(shown), "{os} {routine:?} {tick_us} us");

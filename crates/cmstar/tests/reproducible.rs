@@ -101,7 +101,10 @@ fn an_idle_process_more_changes_no_reading() {
                 machine.start_background(Place::new(4, 1), Moment::START, idle);
             }
             machine.run(Moment::from_s(5));
-            reads.iter().map(|&p| machine.program(p).0.clone()).collect::<Vec<_>>()
+            reads
+                .iter()
+                .map(|&p| machine.program(p).0.clone())
+                .collect::<Vec<_>>()
         };
         assert!(run(false) == run(true), "{os}");
     }

@@ -41,7 +41,11 @@ fn one_server_waits_as_pollaczek_and_khinchin_say() {
     // Wq / S = rho (1 + c^2) / (2 (1 - rho)), c^2 = 1 for exponential service, 0 for
     // fixed, 1/3 for uniform from nothing on.
     for load in [0.3, 0.7] {
-        for (law, c2) in [(Law::Exponential, 1.0), (Law::Fixed, 0.0), (Law::Uniform, 1.0 / 3.0)] {
+        for (law, c2) in [
+            (Law::Exponential, 1.0),
+            (Law::Fixed, 0.0),
+            (Law::Uniform, 1.0 / 3.0),
+        ] {
             let waits: Vec<f64> = SEEDS.map(|seed| mean_wait(load, law, seed)).collect();
             let truth = load * (1.0 + c2) / (2.0 * (1.0 - load));
             assert_agrees(&format!("M/G/1, {load}, {law:?}"), &waits, truth);
@@ -178,8 +182,12 @@ fn readers_of_one_clock_are_the_machine_repairman() {
         }
         let sum: f64 = weights.iter().sum();
         let busy = 1.0 - weights[0] / sum;
-        let present: f64 = (weights.iter().enumerate()).map(|(n, w)| n as f64 * w / sum).sum();
-        let runs: Vec<_> = SEEDS.map(|s| repaired(&parameters, cms, think_ns, s)).collect();
+        let present: f64 = (weights.iter().enumerate())
+            .map(|(n, w)| n as f64 * w / sum)
+            .sum();
+        let runs: Vec<_> = SEEDS
+            .map(|s| repaired(&parameters, cms, think_ns, s))
+            .collect();
         let rates: Vec<f64> = runs.iter().map(|run| run[0]).collect();
         let numbers: Vec<f64> = runs.iter().map(|run| run[1]).collect();
         let name = format!("repairman, {cms} Cms, {think_ns} ns");
@@ -201,7 +209,9 @@ fn two_kmaps_in_a_row_agree_with_mean_value_analysis() {
         (at_own, at_far) = (rate * own, rate * far);
     }
     let parameters = bare(own_us, far_us);
-    let runs: Vec<_> = SEEDS.map(|s| repaired(&parameters, cms, think_ns, s)).collect();
+    let runs: Vec<_> = SEEDS
+        .map(|s| repaired(&parameters, cms, think_ns, s))
+        .collect();
     for (which, name, truth) in [
         (0, "rate", rate * 1e6),
         (1, "at the far Kmap", at_far),

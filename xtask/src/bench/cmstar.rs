@@ -19,14 +19,21 @@ pub fn measure(rounds: usize) -> Result<(), String> {
     let manifest = root().join("benches/simulators/Cargo.toml");
     let manifest = manifest.to_string_lossy();
     run::run(command(&[
-        "cargo", "build", "--release", "--locked", "--manifest-path", &manifest,
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        &manifest,
     ]))?;
     let simulators = root().join("benches/simulators/target/release/simulators");
     let simulators = simulators.to_string_lossy();
     let (rounds, events) = (rounds.to_string(), EVENTS.to_string());
     let text = output(command(&[&simulators, "race", &rounds, &events]))?;
     let rates = rates(&text)?;
-    println!("\nevents/s on one core, {rounds} rounds in turn; target {TARGET_PER_S:.0e}, not slower than others");
+    println!(
+        "\nevents/s on one core, {rounds} rounds in turn; target {TARGET_PER_S:.0e}, not slower than others"
+    );
     for ((scenario, name), values) in &rates {
         let ours = &rates[&(scenario.clone(), "undertick".to_owned())];
         let ratios: Vec<f64> = ours.iter().zip(values).map(|(o, v)| o / v).collect();
@@ -38,7 +45,10 @@ pub fn measure(rounds: usize) -> Result<(), String> {
         );
     }
     let text = output(command(&[&simulators, "scale", "1000", "60"]))?;
-    let numbers: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let numbers: Vec<f64> = text
+        .split_whitespace()
+        .filter_map(|w| w.parse().ok())
+        .collect();
     let [events, seconds, kib] = numbers[..] else {
         return Err(format!("simulators scale: {text}"));
     };
@@ -64,9 +74,13 @@ fn rates(text: &str) -> Result<Rates, String> {
         let rate = number(events)? / number(seconds)?;
         let key = (scenario.to_owned(), name.to_owned());
         rates.entry(key).or_default().push(rate);
-        let first = results.entry(scenario.to_owned()).or_insert_with(|| result.to_owned());
+        let first = results
+            .entry(scenario.to_owned())
+            .or_insert_with(|| result.to_owned());
         if first != result {
-            return Err(format!("{scenario}: {name} found {result}, another {first}"));
+            return Err(format!(
+                "{scenario}: {name} found {result}, another {first}"
+            ));
         }
     }
     Ok(rates)

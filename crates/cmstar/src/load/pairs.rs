@@ -162,19 +162,21 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
 /// Both sides of each call.
 fn joined(client: &Client, server: &Server, reads: bool) -> Vec<Call> {
     let both = client.calls.iter().zip(&server.received).enumerate();
-    both.map(|(n, (&(sent, done), &(received, server_was_blocked)))| Call {
-        sent,
-        received,
-        done,
-        server_was_blocked,
-        readings: reads.then(|| {
-            [
-                client.readings[2 * n],
-                server.readings[n],
-                client.readings[2 * n + 1],
-            ]
-        }),
-    })
+    both.map(
+        |(n, (&(sent, done), &(received, server_was_blocked)))| Call {
+            sent,
+            received,
+            done,
+            server_was_blocked,
+            readings: reads.then(|| {
+                [
+                    client.readings[2 * n],
+                    server.readings[n],
+                    client.readings[2 * n + 1],
+                ]
+            }),
+        },
+    )
     .collect()
 }
 
@@ -198,7 +200,11 @@ fn start_others(
 ) -> Result<(), TooFewCms> {
     for cluster in 1..=parameters.topology.clusters {
         let mut stream = Stream::new(seed, Entity::Load, 100 + cluster as u64);
-        let places = spread(&parameters.topology, &[cluster], 2 * sizes.pairs_per_cluster)?;
+        let places = spread(
+            &parameters.topology,
+            &[cluster],
+            2 * sizes.pairs_per_cluster,
+        )?;
         let skip = usize::from(measured == Some(cluster));
         for pair in places.as_chunks::<2>().0.iter().skip(skip) {
             let channels = (machine.channel(cluster), machine.channel(cluster));

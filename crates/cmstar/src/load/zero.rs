@@ -88,7 +88,11 @@ pub fn method_one(parameters: &Parameters, test: &MethodOne) -> Result<ZeroRun, 
         reader.keeps = index == 0;
         // Not all at the same instant, ramp or not.
         let jitter = (1e6 * load.uniform()) as u64;
-        machine.start(place, Moment::from_ns(late + jitter), Player::Reader(reader));
+        machine.start(
+            place,
+            Moment::from_ns(late + jitter),
+            Player::Reader(reader),
+        );
     }
     let before = machine.counts();
     machine.run(Moment::from_ns(2 * length));
@@ -191,11 +195,8 @@ pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, 
         stage: 0,
         readings: Vec::with_capacity(4 * test.repetitions),
     };
-    let beside = machine.start_background(
-        beside,
-        Moment::START,
-        Player::ClockProcess(clock_process),
-    );
+    let beside =
+        machine.start_background(beside, Moment::START, Player::ClockProcess(clock_process));
     machine.run(after_start);
     let before = machine.counts();
     let limit = 4 * test.every_ns * (test.repetitions as u64 + 10);

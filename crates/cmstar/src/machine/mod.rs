@@ -13,9 +13,7 @@ mod then;
 mod trip;
 
 pub use counts::{Counts, Window};
-pub use place::{
-    ChannelId, ClockId, FlagId, LockId, Place, ProcessId, TooFewCms, spread,
-};
+pub use place::{ChannelId, ClockId, FlagId, LockId, Place, ProcessId, TooFewCms, spread};
 
 use std::collections::{BTreeMap, VecDeque};
 

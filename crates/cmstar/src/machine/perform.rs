@@ -1,8 +1,8 @@
 //! Acts, taken apart.
 
 use super::Machine;
-use super::process::{Part, Target, Then, What};
 use super::place::ClockId;
+use super::process::{Part, Target, Then, What};
 use crate::program::{Act, Program};
 
 impl<P: Program> Machine<P> {

@@ -3,8 +3,8 @@
 use undertick_clock::wide::Shape;
 
 use super::{
-    BadParameters, Clock, Cms, Contention, Interrupts, Messages, Parameters, Reference,
-    Scheduling, System, Topology,
+    BadParameters, Clock, Cms, Contention, Interrupts, Messages, Parameters, Reference, Scheduling,
+    System, Topology,
 };
 
 /// Times above a minute are a mistake in the unit.
@@ -53,9 +53,16 @@ impl Parameters {
         self.medusa.check("medusa")?;
         let (work, clusters) = (&self.workload, self.topology.clusters);
         if work.clock >= self.topology.clocks.len() {
-            return Err(bad(format!("workload.clock = {}: no such clock", work.clock)));
+            return Err(bad(format!(
+                "workload.clock = {}: no such clock",
+                work.clock
+            )));
         }
-        match work.reader_clusters.iter().find(|&&c| c == 0 || c > clusters) {
+        match work
+            .reader_clusters
+            .iter()
+            .find(|&&c| c == 0 || c > clusters)
+        {
             Some(none) => Err(bad(format!("workload.reader_clusters: no cluster {none}"))),
             None => Ok(()),
         }

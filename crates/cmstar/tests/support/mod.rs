@@ -50,7 +50,10 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
 /// That a figure is the published one within a share of it.
 pub fn assert_within(what: &str, value: f64, published: f64, share: f64) {
     let relative = value / published - 1.0;
-    println!("{what}: {value:.2}, published {published} ({:+.1} %)", 100.0 * relative);
+    println!(
+        "{what}: {value:.2}, published {published} ({:+.1} %)",
+        100.0 * relative
+    );
     assert!(
         relative.abs() <= share,
         "{what}: {value}, published {published}, allowed are {} %",
