@@ -25,7 +25,8 @@ impl Server {
     #[nexosim(init)]
     async fn init(&mut self, cx: &Context<Self>) {
         let first = Duration::from_nanos(1);
-        cx.schedule_event(first, schedulable!(Self::arrive), ()).unwrap();
+        cx.schedule_event(first, schedulable!(Self::arrive), ())
+            .unwrap();
     }
 
     #[nexosim(schedulable)]
@@ -33,11 +34,13 @@ impl Server {
         let (next, departs) = self.queue.arrive();
         if let Some(ns) = next {
             let at = Duration::from_nanos(ns);
-            cx.schedule_event(at, schedulable!(Self::arrive), ()).unwrap();
+            cx.schedule_event(at, schedulable!(Self::arrive), ())
+                .unwrap();
         }
         if let Some(ns) = departs {
             let at = Duration::from_nanos(ns);
-            cx.schedule_event(at, schedulable!(Self::depart), ()).unwrap();
+            cx.schedule_event(at, schedulable!(Self::depart), ())
+                .unwrap();
         }
     }
 
@@ -45,7 +48,8 @@ impl Server {
     fn depart(&mut self, _: (), cx: &Context<Self>) {
         if let Some(ns) = self.queue.depart() {
             let at = Duration::from_nanos(ns);
-            cx.schedule_event(at, schedulable!(Self::depart), ()).unwrap();
+            cx.schedule_event(at, schedulable!(Self::depart), ())
+                .unwrap();
         } else if self.queue.left == 0 {
             *self.out.lock().unwrap() = Some(self.queue.ran());
         }
@@ -67,7 +71,8 @@ impl Timers {
     async fn init(&mut self, cx: &Context<Self>) {
         for timer in 0..TIMERS {
             let at = Duration::from_nanos(self.times.draw_ns(GAP_NS));
-            cx.schedule_event(at, schedulable!(Self::ring), timer as u32).unwrap();
+            cx.schedule_event(at, schedulable!(Self::ring), timer as u32)
+                .unwrap();
         }
     }
 
@@ -76,7 +81,8 @@ impl Timers {
         self.done += 1;
         if self.done + TIMERS <= self.events {
             let at = Duration::from_nanos(self.times.draw_ns(GAP_NS));
-            cx.schedule_event(at, schedulable!(Self::ring), timer).unwrap();
+            cx.schedule_event(at, schedulable!(Self::ring), timer)
+                .unwrap();
         } else if self.done == self.events {
             let now = cx.time().duration_since(MonotonicTime::EPOCH);
             *self.out.lock().unwrap() = Some(Ran {

@@ -112,7 +112,7 @@ impl Reader {
             routine,
             per_pass,
             done: 0,
-            store_ns: (1e3 * parameters.system(os).store).round() as u64,
+            store_ns: (1e3 * parameters.system(os).store).round() as u64 * per_pass as u64,
             until: Moment::from_ns(u64::MAX),
             keeps: false,
             readings: Vec::new(),

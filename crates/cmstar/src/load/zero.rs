@@ -4,7 +4,7 @@ use super::pairs::{Sizes, start_pairs};
 use super::readers::Reader;
 use super::{Player, system_clock};
 use crate::engine::{Entity, Moment, Stream};
-use crate::machine::{ClockId, FlagId, Machine, TooFewCms, Window, spread};
+use crate::machine::{ChannelId, ClockId, FlagId, Machine, TooFewCms, Window, spread};
 use crate::parameters::{Os, Parameters};
 use crate::program::{Act, Outcome, Program, Told};
 use crate::reading::{Reading, Routine};
@@ -171,14 +171,14 @@ pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, 
     let needed = 2 * test.pairs_per_cluster + 2;
     let places = spread(&parameters.topology, &[home], needed)?;
     let (at, beside) = (places[needed - 2], places[needed - 1]);
-    let (go, done) = (machine.flag(beside), machine.flag(at));
+    let (go, results) = (machine.flag(beside), machine.channel(home));
     let clock = system_clock(parameters);
     let after_start = Moment::from_ms(50);
     let experiment = Experiment {
         clock,
         routine: test.routine,
         go,
-        done,
+        results,
         left: test.repetitions,
         every_ns: test.every_ns,
         stage: 0,
@@ -190,7 +190,8 @@ pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, 
         clock,
         routine: test.routine,
         go,
-        done,
+        results,
+        signal_ns: (1e3 * parameters.system(test.os).signal).round() as u64,
         stage: 0,
         readings: Vec::with_capacity(4 * test.repetitions),
     };
@@ -222,12 +223,12 @@ pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, 
     })
 }
 
-/// Signals the clock process, reads the clock twice, and waits for its answer.
+/// Signals the clock process, reads the clock twice, and sends it what it read.
 pub(super) struct Experiment {
     clock: ClockId,
     routine: Routine,
     go: FlagId,
-    done: FlagId,
+    results: ChannelId,
     left: usize,
     every_ns: u64,
     stage: usize,
@@ -255,17 +256,24 @@ impl Program for Experiment {
                 clock: self.clock,
                 routine: self.routine,
             },
-            _ => Act::Await(self.done),
+            // Its two readings go to the clock process.
+            _ => Act::Send {
+                channel: self.results,
+                words: 4,
+                tag: 0,
+            },
         }
     }
 }
 
-/// Reads the clock in two pairs whenever it is told to.
+/// Reads the clock in two pairs whenever it is told to, and takes the experiment's readings.
 pub(super) struct ClockProcess {
     clock: ClockId,
     routine: Routine,
     go: FlagId,
-    done: FlagId,
+    results: ChannelId,
+    /// From the flag to its first reading.
+    signal_ns: u64,
     stage: usize,
     readings: Vec<Reading>,
 }
@@ -275,14 +283,17 @@ impl Program for ClockProcess {
         if let Outcome::Read(reading) = told.outcome {
             self.readings.push(reading);
         }
-        self.stage = (self.stage + 1) % 6;
+        self.stage = (self.stage + 1) % 7;
         match self.stage {
             1 => Act::Await(self.go),
-            2..=5 => Act::Read {
+            2 => Act::Work { ns: self.signal_ns },
+            3..=6 => Act::Read {
                 clock: self.clock,
                 routine: self.routine,
             },
-            _ => Act::Raise(self.done),
+            _ => Act::Receive {
+                channel: self.results,
+            },
         }
     }
 }

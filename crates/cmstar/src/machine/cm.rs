@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use crate::engine::{Entity, Law, Moment, Stream};
 use crate::parameters::{Cms, Interrupts};
 
+/// Work is that many independent pieces of this length, ns, as far as it scatters.
+const GRAIN_NS: f64 = 100_000.0;
+
 /// A processor.
 #[derive(Clone, Debug)]
 pub(super) struct Cm {
@@ -73,7 +76,8 @@ impl Cm {
     pub fn work_ns(&mut self, nominal_ns: f64) -> u64 {
         let mut ns = nominal_ns * self.speed;
         if self.scatter > 0.0 {
-            ns *= 1.0 + self.scatter * self.stream.normal();
+            let sd_ns = self.scatter * (ns * ns.min(GRAIN_NS)).sqrt();
+            ns += sd_ns * self.stream.normal();
         }
         if self.law == Law::Exponential {
             ns *= self.stream.exponential();

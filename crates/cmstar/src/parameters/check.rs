@@ -160,7 +160,11 @@ impl System {
     fn check(&self, name: &str) -> Checked {
         times(
             name,
-            &[("store", self.store), ("leg_scatter", self.leg_scatter)],
+            &[
+                ("store", self.store),
+                ("leg_scatter", self.leg_scatter),
+                ("signal", self.signal),
+            ],
         )?;
         positive(name, &[("reading", self.reading), ("poll", self.poll)])?;
         if let Contention::Retry {

@@ -131,12 +131,15 @@ pub struct Cms {
 pub struct System {
     /// Local work from one reading's significant reference to the next one's, less references.
     pub reading: f64,
-    /// Local work of the measuring loop after its two readings.
+    /// Local work of the measuring loop, for each of its readings, after the last of them.
     pub store: f64,
     /// Mean of the exponential time that each leg of a reference has on top.
     pub leg_scatter: f64,
     /// One look of a process that spins on its own memory.
     pub poll: f64,
+    /// From a signal to the first act of the process that it is for, in the zero test
+    /// of Method II.
+    pub signal: f64,
     /// What a Kmap does with requests that it cannot serve at once.
     pub contention: Contention,
     /// Line-clock interrupts.

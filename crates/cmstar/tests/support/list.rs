@@ -1,0 +1,93 @@
+//! A machine without scatter, and processes that go through lists of acts.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use undertick_cmstar::engine::Law;
+use undertick_cmstar::{
+    Act, Machine, Messages, Moment, Os, Parameters, Place, ProcessId, Program, Reference, Told,
+};
+
+/// Goes through a list of acts and writes down what it was told.
+pub struct List {
+    pub acts: Vec<Act>,
+    pub told: Vec<Told>,
+}
+
+impl List {
+    pub fn new(acts: impl Into<Vec<Act>>) -> Self {
+        Self {
+            acts: acts.into(),
+            told: Vec::new(),
+        }
+    }
+}
+
+impl Program for List {
+    fn next(&mut self, told: Told) -> Act {
+        self.told.push(told);
+        let next = self.told.len() - 1;
+        self.acts.get(next).copied().unwrap_or(Act::End)
+    }
+}
+
+/// Nothing varies, giving a Cm to a process takes nothing.
+pub fn exact() -> Parameters {
+    let mut parameters = Parameters::published();
+    (parameters.cm.speed_range, parameters.cm.work_scatter) = (0.0, 0.0);
+    parameters.reference = Reference {
+        issue: 9.05,
+        slocal: 2.0,
+        map_bus: 1.5,
+        own_kmap_out: 8.0,
+        intercluster_bus: 2.0,
+        far_kmap: 10.4,
+        memory: 3.0,
+        own_kmap_back: 6.0,
+        near_kmap: 6.0,
+        local: 3.5,
+        kmap_law: Law::Fixed,
+    };
+    let medusa = &mut parameters.medusa;
+    (medusa.reading, medusa.poll) = (126.0, 20.0);
+    medusa.messages = Messages {
+        send: 1_190.0,
+        receive: 1_390.0,
+        kmap_pieces: 68,
+        kmap_piece: 20.0,
+        kmap_gap: 0.0,
+        word: 10.0,
+        kmap_word: 10.0,
+        capacity: 16,
+    };
+    parameters.medusa.leg_scatter = 0.0;
+    parameters.medusa.scheduling.dispatch = 0.0;
+    parameters
+}
+
+pub fn machine(parameters: &Parameters) -> Machine<List> {
+    Machine::new(parameters, Os::Medusa, 1)
+}
+
+/// How long each act of a process took, ns.
+pub fn times(machine: &Machine<List>, process: ProcessId) -> Vec<u64> {
+    let told = &machine.program(process).told;
+    told.windows(2)
+        .map(|w| w[1].now.ns() - w[0].now.ns())
+        .collect()
+}
+
+/// When a process was told for the n-th time, us.
+pub fn when(machine: &Machine<List>, process: ProcessId, n: usize) -> f64 {
+    machine.program(process).told[n].now.us()
+}
+
+pub const LIMIT: Moment = Moment::from_s(10);
+pub const HERE: Place = Place::new(2, 1);
+pub const BESIDE: Place = Place::new(2, 2);
+
+/// The parts of a reference to another cluster.
+pub const FAR_NS: u64 =
+    9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000 + 2_000 + 6_000 + 1_500 + 2_000;
+/// Of these, until the word is reached.
+pub const FAR_SAMPLED_NS: u64 = 9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000;
+/// A reference within the cluster.
+pub const NEAR_NS: u64 = 9_050 + 2_000 + 1_500 + 6_000 + 3_000 + 1_500 + 2_000;
