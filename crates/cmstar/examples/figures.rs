@@ -84,23 +84,16 @@ fn rates(parameters: &Parameters) {
 fn curves(parameters: &Parameters) {
     for os in [Os::StarOs, Os::Medusa] {
         for routine in [Routine::Four, Routine::One, Routine::Varying] {
-<<<<<<< HEAD
-=======
             if std::env::var("ONLY").is_ok_and(|o| o != format!("{os} {}", routine.name())) {
                 continue;
             }
->>>>>>> cmstar
             println!(
                 "{os} {}: readers, mean, sd, least, 1 %, median, 99 %, most, oldest",
                 routine.name()
             );
-<<<<<<< HEAD
-            for readers in [1, 2, 4, 8, 12, 16, 20, 24, 28, 30, 34] {
-=======
             for readers in [
                 1, 2, 4, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34,
             ] {
->>>>>>> cmstar
                 let loops = ReadingLoops {
                     ramp_ns: 0,
                     length_ns: 4_000_000_000,
