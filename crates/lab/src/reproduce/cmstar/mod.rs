@@ -9,6 +9,8 @@ mod published;
 mod readings;
 mod speeds;
 mod sweeps;
+#[cfg(test)]
+mod tests;
 mod zero;
 
 pub use here::{rpc_scripts, with_measured};

@@ -235,7 +235,9 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
 
 fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds().min(3);
-    let length_ns = context.request.reading_ns() / 4;
+    let least_ns = context.request.reading_ns() / 4;
+    // Until every Cm has read some twenty times, however many wait for the clock's Kmap.
+    let length_ns = |cms: usize| least_ns.max(cms as u64 * 1_500_000);
     let routines = [
         Routine::Four,
         Routine::One,
@@ -250,8 +252,8 @@ fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
             parameters.topology.clusters = (readers / 10 + 2).max(5);
             parameters.workload.reader_clusters = (2..=parameters.topology.clusters).collect();
             let loops = ReadingLoops {
-                length_ns,
-                ramp_ns: length_ns / 5,
+                length_ns: length_ns(readers),
+                ramp_ns: length_ns(readers) / 5,
                 seed,
                 ..ReadingLoops::new(Os::Medusa, routine, readers)
             };
@@ -260,7 +262,10 @@ fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
         .collect();
     let machines = context.run(&all, |(parameters, loops)| {
         let run = reading_loops(parameters, loops).expect("as many clusters as it takes");
-        let mut times: Vec<f64> = run.passes.iter().map(true_us).collect();
+        let between = |[first, second]: &&[Reading; 2]| {
+            first.called >= run.plateau.from && second.returned <= run.plateau.to
+        };
+        let mut times: Vec<f64> = run.passes.iter().filter(between).map(true_us).collect();
         times.sort_by(f64::total_cmp);
         times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
     })?;

@@ -4,7 +4,6 @@ use super::published::{LARGEST_MEAN_US, ZERO_TESTS, ZeroTest};
 use super::readings::standard_deviation;
 use super::{Context, item};
 use crate::jobs::Stopped;
-use crate::reproduce::Run;
 use undertick_cmstar::load::{MethodOne, MethodTwo, Repetition, method_one, method_two};
 use undertick_cmstar::{Parameters, Reading};
 use undertick_estimate::compensation::{Method, Paired, zero_test};
@@ -30,27 +29,15 @@ pub(super) fn paired(repetition: &Repetition) -> Option<Paired> {
 }
 
 /// The repetitions of a published test, on one machine.
-fn repetitions(parameters: &Parameters, test: &ZeroTest, run: Run, seed: u64) -> Vec<Repetition> {
+fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repetition> {
     let found = match test.method {
-        1 => {
-            let whole = MethodOne {
+        1 => method_one(
+            parameters,
+            &MethodOne {
                 seed,
                 ..MethodOne::new(parameters, test.os, test.routine)
-            };
-            let length_ns = match run {
-                Run::Full => whole.length_ns,
-                Run::Quick => whole.length_ns / 4,
-            };
-            let ramp_ns = whole.ramp_ns.min(length_ns / 2);
-            method_one(
-                parameters,
-                &MethodOne {
-                    length_ns,
-                    ramp_ns,
-                    ..whole
-                },
-            )
-        }
+            },
+        ),
         _ => method_two(
             parameters,
             &MethodTwo {
@@ -121,17 +108,13 @@ impl Chosen {
 }
 
 pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
-    let (parameters, run, level) = (
-        context.parameters,
-        context.request.run,
-        context.request.level,
-    );
+    let (parameters, level) = (context.parameters, context.request.level);
     let tick_us = parameters.clock.tick_us;
     let all: Vec<(&ZeroTest, u64)> = (ZERO_TESTS.iter())
         .flat_map(|test| (1..=context.request.seeds()).map(move |seed| (test, seed)))
         .collect();
     let machines = context.run(&all, |(test, seed)| {
-        let all = repetitions(parameters, test, run, *seed);
+        let all = repetitions(parameters, test, *seed);
         all.iter().filter_map(paired).collect::<Vec<Paired>>()
     })?;
     let seeds = context.request.seeds() as usize;
