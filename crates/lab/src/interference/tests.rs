@@ -99,7 +99,7 @@ fn simulate_beside(seed: u64, duty: Duty, slots: usize, tenant: f64) -> Simulate
     let bursts = (0..slots)
         .map(|slot| {
             let due = slot as f64 * EVERY + random.random::<f64>() * (EVERY - BURST);
-            burst(&mut random, due, &slowed, &cpu, |at| {
+            burst(&mut random, due, slowed, &cpu, |at| {
                 1.0 + drift * (6.0 * at / total).sin()
             })
         })

@@ -53,9 +53,9 @@ pub(super) fn plot(page: &mut String, id: &str, plot: &Plot) -> core::fmt::Resul
         page.push_str("<p>There is nothing to draw.</p>\n</section>\n");
         return Ok(());
     };
-    write!(
+    writeln!(
         page,
-        "<figure class=\"plot\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
+        "<figure class=\"plot\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
         Text(&plot.title)
     )?;
     axes(page, plot, &x, &y)?;
@@ -118,18 +118,18 @@ fn axes(page: &mut String, plot: &Plot, x: &Scale, y: &Scale) -> core::fmt::Resu
     let [left, right] = [BORDERS[0], WIDTH - BORDERS[1]];
     let [top, bottom] = [BORDERS[2], HEIGHT - BORDERS[3]];
     for (at, label) in x.ticks() {
-        write!(
+        writeln!(
             page,
             "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/><text x=\"{at:.1}\" y=\"{:.1}\" \
-             text-anchor=\"middle\">{label}</text>\n",
+             text-anchor=\"middle\">{label}</text>",
             bottom + 16.0
         )?;
     }
     for (at, label) in y.ticks() {
-        write!(
+        writeln!(
             page,
             "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text x=\"{:.1}\" y=\"{:.1}\" \
-             text-anchor=\"end\">{label}</text>\n",
+             text-anchor=\"end\">{label}</text>",
             left - 6.0,
             at + 4.0
         )?;
@@ -285,7 +285,7 @@ impl Scale {
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
-        v if v >= 1e6 || v < 1e-3 => format!("{value:.0e}"),
+        v if !(1e-3..1e6).contains(&v) => format!("{value:.0e}"),
         v if v >= 100.0 || value == value.round() => format!("{value:.0}"),
         _ => {
             let text = format!("{value:.3}");

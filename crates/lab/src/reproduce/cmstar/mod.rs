@@ -72,15 +72,15 @@ pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Repro
         interrupted: false,
     };
     let parameters = Parameters::published();
-    let parts: [(&dyn Fn(&mut Context<'_>) -> Result<(), Stopped>, f64); 8] = [
-        (&readings::rates, 0.12),
-        (&readings::curves, 0.05),
-        (&readings::distributions, 0.13),
-        (&speeds::speeds, 0.03),
-        (&zero::tests, 0.25),
-        (&messages::messages, 0.12),
-        (&beyond::beyond, 0.15),
-        (&sweeps::sweeps, 0.15),
+    let parts: [(Part, f64); 8] = [
+        (readings::rates, 0.12),
+        (readings::curves, 0.05),
+        (readings::distributions, 0.13),
+        (speeds::speeds, 0.03),
+        (zero::tests, 0.25),
+        (messages::messages, 0.12),
+        (beyond::beyond, 0.15),
+        (sweeps::sweeps, 0.15),
     ];
     let mut done = 0.0;
     for (part, share) in parts {
@@ -99,6 +99,9 @@ pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Repro
     }
     found
 }
+
+/// A part of the document.
+type Part = fn(&mut Context<'_>) -> Result<(), Stopped>;
 
 /// What each part works with.
 struct Context<'a> {

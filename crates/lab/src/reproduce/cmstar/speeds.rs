@@ -42,7 +42,7 @@ pub(super) fn speeds(context: &mut Context<'_>) -> Result<(), Stopped> {
     let times = measured(&runs[0]);
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     let width = least * SPEED_RANGE * 1.2 / BINS as f64;
-    let mut counts = vec![0_u32; BINS];
+    let mut counts = [0_u32; BINS];
     for time in &times {
         let bin = ((time - least) / width) as usize;
         counts[bin.min(BINS - 1)] += 1;

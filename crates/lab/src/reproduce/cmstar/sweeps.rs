@@ -82,7 +82,7 @@ impl Program for Player {
         let keep = |all: &mut Vec<Reading>, of: usize| {
             if let Outcome::Read(reading) = told.outcome {
                 all.push(reading);
-                if all.len() % of == 0 {
+                if all.len().is_multiple_of(of) {
                     return Act::Work { ns: PAUSE_NS };
                 }
             }

@@ -4,7 +4,7 @@
 use undertick_report::html;
 use undertick_report::reproduce::{Item, Reproduction};
 
-use super::published::{CALL_US_PER_WORD, LARGEST_MEAN_US, LATENCY_US, RATES, ZERO_TESTS};
+use super::published::{CALL_US_PER_WORD, LATENCY_US, RATES, ZERO_TESTS};
 use super::{Request, simulated};
 use crate::reproduce::Run;
 
@@ -73,7 +73,6 @@ fn published_figures_come_out() {
         }
     }
     assert!(sides >= 7, "{sides} of 8");
-    assert!(LARGEST_MEAN_US < 7.0);
     whole(&found);
 }
 
