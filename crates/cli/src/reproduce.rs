@@ -140,7 +140,8 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         )?),
     };
     let report = rpc.as_ref().map(|rpc| &rpc.outcome.report);
-    reproduce::cmstar::with_measured(&mut found, &zeros, report);
+    let cpus = reproduce::cmstar::spread_of_cpus(request.level);
+    reproduce::cmstar::with_measured(&mut found, cpus, &zeros, report);
     if let Some(rpc) = &rpc {
         rpc.tell(&mut found);
     }

@@ -24,6 +24,7 @@ use undertick_report::survey::{KIND, Metric, Missing, SCHEMA_VERSION, Survey};
 use crate::audit;
 use crate::experiment::Machine;
 use speed::Speeds;
+pub(crate) use speed::spread_of_cpus;
 
 /// How to survey.
 #[derive(Clone, Copy, Debug)]

@@ -52,19 +52,7 @@ impl Speeds {
             );
             return;
         };
-        let of_cpu: Vec<(usize, Vec<f64>)> = (self.cpus.iter().enumerate())
-            .map(|(i, &cpu)| {
-                (
-                    cpu,
-                    self.visits
-                        .iter()
-                        .filter_map(|v| v[i])
-                        .map(|s| s * ghz)
-                        .collect(),
-                )
-            })
-            .collect();
-        for metric in metrics(&of_cpu, level) {
+        for metric in metrics(&self.of_cpu(ghz), level) {
             found.add(metric);
         }
         if self.cpus.len() < 2 {
@@ -74,6 +62,26 @@ impl Speeds {
             );
         }
     }
+
+    /// Speeds of each CPU at its visits, GHz.
+    fn of_cpu(&self, ghz: f64) -> Vec<(usize, Vec<f64>)> {
+        (self.cpus.iter().enumerate())
+            .map(|(i, &cpu)| {
+                let visits = self.visits.iter().filter_map(|v| v[i]);
+                (cpu, visits.map(|s| s * ghz).collect())
+            })
+            .collect()
+    }
+}
+
+/// By how much the fastest CPU is faster than the slowest, from so many visits to each;
+/// `None` with one CPU, or without a counter.
+pub(crate) fn spread_of_cpus(visits: usize, level: f64) -> Option<Estimate> {
+    let mut speeds = Speeds::new();
+    (0..visits).for_each(|_| speeds.visit());
+    let metrics = metrics(&speeds.of_cpu(ghz()?), level);
+    let spread = metrics.into_iter().find(|m| m.id == "speed.spread")?;
+    Some(spread.estimate)
 }
 
 /// Cycles in a nanosecond for each cycle in a tick.

@@ -6,7 +6,7 @@ use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::Estimate;
 
 use super::super::compared::Figures;
-use super::published::{CALL_US_PER_WORD, LATENCY_US, ZERO_TESTS};
+use super::published::{CALL_US_PER_WORD, LATENCY_US, SPEED_RANGE, ZERO_TESTS};
 use super::stated;
 use crate::reproduce::Run;
 use crate::zero_test::Outcome;
@@ -27,9 +27,35 @@ pub fn rpc_scripts(run: Run) -> Vec<(String, String)> {
     vec![(RPC.to_owned(), text)]
 }
 
-/// Adds what was measured here: zero tests, by what ran beside them, and the report of
-/// [`rpc_scripts`].
-pub fn with_measured(found: &mut Reproduction, zeros: &[(String, Outcome)], rpc: Option<&Report>) {
+/// Visits to each CPU, about 3 ms each.
+const VISITS: usize = 12;
+
+/// By how much the fastest CPU of this machine is faster than the slowest, relative;
+/// `None` with one CPU, or without a counter to state speeds against.
+#[must_use]
+pub fn spread_of_cpus(level: f64) -> Option<Estimate> {
+    crate::survey::spread_of_cpus(VISITS, level)
+}
+
+/// Adds what was measured here: the CPUs' speeds, zero tests, by what ran beside them,
+/// and the report of [`rpc_scripts`].
+pub fn with_measured(
+    found: &mut Reproduction,
+    cpus: Option<Estimate>,
+    zeros: &[(String, Outcome)],
+    rpc: Option<&Report>,
+) {
+    found.items.push(Item {
+        id: "here/cpu-speeds".to_owned(),
+        quantity: "fastest CPU over slowest, less 1, this machine".to_owned(),
+        unit: "1".to_owned(),
+        published: Some(SPEED_RANGE),
+        formula: None,
+        simulated: None,
+        measured: cpus,
+        ratio: None,
+        note: "published: 34 Cms within 4.6 %".to_owned(),
+    });
     let rows: Vec<Vec<String>> = (zeros.iter())
         .flat_map(|(load, outcome)| zero_rows(found, load, outcome))
         .collect();

@@ -13,7 +13,7 @@ mod sweeps;
 mod tests;
 mod zero;
 
-pub use here::{rpc_scripts, with_measured};
+pub use here::{rpc_scripts, spread_of_cpus, with_measured};
 
 use undertick_cmstar::Parameters;
 use undertick_estimate::Numbers;
