@@ -33,7 +33,8 @@ fn verbs(plan: &Plan, process: usize) -> Vec<Verb> {
     steps.map(|step| step.verb.clone()).collect()
 }
 
-const SHIPPED: [&str; 9] = [
+const SHIPPED: [&str; 10] = [
+    "cmstar-messages.toml",
     "clocks.toml",
     "fork.toml",
     "injection.toml",
