@@ -3,7 +3,9 @@
  *     disturber memory|cpu CPU SHARE SECONDS SEED
  *
  * `memory` writes through 256 MiB, `cpu` spins. On-phases last 100 to 500 ms. Prints
- * each phase: when it began and ended, ns since 1970. A share of 1 is always on. */
+ * each phase: when it began and ended, ns since 1970, and how long of it was lost, ns: to
+ * the hypervisor, in `memory` (a block takes some tens of microseconds; one of a
+ * millisecond was not written all the time). A share of 1 is always on. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
@@ -35,7 +37,7 @@ int main(int count, char **words) {
     char *region = memory ? aligned_alloc(2 << 20, REGION) : NULL;
     volatile unsigned long turns = 0;
     size_t at = 0;
-    double end, from, to;
+    double end, from, to, last, lost;
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
@@ -56,14 +58,19 @@ int main(int count, char **words) {
         const double off = (1e8 + 4e8 * uniform(&state)) * (1 - share) / share;
         from = now_ns();
         to = share >= 1 ? end : from + on;
+        last = from;
+        lost = 0;
         while (now_ns() < to) {
+            const double now = now_ns();
+            if (region && now - last > 1e6) lost += now - last;
+            last = now;
             if (region) {
                 memset(region + at, (int)turns, BLOCK);
                 at = (at + BLOCK) % REGION;
             }
             turns++;
         }
-        printf("%.0f %.0f\n", from, now_ns());
+        printf("%.0f %.0f %.0f\n", from, now_ns(), lost);
         if (share < 1) {
             struct timespec pause = {(time_t)(off / 1e9), (long)off % 1000000000};
             nanosleep(&pause, NULL);

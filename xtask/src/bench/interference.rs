@@ -41,18 +41,18 @@ impl Disturber {
         Ok(Self { child, lines })
     }
 
-    /// Ends it; the phases it was on, s.
-    fn phases(mut self) -> Result<Vec<(f64, f64)>, String> {
+    /// Ends it; the phases it was on, s, and how long of each it was kept from it.
+    fn phases(mut self) -> Result<Vec<[f64; 3]>, String> {
         let _ = self.child.kill();
         let _ = self.child.wait();
         let mut text = String::new();
         (self.lines.read_to_string(&mut text)).map_err(|e| e.to_string())?;
         let number = |word: &str| word.parse::<f64>().ok().map(|ns| ns / 1e9);
-        Ok(text
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .filter_map(|(from, to)| Some((number(from)?, number(to)?)))
-            .collect())
+        let phase = |line: &str| {
+            let mut numbers = line.split(' ').map(number);
+            Some([numbers.next()??, numbers.next()??, numbers.next()??])
+        };
+        Ok(text.lines().filter_map(phase).collect())
     }
 }
 
@@ -78,7 +78,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
             // The host's other guests come and go, and what they do changes what the
             // disturber does: right before and right after is what a run is held to.
             let after = always(&program, kind)?;
-            let always = f64::midpoint(before, after);
+            let both = [before, after];
             before = after;
             let Some(peak) = slowed(&found, kind) else {
                 println!("  {truth:.3}        nothing found");
@@ -87,6 +87,13 @@ pub fn measure(runs: usize) -> Result<(), String> {
                 continue;
             };
             let holds = peak.lo <= truth && truth <= peak.hi;
+            // A peak is so many times slower than the clean peak; by its activity a process
+            // slows what there is without it.
+            let of = match peak.of.ends_with("activity") {
+                true => both.map(|always| always.of_middle),
+                false => both.map(|always| always.of_clean),
+            };
+            let always = f64::midpoint(of[0], of[1]);
             println!(
                 "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {always:.3}       {}, {} (peaks: {})",
                 peak.share,
@@ -125,10 +132,18 @@ pub fn measure(runs: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// By how much the disturber slows when it is always on, in some seconds. In the
-/// memory's case by the middle time of a block with it over those before and after
-/// without: always on, it makes one peak.
-fn always(program: &str, kind: &str) -> Result<f64, String> {
+/// By how much the disturber slows when it is always on.
+#[derive(Clone, Copy)]
+struct Always {
+    /// Against the clean peak without it.
+    of_clean: f64,
+    /// Against the middle of all without it.
+    of_middle: f64,
+}
+
+/// In some seconds. In the memory's case by the middle time of a block with it over that of
+/// runs before and after without: always on, it makes one peak.
+fn always(program: &str, kind: &str) -> Result<Always, String> {
     let run = |on: bool, seed: usize| {
         let disturber = on
             .then(|| Disturber::start(program, kind, "1", seed))
@@ -138,20 +153,28 @@ fn always(program: &str, kind: &str) -> Result<f64, String> {
         Ok::<_, String>(found)
     };
     if kind != "memory" {
-        let found = run(true, 0)?;
-        return slowed(&found, kind)
-            .map(|p| p.slowdown)
-            .ok_or_else(|| "a process that always runs is not seen".to_owned());
+        let slowdown = slowed(&run(true, 0)?, kind).map(|p| p.slowdown);
+        let slowdown = slowdown.ok_or("a process that always runs is not seen")?;
+        return Ok(Always {
+            of_clean: slowdown,
+            of_middle: slowdown,
+        });
     }
-    let mut ratios = Vec::new();
-    let mut before = middle_time(&run(false, 0)?)?;
+    let mut ratios = [Vec::new(), Vec::new()];
+    let mut before = run(false, 0)?;
     for seed in 0..2 {
         let on = middle_time(&run(true, seed)?)?;
-        let after = middle_time(&run(false, seed)?)?;
-        ratios.push(on / (before * after).sqrt());
+        let after = run(false, seed)?;
+        let middle = (middle_time(&before)? * middle_time(&after)?).sqrt();
+        let clean = (clean_rate(&before)? * clean_rate(&after)?).sqrt();
+        ratios[0].push(on * clean);
+        ratios[1].push(on / middle);
         before = after;
     }
-    Ok(median(&ratios))
+    Ok(Always {
+        of_clean: median(&ratios[0]),
+        of_middle: median(&ratios[1]),
+    })
 }
 
 /// Middle time of a unit of work, any unit: from the histogram.
@@ -253,11 +276,15 @@ fn slowed(found: &Value, kind: &str) -> Option<Peak> {
     })
 }
 
-/// Share of the measurement's time that was inside a phase.
-fn truth(phases: &[(f64, f64)], found: &Value) -> Result<f64, String> {
+/// Share of the measurement's time in which the disturber ran: inside a phase, and not
+/// kept from it.
+fn truth(phases: &[[f64; 3]], found: &Value) -> Result<f64, String> {
     let number = |name: &str| found["probe"][name].as_f64().ok_or("no time of day");
     let (begun, seconds) = (number("begun_unix_s")?, number("seconds")?);
-    let inside = |(from, to): &(f64, f64)| (to.min(begun + seconds) - from.max(begun)).max(0.0);
+    let inside = |[from, to, lost]: &[f64; 3]| {
+        let inside = (to.min(begun + seconds) - from.max(begun)).max(0.0);
+        inside * (1.0 - lost / (to - from))
+    };
     Ok(phases.iter().map(inside).sum::<f64>() / seconds)
 }
 
