@@ -1,6 +1,7 @@
 //! Curves in a plane: what a figure of a source shows.
 
 use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +87,17 @@ impl Point {
     #[must_use]
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, within: None }
+    }
+
+    /// An estimate with its interval.
+    #[must_use]
+    pub fn of(x: f64, y: &Estimate) -> Self {
+        let bounds = y.interval.lo.zip(y.interval.hi);
+        Self {
+            x,
+            y: y.value,
+            within: bounds.map(|(lo, hi)| [lo, hi]),
+        }
     }
 }
 

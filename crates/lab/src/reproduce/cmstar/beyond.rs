@@ -5,7 +5,7 @@ use undertick_cmstar::load::{ReadingLoops, ReadingRun, reading_loops};
 use undertick_cmstar::{Os, Parameters, Routine};
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 
-use super::readings::{elapsed_us, standard_deviation};
+use super::readings::{plateau, standard_deviation};
 use super::{Context, item, number};
 use crate::jobs::Stopped;
 
@@ -20,15 +20,6 @@ pub(super) fn beyond(context: &mut Context<'_>) -> Result<(), Stopped> {
 
 fn run(parameters: &Parameters, loops: &ReadingLoops) -> ReadingRun {
     reading_loops(parameters, loops).expect("the published numbers of Cms are there")
-}
-
-/// Elapsed times on one machine, between the ramps, us.
-fn elapsed(run: &ReadingRun, tick_us: f64) -> Vec<f64> {
-    let (from, to) = (run.plateau.from, run.plateau.to);
-    (run.passes.iter())
-        .filter(|[first, second]| first.called >= from && second.returned <= to)
-        .filter_map(|pair| elapsed_us(pair, tick_us))
-        .collect()
 }
 
 /// All ways of reading against the number of Cms.
@@ -51,7 +42,7 @@ fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
         .collect();
     let tick_us = parameters.clock.tick_us;
     let machines = context.run(&all, |loops| {
-        let values = elapsed(&run(parameters, loops), tick_us);
+        let values = plateau(&run(parameters, loops), tick_us);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         (mean, standard_deviation(&values))
     })?;
@@ -68,11 +59,7 @@ fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
                 let mean = context.mean(machines.iter().map(|m| m.0).collect(), "us");
                 let sd = context.mean(machines.iter().map(|m| m.1).collect(), "us");
                 if let Some(sd) = &sd {
-                    points.push(Point {
-                        x: readers as f64,
-                        y: sd.value,
-                        within: sd.interval.lo.zip(sd.interval.hi).map(|(lo, hi)| [lo, hi]),
-                    });
+                    points.push(Point::of(readers as f64, sd));
                 }
                 if ![8, 30].contains(&readers) {
                     continue;
@@ -158,7 +145,7 @@ fn ticks(context: &mut Context<'_>) -> Result<(), Stopped> {
             ramp_ns: length_ns / 10,
             seed: *seed,
         };
-        standard_deviation(&elapsed(&run(parameters, &loops), *tick_us))
+        standard_deviation(&plateau(&run(parameters, &loops), *tick_us))
     })?;
     let mut each = machines.chunks(seeds as usize);
     let (mut curves, mut rows) = (Vec::new(), Vec::new());

@@ -83,12 +83,7 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
                     .zip(measured.as_ref())
                     .map(|(t, m)| m.value - t.value);
                 if let Some(measured) = &measured {
-                    to.push(Point {
-                        x: f64::from(*words),
-                        y: measured.value,
-                        within: (measured.interval.lo.zip(measured.interval.hi))
-                            .map(|(l, h)| [l, h]),
-                    });
+                    to.push(Point::of(f64::from(*words), measured));
                 }
                 let is_published = name == "latency" && *words == 0;
                 let note = off.map_or_else(String::new, |off| {

@@ -273,11 +273,7 @@ pub(super) fn distributions(context: &mut Context<'_>) -> Result<(), Stopped> {
             let name = format!("figure-{figure}/{readers}");
             let what = format!("{os}, {}, {readers} Cms", routine.name());
             if let Some(sd) = &sd {
-                spread.push(Point {
-                    x: *readers as f64,
-                    y: sd.value,
-                    within: sd.interval.lo.zip(sd.interval.hi).map(|(lo, hi)| [lo, hi]),
-                });
+                spread.push(Point::of(*readers as f64, sd));
             }
             let [_, mean] = context.item(item(
                 format!("{name}/mean"),
@@ -338,8 +334,8 @@ pub(super) fn distributions(context: &mut Context<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Elapsed times between the ramps.
-fn plateau(run: &ReadingRun, tick_us: f64) -> Vec<f64> {
+/// Elapsed times between the ramps, us.
+pub(super) fn plateau(run: &ReadingRun, tick_us: f64) -> Vec<f64> {
     let (from, to) = (run.plateau.from, run.plateau.to);
     (run.passes.iter())
         .filter(|[first, second]| first.called >= from && second.returned <= to)
