@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -21,6 +22,13 @@ static void said(int event, unsigned long count) {
     char line[64];
     int n = snprintf(line, sizeof line, "%d %d %lu\n", tid(), event, count);
     if (write(1, line, (size_t)n) != n) abort();
+}
+
+/* How often this thread has left its CPU, by the kernel's own account. */
+static long switches(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) abort();
+    return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
 static void *count_up(void *count) {
@@ -219,17 +227,30 @@ int main(int argc, char **argv) {
         }
         said(1, n);
         said(6, n);
-    } else if (!strcmp(what, "sleep")) { /* spans with and without a deschedule inside */
+    } else if (!strcmp(what, "sleep")) {
+        /* Spans with and without a deschedule inside. After each sleep: was there a
+         * switch within the span (1), one between the points about it (2)? A sleep
+         * need not leave the CPU: where the hypervisor takes the CPU away for as
+         * long, its timer has run out before the kernel comes to switch. */
         unsigned long i;
         for (i = 0; i < n; i++) {
+            long outer, inner;
+            uint32_t saw;
             ut_begin(1);
             ut_end(1);
+            outer = switches();
             ut_begin(2);
+            inner = switches();
             usleep(200);
+            inner = switches() - inner;
             ut_end(2);
+            outer = switches() - outer;
+            saw = (uint32_t)(inner > 0) | (uint32_t)(outer > 0) << 1;
+            ut_event(3, saw);
         }
         said(1, 2 * n);
         said(2, 2 * n);
+        said(3, n);
     } else if (!strcmp(what, "fail")) return 7;
     else return 2;
     return 0;
