@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// Most batches kept. 256..=512 fine batches see a lag-1 correlation of 0.1
 /// (two standard errors) and are merged further before they carry an interval.
 pub(crate) const MOST: usize = 512;
@@ -9,7 +11,7 @@ pub(crate) const MOST: usize = 512;
 /// Sums of non-overlapping batches of equal size. When the store is full,
 /// neighbours are added and the size doubles, so any number of values leaves
 /// 256..=511 batches, and an unfinished one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Batches<T> {
     sums: Vec<T>,
     size: u64,
@@ -76,6 +78,11 @@ impl<T: Copy + Default + AddAssign> Batches<T> {
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Values in the full batches.
+    pub(crate) fn batched(&self) -> u64 {
+        self.sums.len() as u64 * self.size
     }
 
     /// Applies `change` to every sum, the unfinished one included, with the

@@ -1,5 +1,7 @@
 //! Histograms of signed ticks: exact up to 2047, three significant digits above.
 
+use serde::{Deserialize, Serialize};
+
 use crate::skewed::Shape;
 
 /// Bins per octave, as a power of two: bins are at most 1/1024 of their value
@@ -14,7 +16,7 @@ const BITS: u32 = 10;
 /// equal.
 ///
 /// Memory: 8 KiB per octave that values reached, 16 KiB below 2048.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedHistogram {
     /// Values from 0.
     positive: Vec<u64>,

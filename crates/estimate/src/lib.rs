@@ -29,11 +29,12 @@
 //! **Caveats.** Values are differences of one clock, in ticks, and signed:
 //! negative ones are counted like any other. Intervals describe the scatter
 //! that the series itself shows; a drift slower than the whole series is not
-//! in it. The batches follow the order of arrival, so order matters and two
-//! [`Series`] do not merge; [`Moments`] and [`SignedHistogram`] do.
+//! in it. The batches follow the order of arrival, so order matters: two
+//! [`Series`] merge as what two threads did, each with the scatter of its own.
 
 mod batches;
 mod bootstrap;
+mod closed;
 mod compare;
 mod compare_estimates;
 pub mod compensation;
@@ -46,6 +47,7 @@ mod mean;
 mod modes;
 mod moments;
 mod numbers;
+mod over_time;
 pub mod peaks;
 mod proportion;
 mod quantile;
@@ -73,6 +75,7 @@ pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean, student_beyond
 pub use modes::{Axis, Divide, Mode, ModeOptions, Modes, modes, modes_of_bins};
 pub use moments::Moments;
 pub use numbers::Numbers;
+pub use over_time::spread_over_time;
 pub use proportion::{proportion, proportion_exact};
 pub use quantile::{Ranks, binomial_ranks};
 pub use rate::{rate, ratio_of_sums};

@@ -1,11 +1,13 @@
 //! Count, sum, mean, variance and extremes.
 
+use serde::{Deserialize, Serialize};
+
 /// Count, exact sum, variance, least and greatest of integer values.
 ///
 /// Sums are integers (128 bits), relative to the first value, so that the mean
 /// is exact and the variance does not suffer from large offsets. The variance
 /// is merged pairwise (Chan, Golub and LeVeque 1983, eq. 1.5).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     n: u64,
     origin: i64,

@@ -2,11 +2,12 @@
 
 use undertick_units::{Estimate, Interval};
 
+use crate::closed::Closed;
 use crate::histogram::{Bin, Distribution};
-use crate::long_run::{is_correlated, normal, spread_of_mean, student};
+use crate::long_run::{SpreadOfMean, is_correlated, normal, spread_of_mean, student};
 use crate::moments::Moments;
 use crate::quantile::{Ranks, binomial_ranks};
-use crate::series::{Mark, Series};
+use crate::series::{Mark, QUANTILES, Series};
 use crate::skewed::mend;
 
 /// Below this many clock steps in the median the mean is the figure to use.
@@ -22,6 +23,7 @@ pub(crate) const FEW: u64 = 16;
 pub struct Sample {
     pub(crate) series: Series,
     distribution: Distribution,
+    over_time: Option<SpreadOfMean>,
 }
 
 impl Sample {
@@ -29,7 +31,49 @@ impl Sample {
         Self {
             distribution: series.histogram.distribution(),
             series,
+            over_time: None,
         }
+    }
+
+    /// Whether the values are of more than one thread, each a series of its own.
+    #[must_use]
+    pub fn is_of_threads(&self) -> bool {
+        self.series.closed.is_some()
+    }
+
+    /// What the mean's values in common slices of time say of it
+    /// ([`crate::spread_over_time`]). Threads that become slow together are not
+    /// independent, which none of them shows alone: where this is the greater
+    /// variance, the intervals are of it.
+    pub fn allow_for_time(&mut self, over_time: SpreadOfMean) {
+        self.over_time = Some(over_time);
+    }
+
+    /// Variance of the mean of all values.
+    fn spread(&self) -> Option<(SpreadOfMean, Option<f64>)> {
+        let n = self.moments().n();
+        let Some(closed) = &self.series.closed else {
+            let means = self.batch_means();
+            let batched = self.series.sums.batched() as f64 / n as f64;
+            return spread_of_mean(&means).map(|spread| {
+                let variance = spread.variance * batched;
+                (SpreadOfMean { variance, ..spread }, None)
+            });
+        };
+        let spread = closed.spread(self.moments().variance().unwrap_or(0.0))?;
+        match self.over_time {
+            Some(over_time) if over_time.variance > spread.variance => {
+                Some((over_time, Some(over_time.variance / spread.variance)))
+            }
+            _ => Some((spread, None)),
+        }
+    }
+
+    fn batch_means(&self) -> Vec<f64> {
+        let size = self.series.sums.size() as f64;
+        (self.series.sums.sums().iter())
+            .map(|&sum| sum as f64 / size)
+            .collect()
     }
 
     /// Count, sum, variance and extremes.
@@ -59,16 +103,11 @@ impl Sample {
         let mut notes = Vec::new();
         let mut interval = Interval { lo: None, hi: None };
         let mut effective = n as f64;
-        let size = self.series.sums.size();
-        let means: Vec<f64> = (self.series.sums.sums().iter())
-            .map(|&sum| sum as f64 / size as f64)
-            .collect();
-        if let Some(spread) = spread_of_mean(&means) {
-            let all_values = means.len() as f64 * size as f64 / n as f64;
-            let mut half = spread.half_width(level) * all_values.sqrt();
+        if let Some((spread, together)) = self.spread() {
+            let mut half = spread.half_width(level);
             let variance = self.moments().variance().unwrap_or(0.0);
             if variance > 0.0 {
-                effective = effective.min(variance / (spread.variance * all_values));
+                effective = effective.min(variance / spread.variance);
             } else if granularity > 0 {
                 half = granularity as f64 * unseen_share(n, level);
                 notes.push(
@@ -91,6 +130,11 @@ impl Sample {
                 notes.push(format!(
                     "widened for a correlation of {:.2} left between batches",
                     spread.correlation
+                ));
+            }
+            if let Some(times) = together {
+                notes.push(format!(
+                    "its threads become slow together: variance times {times:.2}, from slices of time"
                 ));
             }
             if n < FEW {
@@ -190,6 +234,9 @@ impl Sample {
     pub(crate) fn inflation_and_share(&self, p: f64, level: f64) -> Option<(Inflation, f64)> {
         let logit = |p: f64| (p / (1.0 - p)).ln();
         let nearest = |mark: &&Mark| (logit(mark.p) - logit(p)).abs();
+        if let Some(closed) = &self.series.closed {
+            return Some((self.inflation_of_threads(closed, p, level)?, p));
+        }
         let mark = (self.series.marks.iter()).min_by(|a, b| nearest(a).total_cmp(&nearest(b)))?;
         let size = mark.below.size() as f64;
         let shares: Vec<f64> = (mark.below.sums().iter())
@@ -201,13 +248,30 @@ impl Sample {
         Some((inflation(&shares, size, level)?, mark.share()))
     }
 
+    /// Of several threads: what each showed, and what they show together.
+    fn inflation_of_threads(&self, closed: &Closed, p: f64, level: f64) -> Option<Inflation> {
+        let logit = |p: f64| (p / (1.0 - p)).ln();
+        let far = |place: &usize| (logit(QUANTILES[*place]) - logit(p)).abs();
+        let place = (0..QUANTILES.len()).min_by(|a, b| far(a).total_cmp(&far(b)))?;
+        let own = closed.inflation(place, QUANTILES[place]);
+        let together = self.spread().and_then(|(spread, times)| times.zip(Some(spread.degrees)));
+        let (variance, degrees) = match (own, together) {
+            (None, None) => return None,
+            (Some(own), None) => own,
+            (None, Some(together)) => together,
+            (Some(own), Some(together)) => (own.0 * together.0, own.1.min(together.1)),
+        };
+        Some(Inflation {
+            variance,
+            quantile_ratio: student(level, degrees) / normal(level),
+        })
+    }
+
     /// That of the mean, where a quantile ran away from the threshold that was
     /// to watch it: only a drift does that.
     fn inflation_of_mean(&self, level: f64) -> Option<Inflation> {
         let size = self.series.sums.size() as f64;
-        let means: Vec<f64> = (self.series.sums.sums().iter())
-            .map(|&sum| sum as f64 / size)
-            .collect();
+        let means = self.batch_means();
         if !is_correlated(&means) {
             return None;
         }

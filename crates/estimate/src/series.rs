@@ -1,6 +1,9 @@
 //! One pass over a series of clock differences, in bounded memory.
 
+use serde::{Deserialize, Serialize};
+
 use crate::batches::Batches;
+use crate::closed::{Closed, LEAST};
 use crate::histogram::SignedHistogram;
 use crate::moments::Moments;
 use crate::sample::Sample;
@@ -17,7 +20,11 @@ const CHUNK: usize = 512;
 /// it, per batch, and pieces of it as they came.
 ///
 /// Memory: about 56 KiB and the histogram's, however long the series.
-#[derive(Clone, Debug, Default)]
+///
+/// One series may go on where another ended ([`Series::next_thread`], [`Series::merge`]):
+/// moments and histogram are those of all values, exactly; how far the mean may be from
+/// the truth is then put together from what each showed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     pending: Vec<i64>,
     pub(crate) moments: Moments,
@@ -25,10 +32,12 @@ pub struct Series {
     pub(crate) sums: Batches<i128>,
     pub(crate) marks: Vec<Mark>,
     pub(crate) stretches: Stretches,
+    /// Series before this one; `sums` and `marks` are of this one alone.
+    pub(crate) closed: Option<Box<Closed>>,
 }
 
 /// The indicator `x <= threshold` of a quantile, in batches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) p: f64,
     pub(crate) threshold: i64,
@@ -141,6 +150,45 @@ impl Series {
         self.pending.clear();
     }
 
+    /// The values that come now are of another thread. A series that is still short
+    /// goes on: many short ones are a sample of their kind.
+    pub fn next_thread(&mut self) {
+        let before = self.closed.as_ref().map_or(0, |closed| closed.n);
+        if self.n() - before >= LEAST {
+            self.close();
+        }
+    }
+
+    /// What came since the last close is a series of its own.
+    fn close(&mut self) {
+        self.settle();
+        let closed = self.closed.get_or_insert_default();
+        closed.add(self.moments.n() - closed.n, &self.sums, &self.marks);
+        self.sums = Batches::new();
+        self.marks.clear();
+    }
+
+    /// Adds the values of another series, which are of other threads.
+    pub fn merge(&mut self, mut other: Self) {
+        other.settle();
+        if other.n() == 0 {
+            return;
+        }
+        self.settle();
+        if self.n() == 0 {
+            *self = other;
+            return;
+        }
+        self.close();
+        other.close();
+        self.moments.merge(&other.moments);
+        self.histogram.merge(&other.histogram);
+        self.stretches.merge(other.stretches);
+        if let (Some(ours), Some(theirs)) = (&mut self.closed, &other.closed) {
+            ours.merge(theirs);
+        }
+    }
+
     /// The same series, each value plus `delta`. Sums stay exact; histogram
     /// bins wider than one value move by their middle.
     #[must_use]
@@ -163,6 +211,9 @@ impl Series {
     #[must_use]
     pub fn sample(mut self) -> Sample {
         self.settle();
+        if self.closed.is_some() {
+            self.close();
+        }
         Sample::new(self)
     }
 }

@@ -1,6 +1,8 @@
 //! Pieces of a series as they came, in bounded memory: what neighbours within one
 //! mode have in common can only be seen when the modes are known.
 
+use serde::{Deserialize, Serialize};
+
 /// Values of a piece.
 const LENGTH: usize = 128;
 
@@ -16,7 +18,7 @@ const HIDDEN: f64 = 0.3;
 
 /// Every so many-th piece of a series; when there are too many, every second of
 /// them is dropped.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Stretches {
     pieces: Vec<Vec<i64>>,
     /// Pieces seen so far, the unfinished one not counted.
@@ -47,12 +49,34 @@ impl Stretches {
         }
         self.seen += 1;
         if self.pieces.len() > MOST {
-            let mut keep = false;
-            self.pieces.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.thinned += 1;
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        let mut keep = false;
+        self.pieces.retain(|_| {
+            keep = !keep;
+            keep
+        });
+        self.thinned += 1;
+    }
+
+    /// Adds the pieces of another series; of two unfinished ones the longer stays.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        while self.thinned < other.thinned {
+            self.thin();
+        }
+        while other.thinned < self.thinned {
+            other.thin();
+        }
+        self.pieces.append(&mut other.pieces);
+        self.seen += other.seen;
+        if self.partial.len() < other.partial.len() {
+            self.partial = other.partial;
+        }
+        while self.pieces.len() > MOST {
+            self.thin();
         }
     }
 

@@ -1,0 +1,167 @@
+//! Several series of the same quantity, one from each thread: how far their common mean
+//! may be from the truth.
+//!
+//! Threads differ, and which threads there are is no matter of chance. So each is a
+//! stratum: its mean has a variance of its own, which its batches show, and the common
+//! mean has the sum of these by the squares of their shares (Cochran, *Sampling
+//! Techniques*, 3rd ed., eq. 5.5), with Satterthwaite's degrees of freedom (5.16). One
+//! after the other in one series, their different levels would look like one very long
+//! correlation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::batches::Batches;
+use crate::long_run::{SpreadOfMean, spread_of_mean};
+use crate::sample::inflation;
+use crate::series::{Mark, QUANTILES};
+
+/// Values below which a series is not closed but goes on with the next one.
+pub(crate) const LEAST: u64 = 512;
+
+/// What series said that are over.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Closed {
+    /// Their values.
+    pub(crate) n: u64,
+    /// Of these, values that came in series of one value: they say nothing of their
+    /// own scatter.
+    alone: u64,
+    mean: Pooled,
+    /// By [`QUANTILES`].
+    shares: [Pooled; QUANTILES.len()],
+}
+
+/// Variances of sums: of series with n values each, the sum of n^2 times the variance
+/// of the mean.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Pooled {
+    variance: f64,
+    /// Sum of the squares of these, each over its degrees of freedom.
+    over_degrees: f64,
+    batches: usize,
+    /// The greatest that was corrected for.
+    correlation: f64,
+    too_short: bool,
+    /// Whether any scattered more than independent values do.
+    inflated: bool,
+}
+
+impl Pooled {
+    fn add(&mut self, n: u64, spread: &SpreadOfMean, inflated: bool) {
+        let variance = (n as f64).powi(2) * spread.variance;
+        self.variance += variance;
+        self.over_degrees += variance * variance / spread.degrees;
+        self.batches += spread.batches;
+        self.correlation = self.correlation.max(spread.correlation);
+        self.too_short |= spread.too_short;
+        self.inflated |= inflated;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.variance += other.variance;
+        self.over_degrees += other.over_degrees;
+        self.batches += other.batches;
+        self.correlation = self.correlation.max(other.correlation);
+        self.too_short |= other.too_short;
+        self.inflated |= other.inflated;
+    }
+
+    /// Of the mean of `n` values.
+    fn spread(&self, n: u64) -> SpreadOfMean {
+        let degrees = self.variance * self.variance / self.over_degrees;
+        SpreadOfMean {
+            variance: self.variance / (n as f64).powi(2),
+            degrees: if degrees.is_finite() {
+                degrees.max(1.0)
+            } else {
+                f64::MAX // they do not scatter at all
+            },
+            batches: self.batches,
+            correlation: self.correlation,
+            too_short: self.too_short,
+        }
+    }
+}
+
+impl Closed {
+    /// A series of `n` values is over.
+    pub(crate) fn add(&mut self, n: u64, sums: &Batches<i128>, marks: &[Mark]) {
+        if n == 0 {
+            return;
+        }
+        self.n += n;
+        let size = sums.size() as f64;
+        let means: Vec<f64> = (sums.sums().iter())
+            .map(|&sum| sum as f64 / size)
+            .collect();
+        let Some(spread) = spread_of_mean(&means) else {
+            self.alone += n;
+            return;
+        };
+        let batched = |spread: SpreadOfMean, batched: u64| SpreadOfMean {
+            variance: spread.variance * batched as f64 / n as f64,
+            ..spread
+        };
+        self.mean.add(n, &batched(spread, sums.batched()), false);
+        for (pooled, mark) in self.shares.iter_mut().zip(marks) {
+            let (spread, inflated) = of_share(mark, n);
+            pooled.add(n, &batched(spread, n), inflated);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.alone += other.alone;
+        self.mean.merge(&other.mean);
+        for (ours, theirs) in self.shares.iter_mut().zip(&other.shares) {
+            ours.merge(theirs);
+        }
+    }
+
+    /// Of the mean of all, of which single ones have this variance. `None` where
+    /// nothing is known of it.
+    pub(crate) fn spread(&self, variance: f64) -> Option<SpreadOfMean> {
+        if self.mean.batches == 0 {
+            return None;
+        }
+        let mut pooled = self.mean;
+        pooled.variance += self.alone as f64 * variance;
+        Some(pooled.spread(self.n))
+    }
+
+    /// Of the share of values up to the quantile of that place in [`QUANTILES`]: how
+    /// many times that of independent values, and its degrees of freedom; `None` where
+    /// no correlation showed.
+    pub(crate) fn inflation(&self, place: usize, p: f64) -> Option<(f64, f64)> {
+        let pooled = self.shares.get(place).filter(|pooled| pooled.inflated)?;
+        let spread = pooled.spread(self.n);
+        let independent = p * (1.0 - p) / self.n as f64;
+        Some(((spread.variance / independent).max(1.0), spread.degrees))
+    }
+}
+
+/// Variance of the share that a mark saw, of `n` values, and whether it is more than
+/// that of independent ones.
+fn of_share(mark: &Mark, n: u64) -> (SpreadOfMean, bool) {
+    let size = mark.below.size() as f64;
+    let shares: Vec<f64> = (mark.below.sums().iter())
+        .map(|&sum| sum as f64 / size)
+        .collect();
+    let share = if shares.is_empty() { mark.p } else { mark.share() };
+    let independent = share * (1.0 - share) / n as f64;
+    let plain = SpreadOfMean {
+        variance: independent,
+        degrees: f64::MAX,
+        batches: shares.len(),
+        correlation: 0.0,
+        too_short: false,
+    };
+    let found = inflation(&shares, size, 0.95).zip(spread_of_mean(&shares));
+    match found {
+        None => (plain, false),
+        Some((inflation, spread)) => {
+            let variance = independent * inflation.variance;
+            (SpreadOfMean { variance, ..spread }, true)
+        }
+    }
+}

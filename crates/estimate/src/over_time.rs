@@ -1,0 +1,60 @@
+//! How far a mean may be from the truth, as slices of time show it.
+
+use crate::long_run::{SpreadOfMean, spread_of_mean};
+
+/// Slices that hold anything, below which they say nothing.
+const FEWEST: usize = 16;
+
+/// Spread of the mean of values that fell into equal slices of time: `counts[i]`
+/// values, with the sum `sums[i]`, in slice i. `None` where fewer than 16 slices hold
+/// any.
+///
+/// A ratio estimate: its residuals, sum less mean times count, are a series in time
+/// (Cochran, *Sampling Techniques*, 3rd ed., eq. 6.10), and what correlation they have
+/// is treated as that of any series. Whatever slows several threads at once lies in
+/// the same slices, so this sees what each thread by itself cannot show.
+///
+/// # Panics
+/// `counts` and `sums` differ in length.
+#[must_use]
+pub fn spread_over_time(counts: &[f64], sums: &[f64]) -> Option<SpreadOfMean> {
+    assert_eq!(counts.len(), sums.len(), "a sum for each count");
+    let held = counts.iter().filter(|&&count| count > 0.0).count();
+    if held < FEWEST {
+        return None;
+    }
+    let (n, sum): (f64, f64) = (counts.iter().sum(), sums.iter().sum());
+    let mean = sum / n;
+    let residuals: Vec<f64> = (counts.iter().zip(sums))
+        .map(|(count, sum)| sum - mean * count)
+        .collect();
+    let spread = spread_of_mean(&residuals)?;
+    let per_value = residuals.len() as f64 / n;
+    Some(SpreadOfMean {
+        variance: spread.variance * per_value * per_value,
+        ..spread
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 16 slices of two values with sums 8 and 12 in turn, so the mean is 5 and the
+    /// residuals are -2 and 2: variance 64 / 15 of one, over 16; two values a slice.
+    #[test]
+    fn by_hand() {
+        let sums: Vec<f64> = (0..16).map(|i| [8.0, 12.0][i % 2]).collect();
+        let spread = spread_over_time(&[2.0; 16], &sums).unwrap();
+        assert!((spread.variance - 64.0 / 15.0 / 16.0 / 4.0).abs() < 1e-12);
+        assert_eq!(spread.degrees, 15.0);
+    }
+
+    #[test]
+    fn fewer_than_16_slices_say_nothing() {
+        let mut counts = vec![1.0; 15];
+        counts.extend([0.0; 100]);
+        assert_eq!(spread_over_time(&counts, &vec![3.0; 115]), None);
+        assert_eq!(spread_over_time(&[], &[]), None);
+    }
+}
