@@ -204,10 +204,9 @@ pub enum Next {
     Damaged,
 }
 
-/// Decodes the block at the start of `bytes` into `records` (cleared first).
-/// Never panics, whatever the bytes are.
-pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
-    records.clear();
+/// Checks the block at the start of `bytes` against its checksum; what is in it is not
+/// looked at. Never panics, whatever the bytes are.
+pub fn check(bytes: &[u8]) -> Next {
     if bytes.len() < HEADER_BYTES {
         return Next::End;
     }
@@ -230,8 +229,21 @@ pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
         position: u64::from_le_bytes(bytes[32..40].try_into().expect("eight bytes")),
         records: count as u32,
     };
-    match columns(&whole[HEADER_BYTES..], u32_at(28) as usize, count, records) {
-        Some(()) => Next::Block(header, whole.len()),
+    Next::Block(header, whole.len())
+}
+
+/// Decodes the block at the start of `bytes` into `records` (cleared first).
+/// Never panics, whatever the bytes are.
+pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
+    records.clear();
+    let next = check(bytes);
+    let Next::Block(header, length) = next else {
+        return next;
+    };
+    let palette = u32::from_le_bytes(bytes[28..32].try_into().expect("four bytes")) as usize;
+    let body = &bytes[HEADER_BYTES..length];
+    match columns(body, palette, header.records as usize, records) {
+        Some(()) => next,
         None => Next::Damaged,
     }
 }

@@ -18,6 +18,7 @@ use parquet::schema::types::ColumnPath;
 use crate::TraceError;
 use crate::block::{self, Next};
 use crate::manifest::{Manifest, Part, State};
+use crate::raw_order::RawGroups;
 use crate::rows::Rows;
 use crate::schema::event_schema;
 
@@ -30,9 +31,6 @@ pub const EVENTS_FILE: &str = "events.parquet";
 
 /// Rows handed to the Parquet writer at a time.
 const BATCH_ROWS: usize = 1 << 15;
-/// Rows in a row group, which one thread decodes and encodes: what it holds is
-/// the raw blocks and the encoded columns, up to 30 MB.
-const GROUP_ROWS: usize = 1 << 19;
 /// Rows in a page: the default, 20 000, costs a report 4 % of its time (a zstd
 /// context and system calls for each page).
 const PAGE_ROWS: usize = 1 << 16;
@@ -73,6 +71,7 @@ pub fn finish(
         rows,
         mut received,
         damaged,
+        by_ring,
     } = written?;
     fs::rename(&temporary, &target).map_err(TraceError::io(&target, "cannot replace"))?;
 
@@ -117,6 +116,7 @@ pub fn finish(
         rows,
         bytes,
         crc32,
+        by_ring,
     });
     manifest.state = State::Complete;
     write_manifest(trace, manifest)?;
@@ -134,11 +134,12 @@ struct Kept {
     received: HashMap<i32, u64>,
     /// There were bytes that are no block; what follows them is left out.
     damaged: bool,
+    by_ring: bool,
 }
 
-/// Writes the events of a raw file as Parquet. Row groups are independent:
-/// each is made by a thread of its own and appended in the order of the file,
-/// which is twice as fast on two CPUs.
+/// Writes the events of a raw file as Parquet, ring by ring. Row groups are
+/// independent: each is made by a thread of its own and appended in its turn, which is
+/// twice as fast on two CPUs.
 fn write_events(raw: &Path, target: &Path, told: &mut impl FnMut(f64)) -> Result<Kept, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
@@ -187,6 +188,8 @@ fn write_events(raw: &Path, target: &Path, told: &mut impl FnMut(f64)) -> Result
             }
             told(share);
         }
+        kept.damaged |= groups.damaged;
+        kept.by_ring = groups.is_by_ring();
         Ok::<(), TraceError>(())
     })?;
     let file = writer
@@ -243,72 +246,6 @@ fn encode_group(
     }
     let chunks = writers.into_iter().map(ArrowColumnWriter::close);
     Ok((chunks.collect::<Result<_, _>>()?, kept))
-}
-
-/// Cuts a raw file between blocks into pieces for one row group each.
-struct RawGroups<'a> {
-    path: &'a Path,
-    file: File,
-    size: u64,
-    done: u64,
-    /// Read, but of the next piece.
-    left: Vec<u8>,
-}
-
-impl<'a> RawGroups<'a> {
-    fn open(path: &'a Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
-        let metadata = file.metadata();
-        let size = metadata
-            .map_err(TraceError::io(path, "cannot look at"))?
-            .len();
-        Ok(Self {
-            path,
-            file,
-            size,
-            done: 0,
-            left: Vec::new(),
-        })
-    }
-
-    /// Share of the file in the pieces so far.
-    fn share(&self) -> f64 {
-        self.done as f64 / self.size.max(1) as f64
-    }
-
-    /// The blocks of the next row group; none at the end of the file. Bytes
-    /// that are no block go with the blocks before them.
-    fn next(&mut self) -> Result<Option<Vec<u8>>, TraceError> {
-        let mut piece = std::mem::take(&mut self.left);
-        let (mut end, mut rows) = (0, 0);
-        while rows < GROUP_ROWS {
-            let rest = &piece[end..];
-            match block::extent(rest) {
-                Some((bytes, records)) if bytes <= rest.len() => {
-                    end += bytes;
-                    rows += records;
-                    continue;
-                }
-                None if rest.len() >= block::HEADER_BYTES => {
-                    end = piece.len(); // damaged, as decoding will find
-                    break;
-                }
-                _ => {}
-            }
-            let before = piece.len();
-            (&mut self.file)
-                .take(1 << 20)
-                .read_to_end(&mut piece)
-                .map_err(TraceError::io(self.path, "cannot read"))?;
-            if piece.len() == before {
-                end = before;
-                break;
-            }
-        }
-        self.left = piece.split_off(end);
-        self.done += end as u64;
-        Ok((end > 0).then_some(piece))
-    }
 }
 
 /// Size and CRC-32 of a file.

@@ -410,4 +410,9 @@ pub struct Part {
     pub bytes: u64,
     /// CRC-32 (IEEE) of the whole file.
     pub crc32: u32,
+    /// Its rows come ring by ring, in ascending order of ring numbers, and a row group
+    /// that does not begin with the ring of the one before begins with a new one;
+    /// absent in older traces, whose rings come mixed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_ring: bool,
 }

@@ -16,9 +16,10 @@ use parquet::file::statistics::Statistics;
 use rustix::fs::FlockOperation;
 
 use crate::TraceError;
+use crate::groups::{self, Group};
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::manifest::{Manifest, SCHEMA_VERSION, State};
-use crate::schema::event_schema;
+use crate::schema::{self, event_schema};
 
 /// Rows to a batch.
 const BATCH_ROWS: usize = 1 << 16;
@@ -90,6 +91,74 @@ impl Trace {
         })
     }
 
+    /// The trace in pieces that share no ring, for work side by side; the rows of the
+    /// kernel, which are about all of them, are in none. The pieces depend on the trace
+    /// alone. A trace whose rings come mixed is one piece.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn groups(&self) -> Result<Vec<Group>, TraceError> {
+        let mut parts = Vec::new();
+        for part in &self.manifest.parts {
+            let (_, metadata) = open_events(&self.part_path(&part.file)?)?;
+            let row_groups = metadata.metadata().row_groups().iter().map(|group| {
+                let rings = rings_of(group.column(schema::RING).statistics());
+                (rings, u64::try_from(group.num_rows()).unwrap_or(0))
+            });
+            parts.push((part.by_ring, row_groups.collect()));
+        }
+        Ok(groups::groups(&parts))
+    }
+
+    /// The batches of one of [`Self::groups`], in order.
+    pub fn group_batches<'a>(
+        &'a self,
+        group: &'a Group,
+    ) -> impl Iterator<Item = Result<RecordBatch, TraceError>> + 'a {
+        self.row_groups(&group.row_groups)
+    }
+
+    /// The rows of the kernel, in order.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn kernel_batches(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, TraceError>> + '_, TraceError> {
+        let mut of_kernel = Vec::new();
+        for (part, about) in self.manifest.parts.iter().enumerate() {
+            let (_, metadata) = open_events(&self.part_path(&about.file)?)?;
+            for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
+                if rings_of(group.column(schema::RING).statistics()) == Some((-1, -1)) {
+                    of_kernel.push((part, index));
+                }
+            }
+        }
+        Ok(self.row_groups(&of_kernel))
+    }
+
+    /// Batches of row groups, given by part and place in it.
+    fn row_groups<'a>(
+        &'a self,
+        groups: &[(usize, usize)],
+    ) -> impl Iterator<Item = Result<RecordBatch, TraceError>> + use<'a> {
+        let mut by_part: Vec<(usize, Vec<usize>)> = Vec::new();
+        for &(part, index) in groups {
+            match by_part.last_mut() {
+                Some((last, indices)) if *last == part => indices.push(index),
+                _ => by_part.push((part, vec![index])),
+            }
+        }
+        by_part.into_iter().flat_map(|(part, indices)| {
+            let opened = (self.part_path(&self.manifest.parts[part].file))
+                .and_then(|path| Batches::open(&path));
+            match opened {
+                Ok(batches) => Either::Batches(Box::new(batches.only(indices))),
+                Err(error) => Either::Error(Some(error)),
+            }
+        })
+    }
+
     fn part_path(&self, file: &str) -> Result<PathBuf, TraceError> {
         // A manifest is input: it must not lead out of the trace.
         if file.is_empty() || file.contains('/') || file == ".." {
@@ -122,15 +191,16 @@ struct Batches {
     path: PathBuf,
     file: File,
     metadata: ArrowReaderMetadata,
-    next_group: usize,
-    group: Option<Group>,
+    /// Row groups to be read.
+    groups: std::vec::IntoIter<usize>,
+    group: Option<RowGroup>,
     failed: bool,
 }
 
 /// What is read of a row group: a column of one value (`mode`, `host`, often
 /// `pid` and more) is known from its statistics and not decoded, which saves
 /// 2 ns a row of about 9.
-struct Group {
+struct RowGroup {
     reader: ParquetRecordBatchReader,
     /// [`BATCH_ROWS`] times the one value, for the columns that have one.
     constant: Vec<Option<ArrayRef>>,
@@ -139,17 +209,26 @@ struct Group {
 impl Batches {
     fn open(path: &Path) -> Result<Self, TraceError> {
         let (file, metadata) = open_events(path)?;
+        let all: Vec<usize> = (0..metadata.metadata().num_row_groups()).collect();
         Ok(Self {
             path: path.to_owned(),
             file,
             metadata,
-            next_group: 0,
+            groups: all.into_iter(),
             group: None,
             failed: false,
         })
     }
 
-    fn group(&self, index: usize) -> Result<Group, ParquetError> {
+    /// These row groups alone.
+    fn only(self, groups: Vec<usize>) -> Self {
+        Self {
+            groups: groups.into_iter(),
+            ..self
+        }
+    }
+
+    fn group(&self, index: usize) -> Result<RowGroup, ParquetError> {
         let columns = self.metadata.metadata().row_group(index).columns();
         let fields = self.metadata.schema().fields();
         let constant: Vec<_> = columns
@@ -167,7 +246,7 @@ impl Batches {
         .with_projection(mask)
         .with_batch_size(BATCH_ROWS)
         .build()?;
-        Ok(Group { reader, constant })
+        Ok(RowGroup { reader, constant })
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, ParquetError> {
@@ -187,12 +266,19 @@ impl Batches {
                     .collect();
                 return Ok(Some(RecordBatch::try_new(event_schema(), columns)?));
             }
-            if self.next_group == self.metadata.metadata().num_row_groups() {
+            let Some(next) = self.groups.next() else {
                 return Ok(None);
-            }
-            self.group = Some(self.group(self.next_group)?);
-            self.next_group += 1;
+            };
+            self.group = Some(self.group(next)?);
         }
+    }
+}
+
+/// The least and the greatest ring of a row group.
+fn rings_of(statistics: Option<&Statistics>) -> Option<(i32, i32)> {
+    match statistics {
+        Some(Statistics::Int32(rings)) => Some((*rings.min_opt()?, *rings.max_opt()?)),
+        _ => None,
     }
 }
 

@@ -177,6 +177,7 @@ fn write(
         rows: kernel.rows,
         bytes,
         crc32,
+        by_ring: false,
     }))
 }
 

@@ -1,0 +1,113 @@
+//! A trace in pieces that share no ring, so that they can be analysed side by side.
+
+/// Rows that a piece has at least, so that putting pieces together is little work.
+const LEAST_ROWS: u64 = 1 << 20;
+/// Pieces of a trace at most.
+const MOST: u64 = 64;
+
+/// A piece of a trace: all rows of some rings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Row groups: the part in the manifest's order, and the place in its file.
+    pub row_groups: Vec<(usize, usize)>,
+    /// Rows in them.
+    pub rows: u64,
+    /// The rows of each ring lie together.
+    pub by_ring: bool,
+}
+
+/// Least and greatest ring, where known, and rows.
+type RowGroup = (Option<(i32, i32)>, u64);
+
+/// The pieces, from each part's word on its order and its row groups.
+pub(crate) fn groups(parts: &[(bool, Vec<RowGroup>)]) -> Vec<Group> {
+    let all = || {
+        (parts.iter().enumerate()).flat_map(|(part, (by_ring, groups))| {
+            (groups.iter().enumerate())
+                .filter(|(_, (rings, _))| *rings != Some((-1, -1)))
+                .map(move |(place, &(rings, rows))| ((part, place), *by_ring, rings, rows))
+        })
+    };
+    let total: u64 = all().map(|(.., rows)| rows).sum();
+    let target = LEAST_ROWS.max(total.div_ceil(MOST));
+    let mut groups: Vec<Group> = Vec::new();
+    let mut last = i32::MIN;
+    let ordered = all().all(|(_, by_ring, rings, _)| {
+        // A ring may go on in the next row group, but must not come back.
+        let in_order = rings.is_some_and(|(least, most)| {
+            let follows = least >= last;
+            last = last.max(most);
+            follows
+        });
+        by_ring && in_order
+    });
+    let mut last = i32::MIN;
+    for (place, _, rings, rows) in all() {
+        let (least, most) = rings.unwrap_or((i32::MIN, i32::MAX));
+        match groups.last_mut() {
+            Some(group) if !ordered || group.rows < target || least <= last => {
+                group.row_groups.push(place);
+                group.rows += rows;
+            }
+            _ => groups.push(Group {
+                row_groups: vec![place],
+                rows,
+                by_ring: ordered,
+            }),
+        }
+        last = last.max(most);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const M: u64 = 1 << 20;
+
+    fn shape(groups: &[Group]) -> Vec<(usize, u64)> {
+        (groups.iter())
+            .map(|group| (group.row_groups.len(), group.rows))
+            .collect()
+    }
+
+    #[test]
+    fn cut_between_rings_when_there_is_enough() {
+        let rings = [(0, 0), (0, 0), (0, 2), (3, 3), (4, 9), (10, 10), (10, 10)];
+        let rows = rings.map(|rings| (Some(rings), M / 2));
+        let parts = [(true, vec![(Some((-1, -1)), 5)]), (true, rows.to_vec())];
+        let found = groups(&parts);
+        // 10 goes on, so it is not cut.
+        assert_eq!(shape(&found), [(3, 3 * M / 2), (2, M), (2, M)]);
+        assert!(found.iter().all(|group| group.by_ring));
+        assert_eq!(found[1].row_groups, [(1, 3), (1, 4)]);
+    }
+
+    #[test]
+    fn at_most_64_pieces() {
+        let rows: Vec<RowGroup> = (0..1000).map(|i| (Some((i, i)), M)).collect();
+        let found = groups(&[(true, rows)]);
+        assert_eq!(found.len(), 63);
+        assert_eq!(found.iter().map(|group| group.rows).sum::<u64>(), 1000 * M);
+    }
+
+    #[test]
+    fn mixed_rings_are_one_piece() {
+        let rows = |rings: &[(i32, i32)]| -> Vec<RowGroup> {
+            rings.iter().map(|&rings| (Some(rings), 2 * M)).collect()
+        };
+        for parts in [
+            vec![(false, rows(&[(0, 0), (1, 1)]))],
+            vec![(true, rows(&[(1, 1), (0, 0)]))],
+            vec![(true, rows(&[(0, 5), (3, 9)]))],
+            vec![(true, rows(&[(0, 1)])), (true, rows(&[(0, 1)]))],
+            vec![(true, vec![(None, 2 * M), (Some((4, 4)), 2 * M)])],
+        ] {
+            let found = groups(&parts);
+            assert_eq!(shape(&found), [(2, 4 * M)], "{parts:?}");
+            assert!(!found[0].by_ring);
+        }
+        assert!(groups(&[(true, vec![(Some((-1, -1)), 9)])]).is_empty());
+    }
+}

@@ -1,0 +1,252 @@
+//! The order in which raw blocks become Parquet: ring by ring.
+//!
+//! Threads write side by side, so the blocks of their rings come mixed. What reads a
+//! trace wants each thread by itself: threads are then matched and counted on as many
+//! CPUs or machines as there are, without one row being sent from one to another.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::TraceError;
+use crate::block;
+
+/// Rows in a row group, which one thread decodes and encodes: what it holds is
+/// the raw blocks and the encoded columns, up to 30 MB.
+const GROUP_ROWS: usize = 1 << 19;
+/// With so many rows a row group ends where a ring ends: small rings share one, large
+/// ones begin at the begin of one.
+const ENOUGH_ROWS: usize = 1 << 16;
+/// Blocks put in order at a time, 32 bytes each. A file of more is ordered piece by
+/// piece; then readers find the same ring in several places, and take the whole as one.
+const MOST_BLOCKS: usize = 1 << 22;
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    ring: u32,
+    bytes: u32,
+    records: u32,
+    offset: u64,
+}
+
+/// Blocks of a raw file, put together for one row group at a time.
+pub(crate) struct RawGroups<'a> {
+    path: &'a Path,
+    file: File,
+    size: u64,
+    /// Ordered, and how many of them are taken.
+    places: Vec<Place>,
+    taken: usize,
+    /// What comes from here on has not been looked at.
+    seen: u64,
+    done: u64,
+    most_blocks: usize,
+    /// How often blocks were put in order.
+    times: usize,
+    /// The file's end, or where its blocks are damaged, has been reached.
+    over: bool,
+    /// There were bytes that are no block; what follows them is left out.
+    pub(crate) damaged: bool,
+}
+
+impl<'a> RawGroups<'a> {
+    pub(crate) fn open(path: &'a Path) -> Result<Self, TraceError> {
+        let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
+        let metadata = file.metadata();
+        let size = metadata
+            .map_err(TraceError::io(path, "cannot look at"))?
+            .len();
+        Ok(Self {
+            path,
+            file,
+            size,
+            places: Vec::new(),
+            taken: 0,
+            seen: 0,
+            done: 0,
+            most_blocks: MOST_BLOCKS,
+            times: 0,
+            over: false,
+            damaged: false,
+        })
+    }
+
+    /// Whether the pieces so far are in the order of rings, as one.
+    pub(crate) fn is_by_ring(&self) -> bool {
+        self.times <= 1
+    }
+
+    /// Share of the file in the pieces so far.
+    pub(crate) fn share(&self) -> f64 {
+        self.done as f64 / self.size.max(1) as f64
+    }
+
+    /// The blocks of the next row group; none at the end of the file.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, TraceError> {
+        if self.taken == self.places.len() {
+            self.look_on()?;
+        }
+        let mut piece = Vec::new();
+        let mut rows = 0;
+        while let Some(&place) = self.places.get(self.taken) {
+            let before = self.taken.checked_sub(1).map(|at| self.places[at].ring);
+            let ring_ends = before.is_some_and(|ring| ring != place.ring);
+            if rows >= GROUP_ROWS || (rows >= ENOUGH_ROWS && ring_ends) {
+                break;
+            }
+            let end = piece.len();
+            piece.resize(end + place.bytes as usize, 0);
+            (self.file.read_exact_at(&mut piece[end..], place.offset))
+                .map_err(TraceError::io(self.path, "cannot read"))?;
+            rows += place.records as usize;
+            self.taken += 1;
+        }
+        self.done += piece.len() as u64;
+        Ok((!piece.is_empty()).then_some(piece))
+    }
+
+    /// Finds the next blocks and puts them in order.
+    fn look_on(&mut self) -> Result<(), TraceError> {
+        self.places.clear();
+        self.taken = 0;
+        let failed = || TraceError::io(self.path, "cannot read");
+        let mut reader = BufReader::with_capacity(1 << 20, &self.file);
+        (reader.seek(SeekFrom::Start(self.seen))).map_err(failed())?;
+        let mut block = Vec::new();
+        while !self.over && self.places.len() < self.most_blocks {
+            block.clear();
+            let header = block::HEADER_BYTES as u64;
+            ((&mut reader).take(header).read_to_end(&mut block)).map_err(failed())?;
+            if let Some((bytes, _)) = block::extent(&block) {
+                let body = (bytes - block.len()) as u64;
+                ((&mut reader).take(body).read_to_end(&mut block)).map_err(failed())?;
+            }
+            match block::check(&block) {
+                block::Next::Block(header, bytes) => {
+                    self.places.push(Place {
+                        ring: header.ring,
+                        bytes: bytes as u32,
+                        records: header.records,
+                        offset: self.seen,
+                    });
+                    self.seen += bytes as u64;
+                }
+                block::Next::End => self.over = true,
+                block::Next::Damaged => (self.over, self.damaged) = (true, true),
+            }
+        }
+        // Stable: the blocks of a ring stay in their order.
+        self.places.sort_by_key(|place| place.ring);
+        self.times += usize::from(!self.places.is_empty());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::BlockHeader;
+
+    /// A file of blocks: ring and rows of each; a row's time is its number in the file.
+    fn file(blocks: &[(u32, usize)]) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("raw.utb");
+        let (mut bytes, mut time) = (Vec::new(), 0);
+        for &(ring, rows) in blocks {
+            let records: Vec<[u64; 2]> = (0..rows as u64).map(|i| [time + i, 0]).collect();
+            time += rows as u64;
+            let header = BlockHeader {
+                ring,
+                pid: 1,
+                tid: 1,
+                position: 0,
+                records: rows as u32,
+            };
+            block::encode(header, &records, &mut bytes);
+        }
+        std::fs::write(&path, bytes).unwrap();
+        (dir, path)
+    }
+
+    /// Of each piece: ring and first time of its blocks.
+    fn pieces(groups: &mut RawGroups<'_>) -> Vec<Vec<(u32, u64)>> {
+        let mut pieces = Vec::new();
+        let mut records = Vec::new();
+        while let Some(bytes) = groups.next().unwrap() {
+            let mut rest = &bytes[..];
+            let mut piece = Vec::new();
+            while let block::Next::Block(header, bytes) = block::decode(rest, &mut records) {
+                piece.push((header.ring, records[0].ts));
+                rest = &rest[bytes..];
+            }
+            assert!(rest.is_empty());
+            pieces.push(piece);
+        }
+        pieces
+    }
+
+    #[test]
+    fn ring_by_ring_and_in_order_within() {
+        let (_dir, path) = file(&[(2, 3), (0, 1), (2, 5), (1, 4), (0, 2)]);
+        let mut groups = RawGroups::open(&path).unwrap();
+        let one = [(0, 3), (0, 13), (1, 9), (2, 0), (2, 4)];
+        assert_eq!(pieces(&mut groups), [one]);
+        assert_eq!((groups.share(), groups.damaged), (1.0, false));
+        assert!(groups.is_by_ring());
+    }
+
+    /// 8 blocks of 8192 rows are enough for the next ring to begin a piece, 64 fill
+    /// one; a small ring goes with the ones before it.
+    #[test]
+    fn pieces_end_where_rings_end() {
+        let mut blocks = vec![(5, 8192); 70];
+        blocks.extend([(6, 10), (7, 10)]);
+        blocks.extend([(4, 8192); 8]);
+        let (_dir, path) = file(&blocks);
+        let sizes: Vec<Vec<u32>> = pieces(&mut RawGroups::open(&path).unwrap())
+            .iter()
+            .map(|piece| {
+                let mut rings: Vec<u32> = piece.iter().map(|&(ring, _)| ring).collect();
+                rings.push(piece.len() as u32);
+                rings.dedup();
+                rings
+            })
+            .collect();
+        assert_eq!(sizes, [vec![4, 8], vec![5, 64], vec![5, 6, 7, 8]]);
+    }
+
+    #[test]
+    fn more_blocks_than_fit_are_ordered_piece_by_piece() {
+        let (_dir, path) = file(&[(2, 1), (0, 1), (1, 1), (0, 1), (2, 1)]);
+        let mut groups = RawGroups::open(&path).unwrap();
+        groups.most_blocks = 2;
+        let expected = [vec![(0, 1), (2, 0)], vec![(0, 3), (1, 2)], vec![(2, 4)]];
+        assert_eq!(pieces(&mut groups), expected);
+        assert!(!groups.is_by_ring());
+    }
+
+    #[test]
+    fn a_cut_file_ends_and_a_damaged_one_says_so() {
+        let (_dir, path) = file(&[(1, 100), (0, 100), (1, 100)]);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        let mut groups = RawGroups::open(&path).unwrap();
+        assert_eq!(pieces(&mut groups), [[(0, 100), (1, 0)]]);
+        assert!(!groups.damaged);
+        let third = whole.len() / 3;
+        for (at, left) in [
+            (third + 60, vec![vec![(1, 0)]]),
+            (third, vec![vec![(1, 0)]]),
+            (3, vec![]),
+        ] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, bytes).unwrap();
+            let mut groups = RawGroups::open(&path).unwrap();
+            assert_eq!(pieces(&mut groups), left, "{at}");
+            assert!(groups.damaged, "{at}");
+        }
+    }
+}
