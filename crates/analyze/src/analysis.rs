@@ -1,6 +1,6 @@
 //! The kernel: batches in, report out.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use undertick_estimate::{Cost, Moments, normal_quantile};
@@ -13,31 +13,36 @@ use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
 use crate::evidence::Evidence;
-use crate::matching::{self, RowCounts};
+use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
+use crate::part::{Part, RingAccount, Worker};
 use crate::perturbation::Perturbation;
-use crate::ring::Ring;
 use crate::rules::rules;
 use crate::sampled;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
 
-/// Most rings of a trace; each costs a few hundred bytes at least.
-const MOST_RINGS: usize = 1 << 20;
-
 /// One analysis of one trace. Feed every batch in the order of the trace,
 /// [`Analysis::passes`] times, and say after each time that the pass is over.
+///
+/// Or let several work side by side: tell the rows of the kernel to the analysis
+/// ([`Analysis::push`]), those of the program to workers ([`Analysis::worker`]), each of
+/// which has rings of its own, and put together what they found ([`Analysis::absorb`]).
 #[derive(Debug)]
 pub struct Analysis {
     manifest: Manifest,
     options: Options,
     /// The table, if it defines intervals or frequencies.
-    table: Option<Table>,
-    engine: Engine,
-    rings: Vec<Ring>,
-    place_of: HashMap<i32, usize>,
+    table: Option<Arc<Table>>,
+    /// What is known of the trace before there are samples.
+    known: Engine,
+    /// What has been put together in this pass.
+    whole: Engine,
+    /// Who takes what is pushed here.
+    worker: Option<Box<Worker>>,
+    rings: Vec<RingAccount>,
     rows: RowCounts,
     /// First and last reading, ticks.
     span: Option<(i64, i64)>,
@@ -81,10 +86,11 @@ impl Analysis {
         Ok(Self {
             manifest: manifest.clone(),
             options,
-            table,
-            engine,
+            table: table.map(Arc::new),
+            whole: engine.clone(),
+            known: engine,
+            worker: None,
             rings: Vec::new(),
-            place_of: HashMap::new(),
             rows: RowCounts::default(),
             span: None,
             passes_done: 0,
@@ -118,13 +124,12 @@ impl Analysis {
                 at += 1;
                 continue;
             }
-            let id = columns.ring[at];
-            let run = (columns.ring[at..].iter().zip(&columns.mode[at..]))
-                .take_while(|&(&ring, &mode)| ring == id && mode == 0)
-                .count();
-            let rows = columns.rows(at..at + run);
-            self.push_run(id, &rows)?;
-            at += run;
+            let mut worker = match self.worker.take() {
+                Some(worker) => worker,
+                None => Box::new(self.worker(false)),
+            };
+            at += worker.push_from(&columns, at)?;
+            self.worker = Some(worker);
         }
         Ok(())
     }
@@ -134,106 +139,73 @@ impl Analysis {
         self.rows.kernel += 1;
         if self.passes_done == 0 {
             let (tid, ts) = (columns.tid[at], columns.ts[at]);
-            (self.engine.evidence).push(columns.kind[at], tid, ts, columns.payload[at]);
-            if let Some(perturbation) = &mut self.engine.perturbation {
+            let known = &mut self.known;
+            (known.evidence).push(columns.kind[at], tid, ts, columns.payload[at]);
+            if let Some(perturbation) = &mut known.perturbation {
                 let (event, payload) = (columns.event[at], columns.payload[at]);
                 perturbation.push(columns.kind[at], event, ts, payload);
             }
-            if self.options.cull == Cull::Auto && self.engine.evidence.is_there() {
-                self.engine.dropping = Some(Dropping::Evidence);
+            if self.options.cull == Cull::Auto && known.evidence.is_there() {
+                known.dropping = Some(Dropping::Evidence);
             }
         }
     }
 
-    /// Rows of one ring.
-    fn push_run(&mut self, id: i32, rows: &Columns<'_>) -> Result<(), Error> {
-        let place = self.ring(id, rows)?;
-        self.engine.pairs.ring = place as u32;
-        self.engine.evidence.select(self.rings[place].tid);
-        let first = rows.ts[0];
-        let (lo, hi) = (rows.ts.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
-        self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
-        self.engine.slices.reach(lo, hi);
-        if let Some(perturbation) = &mut self.engine.perturbation {
-            perturbation.settle();
-        }
-        let mut from = 0;
-        while from < rows.len() {
-            let to = self.until_renewal(place, rows, from);
-            if to == from {
-                self.rings[place].renew(&mut self.engine);
-            } else {
-                self.take(place, &rows.rows(from..to));
-            }
-            from = to;
-        }
-        Ok(())
+    /// Who takes the rows of some rings in this pass; all rows of the kernel have come.
+    /// `by_ring`: those of each ring come together.
+    #[must_use]
+    pub fn worker(&mut self, by_ring: bool) -> Worker {
+        self.known.settle();
+        Worker::new(self.known.clone(), self.table.clone(), by_ring)
     }
 
-    /// Up to the first row, from `from` on, that comes after points were switched on
-    /// again.
-    fn until_renewal(&self, place: usize, rows: &Columns<'_>, from: usize) -> usize {
-        let renewal = (self.engine.perturbation.as_ref())
-            .and_then(|found| found.renewals().get(self.rings[place].renewals));
-        let Some(&renewal) = renewal else {
-            return rows.len();
-        };
-        let earlier = rows.ts[from..].iter().take_while(|&&ts| ts < renewal);
-        from + earlier.count()
-    }
-
-    fn take(&mut self, place: usize, rows: &Columns<'_>) {
-        let table = self.table.as_ref();
-        let seen = matching::rows(&mut self.rings[place], &mut self.engine, rows, table);
-        self.rows.events += seen.events;
-        self.rows.bad += seen.bad;
-        self.rows.gaps += seen.gaps;
-        self.rows.lost_in_gaps = self.rows.lost_in_gaps.saturating_add(seen.lost_in_gaps);
-    }
-
-    fn ring(&mut self, id: i32, rows: &Columns<'_>) -> Result<usize, Error> {
-        if let Some(&place) = self.place_of.get(&id) {
-            return Ok(place);
+    /// Adds what the rings of a worker say. The same parts in the same order give the
+    /// same report, whoever made them.
+    pub fn absorb(&mut self, mut part: Part) {
+        if self.rings.is_empty() {
+            // What is told of the trace is known now.
+            self.known.settle();
+            self.whole = self.known.clone();
         }
-        if self.rings.len() >= MOST_RINGS {
-            return Err(Error::Rings(MOST_RINGS));
+        self.rows.add(&part.rows);
+        self.rings.append(&mut part.rings);
+        if let Some((lo, hi)) = part.span {
+            self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         }
-        let (pid, tid) = (rows.pid[0], rows.tid[0]);
-        self.rings.push(Ring {
-            id,
-            pid,
-            tid,
-            set: self.engine.names.set_of(pid),
-            ..Ring::default()
-        });
-        self.place_of.insert(id, self.rings.len() - 1);
-        Ok(self.rings.len() - 1)
+        self.whole.absorb(part);
     }
 
     /// Says that the trace has been read to its end once.
     pub fn finish_pass(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            self.absorb(worker.finish());
+        }
+        if self.rings.is_empty() {
+            self.whole = self.known.clone();
+        }
+        settle_messages(&mut self.whole);
         self.passes_done += 1;
-        for ring in &mut self.rings {
-            ring.abandon(&mut self.engine, false);
-        }
-        for (rule, is_start) in self.engine.messages.drain() {
-            self.engine.unmatched(rule, is_start);
-        }
         if self.passes_done < self.passes() {
-            let step = self.step();
-            match self.options.cull {
-                Cull::Ratio(ratio) => self.engine.restart(|tally| limit(tally, ratio, step)),
-                _ => self.engine.restart(|_| i64::MAX),
-            }
-            if self.engine.pairs.gathering {
-                self.engine.pairs.settle();
-                self.use_pairs();
-            }
-            self.rings.clear();
-            self.place_of.clear();
-            self.rows = RowCounts::default();
-            self.span = None;
+            self.prepare_second_pass();
         }
+    }
+
+    /// From what the first pass gathered.
+    fn prepare_second_pass(&mut self) {
+        let step = self.step();
+        let mut whole = std::mem::take(&mut self.whole);
+        match self.options.cull {
+            Cull::Ratio(ratio) => whole.restart(|tally| limit(tally, ratio, step)),
+            _ => whole.restart(|_| i64::MAX),
+        }
+        self.known = whole;
+        if self.known.pairs.gathering {
+            self.known.pairs.settle();
+            self.use_pairs();
+        }
+        self.rings.clear();
+        self.rows = RowCounts::default();
+        self.span = None;
     }
 
     /// After the pass that gathered them.
@@ -241,9 +213,9 @@ impl Analysis {
         if self.options.compensate == Compensate::LongTerm {
             let ns = self.manifest.clock.ns_per_tick();
             let cost = |ticks: &Moments| mean_cost(ticks, self.options.confidence, ns);
-            let pairs = &self.engine.pairs;
+            let pairs = &self.known.pairs.gathered;
             let (plain, ordered) = (cost(&pairs.plain_ticks), cost(&pairs.ordered_ticks));
-            self.engine.costs = CostTable::long_term(plain, ordered, ns);
+            self.known.costs = CostTable::long_term(plain, ordered, ns);
         }
     }
 
@@ -263,14 +235,14 @@ impl Analysis {
                 done: self.passes_done,
             });
         }
-        if self.options.cull == Cull::Kernel && !self.engine.evidence.is_there() {
+        if self.options.cull == Cull::Kernel && !self.whole.evidence.is_there() {
             return Err(Error::NotAvailable {
                 method: "--cull kernel".into(),
                 why: "it holds no kernel events: record it with --kernel on, which says what is \
                       missing; or use auto, which culls by the descheduled flag",
             });
         }
-        let pairs = &self.engine.pairs;
+        let pairs = &self.whole.pairs.gathered;
         if needs_pairs(self.options.compensate)
             && pairs.plain_ticks.n() + pairs.ordered_ticks.n() == 0
         {
@@ -280,8 +252,8 @@ impl Analysis {
                       ut_begin_paired and ut_end_paired; or use auto or none",
             });
         }
-        let table = self.table.as_ref();
-        sampled::settle(&mut self.engine, &self.rings, &self.manifest, table);
+        let table = self.table.as_deref();
+        sampled::settle(&mut self.whole, &self.rings, &self.manifest, table);
         Ok(Summary {
             manifest: self.manifest,
             options: self.options,
@@ -290,7 +262,7 @@ impl Analysis {
             rows: self.rows,
             span: self.span,
         }
-        .report(self.engine))
+        .report(self.whole))
     }
 }
 
@@ -372,8 +344,8 @@ fn limit(tally: &Tally, ratio: f64, step: i64) -> i64 {
 }
 
 fn add_rules(engine: &mut Engine, table: &Table) -> Result<(), Error> {
-    engine.rules = rules(table, &engine.names)?;
-    for (interval, rule) in table.intervals.iter().zip(&engine.rules) {
+    engine.rules = rules(table, &engine.names)?.into();
+    for (interval, rule) in table.intervals.iter().zip(engine.rules.iter()) {
         let kind = match rule.matching {
             Matching::Nested if rule.period => IntervalKind::Period,
             Matching::Nested => IntervalKind::Nested,
@@ -383,7 +355,7 @@ fn add_rules(engine: &mut Engine, table: &Table) -> Result<(), Error> {
         let row = engine.slices.duration_row();
         engine
             .tallies
-            .push(Tally::new(interval.name.clone(), kind, row));
+            .push(Tally::new(interval.name.clone(), None, kind, row));
     }
     for frequency in &table.frequencies {
         let within = frequency.within.map(|w| w as u32);

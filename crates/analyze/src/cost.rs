@@ -1,5 +1,6 @@
 //! What the recording itself adds to a span, from the manifest's calibration.
 
+use serde::{Deserialize, Serialize};
 use undertick_estimate::Cost;
 use undertick_trace::manifest::{Calibration, SpanCost};
 
@@ -200,7 +201,7 @@ pub(crate) fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
 }
 
 /// What was subtracted from a set of samples.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Costs {
     /// Samples by [`Ends`] that the constant was subtracted from.
     pub(crate) samples: [u64; 3],

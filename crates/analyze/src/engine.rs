@@ -2,7 +2,9 @@
 //! time, and which event feeds which.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use undertick_report::document::IntervalKind;
 
 use crate::cost::CostTable;
@@ -51,7 +53,7 @@ const NEW_CELL: Cell = Cell {
 };
 
 /// Which of an event's intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Family {
     Span,
     Pair,
@@ -89,7 +91,7 @@ pub(crate) enum Nearest {
 }
 
 /// A counted event.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Frequency {
     pub(crate) name: String,
     pub(crate) row: u32,
@@ -100,12 +102,13 @@ pub(crate) struct Frequency {
     pub(crate) within: Option<u32>,
 }
 
-/// What all rings share.
-#[derive(Debug, Default)]
+/// What all rings share. A copy made before there are samples shares what is known of
+/// the trace, and gathers samples of its own.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Engine {
-    pub(crate) names: Names,
+    pub(crate) names: Arc<Names>,
     /// Intervals of the table; empty without one. Same places as `tallies`.
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Arc<[Rule]>,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) frequencies: Vec<Frequency>,
     pub(crate) slices: Slices,
@@ -136,7 +139,7 @@ impl Engine {
     pub(crate) fn set_names(&mut self, names: Names) {
         self.cells = vec![Vec::new(); names.sets()];
         self.instants = vec![0; names.sets()];
-        self.names = names;
+        self.names = Arc::new(names);
     }
 
     /// Where an event's rows go; made on first sight.
@@ -212,18 +215,8 @@ impl Engine {
         }
         let name = format!("{}{}", self.names.shown(set, event), family.suffix());
         let is_switched = self.switches(event);
-        let place = match self.intervals.get(&(name.clone(), family)) {
-            Some(&place) => place,
-            None if self.tallies.len() >= MOST_NAMES => TOO_MANY,
-            None => {
-                let row = self.slices.duration_row();
-                let place = self.tallies.len() as u32;
-                self.tallies
-                    .push(Tally::new(name.clone(), family.kind(), row));
-                self.intervals.insert((name, family), place);
-                place
-            }
-        };
+        let place = self.place_of(&name, family);
+        let place = place.unwrap_or(TOO_MANY);
         *slot(self.cell(set, event)) = place;
         if place == TOO_MANY {
             self.crowded += 1;
@@ -231,6 +224,41 @@ impl Engine {
         }
         self.tallies[place as usize].is_switched |= is_switched;
         Some(place)
+    }
+
+    /// The interval of that name, made on first sight; `None` beyond [`MOST_NAMES`].
+    pub(crate) fn place_of(&mut self, name: &str, family: Family) -> Option<u32> {
+        let key = (name.to_owned(), family);
+        if let Some(&place) = self.intervals.get(&key) {
+            return Some(place);
+        }
+        if self.tallies.len() >= MOST_NAMES {
+            return None;
+        }
+        let row = self.slices.duration_row();
+        let place = self.tallies.len() as u32;
+        let tally = Tally::new(key.0.clone(), Some(family), family.kind(), row);
+        self.tallies.push(tally);
+        self.intervals.insert(key, place);
+        Some(place)
+    }
+
+    /// The frequency of that name, made on first sight; `None` beyond [`MOST_NAMES`].
+    pub(crate) fn frequency_of(&mut self, name: &str) -> Option<u32> {
+        if let Some(&row) = self.counted.get(name) {
+            return Some(row);
+        }
+        if self.frequencies.len() >= MOST_NAMES {
+            return None;
+        }
+        let row = self.add_frequency(name.to_owned(), None);
+        self.counted.insert(name.to_owned(), row);
+        Some(row)
+    }
+
+    /// The samples that come now are of another thread.
+    pub(crate) fn next_thread(&mut self) {
+        self.tallies.iter_mut().for_each(Tally::next_thread);
     }
 
     /// Whether points of the event were switched off and on.
@@ -273,15 +301,7 @@ impl Engine {
             return None;
         }
         let name = self.names.shown(set, event);
-        let place = match self.counted.get(&name) {
-            Some(&place) => place,
-            None if self.frequencies.len() >= MOST_NAMES => TOO_MANY,
-            None => {
-                let row = self.add_frequency(name.clone(), None);
-                self.counted.insert(name, row);
-                row
-            }
-        };
+        let place = self.frequency_of(&name).unwrap_or(TOO_MANY);
         self.cell(set, event).counted = place;
         (place < TOO_MANY).then_some(place)
     }
@@ -332,7 +352,7 @@ impl Engine {
             perturbation.take(interval, start, sample.ticks, inside);
         }
         let sample = paired.as_ref().unwrap_or(sample);
-        let value = tally.add(sample, fell, &self.costs, dropping);
+        let (value, kept) = tally.add(sample, fell, &self.costs, dropping);
         if tally.parent != parent {
             tally.parent = match tally.parent {
                 Parent::Unseen => parent,
@@ -342,6 +362,9 @@ impl Engine {
         // One that was recorded speaks for those that were not.
         let weight = i64::from(sample.sampling.one_in.max(1));
         self.slices.add(tally.row, ts, value.saturating_mul(weight));
+        if kept {
+            self.slices.keep(tally.row, ts, value);
+        }
     }
 
     /// The interval of an event is a stage.
@@ -350,13 +373,13 @@ impl Engine {
         self.tallies[interval as usize].kind = IntervalKind::Stage;
     }
 
-    /// Counts a boundary that found no other side.
-    pub(crate) fn unmatched(&mut self, interval: u32, is_start: bool) {
+    /// Counts boundaries that found no other side.
+    pub(crate) fn unmatched(&mut self, interval: u32, is_start: bool, n: u64) {
         let tally = &mut self.tallies[interval as usize];
         if is_start {
-            tally.unmatched_starts += 1;
+            tally.unmatched_starts += n;
         } else {
-            tally.unmatched_ends += 1;
+            tally.unmatched_ends += n;
         }
     }
 

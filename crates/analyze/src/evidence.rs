@@ -1,6 +1,7 @@
 //! What hit a thread while it was being measured, by the kernel's own events.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use undertick_trace::schema::Kind;
 
@@ -112,25 +113,31 @@ impl Found {
 }
 
 /// Hits of one thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Thread {
     hits: Vec<Hit>,
     /// Latest end of the hits up to each.
     reach: Vec<i64>,
     /// Since when it is off its CPU, and why.
     off: Option<(i64, Cause)>,
-    /// Hits that start up to `seen`, in questions that come in order.
+}
+
+/// Where the last question about a thread was: they come in order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Hits that start up to `seen`.
     cursor: usize,
     seen: i64,
 }
 
-/// Rows of the kernel, by thread.
-#[derive(Debug, Default)]
+/// Rows of the kernel, by thread. A copy shares the rows.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    threads: Vec<Thread>,
-    place_of: HashMap<i32, usize>,
-    /// The thread whose samples come now.
+    threads: Arc<Vec<Thread>>,
+    place_of: Arc<HashMap<i32, usize>>,
+    /// The thread whose samples come now, and how far along it.
     current: Option<usize>,
+    at: Place,
     /// How far the kernel's times may be off against the program's, ticks.
     error: i64,
     settled: bool,
@@ -200,11 +207,14 @@ impl Evidence {
     }
 
     fn thread(&mut self, tid: i32) -> &mut Thread {
-        let place = *self.place_of.entry(tid).or_insert_with(|| {
-            self.threads.push(Thread::default());
-            self.threads.len() - 1
-        });
-        &mut self.threads[place]
+        let threads = Arc::make_mut(&mut self.threads);
+        let place = *Arc::make_mut(&mut self.place_of)
+            .entry(tid)
+            .or_insert_with(|| {
+                threads.push(Thread::default());
+                threads.len() - 1
+            });
+        &mut threads[place]
     }
 
     /// Whether there are any rows that say something of a thread.
@@ -215,15 +225,17 @@ impl Evidence {
 
     /// The samples that come now are of this thread.
     pub(crate) fn select(&mut self, tid: i32) {
-        if !self.settled {
-            self.settle();
-        }
+        self.settle();
         self.current = self.place_of.get(&tid).copied();
+        self.at = Place::default();
     }
 
     /// All rows are there: those of the kernel come before all others.
-    fn settle(&mut self) {
-        for thread in &mut self.threads {
+    pub(crate) fn settle(&mut self) {
+        if self.settled {
+            return;
+        }
+        for thread in Arc::make_mut(&mut self.threads) {
             if let Some((start, cause)) = thread.off.take() {
                 // It never came back.
                 thread.hits.push(Hit {
@@ -250,7 +262,7 @@ impl Evidence {
     pub(crate) fn of(&mut self, start: i64, end: i64) -> Found {
         let error = self.error;
         match self.current {
-            Some(place) => self.threads[place].of(start, end, error),
+            Some(place) => self.threads[place].of(&mut self.at, start, end, error),
             None => Found::NOTHING,
         }
     }
@@ -258,22 +270,22 @@ impl Evidence {
 
 impl Thread {
     #[inline]
-    fn of(&mut self, start: i64, end: i64, error: i64) -> Found {
+    fn of(&self, place: &mut Place, start: i64, end: i64, error: i64) -> Found {
         let until = end.saturating_add(error);
-        if until < self.seen {
-            self.cursor = 0;
+        if until < place.seen {
+            place.cursor = 0;
         }
-        self.seen = until;
+        place.seen = until;
         // Samples end in order, so this moves on by a few at a time.
-        self.cursor += if self.cursor == 0 {
+        place.cursor += if place.cursor == 0 {
             self.hits.partition_point(|hit| hit.start <= until)
         } else {
-            let rest = &self.hits[self.cursor..];
+            let rest = &self.hits[place.cursor..];
             rest.iter().take_while(|hit| hit.start <= until).count()
         };
         let from = start.saturating_sub(error);
         let mut found = Found::NOTHING;
-        let mut at = self.cursor;
+        let mut at = place.cursor;
         while at > 0 && self.reach[at - 1] >= from {
             at -= 1;
             let hit = &self.hits[at];

@@ -1,11 +1,12 @@
 //! Rows to samples: by the pairs that events form themselves, or by a table.
 
+use serde::{Deserialize, Serialize};
 use undertick_trace::schema::Kind;
 
 use crate::columns::Columns;
 use crate::cost::Ends;
 use crate::engine::{Engine, MOST_LASTS, UNSEEN};
-use crate::messages::{Boundary, Outcome};
+use crate::messages::{Boundary, Message};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::rules::Action;
 use crate::sampled::Sampling;
@@ -22,7 +23,7 @@ const END_ORDERED: i8 = Kind::EndOrdered as i8;
 const GAP: i8 = Kind::Gap as i8;
 
 /// What is counted of the rows themselves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RowCounts {
     /// Rows that are events.
     pub(crate) events: u64,
@@ -33,6 +34,16 @@ pub(crate) struct RowCounts {
     /// Gaps, and the events lost in them.
     pub(crate) gaps: u64,
     pub(crate) lost_in_gaps: u64,
+}
+
+impl RowCounts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.bad += other.bad;
+        self.kernel += other.kernel;
+        self.gaps += other.gaps;
+        self.lost_in_gaps = self.lost_in_gaps.saturating_add(other.lost_in_gaps);
+    }
 }
 
 /// Takes rows of one ring, in order. Without a table, `table` is `None`.
@@ -337,30 +348,34 @@ fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
         is_start,
         ordered: row.is_ordered(),
     };
-    match engine.messages.offer(place, key, boundary) {
-        Outcome::Kept => {}
-        Outcome::Dropped => {
-            engine.pushed_out += 1;
-            engine.unmatched(place, is_start);
-        }
-        Outcome::Matched(other) => {
-            let (start, end) = if is_start {
-                (boundary, other)
-            } else {
-                (other, boundary)
-            };
-            let sample = Sample {
-                ticks: end.ts.saturating_sub(start.ts),
-                ends: Ends::of(start.ordered, end.ordered),
-                pairs: [0; 2],
-                inner_plain: 0,
-                inner_ordered: 0,
-                hit: false,
-                unknown: false,
-                sampling: Sampling::default(),
-            };
-            engine.take(place, &sample, end.ts, Parent::Various);
-        }
+    engine.messages.add(place, key, boundary);
+}
+
+/// All boundaries between threads are there: takes what they make.
+pub(crate) fn settle_messages(engine: &mut Engine) {
+    let matched = std::mem::take(&mut engine.messages).matched();
+    engine.pushed_out += matched.pushed_out;
+    for &(rule, is_start, n) in &matched.unmatched {
+        engine.unmatched(rule, is_start, n);
+    }
+    for message in matched.messages() {
+        let Message {
+            rule,
+            end,
+            ticks,
+            ends,
+        } = message;
+        let sample = Sample {
+            ticks,
+            ends,
+            pairs: [0; 2],
+            inner_plain: 0,
+            inner_ordered: 0,
+            hit: false,
+            unknown: false,
+            sampling: Sampling::default(),
+        };
+        engine.take(rule, &sample, end, Parent::Various);
     }
 }
 

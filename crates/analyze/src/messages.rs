@@ -1,8 +1,16 @@
 //! Starts and ends in different threads, matched by key.
+//!
+//! Threads are analysed one after the other, or side by side, so the two sides of a
+//! message may come far apart. All boundaries are gathered and put in order first.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-/// Unmatched boundaries kept over all keys; beyond, the newest is dropped and
+use serde::{Deserialize, Serialize};
+
+use crate::cost::Ends;
+use crate::spool::{Spool, Words};
+
+/// Unmatched boundaries of one key that wait; beyond, the newest is dropped and
 /// counted.
 const MOST_WAITING: usize = 1 << 20;
 
@@ -14,69 +22,166 @@ pub(crate) struct Boundary {
     pub(crate) ordered: bool,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    first: Boundary,
-    /// Empty almost always, and then without memory of its own.
-    later: VecDeque<Boundary>,
+/// A start and the end that belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) rule: u32,
+    pub(crate) end: i64,
+    /// End less start, ticks.
+    pub(crate) ticks: i64,
+    pub(crate) ends: Ends,
 }
 
-/// Boundaries that wait for their other side. Rings come interleaved in
-/// chunks, so the end may come first; per key the k-th start belongs to the
-/// k-th end.
+/// Boundaries, as they come.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Messages(Spool);
+
+/// What became of them.
 #[derive(Debug, Default)]
-pub(crate) struct Messages {
-    waiting: HashMap<(u32, i64), Waiting>,
-    n: usize,
-}
-
-/// What became of a boundary.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
-    /// Its other side.
-    Matched(Boundary),
-    /// It waits.
-    Kept,
-    /// There is no room for it.
-    Dropped,
+pub(crate) struct Matched {
+    messages: Spool,
+    /// Rule, whether a start, and how many found no other side.
+    pub(crate) unmatched: Vec<(u32, bool, u64)>,
+    /// Of these, those for which there was no room.
+    pub(crate) pushed_out: u64,
 }
 
 impl Messages {
-    pub(crate) fn offer(&mut self, rule: u32, key: i64, boundary: Boundary) -> Outcome {
-        match self.waiting.get_mut(&(rule, key)) {
-            Some(waiting) if waiting.first.is_start != boundary.is_start => {
-                let other = waiting.first;
-                match waiting.later.pop_front() {
-                    Some(next) => waiting.first = next,
-                    None => drop(self.waiting.remove(&(rule, key))),
+    pub(crate) fn add(&mut self, rule: u32, key: i64, boundary: Boundary) {
+        let how = i64::from(boundary.is_start) << 1 | i64::from(boundary.ordered);
+        self.0.push([i64::from(rule), key, boundary.ts, how]);
+    }
+
+    pub(crate) fn append(&mut self, other: Self) {
+        self.0.append(other.0);
+    }
+
+    /// Per key the k-th start belongs to the k-th end, by their times.
+    pub(crate) fn matched(self) -> Matched {
+        let mut matched = Matched::default();
+        let mut current: Option<(u32, i64)> = None;
+        // All of one side.
+        let mut waiting: VecDeque<Boundary> = VecDeque::new();
+        for [rule, key, ts, how] in self.0.sorted() {
+            let rule = rule as u32;
+            if current != Some((rule, key)) {
+                matched.give_up(current, &mut waiting);
+                current = Some((rule, key));
+            }
+            let boundary = Boundary {
+                ts,
+                is_start: how & 2 != 0,
+                ordered: how & 1 != 0,
+            };
+            match waiting.front() {
+                Some(first) if first.is_start != boundary.is_start => {
+                    let pair = if boundary.is_start {
+                        [boundary, *first]
+                    } else {
+                        [*first, boundary]
+                    };
+                    waiting.pop_front();
+                    matched.messages.push(words(rule, pair));
                 }
-                self.n -= 1;
-                Outcome::Matched(other)
+                _ if waiting.len() >= MOST_WAITING => {
+                    matched.pushed_out += 1;
+                    matched.without_other(rule, boundary.is_start, 1);
+                }
+                _ => waiting.push_back(boundary),
             }
-            _ if self.n >= MOST_WAITING => Outcome::Dropped,
-            Some(waiting) => {
-                waiting.later.push_back(boundary);
-                self.n += 1;
-                Outcome::Kept
-            }
-            None => {
-                let later = VecDeque::new();
-                let first = boundary;
-                self.waiting.insert((rule, key), Waiting { first, later });
-                self.n += 1;
-                Outcome::Kept
-            }
+        }
+        matched.give_up(current, &mut waiting);
+        matched
+    }
+}
+
+fn words(rule: u32, [start, end]: [Boundary; 2]) -> Words {
+    let ordered = i64::from(start.ordered) << 1 | i64::from(end.ordered);
+    // By time within a rule: neighbours in time have more in common than neighbours by
+    // key, and the figures' intervals must see it.
+    [
+        i64::from(rule),
+        end.ts,
+        end.ts.saturating_sub(start.ts),
+        ordered,
+    ]
+}
+
+impl Matched {
+    fn give_up(&mut self, current: Option<(u32, i64)>, waiting: &mut VecDeque<Boundary>) {
+        if let (Some((rule, _)), Some(first)) = (current, waiting.front()) {
+            self.without_other(rule, first.is_start, waiting.len() as u64);
+        }
+        waiting.clear();
+    }
+
+    fn without_other(&mut self, rule: u32, is_start: bool, more: u64) {
+        match self.unmatched.last_mut() {
+            Some((last, side, n)) if (*last, *side) == (rule, is_start) => *n += more,
+            _ => self.unmatched.push((rule, is_start, more)),
         }
     }
 
-    /// Every boundary that found no other side: rule, whether a start.
-    pub(crate) fn drain(&mut self) -> Vec<(u32, bool)> {
-        self.n = 0;
-        let waiting = self.waiting.drain();
-        waiting
-            .flat_map(|((rule, _), w)| {
-                std::iter::repeat_n((rule, w.first.is_start), 1 + w.later.len())
+    /// In the order of their ends.
+    pub(crate) fn messages(self) -> impl Iterator<Item = Message> {
+        self.messages
+            .sorted()
+            .map(|[rule, end, ticks, ordered]| Message {
+                rule: rule as u32,
+                end,
+                ticks,
+                ends: Ends::of(ordered & 2 != 0, ordered & 1 != 0),
             })
-            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boundary(ts: i64, is_start: bool) -> Boundary {
+        Boundary {
+            ts,
+            is_start,
+            ordered: is_start,
+        }
+    }
+
+    #[test]
+    fn the_kth_start_belongs_to_the_kth_end() {
+        let mut messages = Messages::default();
+        // Key 5: starts at 10, 20, 30, ends at 40, 15; key 6 of another rule.
+        for (rule, key, ts, is_start) in [
+            (1, 5, 40, false),
+            (1, 5, 30, true),
+            (0, 6, 7, false),
+            (1, 5, 10, true),
+            (1, 5, 15, false),
+            (0, 6, 9, true),
+            (1, 5, 20, true),
+            (0, 7, 9, false),
+        ] {
+            messages.add(rule, key, boundary(ts, is_start));
+        }
+        let matched = messages.matched();
+        assert_eq!(matched.unmatched, [(0, false, 1), (1, true, 1)]);
+        let found: Vec<(u32, i64, i64)> = matched
+            .messages()
+            .map(|m| (m.rule, m.end, m.ticks))
+            .collect();
+        // One that ends before it begins stays as it is.
+        assert_eq!(found, [(0, 7, -2), (1, 15, 5), (1, 40, 20)]);
+    }
+
+    #[test]
+    fn what_waits_for_ever_is_counted() {
+        let mut messages = Messages::default();
+        for ts in 0..MOST_WAITING as i64 + 3 {
+            messages.add(2, 0, boundary(ts, true));
+        }
+        let matched = messages.matched();
+        assert_eq!(matched.pushed_out, 3);
+        let lost: u64 = matched.unmatched.iter().map(|u| u.2).sum();
+        assert_eq!(lost, MOST_WAITING as u64 + 3);
     }
 }

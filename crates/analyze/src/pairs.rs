@@ -1,5 +1,8 @@
 //! Pairs of readings found in a trace: what one reading costs, when.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use undertick_estimate::Moments;
 
 /// Pairs kept for looking up, 24 bytes each: 96 MiB. Beyond, every second one
@@ -7,22 +10,30 @@ use undertick_estimate::Moments;
 const MOST: usize = 1 << 22;
 
 /// A pair of readings of one ring.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Pair {
     ts: i64,
     ticks: u32,
-    ring: u32,
+    ring: i32,
 }
 
 /// Everything known of the pairs. They are gathered in a pass of their own,
 /// before samples are taken.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
     /// Whether this pass gathers.
     pub(crate) gathering: bool,
-    /// Place of the ring whose rows come now.
-    pub(crate) ring: u32,
-    /// Plain pairs (`ut_pair`), in order of time once [`Pairs::settle`]d.
+    /// Number of the ring whose rows come now.
+    pub(crate) ring: i32,
+    /// In order of time.
+    settled: Arc<Vec<Pair>>,
+    pub(crate) gathered: Gathered,
+}
+
+/// Pairs as they come.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Gathered {
+    /// Plain pairs (`ut_pair`).
     plain: Vec<Pair>,
     /// One in this many is kept.
     every: u64,
@@ -32,52 +43,77 @@ pub(crate) struct Pairs {
     pub(crate) ordered_ticks: Moments,
 }
 
-impl Pairs {
-    /// A `ut_pair`; one during which the thread was descheduled is not of the
-    /// clock.
-    #[inline]
-    pub(crate) fn add(&mut self, ts: i64, ticks: i64, flag: i8) {
-        if self.gathering && flag != 1 {
-            self.keep(ts, ticks);
-        }
-    }
-
+impl Gathered {
     #[cold]
-    fn keep(&mut self, ts: i64, ticks: i64) {
+    fn keep(&mut self, ring: i32, ts: i64, ticks: i64) {
         let Ok(short) = u32::try_from(ticks) else {
             return;
         };
         self.plain_ticks.push(ticks);
         if self.seen.is_multiple_of(self.every.max(1)) {
             if self.plain.len() == MOST {
-                let mut keep = false;
-                self.plain.retain(|_| {
-                    keep = !keep;
-                    keep
-                });
-                self.every = self.every.max(1) * 2;
+                self.thin();
             }
             self.plain.push(Pair {
                 ts,
                 ticks: short,
-                ring: self.ring,
+                ring,
             });
         }
         self.seen += 1;
+    }
+
+    fn thin(&mut self) {
+        let mut keep = false;
+        self.plain.retain(|_| {
+            keep = !keep;
+            keep
+        });
+        self.every = self.every.max(1) * 2;
+    }
+
+    /// Adds what was gathered elsewhere.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        while self.every.max(1) < other.every {
+            self.thin();
+        }
+        while other.every.max(1) < self.every {
+            other.thin();
+        }
+        self.plain.append(&mut other.plain);
+        while self.plain.len() > MOST {
+            self.thin();
+        }
+        self.seen += other.seen;
+        self.plain_ticks.merge(&other.plain_ticks);
+        self.ordered_ticks.merge(&other.ordered_ticks);
+    }
+}
+
+impl Pairs {
+    /// A `ut_pair`; one during which the thread was descheduled is not of the
+    /// clock.
+    #[inline]
+    pub(crate) fn add(&mut self, ts: i64, ticks: i64, flag: i8) {
+        if self.gathering && flag != 1 {
+            self.gathered.keep(self.ring, ts, ticks);
+        }
     }
 
     /// The pair of a serialised boundary; 0: it has none.
     #[inline]
     pub(crate) fn note(&mut self, ticks: u32) {
         if ticks != 0 && self.gathering {
-            self.ordered_ticks.push(i64::from(ticks));
+            self.gathered.ordered_ticks.push(i64::from(ticks));
         }
     }
 
     /// Gathering is over.
     pub(crate) fn settle(&mut self) {
         self.gathering = false;
-        self.plain.sort_unstable_by_key(|p| p.ts);
+        let mut plain = std::mem::take(&mut self.gathered.plain);
+        plain.sort_by_key(|p| p.ts);
+        self.settled = Arc::new(plain);
     }
 
     /// Method I: the last pair of this ring before `start` and the first after
@@ -90,9 +126,9 @@ impl Pairs {
     pub(crate) fn of_sampler(&self, start: i64, end: i64) -> Option<[u32; 2]> {
         let other = |p: &&Pair| p.ring != self.ring;
         let nearest = |at: i64| {
-            let place = self.plain.partition_point(|p| p.ts < at);
-            let before = self.plain[..place].iter().rev().take(FAR).find(other);
-            let after = self.plain[place..].iter().take(FAR).find(other);
+            let place = self.settled.partition_point(|p| p.ts < at);
+            let before = self.settled[..place].iter().rev().take(FAR).find(other);
+            let after = self.settled[place..].iter().take(FAR).find(other);
             match (before, after) {
                 (Some(b), Some(a)) if at - b.ts < a.ts - at => Some(b.ticks),
                 (_, Some(a)) => Some(a.ticks),
@@ -104,10 +140,10 @@ impl Pairs {
     }
 
     fn around(&self, start: i64, end: i64, wanted: impl Fn(&&Pair) -> bool) -> Option<[u32; 2]> {
-        let first = self.plain.partition_point(|p| p.ts <= start);
-        let before = self.plain[..first].iter().rev().take(FAR).find(&wanted);
-        let last = self.plain.partition_point(|p| p.ts < end);
-        let after = self.plain[last..].iter().take(FAR).find(&wanted);
+        let first = self.settled.partition_point(|p| p.ts <= start);
+        let before = self.settled[..first].iter().rev().take(FAR).find(&wanted);
+        let last = self.settled.partition_point(|p| p.ts < end);
+        let after = self.settled[last..].iter().take(FAR).find(&wanted);
         match (before.or(after), after.or(before)) {
             (Some(before), Some(after)) => Some([before.ticks, after.ticks]),
             _ => None,
@@ -122,7 +158,7 @@ const FAR: usize = 256;
 mod tests {
     use super::*;
 
-    fn pairs(of: &[(u32, i64, i64)]) -> Pairs {
+    fn pairs(of: &[(i32, i64, i64)]) -> Pairs {
         let mut pairs = Pairs {
             gathering: true,
             ..Pairs::default()
@@ -142,7 +178,7 @@ mod tests {
         assert_eq!(p.own(55, 80), Some([4, 5]));
         assert_eq!(p.own(5, 8), Some([3, 3]));
         assert_eq!(p.own(140, 150), Some([6, 6]));
-        assert_eq!(p.plain_ticks.n(), 5);
+        assert_eq!(p.gathered.plain_ticks.n(), 5);
     }
 
     #[test]
@@ -163,7 +199,10 @@ mod tests {
         p.add(1, 3, 2);
         p.note(0);
         p.note(8);
-        assert_eq!((p.plain_ticks.n(), p.ordered_ticks.n()), (1, 1));
-        assert_eq!(p.plain_ticks.max(), Some(3));
+        assert_eq!(
+            (p.gathered.plain_ticks.n(), p.gathered.ordered_ticks.n()),
+            (1, 1)
+        );
+        assert_eq!(p.gathered.plain_ticks.max(), Some(3));
     }
 }

@@ -2,7 +2,9 @@
 //! off and on, and what that says.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use undertick_estimate::{HalfSections, Slowdown, scaled, slowdown};
 use undertick_report::document::{IntervalReport, Slowed};
 use undertick_trace::manifest;
@@ -19,21 +21,21 @@ const FIRST: usize = 101;
 /// Intervals that are kept account of.
 const MOST_INTERVALS: usize = 256;
 
-/// Halves in the order of time, and what lay in them.
-#[derive(Debug)]
+/// Halves in the order of time, and what lay in them. A copy shares the halves.
+#[derive(Clone, Debug)]
 pub(crate) struct Perturbation {
-    kept: HashSet<u16>,
+    kept: Arc<HashSet<u16>>,
     /// The kernel's events were switched: what they tell is not the same in both
     /// states.
     pub(crate) of_kernel: bool,
     settle: i64,
     /// Before and after each switch, and to what.
     switches: Vec<(i64, i64, Switched)>,
-    halves: Vec<Half>,
+    halves: Arc<Vec<Half>>,
     /// When points came on again: what was open then may have ended meanwhile.
-    renewals: Vec<i64>,
+    renewals: Arc<Vec<i64>>,
     settled: bool,
-    sections: HashMap<u32, Sections>,
+    sections: SectionsOf,
     /// Where the last sample lay: the next one lies there or a little later.
     cursor: usize,
 }
@@ -46,9 +48,12 @@ struct Half {
     is_on: bool,
 }
 
+/// By interval.
+pub(crate) type SectionsOf = HashMap<u32, Sections>;
+
 /// What is known of one interval.
-#[derive(Debug, Default)]
-struct Sections {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sections {
     /// Until what is long is known: start, ticks, readings inside.
     first: Vec<(i64, i64, u64)>,
     limit: Option<i64>,
@@ -69,12 +74,12 @@ struct Found {
 impl Perturbation {
     pub(crate) fn new(about: &manifest::Perturbation, ns_per_tick: f64) -> Self {
         Self {
-            kept: about.kept.iter().copied().collect(),
+            kept: Arc::new(about.kept.iter().copied().collect()),
             of_kernel: about.is_of_kernel(),
             settle: (SETTLE_NS / ns_per_tick).ceil() as i64,
             switches: Vec::new(),
-            halves: Vec::new(),
-            renewals: Vec::new(),
+            halves: Arc::default(),
+            renewals: Arc::default(),
             settled: false,
             sections: HashMap::new(),
             cursor: 0,
@@ -103,9 +108,10 @@ impl Perturbation {
         self.settled = true;
         let mut pair: Option<Half> = None;
         let mut is_off = false;
+        let (mut halves, mut renewals) = (Vec::new(), Vec::new());
         for (i, &(before, after, state)) in self.switches.iter().enumerate() {
             if is_off && state != Switched::SomeOff {
-                self.renewals.push(before);
+                renewals.push(before);
             }
             is_off = state == Switched::SomeOff;
             let Some(&(until, ..)) = self.switches.get(i + 1) else {
@@ -123,9 +129,44 @@ impl Perturbation {
             match pair.take() {
                 // The other half comes next.
                 None => pair = Some(half),
-                Some(first) if first.is_on != half.is_on => self.halves.extend([first, half]),
+                Some(first) if first.is_on != half.is_on => halves.extend([first, half]),
                 // One was lost: this may be the first of a pair.
                 Some(_) => pair = Some(half),
+            }
+        }
+        (self.halves, self.renewals) = (Arc::new(halves), Arc::new(renewals));
+    }
+
+    /// What was found so far, to be put together with that of others.
+    pub(crate) fn take_sections(&mut self) -> SectionsOf {
+        let mut sections = std::mem::take(&mut self.sections);
+        for sections in sections.values_mut().filter(|s| s.limit.is_none()) {
+            sections.begin(&self.halves, &mut self.cursor);
+        }
+        sections
+    }
+
+    /// Adds what was found elsewhere, of intervals that go by these numbers here.
+    pub(crate) fn merge(&mut self, sections: SectionsOf, here: impl Fn(u32) -> Option<u32>) {
+        let mut sections: Vec<(u32, Sections)> = sections.into_iter().collect();
+        sections.sort_by_key(|(interval, _)| *interval);
+        for (interval, theirs) in sections {
+            let Some(interval) = here(interval) else {
+                continue;
+            };
+            let ours = self.sections.entry(interval).or_default();
+            if ours.limit.is_none() && ours.first.is_empty() {
+                *ours = theirs;
+                continue;
+            }
+            for (ours, theirs) in ours.halves.iter_mut().zip(&theirs.halves) {
+                ours.n += theirs.n;
+                ours.sum += theirs.sum;
+                ours.long += theirs.long;
+                ours.long_sum += theirs.long_sum;
+            }
+            for (ours, theirs) in ours.inside.iter_mut().zip(theirs.inside) {
+                *ours += theirs;
             }
         }
     }
@@ -321,7 +362,7 @@ mod tests {
         ]);
         let half = |from, until, is_on| Half { from, until, is_on };
         assert_eq!(
-            found.halves,
+            found.halves[..],
             [
                 half(1021, 2000, true),
                 half(2023, 3000, false),
@@ -350,7 +391,7 @@ mod tests {
         let mut found = of(&switches);
         let halves = found.halves.clone();
         assert_eq!(halves.len(), 80);
-        for half in &halves {
+        for half in halves.iter() {
             // A switch costs; four times the median are 440 or 400.
             found.take(7, half.from - 20, 5000, 9);
             found.take(7, half.until - 100, 5000, 9);

@@ -102,7 +102,7 @@ pub(crate) struct Last {
 }
 
 /// Match state of one ring.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     pub(crate) id: i32,
     pub(crate) pid: i32,

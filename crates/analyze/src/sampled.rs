@@ -6,13 +6,14 @@
 //! sample of what was executed under it: their means are weighted by that
 //! (post-stratification).
 
+use serde::{Deserialize, Serialize};
 use undertick_estimate::{Cost, Sample, Series, normal_quantile, scaled};
 use undertick_report::document::{IntervalReport, Sampled};
 use undertick_trace::manifest::Manifest;
 use undertick_units::{Estimate, Interval};
 
 use crate::engine::{Engine, TOO_MANY};
-use crate::ring::Ring;
+use crate::part::RingAccount;
 use crate::rules::Action;
 use crate::table::Table;
 
@@ -39,7 +40,7 @@ pub(crate) struct Sampling {
 }
 
 /// Samples recorded under one rate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stratum {
     one_in: u32,
     executions: u64,
@@ -48,7 +49,7 @@ struct Stratum {
 }
 
 /// What is kept of an interval's sampling.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Strata {
     /// Executions, recorded or not.
     pub(crate) executions: u64,
@@ -75,6 +76,47 @@ impl Strata {
         }
         if sampling.one_in > 0 {
             self.add_to_rate(sampling, value, kept);
+        }
+    }
+
+    /// The samples that come now are of another thread.
+    pub(crate) fn next_thread(&mut self) {
+        self.by_rate.iter_mut().for_each(|s| s.kept.next_thread());
+    }
+
+    /// Adds what was sampled elsewhere. Under one rate alone is kept what is kept at all:
+    /// `ours` here and `theirs` there.
+    pub(crate) fn merge(&mut self, other: Self, ours: &Series, theirs: &Series) {
+        self.executions += other.executions;
+        self.inside += other.inside;
+        if self.by_rate.is_empty() {
+            self.by_rate = other.by_rate;
+            return;
+        }
+        if self.by_rate.len() == 1 && other.by_rate.len() == 1 {
+            let (rate, theirs_rate) = (self.by_rate[0].one_in, other.by_rate[0].one_in);
+            if rate == theirs_rate {
+                self.by_rate[0].executions += other.by_rate[0].executions;
+                return;
+            }
+        }
+        if self.by_rate.len() == 1 && !other.by_rate.is_empty() {
+            self.by_rate[0].kept = ours.clone();
+        }
+        let alone = other.by_rate.len() == 1;
+        for mut stratum in other.by_rate {
+            if alone {
+                stratum.kept = theirs.clone();
+            }
+            let known = self.by_rate.len();
+            let at = (self.by_rate.iter()).position(|s| s.one_in == stratum.one_in);
+            match at.unwrap_or(known.min(MOST_RATES - 1)) {
+                at if at == known => self.by_rate.push(stratum),
+                at => {
+                    self.by_rate[at].executions += stratum.executions;
+                    self.by_rate[at].kept.merge(stratum.kept);
+                }
+            }
         }
     }
 
@@ -196,7 +238,7 @@ impl Strata {
 }
 
 /// What the begins of a ring stood for, by event.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Begun(Vec<(u16, u64)>);
 
 impl Begun {
@@ -218,7 +260,7 @@ impl Begun {
 /// after the last recorded one, and those whose records were lost.
 pub(crate) fn settle(
     engine: &mut Engine,
-    rings: &[Ring],
+    rings: &[RingAccount],
     manifest: &Manifest,
     table: Option<&Table>,
 ) {

@@ -1,20 +1,70 @@
 //! Counts and durations in slices of time, all of equal length.
 
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
 /// Slices kept; their length doubles when the trace outgrows them.
 const MOST: i64 = 512;
 /// Length of a slice at first: 2^10 ticks.
 const FIRST_SHIFT: u32 = 10;
 
 /// Rows of counts and of durations over common slices of 2^shift ticks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Slices {
     shift: u32,
     /// Number of the slice in column 0: floor(ts / 2^shift).
     base: i64,
     /// First and last slice that time has reached.
     used: Option<(i64, i64)>,
-    counts: Vec<[u64; MOST as usize]>,
-    durations: Vec<[f64; MOST as usize]>,
+    counts: Rows<u64>,
+    durations: Rows<f64>,
+    /// Of the samples kept: how many, and their sum. Same rows as `durations`.
+    kept_counts: Rows<u64>,
+    kept_sums: Rows<f64>,
+}
+
+/// Rows of a value for each slice.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Rows<T>(Vec<T>);
+
+impl<T: Copy + Default + AddAssign> Rows<T> {
+    fn of(rows: usize) -> Self {
+        Self(vec![T::default(); rows * MOST as usize])
+    }
+
+    fn len(&self) -> usize {
+        self.0.len() / MOST as usize
+    }
+
+    fn push(&mut self) {
+        let more = self.0.len() + MOST as usize;
+        self.0.resize(more, T::default());
+    }
+
+    fn row(&self, row: u32) -> &[T] {
+        &self.0[row as usize * MOST as usize..][..MOST as usize]
+    }
+
+    #[inline]
+    fn at(&mut self, row: u32, column: usize) -> &mut T {
+        &mut self.0[row as usize * MOST as usize + column]
+    }
+
+    /// Every value goes from one column to another.
+    fn moved(&mut self, columns: &[(usize, usize)]) {
+        let mut moved = Self::of(self.len());
+        for row in 0..self.len() as u32 {
+            moved.add(row, self.row(row), columns);
+        }
+        *self = moved;
+    }
+
+    fn add(&mut self, row: u32, of: &[T], columns: &[(usize, usize)]) {
+        for &(from, to) in columns {
+            *self.at(row, to) += of[from];
+        }
+    }
 }
 
 impl Default for Slices {
@@ -23,8 +73,10 @@ impl Default for Slices {
             shift: FIRST_SHIFT,
             base: 0,
             used: None,
-            counts: Vec::new(),
-            durations: Vec::new(),
+            counts: Rows::of(0),
+            durations: Rows::of(0),
+            kept_counts: Rows::of(0),
+            kept_sums: Rows::of(0),
         }
     }
 }
@@ -32,13 +84,15 @@ impl Default for Slices {
 impl Slices {
     /// A new row of counts.
     pub(crate) fn count_row(&mut self) -> u32 {
-        self.counts.push([0; MOST as usize]);
+        self.counts.push();
         self.counts.len() as u32 - 1
     }
 
     /// A new row of durations.
     pub(crate) fn duration_row(&mut self) -> u32 {
-        self.durations.push([0.0; MOST as usize]);
+        self.durations.push();
+        self.kept_counts.push();
+        self.kept_sums.push();
         self.durations.len() as u32 - 1
     }
 
@@ -77,16 +131,8 @@ impl Slices {
             let old = self.base;
             let column = |i: usize| (((old + i as i64) >> coarser) - base) as usize;
             let occupied = (first - old) as usize..=(last - old) as usize;
-            for row in &mut self.counts {
-                let mut moved = [0; MOST as usize];
-                occupied.clone().for_each(|i| moved[column(i)] += row[i]);
-                *row = moved;
-            }
-            for row in &mut self.durations {
-                let mut moved = [0.0; MOST as usize];
-                occupied.clone().for_each(|i| moved[column(i)] += row[i]);
-                *row = moved;
-            }
+            let columns: Vec<(usize, usize)> = occupied.map(|i| (i, column(i))).collect();
+            self.moved(&columns);
             self.base = base;
             self.shift += coarser;
         }
@@ -104,20 +150,109 @@ impl Slices {
     #[inline]
     pub(crate) fn count(&mut self, row: u32, ts: i64) {
         let column = self.column(ts);
-        self.counts[row as usize][column] += 1;
+        *self.counts.at(row, column) += 1;
     }
 
     /// Counts more of an event at `ts`.
     pub(crate) fn count_more(&mut self, row: u32, ts: i64, more: u64) {
         let column = self.column(ts);
-        self.counts[row as usize][column] += more;
+        *self.counts.at(row, column) += more;
     }
 
     /// Adds a duration that ended at `ts`.
     #[inline]
     pub(crate) fn add(&mut self, row: u32, ts: i64, ticks: i64) {
         let column = self.column(ts);
-        self.durations[row as usize][column] += ticks as f64;
+        *self.durations.at(row, column) += ticks as f64;
+    }
+
+    /// Adds a sample that was kept and ended at `ts`.
+    #[inline]
+    pub(crate) fn keep(&mut self, row: u32, ts: i64, ticks: i64) {
+        let column = self.column(ts);
+        *self.kept_counts.at(row, column) += 1;
+        *self.kept_sums.at(row, column) += ticks as f64;
+    }
+
+    /// Makes the slices at least so long, and notes what time another has reached;
+    /// returns where its columns lie here.
+    fn reach_as(&mut self, other: &Self) -> Vec<(usize, usize)> {
+        let Some((first, last)) = other.used else {
+            return Vec::new();
+        };
+        let at = |slice: i64| (i128::from(slice) << other.shift) as i64;
+        // Exact: a slice of the other begins where one of ours may.
+        self.reach(at(first), at(last));
+        while self.shift < other.shift {
+            self.coarsen();
+        }
+        let finer = self.shift - other.shift;
+        (first..=last)
+            .map(|s| {
+                (
+                    (s - other.base) as usize,
+                    ((s >> finer) - self.base) as usize,
+                )
+            })
+            .collect()
+    }
+
+    fn moved(&mut self, columns: &[(usize, usize)]) {
+        self.counts.moved(columns);
+        self.durations.moved(columns);
+        self.kept_counts.moved(columns);
+        self.kept_sums.moved(columns);
+    }
+
+    /// Doubles the length of the slices.
+    fn coarsen(&mut self) {
+        let Some((first, last)) = self.used else {
+            self.shift += 1;
+            return;
+        };
+        let old = self.base;
+        let base = first >> 1;
+        let columns: Vec<(usize, usize)> = (first..=last)
+            .map(|s| ((s - old) as usize, ((s >> 1) - base) as usize))
+            .collect();
+        self.moved(&columns);
+        self.base = base;
+        self.shift += 1;
+        self.used = Some((first >> 1, last >> 1));
+    }
+
+    /// Adds the rows of another: its row of counts `i` is ours `counts[i]`, that of
+    /// durations `durations[i]`; where that is none, it is left out.
+    pub(crate) fn merge(
+        &mut self,
+        other: &Self,
+        counts: &[Option<u32>],
+        durations: &[Option<u32>],
+    ) {
+        let columns = self.reach_as(other);
+        for (row, here) in (0..).zip(counts) {
+            let Some(here) = *here else { continue };
+            self.counts.add(here, other.counts.row(row), &columns);
+        }
+        for (row, here) in (0..).zip(durations) {
+            let Some(here) = *here else { continue };
+            (self.durations).add(here, other.durations.row(row), &columns);
+            (self.kept_counts).add(here, other.kept_counts.row(row), &columns);
+            (self.kept_sums).add(here, other.kept_sums.row(row), &columns);
+        }
+    }
+
+    /// Counts and sums of the samples kept, in all slices that time reached.
+    pub(crate) fn kept(&self, row: u32) -> (Vec<f64>, Vec<f64>) {
+        let Some((first, last)) = self.used else {
+            return (Vec::new(), Vec::new());
+        };
+        let reached = (first - self.base) as usize..=(last - self.base) as usize;
+        let counts = &self.kept_counts.row(row)[reached.clone()];
+        (
+            counts.iter().map(|&n| n as f64).collect(),
+            self.kept_sums.row(row)[reached].to_vec(),
+        )
     }
 
     /// Counts in the slices that time covered whole.
@@ -126,13 +261,13 @@ impl Slices {
             return Vec::new();
         };
         ((first + 1)..last)
-            .map(|s| self.counts[row as usize][(s - self.base) as usize] as f64)
+            .map(|s| self.counts.row(row)[(s - self.base) as usize] as f64)
             .collect()
     }
 
     /// All counts of a row.
     pub(crate) fn total(&self, row: u32) -> u64 {
-        self.counts[row as usize].iter().sum()
+        self.counts.row(row).iter().sum()
     }
 
     /// Durations in all slices that time reached.
@@ -141,15 +276,17 @@ impl Slices {
             return Vec::new();
         };
         (first..=last)
-            .map(|s| self.durations[row as usize][(s - self.base) as usize])
+            .map(|s| self.durations.row(row)[(s - self.base) as usize])
             .collect()
     }
 
     /// Empties every row, and forgets the time.
     pub(crate) fn clear(&mut self) {
         *self = Self {
-            counts: vec![[0; MOST as usize]; self.counts.len()],
-            durations: vec![[0.0; MOST as usize]; self.durations.len()],
+            counts: Rows::of(self.counts.len()),
+            durations: Rows::of(self.durations.len()),
+            kept_counts: Rows::of(self.durations.len()),
+            kept_sums: Rows::of(self.durations.len()),
             ..Self::default()
         };
     }
@@ -182,6 +319,42 @@ mod tests {
             assert!(whole.iter().all(|c| (c - per_slice).abs() <= 1.0));
             assert_eq!(s.durations(longs).iter().sum::<f64>(), 600_000.0);
         }
+    }
+
+    /// Two that saw different times, in slices of different lengths: the sum is what
+    /// one that saw all of it holds, in either order.
+    #[test]
+    fn merged_is_as_if_one_had_seen_all() {
+        let times = |range: std::ops::Range<i64>, every: i64| range.map(move |i| i * every);
+        let seen = |times: &[i64]| {
+            let mut s = Slices::default();
+            let (row, longs) = (s.count_row(), s.duration_row());
+            for &ts in times {
+                s.reach(ts, ts);
+                s.count(row, ts);
+                s.add(longs, ts, ts % 7);
+                s.keep(longs, ts, 5);
+            }
+            s
+        };
+        let long: Vec<i64> = times(-3_000..9_000, 1000).collect();
+        let short: Vec<i64> = times(400_000..400_700, 3).collect();
+        let both: Vec<i64> = long.iter().chain(&short).copied().collect();
+        let whole = seen(&both);
+        for (a, b) in [(&long, &short), (&short, &long)] {
+            let mut merged = seen(a);
+            merged.merge(&seen(b), &[Some(0)], &[Some(0)]);
+            assert_eq!(merged.shift, whole.shift);
+            assert_eq!(merged.total(0), 12_700);
+            assert_eq!(merged.whole_counts(0), whole.whole_counts(0));
+            assert_eq!(merged.durations(0), whole.durations(0));
+            assert_eq!(merged.kept(0), whole.kept(0));
+        }
+        let mut nothing = seen(&[]);
+        nothing.merge(&seen(&[]), &[Some(0)], &[Some(0)]);
+        assert_eq!(nothing.total(0), 0);
+        nothing.merge(&whole, &[Some(0)], &[Some(0)]);
+        assert_eq!(nothing.durations(0), whole.durations(0));
     }
 
     #[test]

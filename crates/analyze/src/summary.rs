@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use undertick_estimate::{
     Bin, Cost, Sample, Series, proportion_exact, rate, ratio_of_sums, scaled, shifted,
+    spread_over_time,
 };
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Evidence, FrequencyReport, Histogram,
@@ -18,8 +19,8 @@ use crate::engine::Engine;
 use crate::evidence::{Cause, UNEXPLAINED_RATIO};
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
+use crate::part::RingAccount;
 use crate::perturbation::of_the_program;
-use crate::ring::Ring;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{Facts, warnings};
 
@@ -34,7 +35,7 @@ pub(crate) struct Summary {
     pub(crate) manifest: Manifest,
     pub(crate) options: Options,
     pub(crate) has_table: bool,
-    pub(crate) rings: Vec<Ring>,
+    pub(crate) rings: Vec<RingAccount>,
     pub(crate) rows: RowCounts,
     pub(crate) span: Option<(i64, i64)>,
 }
@@ -182,8 +183,13 @@ impl Summary {
         share_of: Option<ShareOf>,
     ) -> IntervalReport {
         let compensated = tally.is_compensated() && self.compensates();
+        let (counts, sums) = engine.slices.kept(tally.row);
+        let over_time = spread_over_time(&counts, &sums);
         let figures = |series: Series, costs: &Costs, compensated: bool| {
-            let sample = series.sample();
+            let mut sample = series.sample();
+            if let Some(over_time) = over_time {
+                sample.allow_for_time(over_time);
+            }
             let (mut residue, mut cost) = (0.0, Cost::default());
             if compensated {
                 residue = -costs.residue(&engine.costs);
@@ -196,7 +202,7 @@ impl Summary {
                 cost,
             }
         };
-        let uncompensated = figures(tally.take_uncompensated(), &tally.kept_costs, false);
+        let uncompensated = figures(tally.as_read(), &tally.kept_costs, false);
         let before = tally.take_all().map(|all| {
             let costs = tally.kept_costs.and(&tally.culled_costs);
             figures(all, &costs, compensated)

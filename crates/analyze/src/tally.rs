@@ -1,11 +1,13 @@
 //! What is kept of one interval while the events pass.
 
+use serde::{Deserialize, Serialize};
 use undertick_estimate::compensation::improvement;
 use undertick_estimate::{Series, SignedHistogram};
 use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Taken};
+use crate::engine::Family;
 use crate::evidence::{CAUSES, Cause, Found};
 use crate::sampled::{Sampling, Strata};
 
@@ -39,7 +41,7 @@ pub(crate) enum Dropping {
 }
 
 /// What one cause did to an interval's samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fallen {
     /// Samples it fell into.
     pub(crate) samples: u64,
@@ -48,7 +50,7 @@ pub(crate) struct Fallen {
 }
 
 /// In which interval the samples lay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Parent {
     Unseen,
     One(u32),
@@ -58,7 +60,7 @@ pub(crate) enum Parent {
 
 /// Samples whose pairs told their cost, before and after, as far as they are
 /// needed to say whether that made them scatter less.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Improvement {
     before: Vec<f64>,
     after: Vec<f64>,
@@ -76,6 +78,13 @@ impl Improvement {
         }
     }
 
+    /// Adds the first samples of another, as far as there is room.
+    fn merge(&mut self, other: &Self) {
+        let room = (MOST_FOR_K - self.before.len()).min(other.before.len());
+        self.before.extend(&other.before[..room]);
+        self.after.extend(&other.after[..room]);
+    }
+
     /// The factor on the first samples.
     pub(crate) fn k(&self, level: f64) -> Option<Estimate> {
         let mut k = improvement(&self.before, &self.after, level)?;
@@ -87,9 +96,11 @@ impl Improvement {
 }
 
 /// Everything kept of one interval.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) name: String,
+    /// Of what its event does; none if a table says what it is.
+    pub(crate) family: Option<Family>,
     pub(crate) kind: IntervalKind,
     pub(crate) unmatched_starts: u64,
     pub(crate) unmatched_ends: u64,
@@ -132,9 +143,10 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(name: String, kind: IntervalKind, row: u32) -> Self {
+    pub(crate) fn new(name: String, family: Option<Family>, kind: IntervalKind, row: u32) -> Self {
         Self {
             name,
+            family,
             kind,
             unmatched_starts: 0,
             unmatched_ends: 0,
@@ -171,7 +183,12 @@ impl Tally {
             limit,
             least: self.least,
             is_switched: self.is_switched,
-            ..Self::new(std::mem::take(&mut self.name), self.kind, self.row)
+            ..Self::new(
+                std::mem::take(&mut self.name),
+                self.family,
+                self.kind,
+                self.row,
+            )
         };
     }
 
@@ -191,7 +208,84 @@ impl Tally {
         self.least = Some(self.least.map_or(sample.ticks, |l| l.min(sample.ticks)));
     }
 
-    /// Takes a sample in, with what fell into it; returns it compensated.
+    /// The samples that come now are of another thread.
+    pub(crate) fn next_thread(&mut self) {
+        self.kept.next_thread();
+        if let Some(all) = &mut self.all {
+            all.next_thread();
+        }
+        if let Some(raw) = &mut self.uncompensated {
+            raw.next_thread();
+        }
+        self.strata.next_thread();
+    }
+
+    /// Adds what others saw of the same interval; where it says in which interval its
+    /// samples lay, that is a place here.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.kind = other.kind;
+        self.is_switched |= other.is_switched;
+        for (ours, theirs) in [
+            (&mut self.unmatched_starts, other.unmatched_starts),
+            (&mut self.unmatched_ends, other.unmatched_ends),
+            (&mut self.unmatched_by_loss, other.unmatched_by_loss),
+            (&mut self.outside, other.outside),
+            (&mut self.negative, other.negative),
+            (&mut self.unknown, other.unknown),
+            (&mut self.culled_descheduled, other.culled_descheduled),
+            (&mut self.culled_ratio, other.culled_ratio),
+            (&mut self.culled_own.1, other.culled_own.1),
+        ] {
+            *ours += theirs;
+        }
+        for (ours, theirs) in self.culled_evidence.iter_mut().zip(other.culled_evidence) {
+            *ours += theirs;
+        }
+        for (ours, theirs) in self.evidence.iter_mut().zip(other.evidence) {
+            ours.samples += theirs.samples;
+            ours.ticks += theirs.ticks;
+        }
+        self.flagged.merge(&other.flagged);
+        self.own.merge(&other.own);
+        self.culled_own.0 += other.culled_own.0;
+        self.least = self.least.into_iter().chain(other.least).min();
+        // Before `kept` is, of which they may be copies.
+        self.merge_alternatives(&other);
+        self.strata.merge(other.strata, &self.kept, &other.kept);
+        self.kept.merge(other.kept);
+        self.kept_costs = self.kept_costs.and(&other.kept_costs);
+        self.culled_costs = self.culled_costs.and(&other.culled_costs);
+        self.improvement.merge(&other.improvement);
+        self.parent = match (self.parent, other.parent) {
+            (Parent::Unseen, parent) | (parent, Parent::Unseen) => parent,
+            (ours, theirs) if ours == theirs => ours,
+            _ => Parent::Various,
+        };
+    }
+
+    /// Samples with the dropped ones, and samples as they were read, where either has
+    /// them apart.
+    fn merge_alternatives(&mut self, other: &Self) {
+        if self.all.is_some() || other.all.is_some() {
+            let mut all = self.all.take().map_or_else(|| self.kept.clone(), |s| *s);
+            all.merge((other.all.as_deref()).unwrap_or(&other.kept).clone());
+            self.all = Some(Box::new(all));
+        }
+        let one_cost = match (self.cost, other.cost) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        };
+        if self.uncompensated.is_none() && other.uncompensated.is_none() && one_cost {
+            self.cost = self.cost.or(other.cost);
+            return;
+        }
+        let mut raw = self.as_read();
+        raw.merge(other.as_read());
+        self.uncompensated = Some(Box::new(raw));
+    }
+
+    /// Takes a sample in, with what fell into it; returns it compensated, and whether
+    /// it was kept.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -199,7 +293,7 @@ impl Tally {
         found: &Found,
         costs: &CostTable,
         dropping: Dropping,
-    ) -> i64 {
+    ) -> (i64, bool) {
         let taken = if self.is_compensated() {
             costs.of(sample)
         } else {
@@ -231,7 +325,7 @@ impl Tally {
             .add(sample.sampling, (!dropped).then_some(value), &self.kept);
         if dropped {
             self.drop_sample(sample, found, value, taken, dropping);
-            return value;
+            return (value, false);
         }
         if !found.is_empty() {
             self.flagged.record(sample.ticks);
@@ -250,7 +344,7 @@ impl Tally {
         if let Some(raw) = &mut self.uncompensated {
             raw.push(sample.ticks);
         }
-        value
+        (value, true)
     }
 
     #[inline(never)]
@@ -311,9 +405,9 @@ impl Tally {
     }
 
     /// Kept samples as they were read.
-    pub(crate) fn take_uncompensated(&mut self) -> Series {
-        match self.uncompensated.take() {
-            Some(series) => *series,
+    pub(crate) fn as_read(&self) -> Series {
+        match &self.uncompensated {
+            Some(series) => Series::clone(series),
             None => self.kept.clone().shifted(self.cost.unwrap_or(0)),
         }
     }

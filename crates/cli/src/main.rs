@@ -81,6 +81,15 @@ impl Failure {
     }
 }
 
+impl From<undertick_analyze::Failed> for Failure {
+    fn from(failed: undertick_analyze::Failed) -> Self {
+        match failed {
+            undertick_analyze::Failed::Trace(error) => error.into(),
+            undertick_analyze::Failed::Analysis(error) => error.into(),
+        }
+    }
+}
+
 impl From<undertick_analyze::Error> for Failure {
     fn from(error: undertick_analyze::Error) -> Self {
         Self::usage(error)

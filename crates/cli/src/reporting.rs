@@ -1,6 +1,6 @@
 //! `undertick report`.
 
-use undertick_analyze::{Analysis, Options, Table};
+use undertick_analyze::{Options, Table};
 use undertick_report::document::Report as Document;
 use undertick_report::{html, terminal};
 use undertick_trace::read::Trace;
@@ -39,26 +39,9 @@ fn analyze(
     progress: &mut Progress,
 ) -> Result<Document, Failure> {
     let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
-    let mut analysis = Analysis::new(&trace.manifest, options)?;
-    let rows = trace
-        .manifest
-        .parts
-        .iter()
-        .map(|part| part.rows)
-        .sum::<u64>()
-        .max(1) as f64;
-    let passes = analysis.passes();
-    let mut done = 0u64;
-    for _ in 0..passes {
-        for batch in trace.batches() {
-            let batch = batch?;
-            done += batch.num_rows() as u64;
-            analysis.push(&batch)?;
-            progress.share("analysing", done as f64 / (rows * passes as f64));
-        }
-        analysis.finish_pass();
-    }
-    Ok(analysis.finish()?)
+    Ok(undertick_analyze::analyze(&trace, options, |share| {
+        progress.share("analysing", share);
+    })?)
 }
 
 fn read_table(path: &std::path::Path) -> Result<Table, Failure> {

@@ -91,9 +91,7 @@ impl Closed {
         }
         self.n += n;
         let size = sums.size() as f64;
-        let means: Vec<f64> = (sums.sums().iter())
-            .map(|&sum| sum as f64 / size)
-            .collect();
+        let means: Vec<f64> = (sums.sums().iter()).map(|&sum| sum as f64 / size).collect();
         let Some(spread) = spread_of_mean(&means) else {
             self.alone += n;
             return;
@@ -147,7 +145,11 @@ fn of_share(mark: &Mark, n: u64) -> (SpreadOfMean, bool) {
     let shares: Vec<f64> = (mark.below.sums().iter())
         .map(|&sum| sum as f64 / size)
         .collect();
-    let share = if shares.is_empty() { mark.p } else { mark.share() };
+    let share = if shares.is_empty() {
+        mark.p
+    } else {
+        mark.share()
+    };
     let independent = share * (1.0 - share) / n as f64;
     let plain = SpreadOfMean {
         variance: independent,

@@ -254,7 +254,9 @@ impl Sample {
         let far = |place: &usize| (logit(QUANTILES[*place]) - logit(p)).abs();
         let place = (0..QUANTILES.len()).min_by(|a, b| far(a).total_cmp(&far(b)))?;
         let own = closed.inflation(place, QUANTILES[place]);
-        let together = self.spread().and_then(|(spread, times)| times.zip(Some(spread.degrees)));
+        let together = self
+            .spread()
+            .and_then(|(spread, times)| times.zip(Some(spread.degrees)));
         let (variance, degrees) = match (own, together) {
             (None, None) => return None,
             (Some(own), None) => own,

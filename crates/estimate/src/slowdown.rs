@@ -8,13 +8,14 @@
 //! come as often with it as without, by an exact binomial test, and taken in
 //! where they do not.
 
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use undertick_units::Estimate;
 
 use crate::Numbers;
 
 /// Sections of one half, all of one length class.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HalfSections {
     /// Sections that are not long, and the sum of their durations.
     pub n: u64,

@@ -5,7 +5,7 @@ mod paired;
 use std::ffi::OsString;
 use std::fmt;
 
-use undertick_analyze::{Analysis, Compensate, Cull, Options};
+use undertick_analyze::{Compensate, Cull, Options, analyze};
 use undertick_clock::{Choice, facts::Facts};
 use undertick_report::document::{IntervalReport, Report};
 use undertick_trace::manifest::{Calibration, SpanCost};
@@ -198,15 +198,7 @@ fn measure_once(
         compensate: Compensate::None,
         ..Options::default()
     };
-    let failed = |e: undertick_analyze::Error| NotCalibrated(e.to_string());
-    let mut analysis = Analysis::new(&trace.manifest, options).map_err(failed)?;
-    for _ in 0..analysis.passes() {
-        for batch in trace.batches() {
-            analysis.push(&batch?).map_err(failed)?;
-        }
-        analysis.finish_pass();
-    }
-    let report = analysis.finish().map_err(failed)?;
+    let report = analyze(&trace, options, |_| {}).map_err(|e| NotCalibrated(e.to_string()))?;
     let calibration = from_report(&report)?;
     let pair_ns = of_chain(&report)?;
     let paired = paired::measure(&trace, PAIRED, &pair_ns, &calibration.1)?;

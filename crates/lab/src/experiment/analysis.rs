@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use undertick_analyze::{Analysis, Compensate, Cull, Options, Table};
+use undertick_analyze::{Compensate, Cull, Options, Table, analyze};
 use undertick_report::document::{IntervalReport, Report};
 use undertick_trace::read::Trace;
 
@@ -241,13 +241,5 @@ fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report
         compensate: Compensate::None,
         confidence,
     };
-    let mut analysis = Analysis::new(&trace.manifest, options).map_err(|e| cannot(&e))?;
-    for _ in 0..analysis.passes() {
-        for batch in trace.batches() {
-            let batch = batch.map_err(|e| cannot(&e))?;
-            analysis.push(&batch).map_err(|e| cannot(&e))?;
-        }
-        analysis.finish_pass();
-    }
-    analysis.finish().map_err(|e| cannot(&e))
+    analyze(&trace, options, |_| {}).map_err(|e| cannot(&e))
 }

@@ -1,0 +1,282 @@
+//! A part of the work: some rings of a trace, analysed by themselves, and what they say
+//! put together again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use serde::{Deserialize, Serialize};
+
+use crate::columns::Columns;
+use crate::engine::{Engine, Frequency};
+use crate::error::Error;
+use crate::matching::{self, RowCounts};
+use crate::messages::Messages;
+use crate::pairs::Gathered;
+use crate::perturbation::SectionsOf;
+use crate::ring::Ring;
+use crate::sampled::Begun;
+use crate::slices::Slices;
+use crate::table::Table;
+use crate::tally::{Parent, Tally};
+
+/// Most rings of a trace; each costs a few hundred bytes at least.
+const MOST_RINGS: usize = 1 << 20;
+
+/// Who takes rows of some rings. Made by [`crate::Analysis::worker`].
+#[derive(Debug)]
+pub struct Worker {
+    engine: Engine,
+    table: Option<Arc<Table>>,
+    /// The rows of each ring come together.
+    by_ring: bool,
+    rings: Vec<Ring>,
+    place_of: HashMap<i32, usize>,
+    last: Option<usize>,
+    rows: RowCounts,
+    /// First and last reading, ticks.
+    span: Option<(i64, i64)>,
+}
+
+/// What some rings of a trace say. Parts of one trace are put together by
+/// [`crate::Analysis::absorb`]; they can be sent to where that is done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Part {
+    tallies: Vec<Tally>,
+    frequencies: Vec<Frequency>,
+    slices: Slices,
+    sections: SectionsOf,
+    gathered: Gathered,
+    messages: Messages,
+    pub(crate) rings: Vec<RingAccount>,
+    pub(crate) rows: RowCounts,
+    pub(crate) span: Option<(i64, i64)>,
+    pushed_out: u64,
+    crowded: u64,
+}
+
+/// What stays of a ring when all its rows have been seen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RingAccount {
+    pub(crate) id: i32,
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    /// What begins of sampled spans stood for.
+    pub(crate) begun: Begun,
+}
+
+impl Worker {
+    /// `engine` knows the trace, and no samples.
+    pub(crate) fn new(engine: Engine, table: Option<Arc<Table>>, by_ring: bool) -> Self {
+        Self {
+            engine,
+            table,
+            by_ring,
+            rings: Vec::new(),
+            place_of: HashMap::new(),
+            last: None,
+            rows: RowCounts::default(),
+            span: None,
+        }
+    }
+
+    /// Another one, for other rings, if this one has not taken any rows yet.
+    pub(crate) fn again(&self, by_ring: bool) -> Self {
+        Self::new(self.engine.clone(), self.table.clone(), by_ring)
+    }
+
+    /// Takes the next batch: rows of the program. Events of one ring must come in
+    /// order; rings may be interleaved, unless it was said that they are not.
+    ///
+    /// # Errors
+    /// A batch without the columns of [`undertick_trace::schema`], or more rings than
+    /// a trace can have. Rows with meaningless codes are counted and reported, not
+    /// errors.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let columns = Columns::of(batch)?;
+        let mut at = 0;
+        while at < columns.len() {
+            at += self.push_from(&columns, at)?;
+        }
+        Ok(())
+    }
+
+    /// Takes rows from `at` on, as long as they are of one ring and of the program;
+    /// returns how many it passed.
+    pub(crate) fn push_from(&mut self, columns: &Columns<'_>, at: usize) -> Result<usize, Error> {
+        if columns.mode[at] != 0 {
+            return Ok(1); // of the kernel: told to all workers before
+        }
+        let id = columns.ring[at];
+        let run = (columns.ring[at..].iter().zip(&columns.mode[at..]))
+            .take_while(|&(&ring, &mode)| ring == id && mode == 0)
+            .count();
+        self.push_run(id, &columns.rows(at..at + run))?;
+        Ok(run)
+    }
+
+    /// Rows of one ring.
+    fn push_run(&mut self, id: i32, rows: &Columns<'_>) -> Result<(), Error> {
+        let place = self.ring(id, rows)?;
+        if self.last != Some(place) {
+            if self.by_ring && self.last.is_some() {
+                self.engine.next_thread();
+            }
+            self.last = Some(place);
+            self.engine.pairs.ring = id;
+            self.engine.evidence.select(self.rings[place].tid);
+        }
+        let first = rows.ts[0];
+        let (lo, hi) = (rows.ts.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
+        self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
+        self.engine.slices.reach(lo, hi);
+        let mut from = 0;
+        while from < rows.len() {
+            let to = self.until_renewal(place, rows, from);
+            if to == from {
+                self.rings[place].renew(&mut self.engine);
+            } else {
+                self.take(place, &rows.rows(from..to));
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Up to the first row, from `from` on, that comes after points were switched on
+    /// again.
+    fn until_renewal(&self, place: usize, rows: &Columns<'_>, from: usize) -> usize {
+        let renewal = (self.engine.perturbation.as_ref())
+            .and_then(|found| found.renewals().get(self.rings[place].renewals));
+        let Some(&renewal) = renewal else {
+            return rows.len();
+        };
+        let earlier = rows.ts[from..].iter().take_while(|&&ts| ts < renewal);
+        from + earlier.count()
+    }
+
+    fn take(&mut self, place: usize, rows: &Columns<'_>) {
+        let table = self.table.as_deref();
+        let seen = matching::rows(&mut self.rings[place], &mut self.engine, rows, table);
+        self.rows.add(&seen);
+    }
+
+    fn ring(&mut self, id: i32, rows: &Columns<'_>) -> Result<usize, Error> {
+        if let Some(&place) = self.place_of.get(&id) {
+            return Ok(place);
+        }
+        if self.rings.len() >= MOST_RINGS {
+            return Err(Error::Rings(MOST_RINGS));
+        }
+        let (pid, tid) = (rows.pid[0], rows.tid[0]);
+        self.rings.push(Ring {
+            id,
+            pid,
+            tid,
+            set: self.engine.names.set_of(pid),
+            ..Ring::default()
+        });
+        self.place_of.insert(id, self.rings.len() - 1);
+        Ok(self.rings.len() - 1)
+    }
+
+    /// All rows of these rings have come.
+    #[must_use]
+    pub fn finish(mut self) -> Part {
+        for ring in &mut self.rings {
+            ring.abandon(&mut self.engine, false);
+        }
+        let perturbation = self.engine.perturbation.as_mut();
+        Part {
+            sections: perturbation.map_or_else(SectionsOf::new, |p| p.take_sections()),
+            tallies: self.engine.tallies,
+            frequencies: self.engine.frequencies,
+            slices: self.engine.slices,
+            gathered: self.engine.pairs.gathered,
+            messages: self.engine.messages,
+            rings: (self.rings.into_iter())
+                .map(|ring| RingAccount {
+                    id: ring.id,
+                    pid: ring.pid,
+                    tid: ring.tid,
+                    begun: ring.begun,
+                })
+                .collect(),
+            rows: self.rows,
+            span: self.span,
+            pushed_out: self.engine.pushed_out,
+            crowded: self.engine.crowded,
+        }
+    }
+}
+
+impl Engine {
+    /// All rows of the kernel have come.
+    pub(crate) fn settle(&mut self) {
+        self.evidence.settle();
+        if let Some(perturbation) = &mut self.perturbation {
+            perturbation.settle();
+        }
+    }
+
+    /// Adds what some rings say.
+    pub(crate) fn absorb(&mut self, part: Part) {
+        let Part {
+            tallies,
+            frequencies,
+            slices,
+            sections,
+            gathered,
+            messages,
+            pushed_out,
+            crowded,
+            ..
+        } = part;
+        self.pushed_out += pushed_out;
+        self.crowded += crowded;
+        self.messages.append(messages);
+        self.pairs.gathered.merge(gathered);
+        // Where each of its intervals and frequencies is here; those for which there is
+        // no room any more go into one that is not shown.
+        let places: Vec<Option<u32>> = (tallies.iter().enumerate())
+            .map(|(place, tally)| match tally.family {
+                None => Some(place as u32),
+                Some(family) => self.place_of(&tally.name, family),
+            })
+            .collect();
+        let rows: Vec<Option<u32>> = (frequencies.iter().enumerate())
+            .map(|(row, frequency)| match self.rules.is_empty() {
+                false => Some(row as u32),
+                true => self.frequency_of(&frequency.name),
+            })
+            .collect();
+        let durations: Vec<Option<u32>> = (places.iter())
+            .map(|place| place.map(|place| self.tallies[place as usize].row))
+            .collect();
+        self.slices.merge(&slices, &rows, &durations);
+        for (frequency, row) in frequencies.iter().zip(&rows) {
+            match row {
+                Some(row) => {
+                    let ours = &mut self.frequencies[*row as usize];
+                    ours.seen += frequency.seen;
+                    ours.untold += frequency.untold;
+                }
+                None => self.crowded += slices.total(frequency.row),
+            }
+        }
+        let here = |place: u32| places.get(place as usize).copied().flatten();
+        if let Some(perturbation) = &mut self.perturbation {
+            perturbation.merge(sections, here);
+        }
+        for (mut tally, place) in tallies.into_iter().zip(&places) {
+            tally.parent = match tally.parent {
+                Parent::One(outer) => here(outer).map_or(Parent::Various, Parent::One),
+                other => other,
+            };
+            match place {
+                Some(place) => self.tallies[*place as usize].merge(tally),
+                None => self.crowded += tally.kept.n() + tally.culled(),
+            }
+        }
+    }
+}

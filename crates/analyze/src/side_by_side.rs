@@ -1,0 +1,236 @@
+//! A whole trace, on as many CPUs as there are.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use undertick_report::document::Report;
+use undertick_trace::TraceError;
+use undertick_trace::groups::Group;
+use undertick_trace::read::Trace;
+
+use crate::analysis::Analysis;
+use crate::error::Error;
+use crate::options::Options;
+use crate::part::{Part, Worker};
+
+/// Batches read ahead of their analysis, where there are CPUs to spare.
+const AHEAD: usize = 4;
+/// How often progress is told.
+const TOLD: Duration = Duration::from_millis(100);
+
+/// Why a trace could not be analysed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// It cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// It does not allow what was asked for.
+    #[error(transparent)]
+    Analysis(#[from] Error),
+}
+
+/// Analyses a trace on as many CPUs as this process may use. `told` receives the share
+/// done, 0 to 1.
+///
+/// Each piece of the trace ([`Trace::groups`]) is analysed by itself and what they say
+/// is put together in their order, so the report does not depend on the number of CPUs.
+///
+/// # Errors
+/// The trace cannot be read, or does not support the options.
+pub fn analyze(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Report, Failed> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    analyze_on(trace, options, cpus, told)
+}
+
+/// The same on so many CPUs, at least one.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn analyze_on(
+    trace: &Trace,
+    options: Options,
+    cpus: usize,
+    mut told: impl FnMut(f64),
+) -> Result<Report, Failed> {
+    let mut analysis = Analysis::new(&trace.manifest, options)?;
+    let groups = trace.groups()?;
+    let rows: u64 = groups.iter().map(|group| group.rows).sum();
+    let whole = (rows.max(1) * analysis.passes() as u64) as f64;
+    for pass in 0..analysis.passes() {
+        for batch in trace.kernel_batches()? {
+            analysis.push(&batch?)?;
+        }
+        let before = pass as u64 * rows;
+        one_pass(trace, &groups, &mut analysis, cpus, |done| {
+            told((before + done) as f64 / whole);
+        })?;
+        analysis.finish_pass();
+    }
+    Ok(analysis.finish()?)
+}
+
+/// What the workers of a pass share.
+struct Pass<'a> {
+    trace: &'a Trace,
+    groups: &'a [Group],
+    /// Rows analysed.
+    done: AtomicU64,
+    /// One has failed, or the pass was given up: the others stop.
+    stopped: AtomicBool,
+    turn: Mutex<Turn>,
+    moved: Condvar,
+    /// How many groups may be in work or done and not absorbed: bounds memory.
+    at_once: usize,
+    reads_ahead: bool,
+}
+
+/// Who is next.
+struct Turn {
+    /// Group that nobody has taken.
+    next: usize,
+    /// Groups absorbed.
+    absorbed: usize,
+}
+
+fn one_pass(
+    trace: &Trace,
+    groups: &[Group],
+    analysis: &mut Analysis,
+    cpus: usize,
+    mut told: impl FnMut(u64),
+) -> Result<(), Failed> {
+    let workers = cpus.max(1).min(groups.len());
+    let pass = Pass {
+        trace,
+        groups,
+        done: AtomicU64::new(0),
+        stopped: AtomicBool::new(false),
+        turn: Mutex::new(Turn {
+            next: 0,
+            absorbed: 0,
+        }),
+        moved: Condvar::new(),
+        at_once: workers + 1,
+        reads_ahead: cpus > workers,
+    };
+    std::thread::scope(|scope| {
+        let (sender, parts) = sync_channel::<Result<(usize, Part), Failed>>(workers + 1);
+        for _ in 0..workers {
+            // Cheap: what is known of the trace is shared.
+            let make = analysis.worker(false);
+            let (pass, sender) = (&pass, sender.clone());
+            scope.spawn(move || {
+                while let Some(index) = pass.take() {
+                    let part = pass.analyze(make.again(groups[index].by_ring), index);
+                    if sender.send(part.map(|part| (index, part))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let absorbed = absorb_in_order(&pass, &parts, analysis, &mut told);
+        pass.stop();
+        absorbed
+    })
+}
+
+/// Takes the parts as they come, in the order of the groups.
+fn absorb_in_order(
+    pass: &Pass<'_>,
+    parts: &Receiver<Result<(usize, Part), Failed>>,
+    analysis: &mut Analysis,
+    told: &mut impl FnMut(u64),
+) -> Result<(), Failed> {
+    let mut waiting: Vec<Option<Part>> = pass.groups.iter().map(|_| None).collect();
+    let mut next = 0;
+    while next < pass.groups.len() {
+        match parts.recv_timeout(TOLD) {
+            Ok(part) => {
+                let (index, part) = part?;
+                waiting[index] = Some(part);
+                while let Some(part) = waiting.get_mut(next).and_then(Option::take) {
+                    analysis.absorb(part);
+                    next += 1;
+                    pass.absorbed(next);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            // A worker panicked, which the scope passes on.
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        told(pass.done.load(Ordering::Relaxed));
+    }
+    Ok(())
+}
+
+impl Pass<'_> {
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next group, once there is room for what it says.
+    fn take(&self) -> Option<usize> {
+        let mut turn = self.turn();
+        loop {
+            if self.stopped.load(Ordering::Relaxed) || turn.next == self.groups.len() {
+                return None;
+            }
+            if turn.next < turn.absorbed + self.at_once {
+                turn.next += 1;
+                return Some(turn.next - 1);
+            }
+            turn = (self.moved.wait(turn)).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn absorbed(&self, groups: usize) {
+        self.turn().absorbed = groups;
+        self.moved.notify_all();
+    }
+
+    fn stop(&self) {
+        let turn = self.turn();
+        self.stopped.store(true, Ordering::Relaxed);
+        drop(turn);
+        self.moved.notify_all();
+    }
+
+    fn analyze(&self, mut worker: Worker, index: usize) -> Result<Part, Failed> {
+        let group = &self.groups[index];
+        let take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
+            let batch = batch?;
+            worker.push(&batch)?;
+            let rows = batch.num_rows() as u64;
+            self.done.fetch_add(rows, Ordering::Relaxed);
+            Ok::<bool, Failed>(!self.stopped.load(Ordering::Relaxed))
+        };
+        if !self.reads_ahead {
+            for batch in self.trace.group_batches(group) {
+                if !take(&mut worker, batch)? {
+                    break;
+                }
+            }
+            return Ok(worker.finish());
+        }
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel(AHEAD);
+            scope.spawn(move || {
+                for batch in self.trace.group_batches(group) {
+                    if sender.send(batch).is_err() {
+                        return;
+                    }
+                }
+            });
+            for batch in batches {
+                if !take(&mut worker, batch)? {
+                    break;
+                }
+            }
+            Ok(worker.finish())
+        })
+    }
+}
