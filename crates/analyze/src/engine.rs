@@ -359,11 +359,20 @@ impl Engine {
                 _ => Parent::Various,
             };
         }
-        // One that was recorded speaks for those that were not.
-        let weight = i64::from(sample.sampling.one_in.max(1));
-        self.slices.add(tally.row, ts, value.saturating_mul(weight));
+        let row = tally.row;
+        let mut others = 0;
         if kept {
-            self.slices.keep(tally.row, ts, value);
+            self.slices.keep(row, ts, value);
+        } else {
+            others = value;
+        }
+        if sample.sampling.one_in > 1 {
+            // One that was recorded speaks for those that were not.
+            let more = i64::from(sample.sampling.one_in - 1);
+            others = value.saturating_mul(more).saturating_add(others);
+        }
+        if others != 0 {
+            self.slices.add_other(row, ts, others);
         }
     }
 

@@ -18,10 +18,25 @@ pub(crate) struct Slices {
     /// First and last slice that time has reached.
     used: Option<(i64, i64)>,
     counts: Rows<u64>,
-    durations: Rows<f64>,
-    /// Of the samples kept: how many, and their sum. Same rows as `durations`.
-    kept_counts: Rows<u64>,
-    kept_sums: Rows<f64>,
+    /// Of the samples kept.
+    kept: Rows<Kept>,
+    /// Durations beyond those; same rows.
+    others: Rows<f64>,
+}
+
+/// Samples that ended in a slice, and their sum: side by side, as every sample goes
+/// into both.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    n: u64,
+    sum: f64,
+}
+
+impl AddAssign for Kept {
+    fn add_assign(&mut self, other: Self) {
+        self.n += other.n;
+        self.sum += other.sum;
+    }
 }
 
 /// Rows of a value for each slice.
@@ -74,9 +89,8 @@ impl Default for Slices {
             base: 0,
             used: None,
             counts: Rows::of(0),
-            durations: Rows::of(0),
-            kept_counts: Rows::of(0),
-            kept_sums: Rows::of(0),
+            kept: Rows::of(0),
+            others: Rows::of(0),
         }
     }
 }
@@ -90,10 +104,9 @@ impl Slices {
 
     /// A new row of durations.
     pub(crate) fn duration_row(&mut self) -> u32 {
-        self.durations.push();
-        self.kept_counts.push();
-        self.kept_sums.push();
-        self.durations.len() as u32 - 1
+        self.kept.push();
+        self.others.push();
+        self.kept.len() as u32 - 1
     }
 
     /// Notes that time reached from `lo` to `hi`; later calls for readings in
@@ -159,19 +172,20 @@ impl Slices {
         *self.counts.at(row, column) += more;
     }
 
-    /// Adds a duration that ended at `ts`.
-    #[inline]
-    pub(crate) fn add(&mut self, row: u32, ts: i64, ticks: i64) {
-        let column = self.column(ts);
-        *self.durations.at(row, column) += ticks as f64;
-    }
-
     /// Adds a sample that was kept and ended at `ts`.
     #[inline]
     pub(crate) fn keep(&mut self, row: u32, ts: i64, ticks: i64) {
         let column = self.column(ts);
-        *self.kept_counts.at(row, column) += 1;
-        *self.kept_sums.at(row, column) += ticks as f64;
+        let kept = self.kept.at(row, column);
+        kept.n += 1;
+        kept.sum += ticks as f64;
+    }
+
+    /// Adds a duration that ended at `ts`, of what was not kept.
+    #[inline(never)]
+    pub(crate) fn add_other(&mut self, row: u32, ts: i64, ticks: i64) {
+        let column = self.column(ts);
+        *self.others.at(row, column) += ticks as f64;
     }
 
     /// Makes the slices at least so long, and notes what time another has reached;
@@ -199,9 +213,8 @@ impl Slices {
 
     fn moved(&mut self, columns: &[(usize, usize)]) {
         self.counts.moved(columns);
-        self.durations.moved(columns);
-        self.kept_counts.moved(columns);
-        self.kept_sums.moved(columns);
+        self.kept.moved(columns);
+        self.others.moved(columns);
     }
 
     /// Doubles the length of the slices.
@@ -236,9 +249,8 @@ impl Slices {
         }
         for (row, here) in (0..).zip(durations) {
             let Some(here) = *here else { continue };
-            (self.durations).add(here, other.durations.row(row), &columns);
-            (self.kept_counts).add(here, other.kept_counts.row(row), &columns);
-            (self.kept_sums).add(here, other.kept_sums.row(row), &columns);
+            self.kept.add(here, other.kept.row(row), &columns);
+            self.others.add(here, other.others.row(row), &columns);
         }
     }
 
@@ -248,10 +260,10 @@ impl Slices {
             return (Vec::new(), Vec::new());
         };
         let reached = (first - self.base) as usize..=(last - self.base) as usize;
-        let counts = &self.kept_counts.row(row)[reached.clone()];
+        let kept = &self.kept.row(row)[reached];
         (
-            counts.iter().map(|&n| n as f64).collect(),
-            self.kept_sums.row(row)[reached].to_vec(),
+            kept.iter().map(|kept| kept.n as f64).collect(),
+            kept.iter().map(|kept| kept.sum).collect(),
         )
     }
 
@@ -276,7 +288,8 @@ impl Slices {
             return Vec::new();
         };
         (first..=last)
-            .map(|s| self.durations.row(row)[(s - self.base) as usize])
+            .map(|s| (s - self.base) as usize)
+            .map(|column| self.kept.row(row)[column].sum + self.others.row(row)[column])
             .collect()
     }
 
@@ -284,9 +297,8 @@ impl Slices {
     pub(crate) fn clear(&mut self) {
         *self = Self {
             counts: Rows::of(self.counts.len()),
-            durations: Rows::of(self.durations.len()),
-            kept_counts: Rows::of(self.durations.len()),
-            kept_sums: Rows::of(self.durations.len()),
+            kept: Rows::of(self.kept.len()),
+            others: Rows::of(self.others.len()),
             ..Self::default()
         };
     }
@@ -309,7 +321,7 @@ mod tests {
                 for ts in stretch {
                     s.reach(ts, ts);
                     s.count(row, ts);
-                    s.add(longs, ts, 3);
+                    s.keep(longs, ts, 3);
                 }
             }
             assert_eq!(s.total(row), 200_000);
@@ -332,7 +344,7 @@ mod tests {
             for &ts in times {
                 s.reach(ts, ts);
                 s.count(row, ts);
-                s.add(longs, ts, ts % 7);
+                s.add_other(longs, ts, ts % 7);
                 s.keep(longs, ts, 5);
             }
             s
