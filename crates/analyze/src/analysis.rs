@@ -1,5 +1,6 @@
 //! The kernel: batches in, report out.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -20,6 +21,7 @@ use crate::part::{Part, RingAccount, Worker};
 use crate::perturbation::Perturbation;
 use crate::rules::rules;
 use crate::sampled;
+use crate::span_rows::SpanRows;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
@@ -159,6 +161,13 @@ impl Analysis {
         Worker::new(self.known.clone(), self.table.clone(), by_ring)
     }
 
+    /// Spans are to be kept as rows: in the pass that comes, which is the last.
+    pub(crate) fn keep_spans(&mut self) {
+        let clock = &self.manifest.clock;
+        let origin = clock.anchors.first().map_or(0, |anchor| anchor.ticks);
+        self.known.spans = Some(Box::new(SpanRows::new(clock.ns_per_tick(), origin)));
+    }
+
     /// Adds what the rings of a worker say. The same parts in the same order give the
     /// same report, whoever made them.
     pub fn absorb(&mut self, mut part: Part) {
@@ -177,17 +186,26 @@ impl Analysis {
 
     /// Says that the trace has been read to its end once.
     pub fn finish_pass(&mut self) {
+        let Ok(()) = self.finish_pass_into(|_| Ok::<(), Infallible>(()));
+    }
+
+    /// The same; `spans` receives those between threads, if spans are kept.
+    pub(crate) fn finish_pass_into<E>(
+        &mut self,
+        spans: impl FnMut(RecordBatch) -> Result<(), E>,
+    ) -> Result<(), E> {
         if let Some(worker) = self.worker.take() {
             self.absorb(worker.finish());
         }
         if self.rings.is_empty() {
             self.whole = self.known.clone();
         }
-        settle_messages(&mut self.whole);
+        settle_messages(&mut self.whole, spans)?;
         self.passes_done += 1;
         if self.passes_done < self.passes() {
             self.prepare_second_pass();
         }
+        Ok(())
     }
 
     /// From what the first pass gathered.

@@ -1,7 +1,7 @@
 //! The columns of a batch that the kernel reads, checked once per batch.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int32Type, Int64Type};
+use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use undertick_trace::schema;
 
@@ -18,6 +18,7 @@ pub(crate) struct Columns<'a> {
     pub(crate) descheduled: &'a [i8],
     pub(crate) event: &'a [i32],
     pub(crate) payload: &'a [i64],
+    pub(crate) host: &'a [i16],
 }
 
 impl<'a> Columns<'a> {
@@ -32,6 +33,7 @@ impl<'a> Columns<'a> {
             descheduled: column::<Int8Type>(batch, schema::DESCHEDULED, "descheduled")?,
             event: column::<Int32Type>(batch, schema::EVENT, "event")?,
             payload: column::<Int64Type>(batch, schema::PAYLOAD, "payload")?,
+            host: column::<Int16Type>(batch, schema::HOST, "host")?,
         })
     }
 
@@ -50,7 +52,8 @@ impl<'a> Columns<'a> {
             kind: &self.kind[range.clone()],
             descheduled: &self.descheduled[range.clone()],
             event: &self.event[range.clone()],
-            payload: &self.payload[range],
+            payload: &self.payload[range.clone()],
+            host: &self.host[range],
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::pairs::Pairs;
 use crate::perturbation::Perturbation;
 use crate::rules::{Action, Rule, actions};
 use crate::slices::Slices;
+use crate::span_rows::{Dropped, SpanRow, SpanRows};
 use crate::table::Table;
 use crate::tally::{Dropping, Parent, Sample, Tally};
 
@@ -112,6 +113,8 @@ pub(crate) struct Engine {
     pub(crate) tallies: Vec<Tally>,
     pub(crate) frequencies: Vec<Frequency>,
     pub(crate) slices: Slices,
+    /// Where spans are kept, if they are.
+    pub(crate) spans: Option<Box<SpanRows>>,
     pub(crate) costs: CostTable,
     pub(crate) pairs: Pairs,
     pub(crate) evidence: Evidence,
@@ -360,6 +363,25 @@ impl Engine {
             };
         }
         let row = tally.row;
+        if let Some(spans) = &mut self.spans {
+            let dropped = match (dropping, fell.culling()) {
+                _ if kept => None,
+                (Dropping::OverLimit, _) => Some(Dropped::Ratio),
+                (Dropping::Evidence, Some(cause)) => Some(Dropped::By(cause)),
+                _ => Some(Dropped::Descheduled),
+            };
+            spans.push(&SpanRow {
+                interval,
+                start: ts.saturating_sub(sample.ticks),
+                ticks: sample.ticks,
+                value,
+                parent: match parent {
+                    Parent::One(outer) => Some(outer),
+                    _ => None,
+                },
+                dropped,
+            });
+        }
         let mut others = 0;
         if kept {
             self.slices.keep(row, ts, value);
@@ -373,6 +395,14 @@ impl Engine {
         }
         if others != 0 {
             self.slices.add_other(row, ts, others);
+        }
+    }
+
+    /// So many spans are open around the sample that comes.
+    #[inline]
+    pub(crate) fn note_depth(&mut self, depth: usize) {
+        if let Some(spans) = &mut self.spans {
+            spans.depth = i32::try_from(depth).unwrap_or(i32::MAX);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Rows to samples: by the pairs that events form themselves, or by a table.
 
+use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use undertick_trace::schema::Kind;
 
@@ -144,6 +145,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
             engine.count(set, event, ts);
             engine.pairs.add(ts, payload, row.flag);
             if let Some(interval) = engine.pair(set, event) {
+                engine.note_depth(ring.stack.len());
                 take_pair(engine, interval, row.flag, ts, payload);
             }
             // Two readings inside whatever encloses them.
@@ -188,6 +190,7 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
         && interval != UNSEEN
     {
         let sample = last.open.sample(Edge::plain(ts), before);
+        engine.note_depth(ring.stack.len());
         engine.take(interval, &sample, ts, Parent::Various);
     }
     let interval = if interval == UNSEEN {
@@ -351,14 +354,25 @@ fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
     engine.messages.add(place, key, boundary);
 }
 
-/// All boundaries between threads are there: takes what they make.
-pub(crate) fn settle_messages(engine: &mut Engine) {
+/// Messages after which the spans that they make are handed on.
+const MESSAGES_AT_ONCE: usize = 1 << 16;
+
+/// All boundaries between threads are there: takes what they make. `spans` receives
+/// them as rows, where spans are kept.
+///
+/// # Errors
+/// Those of `spans`.
+pub(crate) fn settle_messages<E>(
+    engine: &mut Engine,
+    mut spans: impl FnMut(RecordBatch) -> Result<(), E>,
+) -> Result<(), E> {
     let matched = std::mem::take(&mut engine.messages).matched();
     engine.pushed_out += matched.pushed_out;
     for &(rule, is_start, n) in &matched.unmatched {
         engine.unmatched(rule, is_start, n);
     }
-    for message in matched.messages() {
+    engine.note_depth(0);
+    for (i, message) in matched.messages().enumerate() {
         let Message {
             rule,
             end,
@@ -376,7 +390,13 @@ pub(crate) fn settle_messages(engine: &mut Engine) {
             sampling: Sampling::default(),
         };
         engine.take(rule, &sample, end, Parent::Various);
+        if i % MESSAGES_AT_ONCE == MESSAGES_AT_ONCE - 1
+            && let Some(rows) = engine.take_spans()
+        {
+            spans(rows)?;
+        }
     }
+    engine.take_spans().map_or(Ok(()), spans)
 }
 
 fn count(ring: &Ring, engine: &mut Engine, frequency: u32, row: &Row) {

@@ -124,6 +124,10 @@ impl Worker {
             }
             self.last = Some(place);
             self.engine.pairs.ring = id;
+            if let Some(spans) = &mut self.engine.spans {
+                let ring = &self.rings[place];
+                spans.whose = (id, ring.pid, ring.tid, ring.host);
+            }
             self.engine.evidence.select(self.rings[place].tid);
         }
         let first = rows.ts[0];
@@ -173,11 +177,17 @@ impl Worker {
             id,
             pid,
             tid,
+            host: rows.host[0],
             set: self.engine.names.set_of(pid),
             ..Ring::default()
         });
         self.place_of.insert(id, self.rings.len() - 1);
         Ok(self.rings.len() - 1)
+    }
+
+    /// Spans matched since the last time, if they are kept ([`crate::keep_spans`]).
+    pub(crate) fn take_spans(&mut self) -> Option<RecordBatch> {
+        self.engine.take_spans()
     }
 
     /// All rows of these rings have come.
@@ -211,6 +221,10 @@ impl Worker {
 }
 
 impl Engine {
+    pub(crate) fn take_spans(&mut self) -> Option<RecordBatch> {
+        self.spans.as_mut()?.take(&self.tallies)
+    }
+
     /// All rows of the kernel have come.
     pub(crate) fn settle(&mut self) {
         self.evidence.settle();

@@ -107,6 +107,7 @@ pub(crate) struct Ring {
     pub(crate) id: i32,
     pub(crate) pid: i32,
     pub(crate) tid: i32,
+    pub(crate) host: i16,
     /// Which set of names its process uses.
     pub(crate) set: usize,
     pub(crate) counts: Counts,
@@ -171,6 +172,7 @@ impl Ring {
         }
         let sample = self.stack[at].sample(end, self.counts);
         self.stack.truncate(at);
+        engine.note_depth(at);
         let parent = self
             .stack
             .last()
@@ -259,6 +261,7 @@ impl Ring {
             }
         };
         let sample = start.open.sample(end, self.counts);
+        engine.note_depth(engine.rules[rule as usize].depth);
         engine.take(rule, &sample, end.ts, parent);
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Rule {
     start: NameOrNumber,
     end: NameOrNumber,
     /// Enclosing intervals above it.
-    depth: usize,
+    pub(crate) depth: usize,
 }
 
 /// What a row of an event does, in this order: inner ends, outer ends, outer

@@ -1,5 +1,6 @@
 //! A whole trace, on as many CPUs as there are.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,7 @@ use undertick_report::document::Report;
 use undertick_trace::TraceError;
 use undertick_trace::groups::Group;
 use undertick_trace::read::Trace;
+use undertick_trace::spans::{self, About, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::Error;
@@ -64,12 +66,77 @@ pub fn analyze_on(
             analysis.push(&batch?)?;
         }
         let before = pass as u64 * rows;
-        one_pass(trace, &groups, &mut analysis, cpus, |done| {
+        one_pass(trace, &groups, &mut analysis, cpus, None, |done| {
             told((before + done) as f64 / whole);
         })?;
         analysis.finish_pass();
     }
     Ok(analysis.finish()?)
+}
+
+/// Keeps the intervals of a trace as Parquet beside its events, if those that are
+/// wanted are not there already; gives the directory. Columns: [`spans::span_schema`].
+///
+/// # Errors
+/// The trace cannot be read or written, or does not support the options.
+pub fn keep_spans(
+    trace: &Trace,
+    options: Options,
+    mut told: impl FnMut(f64),
+) -> Result<PathBuf, Failed> {
+    let about = about(trace, &options);
+    if let Some(dir) = spans::find(trace.dir(), &about) {
+        return Ok(dir);
+    }
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut analysis = Analysis::new(&trace.manifest, options)?;
+    let groups = trace.groups()?;
+    let rows: u64 = groups.iter().map(|group| group.rows).sum();
+    let whole = (rows.max(1) * analysis.passes() as u64) as f64;
+    let writing = Writing::new(trace.dir())?;
+    for pass in 0..analysis.passes() {
+        for batch in trace.kernel_batches()? {
+            analysis.push(&batch?)?;
+        }
+        let last = pass + 1 == analysis.passes();
+        if last {
+            analysis.keep_spans();
+        }
+        let before = pass as u64 * rows;
+        let writing = last.then_some(&writing);
+        one_pass(trace, &groups, &mut analysis, cpus, writing, |done| {
+            told((before + done) as f64 / whole);
+        })?;
+        let mut file = match writing {
+            Some(writing) => Some(writing.part(groups.len())?),
+            None => None,
+        };
+        analysis.finish_pass_into(|spans| match &mut file {
+            Some(file) => file.write(&spans),
+            None => Ok(()),
+        })?;
+        if let Some(file) = file {
+            file.close()?;
+        }
+    }
+    Ok(writing.finish(&about)?)
+}
+
+/// What the spans of a trace are of, under these options.
+fn about(trace: &Trace, options: &Options) -> About {
+    let table = match &options.table {
+        Some(table) => format!("{table:?}"),
+        None => "none".to_owned(),
+    };
+    About {
+        version: spans::VERSION,
+        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+        events: trace.manifest.parts.clone(),
+        made: format!(
+            "cull {}, compensate {}, table {table}",
+            options.cull, options.compensate
+        ),
+    }
 }
 
 /// What the workers of a pass share.
@@ -85,6 +152,8 @@ struct Pass<'a> {
     /// How many groups may be in work or done and not absorbed: bounds memory.
     at_once: usize,
     reads_ahead: bool,
+    /// Where spans go, if they are kept.
+    writing: Option<&'a Writing>,
 }
 
 /// Who is next.
@@ -100,6 +169,7 @@ fn one_pass(
     groups: &[Group],
     analysis: &mut Analysis,
     cpus: usize,
+    writing: Option<&Writing>,
     mut told: impl FnMut(u64),
 ) -> Result<(), Failed> {
     let workers = cpus.max(1).min(groups.len());
@@ -115,6 +185,7 @@ fn one_pass(
         moved: Condvar::new(),
         at_once: workers + 1,
         reads_ahead: cpus > workers,
+        writing,
     };
     std::thread::scope(|scope| {
         let (sender, parts) = sync_channel::<Result<(usize, Part), Failed>>(workers + 1);
@@ -201,9 +272,13 @@ impl Pass<'_> {
 
     fn analyze(&self, mut worker: Worker, index: usize) -> Result<Part, Failed> {
         let group = &self.groups[index];
-        let take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
+        let mut file = self.writing.map(|w| w.part(index)).transpose()?;
+        let mut take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
             let batch = batch?;
             worker.push(&batch)?;
+            if let (Some(file), Some(spans)) = (&mut file, worker.take_spans()) {
+                file.write(&spans)?;
+            }
             let rows = batch.num_rows() as u64;
             self.done.fetch_add(rows, Ordering::Relaxed);
             Ok::<bool, Failed>(!self.stopped.load(Ordering::Relaxed))
@@ -214,8 +289,21 @@ impl Pass<'_> {
                     break;
                 }
             }
-            return Ok(worker.finish());
+        } else {
+            self.ahead(group, |batch| take(&mut worker, batch))?;
         }
+        if let Some(file) = file {
+            file.close()?;
+        }
+        Ok(worker.finish())
+    }
+
+    /// Batches that another thread reads.
+    fn ahead(
+        &self,
+        group: &Group,
+        mut take: impl FnMut(Result<RecordBatch, TraceError>) -> Result<bool, Failed>,
+    ) -> Result<(), Failed> {
         std::thread::scope(|scope| {
             let (sender, batches) = sync_channel(AHEAD);
             scope.spawn(move || {
@@ -226,11 +314,11 @@ impl Pass<'_> {
                 }
             });
             for batch in batches {
-                if !take(&mut worker, batch)? {
+                if !take(batch)? {
                     break;
                 }
             }
-            Ok(worker.finish())
+            Ok(())
         })
     }
 }

@@ -4,7 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on};
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, keep_spans};
 use undertick_report::document::Report;
 use undertick_ring::{DeschedFlag, Kind, Record};
 use undertick_trace::made::{self, Made, MadeRing};
@@ -266,6 +270,116 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
         .iter()
         .any(|w| w.text.contains(&program.lost.to_string()));
     assert!(gaps, "{:?}", report.warnings);
+}
+
+/// A span as it was kept: name, thread, start, ticks, depth, parent.
+type Kept = (String, i32, i64, i64, i32, Option<String>);
+
+fn kept(dir: &Path) -> Vec<Kept> {
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|f| f.unwrap().path())
+        .collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "parquet"));
+    files.sort();
+    let mut spans = Vec::new();
+    for file in files {
+        let file = std::fs::File::open(file).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        for batch in reader.build().unwrap() {
+            let batch: RecordBatch = batch.unwrap();
+            let words = |name: &str| batch[name].as_string::<i32>();
+            let ints = |name: &str| batch[name].as_primitive::<Int32Type>();
+            let longs = |name: &str| batch[name].as_primitive::<Int64Type>();
+            for i in 0..batch.num_rows() {
+                let parent = words("parent").iter().nth(i).unwrap();
+                let ticks = longs("ticks").value(i);
+                // One tick is one ns, and nothing is subtracted.
+                assert_eq!(
+                    batch["ns"].as_primitive::<Float64Type>().value(i),
+                    ticks as f64
+                );
+                assert_eq!(batch["host"].as_primitive::<Int16Type>().value(i), 0);
+                assert_eq!(words("dropped").iter().nth(i).unwrap(), None);
+                assert_eq!(longs("start_ns").value(i), longs("start").value(i));
+                spans.push((
+                    words("name").value(i).to_owned(),
+                    ints("tid").value(i),
+                    longs("start").value(i),
+                    ticks,
+                    ints("depth").value(i),
+                    parent.map(str::to_owned),
+                ));
+            }
+        }
+    }
+    spans
+}
+
+/// Every span that was put in is a row, once; asked for again they are not made again,
+/// with a table they are others.
+#[test]
+fn spans_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(3, 500);
+    let trace = written(dir.path(), "spans.ut", &program);
+    let spans = keep_spans(&trace, Options::default(), |_| {}).unwrap();
+    assert_eq!(spans, trace.dir().join("spans"));
+    let mut wanted: Vec<Kept> = Vec::new();
+    for ring in &program.rings {
+        let mut open: Vec<(u16, i64)> = Vec::new();
+        for record in &ring.records {
+            match record.kind {
+                Kind::Begin => open.push((record.event, record.ts as i64)),
+                Kind::End => {
+                    // What was begun above and never ended is no span.
+                    let at = open.iter().rposition(|o| o.0 == record.event).unwrap();
+                    let (event, start) = open[at];
+                    open.truncate(at);
+                    let name = |event: u16| ["outer", "inner"][usize::from(event) - 1].to_owned();
+                    let parent = open.last().map(|o| match o.0 {
+                        NEVER_ENDS => "never ends".to_owned(),
+                        event => name(event),
+                    });
+                    let ticks = record.ts as i64 - start;
+                    let depth = at as i32;
+                    wanted.push((name(event), ring.tid, start, ticks, depth, parent));
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = kept(&spans);
+    found.retain(|span| span.0 == "outer" || span.0 == "inner");
+    found.sort();
+    wanted.sort();
+    assert_eq!(found.len(), 3000);
+    assert_eq!(found, wanted);
+    let modified = || {
+        std::fs::metadata(spans.join("about.json"))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let first = modified();
+    keep_spans(&trace, Options::default(), |_| {}).unwrap();
+    assert_eq!(modified(), first, "made again");
+    keep_spans(&trace, with_messages(), |_| {}).unwrap();
+    let messages: Vec<Kept> = kept(&spans).into_iter().filter(|s| s.0 == "sent").collect();
+    let truth = program.truth["sent"];
+    assert_eq!(messages.len() as u64, truth.n);
+    assert_eq!(messages.iter().map(|m| m.3).sum::<i64>(), truth.sum);
+    assert!(
+        messages
+            .iter()
+            .all(|m| m.1 == -1 && m.4 == 0 && m.5.is_none())
+    );
+    assert!(
+        messages.iter().any(|m| m.3 < 0),
+        "some end before they begin"
+    );
+    let inner = kept(&spans).into_iter().find(|s| s.0 == "inner").unwrap();
+    assert_eq!((inner.4, inner.5.as_deref()), (1, Some("outer")));
 }
 
 /// Of one thread nothing is merged: every figure is that of the batches as they come.

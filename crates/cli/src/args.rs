@@ -95,6 +95,9 @@ pub struct Report {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Keep the intervals too, as Parquet in NAME.ut/spans, one row each
+    #[arg(long)]
+    pub spans: bool,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     pub json: bool,

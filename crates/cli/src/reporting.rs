@@ -39,6 +39,11 @@ fn analyze(
     progress: &mut Progress,
 ) -> Result<Document, Failure> {
     let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
+    if arguments.spans {
+        undertick_analyze::keep_spans(&trace, options.clone(), |share| {
+            progress.share("keeping spans", share);
+        })?;
+    }
     Ok(undertick_analyze::analyze(&trace, options, |share| {
         progress.share("analysing", share);
     })?)

@@ -34,6 +34,7 @@ mod running;
 pub mod sampled;
 pub mod schema;
 pub mod session;
+pub mod spans;
 
 pub use descheduled::self_test as descheduled_self_test;
 pub use error::TraceError;

@@ -1,0 +1,203 @@
+//! Spans kept: the intervals found in a trace, as Parquet beside its events. A question
+//! asked of them needs no matching again.
+//!
+//! ```text
+//! NAME.ut/spans/about.json          what they were made of, and how
+//! NAME.ut/spans/part-00000.parquet  ...
+//! ```
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+use serde::{Deserialize, Serialize};
+
+use crate::TraceError;
+use crate::keep::parquet_error;
+use crate::manifest::Part;
+
+/// Directory of the spans inside a trace.
+pub const SPANS_DIR: &str = "spans";
+/// What is said of them.
+pub const ABOUT_FILE: &str = "about.json";
+/// Version of these files.
+pub const VERSION: u32 = 1;
+
+/// What the spans of a trace were made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Version of Undertick that wrote them.
+    pub undertick_version: String,
+    /// The files of events that they are of.
+    pub events: Vec<Part>,
+    /// How intervals were matched and samples culled and compensated, in words.
+    pub made: String,
+}
+
+/// The schema of the files: signed integers only, as in the events.
+///
+/// `name` of the interval; `kind` (`nested`, `stage`, `pair`, `period`, `key`,
+/// `message`); `ring`, `pid`, `tid` of the thread in which it ended (-1 for a message);
+/// `start` (ticks of the trace's clock), `start_ns` (since the recording's first
+/// anchor), `ticks` (end less start, as read), `ns` (with the cost of recording taken
+/// off), `depth` (spans open around it; 0 outermost), `parent` (name of the innermost
+/// of them, null if none), `dropped` (why it counts in no figure; null if it counts),
+/// `host`.
+#[must_use]
+pub fn span_schema() -> SchemaRef {
+    let column = |name: &str, data_type: DataType| Field::new(name, data_type, false);
+    let word = |name: &str, nullable: bool| {
+        let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        Field::new(name, words, nullable)
+    };
+    Arc::new(Schema::new(vec![
+        word("name", false),
+        word("kind", false),
+        column("ring", DataType::Int32),
+        column("pid", DataType::Int32),
+        column("tid", DataType::Int32),
+        column("start", DataType::Int64),
+        column("start_ns", DataType::Int64),
+        column("ticks", DataType::Int64),
+        column("ns", DataType::Float64),
+        column("depth", DataType::Int32),
+        word("parent", true),
+        word("dropped", true),
+        column("host", DataType::Int16),
+    ]))
+}
+
+/// Where the spans of a trace are, if they are those of `about`.
+#[must_use]
+pub fn find(trace: &Path, about: &About) -> Option<PathBuf> {
+    let dir = trace.join(SPANS_DIR);
+    let text = fs::read_to_string(dir.join(ABOUT_FILE)).ok()?;
+    let found: About = serde_json::from_str(&text).ok()?;
+    (found == *about).then_some(dir)
+}
+
+/// Spans that are being written; [`Writing::finish`] puts them in their place, all or
+/// none.
+#[derive(Debug)]
+pub struct Writing {
+    trace: PathBuf,
+    temporary: tempfile::TempDir,
+}
+
+impl Writing {
+    /// Begins to write the spans of a trace.
+    ///
+    /// # Errors
+    /// The trace's directory cannot be written.
+    pub fn new(trace: &Path) -> Result<Self, TraceError> {
+        let temporary = tempfile::Builder::new()
+            .prefix("spans.new.")
+            .tempdir_in(trace)
+            .map_err(TraceError::io(trace, "cannot write spans into the trace"))?;
+        Ok(Self {
+            trace: trace.to_owned(),
+            temporary,
+        })
+    }
+
+    /// A file of them; several may be written side by side.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn part(&self, number: usize) -> Result<SpanFile, TraceError> {
+        let path = (self.temporary.path()).join(format!("part-{number:05}.parquet"));
+        let file = File::create(&path).map_err(TraceError::io(&path, "cannot create"))?;
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties())
+            // Readers that believe our schema would see codes instead of words.
+            .with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(file, span_schema(), options)
+            .map_err(|e| parquet_error(&path, "cannot write", e))?;
+        Ok(SpanFile { path, writer })
+    }
+
+    /// All files are closed.
+    ///
+    /// # Errors
+    /// The trace's directory cannot be written.
+    pub fn finish(self, about: &About) -> Result<PathBuf, TraceError> {
+        let written = self.temporary.path().to_owned();
+        let failed = || TraceError::io(&written, "cannot write");
+        let text = serde_json::to_string_pretty(about)
+            .map_err(|e| TraceError::damaged(&written.join(ABOUT_FILE), e))?;
+        fs::write(written.join(ABOUT_FILE), text).map_err(failed())?;
+        let dir = self.trace.join(SPANS_DIR);
+        if dir.exists() {
+            // Others may be reading the old ones: they keep their open files.
+            fs::remove_dir_all(&dir).map_err(TraceError::io(&dir, "cannot replace"))?;
+        }
+        fs::rename(&written, &dir).map_err(TraceError::io(&dir, "cannot create"))?;
+        #[cfg(unix)]
+        {
+            // Temporary directories are private, a trace is as its owner made it.
+            use std::os::unix::fs::PermissionsExt as _;
+            if let Ok(of_trace) = fs::metadata(&self.trace) {
+                let mode = of_trace.permissions().mode();
+                let _ = fs::set_permissions(&dir, fs::Permissions::from_mode(mode));
+            }
+        }
+        let _ = self.temporary.keep();
+        Ok(dir)
+    }
+}
+
+/// A file of spans.
+#[derive(Debug)]
+pub struct SpanFile {
+    path: PathBuf,
+    writer: ArrowWriter<File>,
+}
+
+impl SpanFile {
+    /// Adds rows of [`span_schema`].
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TraceError> {
+        (self.writer.write(batch)).map_err(|e| parquet_error(&self.path, "cannot write", e))
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn close(self) -> Result<(), TraceError> {
+        (self.writer.close()).map_err(|e| parquet_error(&self.path, "cannot write", e))?;
+        Ok(())
+    }
+}
+
+fn properties() -> WriterProperties {
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(1).expect("level 1 exists"));
+    let builder = WriterProperties::builder()
+        .set_compression(zstd)
+        .set_dictionary_enabled(true)
+        .set_max_row_group_row_count(Some(1 << 19))
+        .set_created_by(format!("undertick {}", env!("CARGO_PKG_VERSION")));
+    let packed = [
+        "ring", "pid", "tid", "start", "start_ns", "ticks", "depth", "host",
+    ];
+    (packed.into_iter().map(ColumnPath::from))
+        .fold(builder, |builder, path| {
+            builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+        })
+        .set_column_dictionary_enabled(ColumnPath::from("ns"), false)
+        .set_column_encoding(ColumnPath::from("ns"), Encoding::BYTE_STREAM_SPLIT)
+        .build()
+}
