@@ -12,6 +12,7 @@ pub mod loss;
 pub mod peers;
 pub mod perturbation;
 pub mod primitives;
+pub mod python;
 pub mod recorder;
 pub mod report;
 pub mod sampled;
@@ -55,6 +56,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["slow"] => slow::measure(),
         ["sampled"] => sampled::measure(None),
         ["sampled", before] => sampled::measure(Some(before)),
+        ["python"] => python::measure(200),
+        ["python", rounds] => python::measure(repetitions(rounds)?),
         ["functions"] => functions::measure(),
         ["coverage"] => coverage::measure(),
         ["cmstar"] => cmstar::measure(10),
@@ -73,7 +76,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, coverage, cmstar or all"
+            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, python, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

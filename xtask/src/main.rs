@@ -3,6 +3,7 @@
 mod bench;
 mod licences;
 mod lint;
+mod python;
 mod run;
 mod statistics;
 mod test;
@@ -21,6 +22,7 @@ usage: cargo xtask COMMAND
   bench truth       compensated means against counted work, 20 ns to 1 ms
   bench hog         descheduled flag and culling with a hog on the same CPU
   bench sampled     price of a sampled span; with a commit: the other calls beside its header's
+  bench python      price of span and event in Python, beside time.perf_counter_ns()
   bench functions   price of a call of a program that nobody edited, beside uftrace
   bench evidence    culling by kernel events, beside the ratio rule
   bench wake        readings of the program against the kernel's wakeups

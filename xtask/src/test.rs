@@ -97,6 +97,7 @@ pub fn all() -> Result<(), String> {
     headers(&mut count);
     unedited(&mut count);
     aarch64(&mut count);
+    python(&mut count);
     outside_readers(&mut count);
     model(&mut count);
     nightly(&mut count);
@@ -121,7 +122,7 @@ const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
 
 /// What the tests need from outside Cargo, where we may install it.
 fn install() {
-    let missing: Vec<&str> = [
+    let mut missing: Vec<&str> = [
         ("cc", &["gcc"][..]),
         ("c++", &["g++"]),
         ("clang", &["clang"]),
@@ -137,6 +138,9 @@ fn install() {
     .flat_map(|&(_, packages)| packages)
     .copied()
     .collect();
+    if !exists(&["python3", "-c", "import ensurepip"]) {
+        missing.extend(["python3", "python3-venv"]);
+    }
     if missing.is_empty() {
         return;
     }
@@ -282,6 +286,39 @@ fn aarch64(count: &mut Count) {
     count.step(recorded);
 }
 
+/// The Python package: its wheel, then its tests with the wheel installed.
+fn python(count: &mut Count) {
+    let Some(python) = crate::python::interpreter() else {
+        return count.skip("no Python with the packages that the tests of the Python package need");
+    };
+    let installed = crate::python::install(&python);
+    let failed = installed.is_err();
+    count.step(installed);
+    if failed {
+        return;
+    }
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let mut failures = Vec::new();
+    let result = run_lines(crate::python::tests(&python), |line| {
+        let number = |word| crate::python::counted(line, word).unwrap_or(0);
+        if line.contains(" in ") && (number("passed") > 0 || number("failed") > 0) {
+            (passed, failed) = (number("passed"), number("failed") + number("error"));
+        }
+        skipped += u64::from(line.starts_with("skipped:"));
+        if line.starts_with("FAILED ") || line.starts_with("ERROR ") {
+            failures.push(line.to_owned());
+        }
+    });
+    count.passed += passed;
+    count.failed += failed;
+    count.skipped += skipped;
+    count.failures.append(&mut failures);
+    if let Err(text) = result {
+        count.fail(&text);
+        count.failed += u64::from(failed == 0);
+    }
+}
+
 /// A page in a browser and an export under another project's schema.
 fn outside_readers(count: &mut Count) {
     let Ok(scratch) = Scratch::new("outside") else {
@@ -325,25 +362,10 @@ fn outside_readers(count: &mut Count) {
     } else {
         count.skip("no chromium: the page is not opened in a browser");
     }
-    let python = root()
-        .join("target/venv/bin/python")
-        .to_string_lossy()
-        .into_owned();
-    let installed = exists(&[&python, "-c", "import perfetto.protos"])
-        || (exists(&["python3", "-m", "venv", "target/venv"])
-            && exists(&[
-                &python,
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "perfetto==0.59.1",
-                "protobuf",
-            ]));
-    if !installed {
+    let Some(python) = crate::python::interpreter() else {
         return count
             .skip("no Python package perfetto here: the export is not checked against its schema");
-    }
+    };
     let export = scratch.path("t.pftrace");
     count.step(
         run(command(&[

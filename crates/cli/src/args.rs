@@ -37,6 +37,7 @@ pub enum Command {
     Interference(crate::interference::Interference),
     Survey(crate::survey::Survey),
     Compare(crate::compare::Compare),
+    Sql(crate::sql::Sql),
     Reproduce(crate::reproduce::Reproduce),
     /// The probe of `undertick interference`
     #[command(hide = true, name = crate::interference::PROBE)]

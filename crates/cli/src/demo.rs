@@ -15,10 +15,6 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     let trace = arguments
         .output
         .unwrap_or_else(|| recording::free_name("undertick-demo".as_ref()));
-    let program = std::env::current_exe().map_err(|e| Failure {
-        status: 1,
-        text: format!("cannot find this program's own file: {e}"),
-    })?;
     eprintln!(
         "undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it"
     );
@@ -29,7 +25,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     }
     let request = Request {
         trace: trace.clone(),
-        command: vec![program.into_os_string(), "__demo-workload".into()],
+        command: crate::own_command("__demo-workload"),
         settings: Settings {
             overflow: undertick_trace::Overflow::Grow,
             ring_bytes: DEFAULT_RING_BYTES,

@@ -1,6 +1,5 @@
 //! `undertick run` and `undertick primitives`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -151,12 +150,8 @@ pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> 
 /// This machine, with that evidence of the kernel.
 pub fn this_machine(kernel: Kernel) -> Result<Here, Failure> {
     let (choice, facts) = clock()?;
-    let program = std::env::current_exe().map_err(|e| Failure {
-        status: 1,
-        text: format!("the path of this program cannot be found: {e}"),
-    })?;
     Ok(Here {
-        conductor: vec![program.into_os_string(), OsString::from(CONDUCTOR)],
+        conductor: crate::own_command(CONDUCTOR),
         choice,
         facts,
         kernel: kernel.into(),

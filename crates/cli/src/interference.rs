@@ -1,6 +1,5 @@
 //! `undertick interference`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -212,13 +211,9 @@ fn with(
     trace: PathBuf,
 ) -> Result<Request, Failure> {
     let (choice, facts) = clock()?;
-    let program = std::env::current_exe().map_err(|e| Failure {
-        status: 1,
-        text: format!("the path of this program cannot be found: {e}"),
-    })?;
     Ok(Request {
         schedule,
-        probe_command: vec![program.into_os_string(), OsString::from(PROBE)],
+        probe_command: crate::own_command(PROBE),
         choice,
         facts,
         trace,

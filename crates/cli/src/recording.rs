@@ -130,10 +130,7 @@ pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
 
 /// What recording costs here; if that cannot be measured, why.
 pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>, Option<String>) {
-    let command = match std::env::current_exe() {
-        Ok(program) => vec![program.into_os_string(), "__calibration-workload".into()],
-        Err(error) => return (None, Some(format!("own program not found: {error}"))),
-    };
+    let command = crate::own_command("__calibration-workload");
     match undertick_lab::calibration::measure(&command, choice, facts) {
         Ok(calibration) => (Some(calibration), None),
         Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),

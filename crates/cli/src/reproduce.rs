@@ -1,6 +1,5 @@
 //! `undertick reproduce`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -172,8 +171,6 @@ fn zero(
 
 fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let level = output::level(arguments.confidence)?;
-    let program = std::env::current_exe()
-        .map_err(|e| cannot(format!("the path of this program is not known: {e}")))?;
     let (cycles, repetitions) = if arguments.quick {
         (500, 4)
     } else {
@@ -183,7 +180,7 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         cycles,
         repetitions,
         level,
-        partner_command: vec![program.into_os_string(), OsString::from(PARTNER)],
+        partner_command: crate::own_command(PARTNER),
     };
     eprintln!(
         "{repetitions} repetitions of {cycles} cycles: about {:.0} s",

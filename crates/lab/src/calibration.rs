@@ -50,7 +50,7 @@ const ORDERED_INNER: &str = "event 31";
 
 /// Passes of the workload, each one sample of every regular section; in random
 /// order there are a fourth of that. About 250 ms.
-const PASSES: u32 = 10_000;
+pub const PASSES: u32 = 10_000;
 
 /// Why the cost is not known.
 #[derive(Debug)]
@@ -71,6 +71,9 @@ impl From<TraceError> for NotCalibrated {
 }
 
 /// The program that [`measure`] records: call it when the command line says so.
+// Inline, so that a library that has a workload of its own is not linked with this one's
+// C, which is compiled for programs and cannot be part of a library.
+#[inline]
 pub fn workload() {
     // SAFETY: no arguments but a number; it touches only its own table.
     std::hint::black_box(unsafe { undertick_calibration_workload(PASSES) });

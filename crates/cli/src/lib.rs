@@ -1,0 +1,154 @@
+//! The command line of Undertick: parses, calls, prints. A library, because it is also
+//! that of the Python package (`python -m undertick`).
+
+mod args;
+mod calibrate;
+mod clock;
+mod compare;
+mod demo;
+mod estimate;
+mod experiment;
+mod export;
+mod header;
+mod interference;
+mod output;
+mod passes;
+mod progress;
+mod recording;
+mod reporting;
+mod reproduce;
+mod sample;
+mod sizes;
+mod slow;
+mod sql;
+mod survey;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::OnceLock;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+
+/// What differs between the programs that have this command line.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// The words that start it once more, for the processes that some commands need
+    /// beside them: the program's own file, or an interpreter and its options.
+    pub words: Vec<OsString>,
+    /// The workload that shows what recording costs: compiled like the programs that are
+    /// recorded by this one, as a program or as a library.
+    pub calibration: fn(),
+}
+
+static OWN: OnceLock<Own> = OnceLock::new();
+
+/// Runs a command line, its first word being the program's name; gives the exit
+/// status: 0 done, 1 the measurement could not be made as asked, 2 wrong usage or bad
+/// input, else that of the program that was recorded.
+///
+/// Meant for a process of its own: it takes the process's signals and children, and the
+/// first call's `own` counts for its life.
+pub fn run<I>(words: I, own: Own) -> u8
+where
+    I: IntoIterator<Item: Into<OsString> + Clone>,
+{
+    let _ = OWN.set(own);
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(told) => {
+            let _ = told.print();
+            return u8::try_from(told.exit_code()).unwrap_or(2);
+        }
+    };
+    let status = match perform(arguments.command) {
+        Ok(status) => status,
+        Err(failure) => {
+            eprintln!("undertick: {}", failure.text);
+            failure.status
+        }
+    };
+    // Only a program written in Rust does so by itself when it ends.
+    let _ = std::io::stdout().flush();
+    status
+}
+
+/// This command line with one of its hidden commands.
+fn own_command(hidden: &str) -> Vec<OsString> {
+    let own = OWN.get();
+    let mut words = own.map_or_else(Vec::new, |own| own.words.clone());
+    words.push(hidden.into());
+    words
+}
+
+fn perform(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Demo(demo) => demo::run(demo),
+        Command::Record(record) => recording::run(record),
+        Command::Report(report) => reporting::run(&report),
+        Command::Export(export) => export::run(&export),
+        Command::Header(header) => header::run(&header),
+        Command::Calibrate(calibrate) => calibrate::run(&calibrate),
+        Command::Estimate(estimate) => estimate::run(&estimate),
+        Command::Sample(sample) => sample::run(&sample),
+        Command::Slow(slow) => slow::run(&slow),
+        Command::Clock(clock) => clock::run(&clock),
+        Command::Survey(survey) => survey::run(&survey),
+        Command::Compare(compare) => compare::run(&compare),
+        Command::Reproduce(what) => reproduce::run(&what),
+        Command::ReproducePartner => reproduce::partner(),
+        Command::Sql(sql) => sql::run(&sql),
+        Command::Run(run) => experiment::run(&run),
+        Command::Primitives(primitives) => experiment::primitives(&primitives),
+        Command::Interference(what) => interference::run(&what),
+        Command::Probe(file) => interference::probe(&file),
+        Command::Conductor(files) => experiment::conduct(&files),
+        Command::DemoWorkload => demo::workload(),
+        Command::CalibrationWorkload => {
+            OWN.get().inspect(|own| (own.calibration)());
+            Ok(0)
+        }
+    }
+}
+
+/// Why a command could not do what it was asked.
+pub struct Failure {
+    /// 1: the measurement could not be made as asked; 2: wrong usage or input.
+    status: u8,
+    text: String,
+}
+
+impl Failure {
+    /// Wrong usage or bad input.
+    fn usage(text: impl ToString) -> Self {
+        Self {
+            status: 2,
+            text: text.to_string(),
+        }
+    }
+}
+
+impl From<undertick_analyze::Error> for Failure {
+    fn from(error: undertick_analyze::Error) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<undertick_analyze::Failed> for Failure {
+    fn from(failed: undertick_analyze::Failed) -> Self {
+        match failed {
+            undertick_analyze::Failed::Trace(error) => error.into(),
+            undertick_analyze::Failed::Analysis(error) => error.into(),
+        }
+    }
+}
+
+impl From<undertick_trace::TraceError> for Failure {
+    fn from(error: undertick_trace::TraceError) -> Self {
+        Self {
+            status: error.exit_status() as u8,
+            text: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What the Python package `undertick` is made of: the recorder's calls, opening traces,
+//! the analysis, the estimators and the command line.
+//!
+//! A thin layer: what the Rust crates do, in Python's types. `python/undertick` is what
+//! users see; nothing here but the calls of `points` is called by them directly.
+
+mod estimates;
+mod numbers;
+mod points;
+mod reports;
+mod streams;
+mod traces;
+
+use std::ffi::OsString;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use undertick_cli::Own;
+
+pyo3::create_exception!(
+    undertick,
+    Error,
+    PyRuntimeError,
+    "A measurement that could not be made as asked."
+);
+pyo3::create_exception!(
+    undertick,
+    InputError,
+    Error,
+    "Wrong usage, or input that is not what it must be."
+);
+
+unsafe extern "C" {
+    fn undertick_calibration_of_library(passes: u32) -> u64;
+}
+
+/// The workload of the calibration.
+fn calibration() {
+    // SAFETY: of its own process; touches nothing but its own memory.
+    std::hint::black_box(unsafe {
+        undertick_calibration_of_library(undertick_lab::calibration::PASSES)
+    });
+}
+
+/// Runs a command line, its first word being the program's name; gives its exit status.
+///
+/// `own` are the words that start this command line once more.
+#[pyfunction]
+fn command_line(py: Python<'_>, words: Vec<OsString>, own: Vec<OsString>) -> u8 {
+    let own = Own {
+        words: own,
+        calibration,
+    };
+    py.detach(|| undertick_cli::run(words, own))
+}
+
+/// Names an event number that native code in this process uses, 0 to 65535.
+///
+/// What `span`, `event`, `next` and `pair` are called with is named by itself.
+///
+/// >>> import undertick
+/// >>> undertick.name(7, "flush")
+#[pyfunction]
+fn name(event: u16, name: &str) {
+    undertick::name(event, name);
+}
+
+/// Names the calling thread in the trace.
+///
+/// >>> import undertick
+/// >>> undertick.thread_name("reader")
+#[pyfunction]
+fn thread_name(name: &str) {
+    undertick::thread_name(name);
+}
+
+/// Whether events of this process are being recorded now.
+///
+/// >>> import undertick
+/// >>> undertick.enabled() in (True, False)
+/// True
+#[pyfunction]
+fn enabled() -> bool {
+    undertick::enabled()
+}
+
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    points::add(module)?;
+    for function in [
+        wrap_pyfunction!(command_line, module)?,
+        wrap_pyfunction!(name, module)?,
+        wrap_pyfunction!(thread_name, module)?,
+        wrap_pyfunction!(enabled, module)?,
+        wrap_pyfunction!(points::_set_decorate, module)?,
+        wrap_pyfunction!(numbers::_after_fork, module)?,
+        wrap_pyfunction!(estimates::estimate, module)?,
+        wrap_pyfunction!(estimates::compare, module)?,
+        wrap_pyfunction!(reports::compare_documents, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    module.add_class::<traces::Trace>()?;
+    module.add_class::<reports::Report>()?;
+    module.add_class::<streams::Batches>()?;
+    module.add("Error", py.get_type::<Error>())?;
+    module.add("InputError", py.get_type::<InputError>())?;
+    module.add("FIRST_EVENT", numbers::FIRST)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

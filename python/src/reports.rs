@@ -1,0 +1,145 @@
+//! The report document: as JSON, as a page, as text, as a table.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use pyo3::prelude::*;
+use undertick_report::document::{self, IntervalReport};
+use undertick_report::{compare, html, terminal};
+use undertick_units::Estimate;
+
+use crate::streams::Batches;
+use crate::{Error, InputError};
+
+/// A report.
+#[pyclass(frozen, module = "undertick._native")]
+pub struct Report(document::Report);
+
+impl Report {
+    pub const fn new(document: document::Report) -> Self {
+        Self(document)
+    }
+}
+
+#[pymethods]
+impl Report {
+    /// From the JSON that `undertick report --json` or `undertick run --json` printed.
+    #[new]
+    fn from_json(text: &str) -> PyResult<Self> {
+        serde_json::from_str(text)
+            .map(Self)
+            .map_err(|e| InputError::new_err(format!("not a report of undertick: {e}")))
+    }
+
+    /// The document.
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string_pretty(&self.0).map_err(|e| Error::new_err(e.to_string()))
+    }
+
+    /// A page by itself.
+    fn html(&self, py: Python<'_>) -> String {
+        py.detach(|| html::render(&self.0))
+    }
+
+    /// As the terminal shows it.
+    fn text(&self, columns: usize) -> String {
+        let options = terminal::Options {
+            columns,
+            ..terminal::Options::default()
+        };
+        terminal::render(&self.0, options)
+    }
+
+    /// One row for each interval.
+    fn intervals(&self) -> PyResult<Batches> {
+        table(&self.0.intervals)
+            .map(Batches::table)
+            .map_err(|e| Error::new_err(e.to_string()))
+    }
+}
+
+/// A figure of an interval.
+type OfInterval<'a> = &'a dyn Fn(&IntervalReport) -> Option<Estimate>;
+
+/// The intervals as columns; what is not known is null.
+fn table(intervals: &[IntervalReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let counts = |of: fn(&IntervalReport) -> u64| -> ArrayRef {
+        let values = intervals
+            .iter()
+            .map(|i| i64::try_from(of(i)).unwrap_or(i64::MAX));
+        Arc::new(Int64Array::from_iter_values(values))
+    };
+    let floats = |of: &dyn Fn(&IntervalReport) -> Option<f64>| -> ArrayRef {
+        Arc::new(intervals.iter().map(of).collect::<Float64Array>())
+    };
+    let names = StringArray::from_iter_values(intervals.iter().map(|i| i.name.as_str()));
+    let kinds = intervals.iter().map(|i| word(&i.kind));
+    let mut columns: Vec<(String, ArrayRef)> = vec![
+        ("name".into(), Arc::new(names)),
+        (
+            "kind".into(),
+            Arc::new(StringArray::from_iter_values(kinds)),
+        ),
+        ("count".into(), counts(|i| i.count)),
+        ("unmatched".into(), counts(|i| i.unmatched)),
+        ("culled".into(), counts(|i| i.culled.count)),
+        ("total_ns".into(), floats(&|i| Some(i.total_ns))),
+        ("min_ns".into(), floats(&|i| i.min)),
+        ("max_ns".into(), floats(&|i| i.max)),
+        ("sd_ns".into(), floats(&|i| i.sd)),
+    ];
+    let of_quantile = |key: &'static str| move |i: &IntervalReport| i.quantiles.get(key).cloned();
+    let (p90, p99, p999) = (
+        of_quantile("0.9"),
+        of_quantile("0.99"),
+        of_quantile("0.999"),
+    );
+    let estimates: [(&str, OfInterval<'_>); 5] = [
+        ("mean", &|i| i.mean.clone()),
+        ("median", &|i| i.median.clone()),
+        ("p90", &p90),
+        ("p99", &p99),
+        ("p99_9", &p999),
+    ];
+    for (name, of) in estimates {
+        let part = |of_estimate: fn(&Estimate) -> Option<f64>| {
+            floats(&|i| of(i).and_then(|estimate| of_estimate(&estimate)))
+        };
+        columns.push((format!("{name}_ns"), part(|e| Some(e.value))));
+        columns.push((format!("{name}_lo_ns"), part(|e| e.interval.lo)));
+        columns.push((format!("{name}_hi_ns"), part(|e| e.interval.hi)));
+    }
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| {
+        let nullable = name.ends_with("_ns");
+        (name, column, nullable)
+    }))
+}
+
+/// A word of the document, as its JSON has it.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+/// Two documents beside each other: each its JSON and what it is called in errors. Gives
+/// the comparison as JSON and as text.
+#[pyfunction]
+pub fn compare_documents(
+    py: Python<'_>,
+    a: (String, String),
+    b: (String, String),
+    level: f64,
+) -> PyResult<(String, String)> {
+    let found = py.detach(|| {
+        let side = |(text, name): &(String, String)| -> Result<compare::Side, String> {
+            let subject = compare::subject(text).map_err(|wrong| format!("{name}: {wrong}"))?;
+            Ok(subject.side(name))
+        };
+        undertick_lab::compare::compare(side(&a)?, side(&b)?, level)
+    });
+    let found = found.map_err(InputError::new_err)?;
+    let json = serde_json::to_string(&found).map_err(|e| Error::new_err(e.to_string()))?;
+    Ok((json, compare::render(&found, 110)))
+}

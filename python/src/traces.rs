@@ -1,0 +1,134 @@
+//! Opening a trace.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use undertick_analyze::{Failed, Options, Table};
+use undertick_trace::read;
+
+use crate::reports::Report;
+use crate::streams::Batches;
+use crate::{Error, InputError};
+
+/// A trace.
+#[pyclass(frozen, module = "undertick._native")]
+pub struct Trace(Arc<read::Trace>);
+
+#[pymethods]
+impl Trace {
+    /// Opens a trace directory; one whose recording was cut short is finished first.
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let opened = py.detach(|| read::Trace::open(&path, |_| {}));
+        opened.map(|trace| Self(Arc::new(trace))).map_err(of_trace)
+    }
+
+    /// Everything that is not an event, as JSON.
+    fn manifest(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0.manifest).map_err(|e| Error::new_err(e.to_string()))
+    }
+
+    /// The program's rows.
+    fn events(&self) -> Batches {
+        Batches::rows(Arc::clone(&self.0), 0)
+    }
+
+    /// The kernel's rows.
+    fn kernel(&self) -> Batches {
+        Batches::rows(Arc::clone(&self.0), 1)
+    }
+
+    /// What `undertick report` finds; `table` is the text of a table and its name.
+    #[pyo3(signature = (table, confidence, cull, compensate))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        table: Option<(String, String)>,
+        confidence: f64,
+        cull: &str,
+        compensate: &str,
+    ) -> PyResult<Report> {
+        let options = options(table, confidence, cull, compensate)?;
+        let trace = Arc::clone(&self.0);
+        waited(py, move || {
+            undertick_analyze::analyze(&trace, options, |_| {})
+        })
+        .map(Report::new)
+    }
+
+    /// Keeps the spans beside the events, if they are not there, and gives them.
+    #[pyo3(signature = (table, cull, compensate))]
+    fn spans(
+        &self,
+        py: Python<'_>,
+        table: Option<(String, String)>,
+        cull: &str,
+        compensate: &str,
+    ) -> PyResult<Batches> {
+        let options = options(table, 0.95, cull, compensate)?;
+        let trace = Arc::clone(&self.0);
+        let dir = waited(py, move || {
+            undertick_analyze::keep_spans(&trace, options, |_| {})
+        })?;
+        Batches::parts(&dir).map_err(|e| Error::new_err(e.to_string()))
+    }
+}
+
+fn options(
+    table: Option<(String, String)>,
+    confidence: f64,
+    cull: &str,
+    compensate: &str,
+) -> PyResult<Options> {
+    let usage = |e: undertick_analyze::Error| InputError::new_err(e.to_string());
+    let table = table
+        .map(|(text, name)| Table::parse(&text, &name))
+        .transpose()
+        .map_err(|e| InputError::new_err(e.to_string()))?;
+    Ok(Options {
+        table,
+        cull: cull.parse().map_err(usage)?,
+        compensate: compensate.parse().map_err(usage)?,
+        confidence,
+    })
+}
+
+/// How often Ctrl-C is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Does work on a thread of its own, so that Ctrl-C ends the waiting for it; it then goes on
+/// unheard until it is done or the process ends.
+fn waited<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut result) = channel();
+    std::thread::spawn(move || {
+        // Nobody hears it after Ctrl-C.
+        let _ = sender.send(work());
+    });
+    loop {
+        let (said, back) = py.detach(move || (result.recv_timeout(LOOK_EVERY), result));
+        result = back;
+        match said {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(Failed::Trace(error))) => return Err(of_trace(error)),
+            Ok(Err(Failed::Analysis(error))) => return Err(InputError::new_err(error.to_string())),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::new_err("the analysis failed; its words are above"));
+            }
+        }
+    }
+}
+
+/// The exception for what a trace's reading says.
+pub fn of_trace(error: undertick_trace::TraceError) -> PyErr {
+    match error.exit_status() {
+        2 => InputError::new_err(error.to_string()),
+        _ => Error::new_err(error.to_string()),
+    }
+}

@@ -1,0 +1,309 @@
+"""Reading traces: other libraries take what we hand over, and the report is the command's."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Callable
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from conftest import hear_ctrl_c
+
+import undertick
+
+PROGRAM = """
+import undertick
+for i in range(2000):
+    with undertick.span("outer"):
+        for j in range(i % 3):
+            with undertick.span("inner"):
+                undertick.event("tick", i * 10 + j)
+"""
+INNER = sum(i % 3 for i in range(2000))
+TICKS = [i * 10 + j for i in range(2000) for j in range(i % 3)]
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> undertick.Trace:
+    where = tmp_path_factory.mktemp("reading")
+    (where / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "undertick", "record", "--kernel", "off", "--no-calibration"]
+    command += ["-o", str(where / "run.ut"), "--", sys.executable, str(where / "program.py")]
+    subprocess.run(command, check=True, timeout=60)
+    return undertick.open(where / "run.ut")
+
+
+def tick(trace: undertick.Trace) -> int:
+    return next(event for (_, event), name in trace.names.items() if name == "tick")
+
+
+def test_every_library_takes_the_events(trace: undertick.Trace) -> None:
+    number = tick(trace)
+    table = pa.table(trace.events())
+    arrow = table.filter(pa.compute.equal(table.column("event"), number)).column("payload").to_pylist()
+    frame = pl.DataFrame(trace.events())
+    polars = frame.filter(pl.col("event") == number)["payload"].to_list()
+    events = trace.events()  # DuckDB finds it by its name
+    sql = f"select payload from events where event = {number} order by ts"
+    duck = [row[0] for row in duckdb.sql(sql).fetchall()]
+    # Before pandas 3 the way is by pyarrow.
+    of_arrow = getattr(pd.DataFrame, "from_arrow", lambda batches: pa.table(batches).to_pandas())
+    data = of_arrow(events)
+    pandas = data[data["event"] == number]["payload"].tolist()
+    assert arrow == polars == duck == pandas == TICKS
+    assert table.num_rows == frame.height == len(data) == 4000 + 3 * INNER
+    # Each reading of it starts from the beginning.
+    batches = trace.events()
+    assert pa.table(batches).num_rows == pa.table(batches).num_rows
+    assert pa.table(trace.kernel()).num_rows == 0
+
+
+def test_nothing_is_copied(trace: undertick.Trace) -> None:
+    """Arrow's own memory pool does not grow: the buffers are ours."""
+    before = pa.total_allocated_bytes()
+    table = pa.table(trace.events())
+    assert table.nbytes > 500_000 / 4
+    assert pa.total_allocated_bytes() - before < table.nbytes / 10
+
+
+def test_a_stream_that_nobody_reads_is_given_back(trace: undertick.Trace) -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def some() -> None:
+        for _ in range(200):
+            trace.events().__arrow_c_stream__()
+            reader = pa.RecordBatchReader.from_stream(trace.events())
+            reader.read_next_batch()
+
+    some()
+    before = resident()
+    for _ in range(5):
+        some()
+    assert resident() - before < 30e6
+
+
+def test_a_stream_outlives_its_trace(trace: undertick.Trace) -> None:
+    again = undertick.open(trace.path)
+    reader = pa.RecordBatchReader.from_stream(again.events())
+    del again
+    assert sum(batch.num_rows for batch in reader) == 4000 + 3 * INNER
+
+
+@pytest.mark.parametrize("options", [{}, {"cull": "ratio:4", "confidence": 0.9}, {"compensate": "none"}])
+def test_the_report_is_that_of_the_command(trace: undertick.Trace, options: dict[str, object]) -> None:
+    words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+    command = [sys.executable, "-m", "undertick", "report", trace.path, "--json", *words]
+    said = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+    report = trace.report(**options)  # type: ignore[arg-type]
+    assert report.document == json.loads(said)
+    assert dict(report) == report.document and len(report) == len(report.document)
+    again = undertick.Report.from_json(said.decode())
+    assert again.document == report.document
+    # Its last digits may differ: the page is drawn from figures that were read again.
+    assert re.sub(r"[0-9.]+", "#", again.html) == re.sub(r"[0-9.]+", "#", report.html)
+
+
+def test_the_report_counts_what_was_done(trace: undertick.Trace) -> None:
+    report = trace.report(cull="none")
+    assert report.interval("outer")["count"] == 2000
+    assert report.interval("inner")["count"] == INNER
+    assert report.interval("outer")["unmatched"] == 0
+    mean = report.interval("inner").mean
+    assert mean is not None and mean.lo is not None and mean.hi is not None
+    assert mean.lo <= mean.value <= mean.hi and mean.unit == "ns" and mean.level == 0.95
+    assert report.interval("inner").quantile(0.99) is not None
+    with pytest.raises(undertick.InputError, match="0.9"):
+        report.interval("inner").quantile(0.77)
+    with pytest.raises(KeyError, match="'outer'"):
+        report.interval("nothing")
+    histogram = report.interval("outer").histogram
+    assert sum(histogram.counts) == 2000 and len(histogram.edges) == len(histogram.counts) + 1
+    assert "outer" in str(report) and "2 intervals" not in repr(report)
+
+
+def test_the_mean_is_that_of_a_plain_loop(trace: undertick.Trace) -> None:
+    """Worked out again from the events, by a loop over rows."""
+    open_since: list[int] = []
+    durations: list[int] = []
+    for row in pa.table(trace.events()).to_pylist():
+        if trace.names[(row["pid"], row["event"])] != "inner":
+            continue
+        if row["kind"] == 1:
+            open_since.append(row["ts"])
+        elif row["kind"] == 2:
+            durations.append(row["ts"] - open_since.pop())
+    inner = trace.report(cull="none", compensate="none").interval("inner")
+    assert len(durations) == inner["count"] == INNER
+    assert inner.mean is not None
+    assert inner.mean.value == pytest.approx(sum(durations) / len(durations) * trace.ns_per_tick, rel=1e-9)
+    assert inner["max"] == pytest.approx(max(durations) * trace.ns_per_tick, rel=1e-9)
+
+
+def test_intervals_as_a_table(trace: undertick.Trace) -> None:
+    report = trace.report()
+    table = pa.table(report.intervals)
+    assert table.column("name").to_pylist() == [one["name"] for one in report["intervals"]]
+    for row, one in zip(table.to_pylist(), report["intervals"]):
+        assert row["count"] == one["count"] and row["kind"] == one["kind"]
+        assert (row["total_ns"], row["min_ns"], row["sd_ns"]) == (one["total_ns"], one["min"], one["sd"])
+        for key, found in (
+            ("mean", one["mean"]),
+            ("median", one["median"]),
+            ("p90", one["quantiles"].get("0.9")),
+            ("p99_9", one["quantiles"].get("0.999")),
+        ):
+            shown = [row[f"{key}_ns"], row[f"{key}_lo_ns"], row[f"{key}_hi_ns"]]
+            assert shown == ([None] * 3 if found is None else [found["value"], *found["interval"]])
+
+
+def test_spans_one_by_one(trace: undertick.Trace) -> None:
+    """Each is as a loop over the events pairs it."""
+    open_since: dict[str, list[int]] = {"outer": [], "inner": []}
+    paired: list[tuple[str, int, int, int]] = []
+    for row in pa.table(trace.events()).to_pylist():
+        name = trace.names[(row["pid"], row["event"])]
+        if row["kind"] == 1:
+            open_since[name].append(row["ts"])
+        elif row["kind"] == 2:
+            start = open_since[name].pop()
+            paired.append((name, start, row["ts"] - start, int(name == "inner")))
+    batches = trace.spans(compensate="none", cull="none")
+    table = pa.table(batches).filter(pa.compute.equal(pa.table(batches).column("kind"), "nested"))
+    rows = table.to_pylist()
+    assert sorted((r["name"], r["start"], r["ticks"], r["depth"]) for r in rows) == sorted(paired)
+    assert {(r["name"], r["parent"]) for r in rows} == {("outer", None), ("inner", "outer")}
+    for row in rows:
+        assert row["ns"] == pytest.approx(row["ticks"] * trace.ns_per_tick, rel=1e-9)
+    frame = pl.DataFrame(trace.spans(cull="none"))  # made anew under other options
+    assert frame.filter(pl.col("kind") == "nested").height == len(paired)
+    again = Path(trace.path, "spans", "about.json").stat().st_mtime_ns
+    trace.spans(cull="none")
+    assert Path(trace.path, "spans", "about.json").stat().st_mtime_ns == again
+
+
+def test_a_table_of_intervals(trace: undertick.Trace, tmp_path: Path) -> None:
+    text = '[[interval]]\nname = "mine"\nstart = "outer"\nend = "outer"\n'
+    file = tmp_path / "table.toml"
+    file.write_text(text)
+    try:
+        by_text = trace.report(text)
+    except undertick.InputError as error:
+        pytest.fail(str(error))
+    assert [one["name"] for one in by_text["intervals"]] == ["mine"]
+    assert trace.report(file)["intervals"] == by_text["intervals"]
+    with pytest.raises(undertick.InputError, match="none.toml"):
+        trace.report(tmp_path / "none.toml")
+    with pytest.raises(undertick.InputError, match="table:1"):
+        trace.report("[[interval\n")
+
+
+def test_bad_input_says_what_and_where(trace: undertick.Trace, tmp_path: Path) -> None:
+    with pytest.raises(undertick.InputError, match="none.ut"):
+        undertick.open(tmp_path / "none.ut")
+    with pytest.raises(undertick.InputError, match="--cull"):
+        trace.report(cull="wrong")
+    with pytest.raises(undertick.InputError, match="confidence"):
+        trace.report(confidence=95)
+    with pytest.raises(undertick.InputError, match="not a report"):
+        undertick.Report.from_json("{}")
+    copy = tmp_path / "damaged.ut"
+    subprocess.run(["cp", "-r", trace.path, copy], check=True)
+    part = next(copy.glob("*.parquet"))
+    bytes_ = bytearray(part.read_bytes())
+    bytes_[len(bytes_) // 2] ^= 1
+    part.write_bytes(bytes_)
+    with pytest.raises(undertick.InputError, match="checksum"):
+        undertick.open(copy)
+
+
+def test_other_threads_run_meanwhile(trace: undertick.Trace) -> None:
+    """The interpreter's lock is given up: a counting thread gets on while reports are made."""
+    counted, over = [0], False
+
+    def count() -> None:
+        while not over:
+            counted[0] += 1
+            time.sleep(0.0001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    started = time.monotonic()
+    while time.monotonic() - started < 0.5:
+        trace.report()
+    got_on = counted[0] - before
+    over = True
+    thread.join()
+    # Alone it would do about 4000; held off by reports of 5 ms and more each, some 100 or fewer
+    # if it got a turn between reports only.
+    assert got_on > 400
+
+
+def test_ctrl_c_ends_an_analysis(trace: undertick.Trace, tmp_path: Path) -> None:
+    """One that never ends by itself: its events are a pipe that nobody writes into."""
+    copy = tmp_path / "copy.ut"
+    shutil.copytree(trace.path, copy)
+    program = """
+import os, signal, sys, threading, undertick
+trace = undertick.open(sys.argv[1])
+for part in trace.manifest["parts"]:
+    path = os.path.join(sys.argv[1], part["file"])
+    os.unlink(path)
+    os.mkfifo(path)
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+trace.report()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(copy)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        preexec_fn=hear_ctrl_c,
+    )
+    assert "KeyboardInterrupt" in done.stderr and done.returncode == -signal.SIGINT
+
+
+def test_notebook_display(trace: undertick.Trace) -> None:
+    import xml.etree.ElementTree as ElementTree
+
+    report = trace.report()
+    outer = report.interval("outer")
+    drawing = ElementTree.fromstring(outer.histogram._repr_html_())
+    bars = drawing.findall("{http://www.w3.org/2000/svg}rect")
+    assert len(bars) == sum(1 for count in outer.histogram.counts if count)
+    for bar in bars:
+        x, y = float(bar.get("x", "nan")), float(bar.get("y", "nan"))
+        assert 0 <= x <= 480 and 0 <= y <= 120 and float(bar.get("height", "nan")) >= 0
+    for shown in (outer.mean, outer, report):
+        page = ElementTree.fromstring(f"<p>{shown._repr_html_()}</p>".replace("<br>", "<br/>"))  # type: ignore[union-attr]
+        assert "".join(page.itertext())
+    assert "outer" in report._repr_html_()
+    evil = undertick.Report.from_json(json.dumps(report.document).replace("outer", "<script>"))
+    assert "<script>" not in evil._repr_html_() and "<script>" not in evil.interval("<script>")._repr_html_()
+
+
+def test_a_histogram_below_zero_is_drawn() -> None:
+    drawn = undertick.Histogram({"edges": [-5.0, 0.0, 5.0, 20.0], "counts": [1, 0, 4], "unit": "ns"})
+    assert drawn.svg().count("<rect") == 2
+    assert undertick.Histogram({"edges": [], "counts": [], "unit": "ns"}).svg().startswith("<svg")
+
+
+def test_numpy_sees_the_columns(trace: undertick.Trace) -> None:
+    number = tick(trace)
+    table = pa.table(trace.events())
+    events, payloads = (table.column(name).to_numpy() for name in ("event", "payload"))
+    assert np.array_equal(payloads[events == number], np.array(TICKS))

@@ -1,0 +1,160 @@
+"""Recording this very process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import IO, Literal
+
+from . import _command, _native
+from ._trace import Trace, open
+
+_PAUSE_S = 0.002
+
+
+class Recording:
+    """A recording of this process, made by `record`: a context manager.
+
+    The recorder is a process of its own, which comes to this one and drains its rings.
+    """
+
+    path: str
+    """The trace directory."""
+
+    notes: str
+    """What the recorder said; complete when the recording has ended."""
+
+    def __init__(self, path: str | os.PathLike[str], options: Sequence[str]) -> None:
+        self.path = os.fspath(path)
+        self.notes = ""
+        self._options = options
+        self._recorder: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] | None = None
+        self._pid = -1
+
+    def start(self) -> None:
+        """Starts the recorder and waits until it records.
+
+        Raises `InputError` or `Error` with the recorder's words if it does not.
+        """
+        if self._recorder is not None:
+            raise _native.InputError(f"{self.path}: this recording was started already")
+        if _native.enabled():
+            raise _native.InputError(
+                f"{self.path}: this process is being recorded already; one recorder at a time"
+            )
+        command = [*_command.words(), "record", "--pid", str(os.getpid()), "-o", self.path, *self._options]
+        self._pid = os.getpid()
+        self._said = tempfile.TemporaryFile()
+        # A session of its own: Ctrl-C is for the program, which may go on after it.
+        self._recorder = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._said,
+            env=_command.environment(),
+            start_new_session=True,
+        )
+        try:
+            while not _native.enabled():
+                if self._recorder.poll() is not None:
+                    self._failed(self._recorder.returncode)
+                time.sleep(_PAUSE_S)
+        except BaseException:
+            # Not SIGINT, which is lost while an interpreter starts.
+            if self._recorder.poll() is None:
+                self._recorder.send_signal(signal.SIGTERM)
+            self._recorder = None
+            raise
+
+    def stop(self) -> None:
+        """Ends the recording and waits until the trace is kept.
+
+        Raises `Error` with the recorder's words if it could not keep it.
+        """
+        recorder, self._recorder = self._recorder, None
+        if recorder is None or os.getpid() != self._pid:
+            return  # not started, stopped already, or a child of the recorded process
+        if recorder.poll() is None:
+            recorder.send_signal(signal.SIGTERM)
+        status = recorder.wait()
+        if status != 0:
+            self._failed(status)
+        self.notes = self._words()
+
+    def trace(self) -> Trace:
+        """The trace, once the recording has ended."""
+        return open(self.path)
+
+    def _words(self) -> str:
+        if self._said is None:
+            return ""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace").strip()
+
+    def _failed(self, status: int) -> None:
+        self.notes = self._words()
+        kind = _native.InputError if status == 2 else _native.Error
+        raise kind(_command.why(self.notes, status))
+
+    def __enter__(self) -> Recording:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"undertick.record({self.path!r})"
+
+
+def record(
+    path: str | os.PathLike[str],
+    *,
+    kernel: Literal["auto", "on", "off"] = "auto",
+    calibration: bool = True,
+    overflow: Literal["grow", "drop", "overwrite"] = "grow",
+    ring: str | None = None,
+    budget: str | None = None,
+    sample: Sequence[str] = (),
+    perturbation: str | None = None,
+    events: str | os.PathLike[str] | None = None,
+) -> Recording:
+    """Records this process while inside, its native parts and forked children too.
+
+    `path` is the trace directory to make (NAME.ut). The other arguments are the options of
+    ``undertick record``: `ring` and `budget` are sizes as ``"64MiB"``; without `calibration`
+    it starts 0.6 s sooner and nothing is subtracted for the recording. Whatever ends the
+    block, an exception or Ctrl-C, the trace is kept.
+
+    >>> import tempfile, undertick
+    >>> with tempfile.TemporaryDirectory() as where:
+    ...     with undertick.record(where + "/run.ut", calibration=False, kernel="off") as recording:
+    ...         undertick.event("tick")
+    ...     recording.trace().manifest["events"]
+    1
+    """
+    options = ["--kernel", kernel, "--overflow", overflow]
+    if not calibration:
+        options.append("--no-calibration")
+    for option, value in (
+        ("--ring", ring),
+        ("--budget", budget),
+        ("--perturbation", perturbation),
+        ("--events", None if events is None else os.fspath(events)),
+    ):
+        if value is not None:
+            options += [option, value]
+    for one in sample:
+        options += ["--sample", one]
+    return Recording(path, options)

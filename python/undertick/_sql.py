@@ -1,0 +1,294 @@
+"""Questions in SQL, answered by DuckDB from the trace's Parquet files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import warnings
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._trace import Trace
+
+if TYPE_CHECKING:
+    import duckdb
+
+_MISSING = "undertick sql needs DuckDB: pip install 'undertick[sql]', or pip install duckdb"
+
+_KINDS = {
+    0: "instant",
+    1: "begin",
+    2: "end",
+    3: "next",
+    4: "pair",
+    5: "begin ordered",
+    6: "end ordered",
+    7: "gap",
+    16: "switch out",
+    17: "switch in",
+    18: "waking",
+    19: "migrate",
+    20: "interrupt",
+    21: "soft interrupt",
+    22: "fault",
+    23: "steal",
+    24: "frequency",
+    25: "kernel gap",
+    26: "epoch",
+}
+
+# Names: those of the process before those of all.
+_EVENTS = """
+create view events as
+select (e.ts - {first}) * {ns_per_tick} as at_ns, e.ts, e.ring, e.pid, e.tid, e.cpu,
+    k.name as kind, e.event, coalesce(n.name, a.name, 'event ' || e.event) as name,
+    e.payload, e.descheduled, e.host
+from {rows} e
+join kinds k on k.kind = e.kind
+left join own_names n on n.pid = e.pid and n.event = e.event
+left join names_of_all a on a.event = e.event
+where e.mode = 0
+"""
+
+_KERNEL = """
+create view kernel as
+select (e.ts - {first}) * {ns_per_tick} as at_ns, e.ts, e.pid, e.tid, e.cpu, k.name as kind,
+    e.event, e.payload,
+    case when e.kind in (20, 21, 22) and e.payload >= 0 then e.payload * {ns_per_tick}
+        when e.kind = 23 then e.payload::double end as took_ns,
+    e.host
+from {rows} e
+join kinds k on k.kind = e.kind
+where e.mode = 1
+"""
+
+_POINTS = """
+create view points as
+select at_ns, ts, ring, pid, tid, cpu, event, name, payload, host from events where kind = 'instant'
+"""
+
+_INTERVALS = """
+create view intervals as
+select (start - {first}) * {ns_per_tick} as at_ns, ns as took_ns, name::text as name, kind::text as kind,
+    ring, pid, tid, start as ts, start + ticks as end_ts, depth, parent::text as parent,
+    dropped::text as dropped, host
+from {spans}
+"""
+
+# The sections of the program; the others are lengths between points.
+_SPANS = "create view spans as select * from intervals where kind in ('nested', 'stage')"
+
+
+def _text(value: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _files(paths: list[str]) -> str:
+    return "read_parquet([" + ", ".join(_text(path) for path in paths) + "])"
+
+
+def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
+    """A connection of DuckDB that has a trace's rows as views.
+
+    ``events`` (what the program recorded), ``points`` (its instants), ``spans`` (its
+    sections), ``intervals`` (all that a report knows), ``kernel`` (what the kernel said), ``names``, ``threads`` and ``manifest``;
+    docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are nanoseconds since
+    the first row of the trace, ``took_ns`` nanoseconds (double).
+
+    Without `spans` and `intervals`, and with a warning, where the trace has none yet and cannot
+    be written. Raises `Error` where DuckDB is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise _native.Error(_MISSING) from None
+    trace = Trace(path)
+    where = Path(trace.path)
+    connection = duckdb.connect()
+    fill(connection, trace, where)
+    return connection
+
+
+def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> None:
+    """Makes the views."""
+    parts = [str(where / part["file"]) for part in trace.manifest["parts"]]
+    connection.execute("create table kinds (kind tinyint, name text)")
+    connection.executemany("insert into kinds values (?, ?)", list(_KINDS.items()))
+    _names(connection, trace)
+    rows = _files(parts)
+    first = connection.execute(f"select min(ts) from {rows}").fetchone()
+    known = {
+        "rows": rows,
+        "first": (first and first[0]) or 0,
+        "ns_per_tick": f"{trace.ns_per_tick!r}::double",
+    }
+    for view in (_EVENTS, _KERNEL, _POINTS):
+        connection.execute(view.format(**known))
+    spans = _spans(trace, where)
+    if spans is not None:
+        for view in (_INTERVALS, _SPANS):
+            connection.execute(view.format(**known, spans=spans))
+    manifest = _text(str(where / "manifest.json"))
+    connection.execute(
+        f"create view manifest as select * from read_json({manifest}, maximum_object_size = 1073741824)"
+    )
+
+
+def _spans(trace: Trace, where: Path) -> str | None:
+    """The spans that are kept beside the events; they are made where they are not."""
+    try:
+        trace.spans()
+    except _native.InputError:
+        raise
+    except _native.Error as error:
+        # Not an empty view: that would be an answer.
+        warnings.warn(f"no views spans and intervals: {error}", RuntimeWarning, stacklevel=4)
+        return None
+    return _files(sorted(str(file) for file in (where / "spans").glob("*.parquet")))
+
+
+def _names(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
+    connection.execute("create table names (pid integer, event integer, name text)")
+    connection.execute("create table threads (pid integer, tid integer, name text)")
+    names = [[name["pid"], name["event"], name["name"]] for name in trace.manifest["names"]]
+    threads = [[thread["pid"], thread["tid"], thread["name"]] for thread in trace.manifest["threads"]]
+    if names:
+        connection.executemany("insert into names values (?, ?, ?)", names)
+    if threads:
+        connection.executemany("insert into threads values (?, ?, ?)", threads)
+    # One row to an event, whatever the manifest has: a join must not multiply rows.
+    connection.execute(
+        "create view own_names as select pid, event, any_value(name) as name from names"
+        " where pid is not null group by pid, event"
+    )
+    connection.execute(
+        "create view names_of_all as select event, any_value(name) as name from names"
+        " where pid is null group by event"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """The command ``undertick sql``."""
+    parser = argparse.ArgumentParser(
+        prog="undertick sql",
+        description="Answer a question about a trace in SQL, by DuckDB.",
+        epilog="views: spans, points, events, intervals, kernel, names, threads, manifest; without a query their columns "
+        "are shown. Example: undertick sql run.ut \"select name, count(*), avg(took_ns) from spans group by name\"",
+    )
+    parser.add_argument("trace", metavar="NAME.ut", help="trace directory, as made by `undertick record`")
+    parser.add_argument("query", nargs="?", help="a query; - reads it from standard input")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON document on standard output, nothing else")
+    form.add_argument("--csv", action="store_true", help="comma-separated values with a heading")
+    given = parser.parse_args(arguments)
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", RuntimeWarning)
+            connection = connect(given.trace)
+        for one in said:
+            print(f"undertick: note: {one.message}", file=sys.stderr)
+    except _native.InputError as error:
+        return _fail(2, str(error))
+    except _native.Error as error:
+        return _fail(1, str(error))
+    import duckdb
+
+    query = sys.stdin.read() if given.query == "-" else given.query
+    if query is None:
+        query = (
+            "select table_name as view, string_agg(column_name || ' ' || lower(data_type), ', ' order by column_index)"
+            " as columns from duckdb_columns() where table_name in ('events', 'points', 'spans', 'intervals', 'kernel', 'names',"
+            " 'threads') group by view order by view"
+        )
+    try:
+        found = connection.execute(query)
+        if found.description is None:
+            return _fail(2, "the query gives no rows; ask with select")
+        if given.json:
+            _print(json.dumps({"schema_version": 1, **_document(found)}, indent=2) + "\n")
+        elif given.csv:
+            _csv(found)
+        else:
+            _print(_table(found))
+    except duckdb.Error as error:
+        return _fail(2, f"{given.trace}: {error}")
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _fail(status: int, why: str) -> int:
+    print(f"undertick: {why}", file=sys.stderr)
+    return status
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: what is no number is null, what is no such type its text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return str(value)
+
+
+def _heads(found: duckdb.DuckDBPyConnection) -> list[str]:
+    return [str(column[0]) for column in found.description or ()]
+
+
+def _document(found: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    heads = _heads(found)
+    return {"columns": heads, "rows": [[_plain(value) for value in row] for row in found.fetchall()]}
+
+
+def _csv(found: duckdb.DuckDBPyConnection) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(_heads(found))
+    while rows := found.fetchmany(10_000):
+        writer.writerows(rows)
+    sys.stdout.flush()
+
+
+def _table(found: duckdb.DuckDBPyConnection) -> str:
+    """Columns of text, numbers to the right; all rows."""
+    heads, rows = _heads(found), found.fetchall()
+    numbers = (int, float, Decimal, type(None))
+    right = [all(isinstance(value, numbers) for value in column) for column in zip(*rows)]
+    shown = [[_shown(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(heads, *shown)]
+
+    def line(cells: list[str]) -> str:
+        placed = (
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(cells, widths, right or [False] * len(heads))
+        )
+        return "  ".join(placed).rstrip() + "\n"
+
+    ruled = line(["-" * width for width in widths])
+    return line(heads) + ruled + "".join(line(row) for row in shown)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
+    return str(value).replace("\n", " ")

@@ -1,0 +1,133 @@
+"""Traces."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._native import Batches
+from ._report import Report
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class Trace:
+    """A trace; made by `open`."""
+
+    path: str
+    """Its directory."""
+
+    manifest: dict[str, Any]
+    """Everything that is not an event, as ``manifest.json`` has it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._native = _native.Trace(self.path)
+        self.manifest = json.loads(self._native.manifest())
+
+    @property
+    def ns_per_tick(self) -> float:
+        """Nanoseconds for one tick of the trace's clock."""
+        clock = self.manifest["clock"]
+        ticks: float = clock["ticks_per_second_numerator"] / clock["ticks_per_second_denominator"]
+        return 1e9 / ticks
+
+    @property
+    def names(self) -> dict[tuple[int | None, int], str]:
+        """Names of events, by process id (None: all processes) and event number."""
+        return {(name["pid"], name["event"]): name["name"] for name in self.manifest["names"]}
+
+    def events(self) -> Batches:
+        """What the program recorded: one row for each event, in the order of recording.
+
+        Columns ``ts`` (int64, ticks of the trace's clock), ``ring``, ``pid``, ``tid``, ``cpu``
+        (-1 not known), ``mode`` (0), ``kind`` (0 instant, 1 begin, 2 end, ...),
+        ``descheduled``, ``event``, ``payload`` (int64), ``host``: docs/format.md, section 6.
+
+        It is handed over by the Arrow PyCapsule interface, nothing is copied:
+        ``pyarrow.table(trace.events())``, ``polars.from_arrow(...)``, ``duckdb``.
+        """
+        return self._native.events()
+
+    def kernel(self) -> Batches:
+        """What the kernel said: columns as of `events`, with ``mode`` 1; the kinds are
+        16 and above."""
+        return self._native.kernel()
+
+    def report(
+        self,
+        table: str | os.PathLike[str] | None = None,
+        *,
+        confidence: float = 0.95,
+        cull: str = "auto",
+        compensate: str = "auto",
+    ) -> Report:
+        """Intervals, frequencies and estimates: what ``undertick report`` finds.
+
+        `table` is a file of intervals wanted, or its text; without one every pair that the
+        events form. `cull` is ``auto``, ``kernel``, ``ratio:R`` or ``none``; `compensate` is
+        ``auto``, ``none``, ``long-term``, ``pairs``, ``sampler`` or ``control-variate``.
+        """
+        return Report(self._native.report(_given(table), confidence, cull, compensate))
+
+    def spans(
+        self,
+        table: str | os.PathLike[str] | None = None,
+        *,
+        cull: str = "auto",
+        compensate: str = "auto",
+    ) -> Batches:
+        """The intervals one by one, kept as Parquet in the trace's ``spans/`` from the first
+        call on: one row for each. The arguments are those of `report`.
+
+        Columns ``name``, ``kind`` (``nested``, ``stage``, ``pair``, ``period``, ``key``,
+        ``message``), ``ring``, ``pid``, ``tid``, ``start`` (ticks), ``start_ns`` (since the
+        recording's first anchor), ``ticks`` (end less start, as read), ``ns`` (float64, the
+        cost of recording taken off), ``depth``, ``parent``, ``dropped`` (why it counts in no
+        figure; null if it counts), ``host``. Raises `Error` where the trace cannot be written.
+        """
+        return self._native.spans(_given(table), cull, compensate)
+
+    def sql(self) -> duckdb.DuckDBPyConnection:
+        """A connection of DuckDB that has the rows as views: ``events``, ``points``,
+        ``spans``, ``kernel``, ``names``, ``threads``, ``manifest`` (docs/book/sql.md).
+
+        ``trace.sql().sql("select name, avg(took_ns) from spans group by name").show()``
+        """
+        from ._sql import connect
+
+        return connect(self.path)
+
+    def __repr__(self) -> str:
+        return f"undertick.open({self.path!r})"
+
+
+def _given(table: str | os.PathLike[str] | None) -> tuple[str, str] | None:
+    """A table's text, and what to call it."""
+    if table is None:
+        return None
+    if isinstance(table, str) and "\n" in table:
+        return (table, "table")
+    return (_text(table), os.fspath(table))
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    from builtins import open as open_file
+
+    try:
+        with open_file(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _native.InputError(f"{os.fspath(path)}: cannot read the table: {error}") from None
+
+
+def open(path: str | os.PathLike[str]) -> Trace:
+    """Opens a trace directory; one whose recording was cut short is finished first.
+
+    Raises `InputError` if it is not there, not a trace, or damaged; `Error` if it is still
+    being recorded.
+    """
+    return Trace(path)

@@ -1,0 +1,133 @@
+//! The Python package: its wheel, and its tests in a virtual environment.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::run::{Scratch, command, exists, output, root, run};
+
+/// What the tests of the package, and the schema of Perfetto, need beside Python.
+const NEEDED: [&str; 9] = [
+    "perfetto==0.59.1",
+    "protobuf",
+    "pytest",
+    "mypy",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "duckdb",
+];
+/// Says whether they are there, and Python is one that the package is for.
+const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
+    import perfetto.protos, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb";
+
+/// The interpreter of the one virtual environment of all tests, with what they need; `None`
+/// if it cannot be had.
+pub fn interpreter() -> Option<String> {
+    let python = root().join("target/venv/bin/python");
+    let python = python.to_string_lossy().into_owned();
+    let is_there = || exists(&[&python, "-c", IMPORTS]);
+    if is_there() {
+        return Some(python);
+    }
+    if !exists(&[&python, "--version"]) && !exists(&["python3", "-m", "venv", "target/venv"]) {
+        return None;
+    }
+    let mut install = vec![&python, "-m", "pip", "install", "-q"];
+    install.extend(NEEDED);
+    println!("installing {} into target/venv", NEEDED.join(" "));
+    let _ = run(command(&install));
+    is_there().then_some(python)
+}
+
+/// Builds the wheel as `pip install ./python` does, sees that a clean environment can import
+/// it, and installs it into the environment of the tests.
+pub fn install(python: &str) -> Result<(), String> {
+    let scratch = Scratch::new("wheel")?;
+    let (wheels, clean) = (scratch.path("wheels"), scratch.path("clean"));
+    run(command(&[
+        python,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        &wheels,
+        "./python",
+    ]))?;
+    let wheel = one_wheel(&wheels)?;
+    run(command(&[python, "-m", "venv", &clean]))?;
+    let bare = format!("{clean}/bin/python");
+    run(command(&[
+        &bare,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-index",
+        &wheel,
+    ]))?;
+    let said = output(away(
+        &bare,
+        &["-c", "import undertick; print(undertick.__version__)"],
+    ))?;
+    println!(
+        "the wheel in a clean environment: undertick {}",
+        said.trim()
+    );
+    let reinstall = ["-m", "pip", "install", "-q", "--no-index", "--no-deps"];
+    let mut words = vec![python];
+    words.extend(reinstall);
+    words.extend(["--force-reinstall", &wheel]);
+    run(command(&words))
+}
+
+fn one_wheel(dir: &str) -> Result<String, String> {
+    let files = std::fs::read_dir(dir).map_err(|e| format!("{dir}: {e}"))?;
+    let wheels: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+    match wheels.as_slice() {
+        [wheel] => Ok(wheel.to_string_lossy().into_owned()),
+        _ => Err(format!("{dir}: {} wheels instead of one", wheels.len())),
+    }
+}
+
+/// The tests of the package, for [`crate::run::run_lines`].
+pub fn tests(python: &str) -> Command {
+    let project = root().join("python/pyproject.toml");
+    let tests = root().join("python/tests");
+    let mut command = away(
+        python,
+        &["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c"],
+    );
+    command.arg(project).arg(tests);
+    command
+}
+
+/// A command in a place from which the package's sources cannot be imported.
+pub fn away(python: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(python);
+    command.args(words).current_dir(root().join("target"));
+    command
+}
+
+/// `N passed, M failed, ...` of pytest's last line.
+pub fn counted(line: &str, word: &str) -> Option<u64> {
+    let (before, _) = line.split_once(&format!(" {word}"))?;
+    before.rsplit([' ', '=']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn the_last_line_of_pytest() {
+        let line = "=== 2 failed, 148 passed, 1 skipped in 32.15s ===";
+        assert_eq!(counted(line, "passed"), Some(148));
+        assert_eq!(counted(line, "failed"), Some(2));
+        assert_eq!(counted(line, "error"), None);
+        assert_eq!(counted("35 passed in 7.29s", "passed"), Some(35));
+        assert_eq!(counted("nobody passed", "passed"), None);
+    }
+}
