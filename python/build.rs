@@ -1,7 +1,34 @@
 //! Compiles the calibration workload as the native parts of Python programs are: as part of
 //! a library.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+/// What parts of an analysis are made and put together by: those of another build are
+/// refused.
+const KERNEL: [&str; 3] = [
+    "../crates/analyze/src",
+    "../crates/estimate/src",
+    "../Cargo.lock",
+];
+
+fn take_in(path: &Path, hasher: &mut DefaultHasher) {
+    println!("cargo::rerun-if-changed={}", path.display());
+    let Ok(entries) = std::fs::read_dir(path) else {
+        std::fs::read(path).unwrap_or_default().hash(hasher);
+        return;
+    };
+    let mut entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries.iter().for_each(|entry| take_in(entry, hasher));
+}
+
 fn main() {
+    let mut hasher = DefaultHasher::new();
+    KERNEL
+        .iter()
+        .for_each(|path| take_in(Path::new(path), &mut hasher));
+    println!("cargo::rustc-env=UNDERTICK_BUILD={:016x}", hasher.finish());
     let source = "../crates/lab/src/calibration.c";
     println!("cargo::rerun-if-changed={source}");
     println!("cargo::rerun-if-changed=../crates/lab/src/dose.h");

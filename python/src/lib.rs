@@ -5,6 +5,7 @@
 //! users see; nothing here but the calls of `points` is called by them directly.
 
 mod estimates;
+mod kernel;
 mod numbers;
 mod points;
 mod reports;
@@ -98,10 +99,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(estimates::estimate, module)?,
         wrap_pyfunction!(estimates::compare, module)?,
         wrap_pyfunction!(reports::compare_documents, module)?,
+        wrap_pyfunction!(kernel::pieces, module)?,
     ] {
         module.add_function(function)?;
     }
     module.add_class::<traces::Trace>()?;
+    module.add_class::<kernel::Kernel>()?;
     module.add_class::<reports::Report>()?;
     module.add_class::<streams::Batches>()?;
     module.add("Error", py.get_type::<Error>())?;

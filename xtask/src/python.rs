@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::run::{Scratch, command, exists, output, root, run};
 
 /// What the tests of the package, and the schema of Perfetto, need beside Python.
-const NEEDED: [&str; 9] = [
+const NEEDED: [&str; 10] = [
     "perfetto==0.59.1",
     "protobuf",
     "pytest",
@@ -16,10 +16,11 @@ const NEEDED: [&str; 9] = [
     "polars",
     "pyarrow",
     "duckdb",
+    "pyspark",
 ];
 /// Says whether they are there, and Python is one that the package is for.
 const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
-    import perfetto.protos, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb";
+    import perfetto.protos, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
 
 /// The interpreter of the one virtual environment of all tests, with what they need; `None`
 /// if it cannot be had.

@@ -16,11 +16,13 @@ pub struct Group {
     pub by_ring: bool,
 }
 
-/// Least and greatest ring, where known, and rows.
-type RowGroup = (Option<(i32, i32)>, u64);
+/// Least and greatest ring of a row group, where known, and its rows.
+pub type RowGroup = (Option<(i32, i32)>, u64);
 
-/// The pieces, from each part's word on its order and its row groups.
-pub(crate) fn groups(parts: &[(bool, Vec<RowGroup>)]) -> Vec<Group> {
+/// The pieces of a trace, from each part's word on its order and its row groups. Row
+/// groups of ring -1 alone are of the kernel, and in no piece.
+#[must_use]
+pub fn groups(parts: &[(bool, Vec<RowGroup>)]) -> Vec<Group> {
     let all = || {
         (parts.iter().enumerate()).flat_map(|(part, (by_ring, groups))| {
             (groups.iter().enumerate())
