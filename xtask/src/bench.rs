@@ -8,6 +8,7 @@ pub mod functions;
 pub mod hog;
 pub mod in_place;
 pub mod interference;
+pub mod kernel;
 pub mod loss;
 pub mod peers;
 pub mod perturbation;
@@ -40,6 +41,10 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["recorder"] => recorder::measure(),
         ["loss"] => loss::measure(10),
         ["report"] => report::measure(),
+        ["kernel"] => kernel::measure(100_000_000, 5),
+        ["kernel", events] => kernel::measure(repetitions(events)? as u64, 5),
+        ["growth"] => kernel::growth(500_000_000),
+        ["growth", most] => kernel::growth(repetitions(most)? as u64),
         ["truth"] => truth::measure(),
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
@@ -76,7 +81,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, python, coverage, cmstar or all"
+            "which one? recorder, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, python, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

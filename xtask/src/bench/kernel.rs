@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{compile, record, undertick};
 use crate::run::{Scratch, command, output, root};
-use crate::statistics::{median_interval, median};
+use crate::statistics::{median, median_interval};
 
 /// Kinds of spans, depths and points as in the measurements that the targets are from.
 const THREADS: &str = "16";
@@ -46,7 +46,9 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
     let mut ways = vec![
         Way {
             name: "report, one CPU",
-            words: ["taskset", "-c", "0", &undertick, "report", &trace].map(String::from).into(),
+            words: ["taskset", "-c", "0", &undertick, "report", &trace]
+                .map(String::from)
+                .into(),
             ..Way::default()
         },
         Way {
@@ -116,7 +118,11 @@ pub fn growth(most: u64) -> Result<(), String> {
         let trace = scratch.path("g.ut");
         let ring = if threads > 64 { "256KiB" } else { "8MiB" };
         let options = ["--no-calibration", "--kernel", "off", "--ring", ring];
-        record(&trace, &options, &[&shape, &threads.to_string(), &events.to_string()])?;
+        record(
+            &trace,
+            &options,
+            &[&shape, &threads.to_string(), &events.to_string()],
+        )?;
         let (mut seconds, mut peak) = (Vec::new(), 0.0_f64);
         for _ in 0..3 {
             let (took, mib) = timed(&[&undertick(), "report", &trace])?;
