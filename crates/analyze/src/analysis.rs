@@ -14,6 +14,7 @@ use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
 use crate::evidence::Evidence;
+use crate::hosts::Clocks;
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
@@ -83,6 +84,7 @@ impl Analysis {
         engine.perturbation = (manifest.perturbation.as_ref())
             .filter(|about| about.pairs > 0)
             .map(|about| Perturbation::new(about, ns_per_tick));
+        engine.clocks = Arc::new(Clocks::of(manifest));
         engine.pairs.gathering = needs_pairs(options.compensate);
         engine.scanning = matches!(options.cull, Cull::Ratio(_)) || engine.pairs.gathering;
         Ok(Self {

@@ -9,6 +9,7 @@ use undertick_report::document::IntervalKind;
 
 use crate::cost::CostTable;
 use crate::evidence::{Evidence, Found};
+use crate::hosts::Clocks;
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
@@ -123,6 +124,8 @@ pub(crate) struct Engine {
     /// Where samples without pairs of their own get some from.
     pub(crate) nearest: Nearest,
     pub(crate) messages: Messages,
+    /// Of the hosts, where there are several.
+    pub(crate) clocks: Arc<Clocks>,
     pub(crate) dropping: Option<Dropping>,
     /// First pass of two: only least samples are wanted.
     pub(crate) scanning: bool,

@@ -39,6 +39,7 @@ mod cost;
 mod engine;
 mod error;
 mod evidence;
+pub mod hosts;
 mod matching;
 mod messages;
 mod modes;

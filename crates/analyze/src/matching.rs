@@ -320,7 +320,7 @@ fn end(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
     let rule = &engine.rules[place as usize];
     let (matching, within, period) = (rule.matching, rule.within, rule.period);
     if matching == Matching::Message {
-        message(engine, place, row, false);
+        message((ring.host, engine), place, row, false);
         return;
     }
     let is_period = period && row.kind == INSTANT;
@@ -332,7 +332,7 @@ fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
     let rule = &engine.rules[place as usize];
     let (matching, within) = (rule.matching, rule.within);
     if matching == Matching::Message {
-        message(engine, place, row, true);
+        message((ring.host, engine), place, row, true);
         return;
     }
     let key = row.key(matching);
@@ -342,7 +342,7 @@ fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
 }
 
 /// A boundary of an interval between threads.
-fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
+fn message((host, engine): (i16, &mut Engine), place: u32, row: &Row, is_start: bool) {
     let Some(key) = row.key(Matching::Message) else {
         return;
     };
@@ -350,6 +350,7 @@ fn message(engine: &mut Engine, place: u32, row: &Row, is_start: bool) {
         ts: row.ts,
         is_start,
         ordered: row.is_ordered(),
+        host,
     };
     engine.messages.add(place, key, boundary);
 }
@@ -378,7 +379,12 @@ pub(crate) fn settle_messages<E>(
             end,
             ticks,
             ends,
+            hosts: [from, to],
         } = message;
+        let start = end.saturating_sub(ticks);
+        if let Some(half_width) = engine.clocks.doubt((from, start), (to, end)) {
+            engine.tallies[rule as usize].doubt.add(ticks, half_width);
+        }
         let sample = Sample {
             ticks,
             ends,

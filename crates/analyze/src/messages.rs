@@ -20,6 +20,7 @@ pub(crate) struct Boundary {
     pub(crate) ts: i64,
     pub(crate) is_start: bool,
     pub(crate) ordered: bool,
+    pub(crate) host: i16,
 }
 
 /// A start and the end that belongs to it.
@@ -30,6 +31,8 @@ pub(crate) struct Message {
     /// End less start, ticks.
     pub(crate) ticks: i64,
     pub(crate) ends: Ends,
+    /// Where it starts, and where it ends.
+    pub(crate) hosts: [i16; 2],
 }
 
 /// Boundaries, as they come.
@@ -48,7 +51,8 @@ pub(crate) struct Matched {
 
 impl Messages {
     pub(crate) fn add(&mut self, rule: u32, key: i64, boundary: Boundary) {
-        let how = i64::from(boundary.is_start) << 1 | i64::from(boundary.ordered);
+        let flags = i64::from(boundary.is_start) << 1 | i64::from(boundary.ordered);
+        let how = i64::from(boundary.host) << 2 | flags;
         self.0.push([i64::from(rule), key, boundary.ts, how]);
     }
 
@@ -72,6 +76,7 @@ impl Messages {
                 ts,
                 is_start: how & 2 != 0,
                 ordered: how & 1 != 0,
+                host: (how >> 2) as i16,
             };
             match waiting.front() {
                 Some(first) if first.is_start != boundary.is_start => {
@@ -97,13 +102,14 @@ impl Messages {
 
 fn words(rule: u32, [start, end]: [Boundary; 2]) -> Words {
     let ordered = i64::from(start.ordered) << 1 | i64::from(end.ordered);
+    let hosts = i64::from(start.host) << 16 | i64::from(end.host as u16);
     // By time within a rule: neighbours in time have more in common than neighbours by
     // key, and the figures' intervals must see it.
     [
         i64::from(rule),
         end.ts,
         end.ts.saturating_sub(start.ts),
-        ordered,
+        hosts << 2 | ordered,
     ]
 }
 
@@ -131,6 +137,7 @@ impl Matched {
                 end,
                 ticks,
                 ends: Ends::of(ordered & 2 != 0, ordered & 1 != 0),
+                hosts: [(ordered >> 18) as i16, (ordered >> 2) as i16],
             })
     }
 }
@@ -144,6 +151,7 @@ mod tests {
             ts,
             is_start,
             ordered: is_start,
+            host: if is_start { 3 } else { 400 },
         }
     }
 
@@ -167,6 +175,7 @@ mod tests {
         assert_eq!(matched.unmatched, [(0, false, 1), (1, true, 1)]);
         let found: Vec<(u32, i64, i64)> = matched
             .messages()
+            .inspect(|m| assert_eq!(m.hosts, [3, 400]))
             .map(|m| (m.rule, m.end, m.ticks))
             .collect();
         // One that ends before it begins stays as it is.

@@ -55,7 +55,7 @@ pub(crate) fn rules(table: &Table, names: &Names) -> Result<Vec<Rule>, TableErro
         .collect())
 }
 
-fn known(event: &EventRef, names: &Names, table: &Table) -> Result<(), TableError> {
+pub(crate) fn known(event: &EventRef, names: &Names, table: &Table) -> Result<(), TableError> {
     let NameOrNumber::Name(name) = &event.event else {
         return Ok(());
     };

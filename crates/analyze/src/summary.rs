@@ -283,8 +283,10 @@ impl Summary {
             sampled: None,
             slowed: None,
             repeated: None,
+            across_hosts: None,
         };
         tally.strata.tell(&mut report, compensated);
+        tally.doubt.tell(&mut report, self.ns());
         report
     }
 

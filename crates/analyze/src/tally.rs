@@ -9,6 +9,7 @@ use undertick_units::Estimate;
 use crate::cost::{CostTable, Costs, Ends, Taken};
 use crate::engine::Family;
 use crate::evidence::{CAUSES, Cause, Found};
+use crate::hosts::Doubt;
 use crate::sampled::{Sampling, Strata};
 
 /// A matched sample, as the clock showed it.
@@ -138,6 +139,8 @@ pub(crate) struct Tally {
     /// Points that it begins or ends with were switched off and on.
     pub(crate) is_switched: bool,
     pub(crate) strata: Strata,
+    /// What the clocks of several hosts leave open.
+    pub(crate) doubt: Doubt,
     /// Row of durations per slice.
     pub(crate) row: u32,
 }
@@ -173,6 +176,7 @@ impl Tally {
             parent: Parent::Unseen,
             is_switched: false,
             strata: Strata::default(),
+            doubt: Doubt::default(),
             row,
         }
     }
@@ -245,6 +249,7 @@ impl Tally {
             ours.samples += theirs.samples;
             ours.ticks += theirs.ticks;
         }
+        self.doubt.merge(other.doubt);
         self.flagged.merge(&other.flagged);
         self.own.merge(&other.own);
         self.culled_own.0 += other.culled_own.0;

@@ -26,6 +26,8 @@ pub enum Command {
     Record(Record),
     Report(Report),
     Export(Export),
+    Sync(crate::sync::Sync),
+    Merge(crate::merge::Merge),
     Header(Header),
     Calibrate(crate::calibrate::Calibrate),
     Estimate(crate::estimate::Estimate),

@@ -11,6 +11,7 @@ mod experiment;
 mod export;
 mod header;
 mod interference;
+mod merge;
 mod output;
 mod passes;
 mod progress;
@@ -22,6 +23,7 @@ mod sizes;
 mod slow;
 mod sql;
 mod survey;
+mod sync;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -88,6 +90,8 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Record(record) => recording::run(record),
         Command::Report(report) => reporting::run(&report),
         Command::Export(export) => export::run(&export),
+        Command::Sync(sync) => sync::run(&sync),
+        Command::Merge(merge) => merge::run(&merge),
         Command::Header(header) => header::run(&header),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Estimate(estimate) => estimate::run(&estimate),

@@ -49,7 +49,7 @@ fn analyze(
     })?)
 }
 
-fn read_table(path: &std::path::Path) -> Result<Table, Failure> {
+pub fn read_table(path: &std::path::Path) -> Result<Table, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::usage(format!("{}: cannot read the table: {e}", path.display())))?;
     Table::parse(&text, &path.display().to_string()).map_err(Failure::usage)

@@ -61,6 +61,7 @@ pub mod slow;
 mod slowdown;
 mod spaced;
 mod stretches;
+pub mod two_clocks;
 
 pub use batches::Batches;
 pub use bootstrap::{block_bootstrap, block_length};

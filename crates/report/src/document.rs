@@ -205,6 +205,24 @@ pub struct IntervalReport {
     /// comes from one recording of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
+    /// What the clocks of several hosts leave open of it; absent where no sample goes
+    /// from one host to another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across_hosts: Option<AcrossHosts>,
+}
+
+/// Samples that start on one host and end on another. The intervals of the figures are
+/// widened by what is said here.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AcrossHosts {
+    /// How many these are.
+    pub samples: u64,
+    /// Each is right within its clocks' half-widths: the mean of these, ns.
+    pub half_width_ns_mean: f64,
+    /// The greatest, ns.
+    pub half_width_ns_max: f64,
+    /// Samples shorter than their half-width: which end came first is not certain.
+    pub concurrent: u64,
 }
 
 /// By how much the measuring points inside an interval slow it: measured by
@@ -548,6 +566,7 @@ mod tests {
                 }),
                 slowed: None,
                 repeated: None,
+                across_hosts: None,
             }],
             frequencies: vec![FrequencyReport {
                 name: "step".into(),

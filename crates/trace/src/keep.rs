@@ -285,7 +285,7 @@ pub(crate) fn properties() -> WriterProperties {
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_created_by(format!("undertick {}", env!("CARGO_PKG_VERSION")));
-    ["ts", "payload"]
+    ["ts", "payload", "ts_local"]
         .into_iter()
         .map(ColumnPath::from)
         .fold(builder, |builder, path| {

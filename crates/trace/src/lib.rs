@@ -6,7 +6,8 @@
 //! ([`keep`]) when the program has ended. [`read::Trace`] opens the result;
 //! [`export`] writes it in other tools' formats.
 //!
-//! Caveats: Linux only. A trace holds readings of one clock of one machine.
+//! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
+//! several together.
 
 pub mod attach;
 pub mod block;
@@ -18,6 +19,7 @@ mod error;
 pub mod export;
 pub mod functions;
 pub mod groups;
+pub mod hosts;
 pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod kernel;

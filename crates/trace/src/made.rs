@@ -169,6 +169,8 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
         parts: Vec::new(),
         kernel: None,
         perturbation: None,
+        hosts: Vec::new(),
+        closures: Vec::new(),
         session: None,
         warnings: made.warnings,
     }

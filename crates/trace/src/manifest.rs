@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
+pub use crate::hosts::told::{Closure, HostMap, Merged, TraceHost};
+
 /// Version of the trace format this crate writes; it reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -66,6 +68,14 @@ pub struct Manifest {
     /// not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbation: Option<Perturbation>,
+    /// The hosts that the `host` column counts; empty in older traces, of which there is
+    /// one host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<TraceHost>,
+    /// Comparisons of clocks that were not needed for the maps; absent with fewer than
+    /// three hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closures: Vec<Closure>,
     /// Session directory, while there is one.
     #[serde(default)]
     pub session: Option<String>,

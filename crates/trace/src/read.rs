@@ -17,6 +17,7 @@ use rustix::fs::FlockOperation;
 
 use crate::TraceError;
 use crate::groups::{self, Group};
+use crate::hosts::merged_schema;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::manifest::{Manifest, SCHEMA_VERSION, State};
 use crate::schema::{self, event_schema};
@@ -230,7 +231,8 @@ impl Batches {
 
     fn group(&self, index: usize) -> Result<RowGroup, ParquetError> {
         let columns = self.metadata.metadata().row_group(index).columns();
-        let fields = self.metadata.schema().fields();
+        let schema = event_schema(); // what a file has beside is not read
+        let fields = schema.fields();
         let constant: Vec<_> = columns
             .iter()
             .zip(fields)
@@ -326,7 +328,8 @@ fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {
                 format!("not readable as Parquet: {e}; restore it from a copy"),
             )
         })?;
-    if metadata.schema().fields() != event_schema().fields() {
+    let fields = metadata.schema().fields();
+    if fields[..] != event_schema().fields()[..] && fields != merged_schema().fields() {
         return Err(TraceError::damaged(
             path,
             "its columns are not those of an event file (docs/format.md)",

@@ -12,10 +12,11 @@ use undertick_clock::Source;
 use crate::TraceError;
 use crate::collector::{Collector, Tap};
 use crate::functions::Recorded;
+use crate::hosts::identity::ClockIdentity;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
 use crate::kernel::{Of, Watcher, Watching};
-use crate::manifest::{self, Anchor, Manifest, SCHEMA_VERSION, State};
+use crate::manifest::{self, Anchor, Manifest, SCHEMA_VERSION, State, TraceHost};
 use crate::perturbation::{self, Levels, Switcher};
 use crate::record::{Request, Tell};
 use crate::session::Session;
@@ -387,6 +388,15 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             .perturbation
             .as_ref()
             .map(perturbation::Wanted::about),
+        hosts: vec![TraceHost {
+            name: text(uname.nodename()),
+            clock: ClockIdentity::here(facts.clock),
+            ticks_per_second_numerator: rate.rate.numerator(),
+            ticks_per_second_denominator: rate.rate.denominator(),
+            merged: None,
+            map: None,
+        }],
+        closures: Vec::new(),
         session: Some(session.dir().to_string_lossy().into_owned()),
         warnings,
     }

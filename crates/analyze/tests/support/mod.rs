@@ -141,6 +141,8 @@ pub fn manifest() -> Manifest {
         parts: vec![],
         kernel: None,
         perturbation: None,
+        hosts: Vec::new(),
+        closures: Vec::new(),
         session: None,
         warnings: vec![],
     }

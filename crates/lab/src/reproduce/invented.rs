@@ -72,6 +72,7 @@ pub(super) fn interval(
         notes: Vec::new(),
         sampled: None,
         slowed: None,
+        across_hosts: None,
         repeated: Some(Repeated {
             script: script.to_owned(),
             title: String::new(),

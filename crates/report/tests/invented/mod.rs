@@ -178,6 +178,7 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
         sampled: None,
         slowed: None,
         repeated: None,
+        across_hosts: None,
     }
 }
 

@@ -1,0 +1,296 @@
+//! Several hosts: messages between their traces, and what the doubt about their clocks does
+//! to intervals from one to the other.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use undertick_report::document::{AcrossHosts, IntervalReport};
+use undertick_trace::hosts::align::Messages;
+use undertick_trace::manifest::{HostMap, Manifest, Name};
+use undertick_trace::read::Trace;
+use undertick_trace::schema::Kind;
+use undertick_units::Estimate;
+
+use crate::columns::Columns;
+use crate::error::Error;
+use crate::names::Names;
+use crate::rules::known;
+use crate::side_by_side::Failed;
+use crate::table::{Matching, NameOrNumber, Table};
+
+/// Keys of one interval that are kept; beyond, every second key is forgotten again, on all
+/// hosts the same ones.
+const MOST_KEYS: usize = 1 << 21;
+
+/// Messages between hosts that their traces hold: intervals of the table with
+/// `match = "message"` whose start is in one trace and whose end is in another. A key that
+/// comes more than once says nothing for certain and is left out, and so are boundaries
+/// without a key.
+///
+/// # Errors
+/// A trace cannot be read, or the table names an event that no trace has.
+pub fn messages(traces: &[Trace], table: &Table, source: &str) -> Result<Vec<Messages>, Failed> {
+    let all: Vec<Name> = (traces.iter())
+        .flat_map(|trace| trace.manifest.names.iter().cloned())
+        .collect();
+    let all = Names::new(&all, &table.names);
+    let mut rules = Vec::new();
+    for interval in &table.intervals {
+        if interval.matching == Matching::Message {
+            known(&interval.start, &all, table).map_err(Error::from)?;
+            known(&interval.end, &all, table).map_err(Error::from)?;
+            let ends = [interval.start.event.clone(), interval.end.event.clone()];
+            rules.push((ends, Keys::default()));
+        }
+    }
+    for (host, trace) in traces.iter().enumerate() {
+        let names = Names::new(&trace.manifest.names, &table.names);
+        for batch in trace.batches() {
+            let batch = batch?;
+            gather(&mut rules, &Columns::of(&batch)?, host, &names);
+        }
+    }
+    let mut found: HashMap<(usize, usize), Vec<(i64, i64)>> = HashMap::new();
+    for (_, keys) in rules {
+        for ends in keys.ends.into_values() {
+            if let [End::One(from, sent), End::One(to, received)] = ends
+                && from != to
+            {
+                found.entry((from, to)).or_default().push((sent, received));
+            }
+        }
+    }
+    let mut messages: Vec<Messages> = (found.into_iter())
+        .map(|((from, to), mut stamps)| {
+            stamps.sort_unstable();
+            Messages {
+                from,
+                to,
+                source: source.to_owned(),
+                stamps,
+            }
+        })
+        .collect();
+    messages.sort_unstable_by_key(|m| (m.from, m.to));
+    Ok(messages)
+}
+
+/// Where a key was seen as a start, or as an end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    None,
+    /// On that host, at that reading of its clock.
+    One(usize, i64),
+    More,
+}
+
+/// The boundaries of one interval, by key.
+#[derive(Debug, Default)]
+struct Keys {
+    ends: HashMap<i64, [End; 2]>,
+    /// So many of a key's lowest bits must be 0.
+    thinned: u32,
+}
+
+impl Keys {
+    fn note(&mut self, key: i64, is_end: bool, host: usize, ts: i64) {
+        if key.trailing_zeros() < self.thinned {
+            return;
+        }
+        let end = &mut self.ends.entry(key).or_default()[usize::from(is_end)];
+        *end = match *end {
+            End::None => End::One(host, ts),
+            _ => End::More,
+        };
+        if self.ends.len() > MOST_KEYS {
+            self.thinned += 1;
+            let thinned = self.thinned;
+            self.ends.retain(|key, _| key.trailing_zeros() >= thinned);
+        }
+    }
+}
+
+fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usize, names: &Names) {
+    for i in 0..rows.len() {
+        if rows.mode[i] != 0 || rows.kind[i] != Kind::Instant as i8 {
+            continue;
+        }
+        let Ok(event) = u16::try_from(rows.event[i]) else {
+            continue;
+        };
+        for (ends, keys) in &mut *rules {
+            for (is_end, boundary) in [(false, &ends[0]), (true, &ends[1])] {
+                let is_it = match boundary {
+                    NameOrNumber::Number(number) => *number == event,
+                    NameOrNumber::Name(name) => {
+                        names.given(names.set_of(rows.pid[i]), event) == Some(name)
+                    }
+                };
+                if is_it {
+                    keys.note(rows.payload[i], is_end, host, rows.ts[i]);
+                }
+            }
+        }
+    }
+}
+
+/// The maps of a trace of several hosts; none of a trace of one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clocks(Vec<Option<HostMap>>);
+
+impl Clocks {
+    pub(crate) fn of(manifest: &Manifest) -> Self {
+        let maps = manifest.hosts.iter().map(|host| host.map.clone());
+        Self(maps.collect())
+    }
+
+    /// How wrong the time from one reading to another may be, ticks: `None` on one host.
+    pub(crate) fn doubt(&self, start: (i16, i64), end: (i16, i64)) -> Option<i64> {
+        if start.0 == end.0 {
+            return None;
+        }
+        let of = |(host, ts): (i16, i64)| -> i64 {
+            let map = usize::try_from(host).ok().and_then(|host| self.0.get(host));
+            (map.and_then(Option::as_ref)).map_or(0, |map| map.half_width_at(ts))
+        };
+        Some(of(start).saturating_add(of(end)))
+    }
+}
+
+/// What the clocks leave open of an interval's samples.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Doubt {
+    samples: u64,
+    /// Half-widths, ticks.
+    sum: i128,
+    max: i64,
+    /// Samples whose sign is not certain.
+    concurrent: u64,
+}
+
+impl Doubt {
+    pub(crate) fn add(&mut self, ticks: i64, half_width: i64) {
+        self.samples += 1;
+        self.sum += i128::from(half_width);
+        self.max = self.max.max(half_width);
+        self.concurrent += u64::from(ticks.unsigned_abs() <= half_width.unsigned_abs());
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+        self.concurrent += other.concurrent;
+    }
+
+    /// Widens what is said of the interval. The clocks' error is the same for samples that
+    /// are near, so no number of them makes it smaller: a mean is off by the mean of the
+    /// half-widths at most, a quantile by the greatest.
+    pub(crate) fn tell(&self, report: &mut IntervalReport, ns_per_tick: f64) {
+        if self.samples == 0 {
+            return;
+        }
+        let max_ns = self.max as f64 * ns_per_tick;
+        let sum_ns = self.sum as f64 * ns_per_tick;
+        let mean_ns = sum_ns / self.samples as f64;
+        let over = |count: u64| (sum_ns / count.max(1) as f64).min(max_ns);
+        let count = report.count;
+        for (mean, count) in [
+            (&mut report.mean, count),
+            (&mut report.before_culling.mean, count),
+            (&mut report.uncompensated.mean, count),
+        ] {
+            widen(mean, over(count));
+        }
+        let quantiles = report.quantiles.values_mut();
+        quantiles.for_each(|quantile| widen_one(quantile, max_ns));
+        widen(&mut report.median, max_ns);
+        widen(&mut report.before_culling.median, max_ns);
+        widen(&mut report.uncompensated.median, max_ns);
+        report.notes.push(format!(
+            "{} samples go from one host to another: intervals are widened by what the hosts' clocks \
+             leave open, {:.0} ns on average and {:.0} ns at most; {} samples are shorter than that, so \
+             which of their ends came first is not certain (concurrent)",
+            self.samples, mean_ns, max_ns, self.concurrent
+        ));
+        report.across_hosts = Some(AcrossHosts {
+            samples: self.samples,
+            half_width_ns_mean: mean_ns,
+            half_width_ns_max: max_ns,
+            concurrent: self.concurrent,
+        });
+    }
+}
+
+fn widen(estimate: &mut Option<Estimate>, by: f64) {
+    if let Some(estimate) = estimate {
+        widen_one(estimate, by);
+    }
+}
+
+fn widen_one(estimate: &mut Estimate, by: f64) {
+    estimate.interval.lo = estimate.interval.lo.map(|lo| lo - by);
+    estimate.interval.hi = estimate.interval.hi.map(|hi| hi + by);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_keys_that_come_once_count() {
+        let mut keys = Keys::default();
+        keys.note(1, false, 0, 10);
+        keys.note(1, true, 1, 20);
+        keys.note(2, false, 0, 11);
+        keys.note(2, false, 1, 12);
+        keys.note(2, true, 1, 21);
+        assert_eq!(keys.ends[&1], [End::One(0, 10), End::One(1, 20)]);
+        assert_eq!(keys.ends[&2], [End::More, End::One(1, 21)]);
+    }
+
+    #[test]
+    fn too_many_keys_are_thinned_alike() {
+        let mut keys = Keys::default();
+        for key in 0..3 * MOST_KEYS as i64 {
+            keys.note(key, false, 0, key);
+        }
+        for key in 0..3 * MOST_KEYS as i64 {
+            keys.note(key, true, 1, key);
+        }
+        assert!(keys.ends.len() <= MOST_KEYS && keys.ends.len() > MOST_KEYS / 4);
+        assert_eq!(keys.thinned, 2);
+        let whole = |ends: &[End; 2]| !ends.contains(&End::None);
+        assert!(keys.ends.values().all(whole));
+    }
+
+    #[test]
+    fn doubts_add_up_by_hand() {
+        let map = HostMap {
+            is_same_clock: false,
+            compared_with: 0,
+            messages: [1; 2],
+            sources: Vec::new(),
+            wander_ppm: 2.0,
+            is_wander_raised: false,
+            half_width_ns_median: 0.0,
+            half_width_ns_max: 0.0,
+            knots: vec![[0, 1000, 10], [100, 1100, 20]],
+        };
+        let clocks = Clocks(vec![None, Some(map.clone()), Some(map)]);
+        assert_eq!(clocks.doubt((1, 1000), (1, 1100)), None);
+        assert_eq!(clocks.doubt((0, 5), (1, 1050)), Some(15));
+        assert_eq!(clocks.doubt((2, 1000), (1, 1100)), Some(30));
+        // Outside of the map the greatest.
+        assert_eq!(clocks.doubt((0, 5), (1, 5000)), Some(20));
+        let mut doubt = Doubt::default();
+        for (ticks, half_width) in [(100, 15), (-15, 15), (15, 15), (0, 15), (16, 15), (-16, 15)] {
+            doubt.add(ticks, half_width);
+        }
+        assert_eq!(
+            (doubt.samples, doubt.sum, doubt.max, doubt.concurrent),
+            (6, 90, 15, 3)
+        );
+    }
+}

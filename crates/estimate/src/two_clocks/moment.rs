@@ -1,0 +1,319 @@
+//! The linear programme at one moment.
+
+/// A bound of the difference at a moment of the first clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Constraint {
+    /// The moment, ticks.
+    pub(super) at: i64,
+    /// Bound of the difference, ticks from the origin.
+    pub(super) ahead: f64,
+}
+
+/// Which bound. Lower ones are mirrored, so that both have lower hulls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Upper,
+    Lower,
+}
+
+/// The moment whose tangent is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) at: i64,
+    /// The tangent is off by this share of the distance.
+    pub(super) wander: f64,
+    /// The tangent's slope is within this of 0.
+    pub(super) rate: f64,
+    /// Messages further away than this need not be looked at, ticks.
+    pub(super) reach: f64,
+}
+
+/// On each side of a moment so many messages are looked at however far they are, and not
+/// more than so many however near. Leaving messages out widens the bounds, no more.
+const NEAREST: usize = 16;
+const MOST: usize = 4096;
+
+/// Halvings of a search: more than a 64-bit number has bits.
+const STEPS: usize = 100;
+
+impl Moment {
+    fn distance(&self, at: i64) -> f64 {
+        (i128::from(at) - i128::from(self.at)) as f64
+    }
+
+    /// Hull of what the constraints, ascending by moment, ask of the tangent: distance from
+    /// the moment, and bound.
+    pub(super) fn hull(&self, constraints: &[Constraint], side: Side) -> Vec<(f64, f64)> {
+        let here = constraints.partition_point(|c| c.at < self.at);
+        let (before, after) = constraints.split_at(here);
+        let near = |c: &&Constraint| self.distance(c.at).abs() <= self.reach;
+        // Without wander the far ones bind like the near ones.
+        let most = if self.wander > 0.0 { MOST } else { usize::MAX };
+        let count = |near: usize, all: usize| near.max(NEAREST).min(most).min(all);
+        let earlier = count(
+            before.iter().rev().take(most).take_while(near).count(),
+            before.len(),
+        );
+        let later = count(
+            after.iter().take(most).take_while(near).count(),
+            after.len(),
+        );
+        let sign = if side == Side::Upper { 1.0 } else { -1.0 };
+        lower_hull(constraints[here - earlier..here + later].iter().map(|c| {
+            let distance = self.distance(c.at);
+            (distance, sign * c.ahead + self.wander * distance.abs())
+        }))
+    }
+
+    /// Least and greatest value at the moment of all tangents between the hulls; none if
+    /// there is no such tangent.
+    pub(super) fn bounds(&self, upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Option<(f64, f64)> {
+        // What a tangent of this slope may have at the moment, at most and at least.
+        let most = |slope: f64| least_over(upper, slope);
+        let least = |slope: f64| -least_over(lower, -slope);
+        let room = |slope: f64| most(slope) - least(slope);
+        let range = (-self.rate, self.rate);
+        let widest = greatest(range, room);
+        if room(widest) < 0.0 {
+            return None;
+        }
+        let steepest = (edge(range.0, widest, room), edge(range.1, widest, room));
+        let hi = most(best_slope(upper, steepest));
+        let lo = -least_over(lower, best_slope(lower, (-steepest.1, -steepest.0)));
+        Some((lo, hi))
+    }
+}
+
+/// The slope within `range` of the line below the hull that is highest at 0: that of the
+/// hull's edge there, or the nearest to it.
+fn best_slope(hull: &[(f64, f64)], range: (f64, f64)) -> f64 {
+    let right = hull.partition_point(|(x, _)| *x < 0.0);
+    let slope = |a: usize, b: usize| (hull[b].1 - hull[a].1) / (hull[b].0 - hull[a].0);
+    let steepest = if right == hull.len() {
+        f64::INFINITY // all before the moment: the steeper the higher
+    } else if right == 0 {
+        f64::NEG_INFINITY
+    } else {
+        slope(right - 1, right)
+    };
+    steepest.clamp(range.0, range.1)
+}
+
+/// Least `y - slope * x` over the corners of a lower hull.
+fn least_over(hull: &[(f64, f64)], slope: f64) -> f64 {
+    // Along the hull the values fall and then rise.
+    let value = |i: usize| hull[i].1 - slope * hull[i].0;
+    let (mut from, mut to) = (0, hull.len() - 1);
+    while from < to {
+        let middle = usize::midpoint(from, to);
+        if value(middle) <= value(middle + 1) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    value(from)
+}
+
+/// Where a concave function is greatest.
+fn greatest((mut from, mut to): (f64, f64), of: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..STEPS {
+        let third = (to - from) / 3.0;
+        if of(from + third) < of(to - third) {
+            from += third;
+        } else {
+            to -= third;
+        }
+    }
+    f64::midpoint(from, to)
+}
+
+/// The furthest from `inside` towards `end` where a concave function is not negative,
+/// rounded outwards.
+fn edge(end: f64, inside: f64, of: impl Fn(f64) -> f64) -> f64 {
+    if of(end) >= 0.0 {
+        return end;
+    }
+    let (mut outside, mut inside) = (end, inside);
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(outside, inside);
+        if of(middle) >= 0.0 {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    outside
+}
+
+/// The lower convex hull of points in the order of their x (Andrew's monotone chain).
+fn lower_hull(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for point in points {
+        if let Some(last) = hull.last()
+            && last.0 == point.0
+        {
+            if last.1 <= point.1 {
+                continue;
+            }
+            hull.pop();
+        }
+        while let [.., a, b] = hull[..]
+            && (b.0 - a.0) * (point.1 - a.1) <= (b.1 - a.1) * (point.0 - a.0)
+        {
+            hull.pop();
+        }
+        hull.push(point);
+    }
+    hull
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hulls_by_hand() {
+        let points = [
+            (0.0, 0.0),
+            (1.0, 5.0),
+            (2.0, 1.0),
+            (3.0, 3.0),
+            (3.0, 2.0),
+            (4.0, 4.0),
+        ];
+        let hull = lower_hull(points.into_iter());
+        assert_eq!(hull, [(0.0, 0.0), (2.0, 1.0), (3.0, 2.0), (4.0, 4.0)]);
+        for slope in [-3.0, -0.1, 0.4, 0.7, 1.5, 9.0] {
+            let all = points.iter().map(|(x, y)| y - slope * x);
+            assert_eq!(least_over(&hull, slope), all.fold(f64::MAX, f64::min));
+        }
+    }
+
+    /// Upper bounds 10 at -10 and at 10, lower bounds 0 there: lines through (-10, 0) and
+    /// (10, 10) or the other way round, so any value of 0..10 at 0 and, at 20, of -5..15.
+    #[test]
+    fn a_polygon_by_hand() {
+        let constraints = |ahead: f64| [-10, 10].map(|at| Constraint { at, ahead });
+        let bounds = |at: i64, wander: f64, rate: f64| {
+            let moment = Moment {
+                at,
+                wander,
+                rate,
+                reach: f64::INFINITY,
+            };
+            let upper = moment.hull(&constraints(10.0), Side::Upper);
+            let lower = moment.hull(&constraints(0.0), Side::Lower);
+            moment.bounds(&upper, &lower).unwrap()
+        };
+        let is = |found: (f64, f64), lo: f64, hi: f64| {
+            assert!(
+                (found.0 - lo).abs() < 1e-9 && (found.1 - hi).abs() < 1e-9,
+                "{found:?}"
+            );
+        };
+        is(bounds(0, 0.0, 0.4), 0.0, 10.0);
+        // The steepest line, slope 1/2, is 5 higher at 20 than at 10.
+        is(bounds(20, 0.0, 1.0), -5.0, 15.0);
+        // The rate is limited to 1/10.
+        is(bounds(20, 0.0, 0.1), -1.0, 11.0);
+        // At 0 the wander gives a tenth of the distance, 1, on both sides.
+        is(bounds(0, 0.1, 0.4), -1.0, 11.0);
+    }
+
+    #[test]
+    fn no_tangent_is_no_answer() {
+        let moment = Moment {
+            at: 0,
+            wander: 0.0,
+            rate: 1e-3,
+            reach: f64::INFINITY,
+        };
+        let upper = moment.hull(&[Constraint { at: 0, ahead: 1.0 }], Side::Upper);
+        let lower = moment.hull(&[Constraint { at: 0, ahead: 2.0 }], Side::Lower);
+        assert_eq!(moment.bounds(&upper, &lower), None);
+    }
+
+    /// All lines through two corners, or through one at a limit of the rate: the optimum of a
+    /// linear programme is at one of them. Slow and plain, and no hull in it.
+    fn by_trying_all(upper: &[(f64, f64)], lower: &[(f64, f64)], rate: f64) -> Option<(f64, f64)> {
+        let points: Vec<(f64, f64)> = upper.iter().chain(lower).copied().collect();
+        let through = |(x, y): (f64, f64), slope: f64| (y - slope * x, slope);
+        let mut lines: Vec<(f64, f64)> = Vec::new();
+        for (i, &a) in points.iter().enumerate() {
+            lines.extend([through(a, rate), through(a, -rate)]);
+            for &b in points[..i].iter().filter(|b| b.0 != a.0) {
+                lines.push(through(a, (b.1 - a.1) / (b.0 - a.0)));
+            }
+        }
+        const NEAR: f64 = 1e-7;
+        let is_allowed = |&(value, slope): &(f64, f64)| {
+            slope.abs() <= rate * (1.0 + 1e-12)
+                && upper.iter().all(|(x, y)| value + slope * x <= y + NEAR)
+                && lower.iter().all(|(x, y)| value + slope * x >= y - NEAR)
+        };
+        lines.retain(is_allowed);
+        let values = || lines.iter().map(|line| line.0);
+        values().next().map(|_| {
+            (
+                values().fold(f64::MAX, f64::min),
+                values().fold(f64::MIN, f64::max),
+            )
+        })
+    }
+
+    #[test]
+    fn the_programme_finds_what_trying_all_lines_finds() {
+        use rand::{RngExt as _, SeedableRng as _};
+        let (mut solved, mut empty) = (0, 0);
+        for seed in 0..3000 {
+            let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+            let moment = Moment {
+                at: random.random_range(-50..150),
+                wander: [0.0, 0.01, 0.3][random.random_range(0..3)],
+                rate: [0.0, 0.05, 0.4][random.random_range(0..3)],
+                reach: f64::INFINITY,
+            };
+            let slope = random.random_range(-0.3..0.3);
+            let mut constraints = |side: f64| -> Vec<Constraint> {
+                let many = random.random_range(1..8);
+                let mut all: Vec<Constraint> = (0..many)
+                    .map(|_| {
+                        let at = random.random_range(0..100);
+                        let away = random.random_range(-2.0..20.0);
+                        Constraint {
+                            at,
+                            ahead: slope * at as f64 + side * away,
+                        }
+                    })
+                    .collect();
+                all.sort_unstable_by_key(|c| c.at);
+                all
+            };
+            let (upper, lower) = (constraints(1.0), constraints(-1.0));
+            let slack = |all: &[Constraint], side: f64| -> Vec<(f64, f64)> {
+                let away = |c: &Constraint| (c.at - moment.at) as f64;
+                let relaxed = |c: &Constraint| c.ahead + side * moment.wander * away(c).abs();
+                all.iter().map(|c| (away(c), relaxed(c))).collect()
+            };
+            let truth = by_trying_all(&slack(&upper, 1.0), &slack(&lower, -1.0), moment.rate);
+            let hulls = (
+                moment.hull(&upper, Side::Upper),
+                moment.hull(&lower, Side::Lower),
+            );
+            match (moment.bounds(&hulls.0, &hulls.1), truth) {
+                (Some((lo, hi)), Some((least, most))) => {
+                    let near = |a: f64, b: f64| (a - b).abs() < 1e-4;
+                    assert!(
+                        near(lo, least) && near(hi, most),
+                        "seed {seed}: {lo} {hi} {truth:?}"
+                    );
+                    solved += 1;
+                }
+                (None, None) => empty += 1,
+                (found, truth) => panic!("seed {seed}: {found:?} {truth:?}"),
+            }
+        }
+        assert!(solved > 500 && empty > 100, "{solved} {empty}");
+    }
+}

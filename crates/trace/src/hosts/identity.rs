@@ -1,0 +1,92 @@
+//! Which clock readings are of: two with one identity need no map.
+
+use serde::{Deserialize, Serialize};
+use undertick_clock::ClockId;
+
+/// A clock, as far as it can be told from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockIdentity {
+    /// `tsc`, `monotonic_raw`, ...
+    pub clock: String,
+    /// The kernel's number of this boot; absent where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// Of the kernel's clocks, which a time namespace shifts: its shifts, seconds and
+    /// nanoseconds (namespaces with the same shifts have the same clocks); where these cannot
+    /// be read, the namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_namespace: Option<String>,
+}
+
+impl ClockIdentity {
+    /// That of a clock of this machine, read by this process.
+    #[must_use]
+    pub fn here(clock: ClockId) -> Self {
+        let read = |path: &str| {
+            let text = std::fs::read_to_string(path).ok()?;
+            let words: Vec<&str> = text.split_whitespace().collect();
+            (!words.is_empty()).then(|| words.join(" "))
+        };
+        // Counters are read without the kernel, which could not shift them.
+        let is_shifted = !matches!(clock, ClockId::Tsc | ClockId::Cntvct);
+        let namespace = || {
+            read("/proc/self/timens_offsets").or_else(|| {
+                let link = std::fs::read_link("/proc/self/ns/time").ok()?;
+                Some(link.display().to_string())
+            })
+        };
+        Self {
+            clock: clock.name().to_owned(),
+            boot_id: read("/proc/sys/kernel/random/boot_id"),
+            time_namespace: if is_shifted { namespace() } else { None },
+        }
+    }
+
+    /// Whether readings of both are readings of one clock, for certain.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.boot_id.is_some() && self == other
+    }
+
+    /// Whether something steers the rate of this clock, so that it wanders more than a
+    /// crystal does.
+    #[must_use]
+    pub fn is_steered(&self) -> bool {
+        !matches!(self.clock.as_str(), "tsc" | "cntvct" | "monotonic_raw")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_itself_and_no_other() {
+        let raw = ClockIdentity::here(ClockId::MonotonicRaw);
+        assert_eq!(raw.clock, "monotonic_raw");
+        assert_eq!(raw, ClockIdentity::here(ClockId::MonotonicRaw));
+        let other = ClockIdentity::here(ClockId::Monotonic);
+        assert!(!raw.is_same(&other));
+        assert!(other.is_steered() && !raw.is_steered());
+        assert_eq!(ClockIdentity::here(ClockId::Tsc).time_namespace, None);
+        let unknown = ClockIdentity {
+            boot_id: None,
+            ..raw.clone()
+        };
+        assert!(!unknown.is_same(&unknown.clone()), "nobody knows");
+        let shifted = ClockIdentity {
+            time_namespace: Some("monotonic 5 0 boottime 0 0".to_owned()),
+            ..raw.clone()
+        };
+        assert!(!raw.is_same(&shifted));
+        if std::path::Path::new("/proc/self/ns/time").exists() {
+            let namespace = raw.time_namespace.as_deref().unwrap();
+            assert!(
+                namespace.starts_with("monotonic ") || namespace.starts_with("time:["),
+                "{namespace}"
+            );
+        } else {
+            println!("skipped: this kernel has no time namespaces");
+        }
+    }
+}

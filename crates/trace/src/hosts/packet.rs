@@ -1,0 +1,122 @@
+//! The packets of `undertick sync`: 64 bytes, little-endian.
+//!
+//! | offset | type | meaning |
+//! |---|---|---|
+//! | 0 | 8 bytes | magic `UTSYNC01` |
+//! | 8 | u8 | 1 hello, 2 welcome, 3 question, 4 answer |
+//! | 16 | u128 | session: drawn by who asks, repeated in answers |
+//! | 32 | u64 | number of the question |
+//! | 40 | i64 | sent here, ticks |
+//! | 48 | i64 | received there, ticks |
+//! | 56 | i64 | answered there, ticks |
+//!
+//! After a welcome comes the host that answers, as JSON. A hello is as long as the longest
+//! welcome, so that nobody can be flooded with answers to forged questions.
+
+/// Bytes of all packets but hello and welcome.
+pub(super) const PACKET_BYTES: usize = 64;
+/// Bytes of a hello; a welcome is not longer.
+pub(super) const HELLO_BYTES: usize = 1200;
+
+const MAGIC: &[u8; 8] = b"UTSYNC01";
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum What {
+    Hello = 1,
+    Welcome = 2,
+    Question = 3,
+    Answer = 4,
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Packet {
+    pub(super) what: What,
+    pub(super) session: u128,
+    pub(super) number: u64,
+    /// Sent here, received there, answered there.
+    pub(super) stamps: [i64; 3],
+}
+
+impl Packet {
+    pub(super) fn to_bytes(self) -> [u8; PACKET_BYTES] {
+        let mut bytes = [0; PACKET_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8] = self.what as u8;
+        bytes[16..32].copy_from_slice(&self.session.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.number.to_le_bytes());
+        for (place, stamp) in bytes[40..].chunks_exact_mut(8).zip(self.stamps) {
+            place.copy_from_slice(&stamp.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// None if it is no packet of ours. Bytes that follow are not looked at.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; PACKET_BYTES] = bytes.first_chunk()?;
+        if &bytes[..8] != MAGIC {
+            return None;
+        }
+        let what = match bytes[8] {
+            1 => What::Hello,
+            2 => What::Welcome,
+            3 => What::Question,
+            4 => What::Answer,
+            _ => return None,
+        };
+        let word = |at: usize| -> [u8; 8] { bytes[at..at + 8].try_into().expect("eight bytes") };
+        Some(Self {
+            what,
+            session: u128::from_le_bytes(bytes[16..32].try_into().expect("sixteen bytes")),
+            number: u64::from_le_bytes(word(32)),
+            stamps: [40, 48, 56].map(|at| i64::from_le_bytes(word(at))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_as_documented() {
+        let packet = Packet {
+            what: What::Answer,
+            session: 0x0102,
+            number: 3,
+            stamps: [-1, 5, i64::MIN],
+        };
+        let bytes = packet.to_bytes();
+        assert_eq!(&bytes[..9], b"UTSYNC01\x04");
+        assert_eq!((bytes[16], bytes[17], bytes[32]), (2, 1, 3));
+        assert_eq!(
+            (bytes[40], bytes[47], bytes[48], bytes[63]),
+            (255, 255, 5, 128)
+        );
+        assert_eq!(Packet::from_bytes(&bytes), Some(packet));
+        assert_eq!(
+            Packet::from_bytes(&[&bytes[..], b"{}"].concat()),
+            Some(packet)
+        );
+    }
+
+    #[test]
+    fn other_bytes_are_no_packet() {
+        let packet = Packet {
+            what: What::Hello,
+            session: 1,
+            number: 0,
+            stamps: [0; 3],
+        };
+        let good = packet.to_bytes();
+        assert_eq!(Packet::from_bytes(&good[..63]), None);
+        assert_eq!(Packet::from_bytes(&[]), None);
+        for at in 0..=8 {
+            let mut bad = good;
+            bad[at] = 77;
+            assert_eq!(Packet::from_bytes(&bad), None, "{at}");
+        }
+    }
+}

@@ -1,0 +1,562 @@
+//! Asking another host over UDP what its clock shows, and answering.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::time::{Duration, Instant};
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use undertick_clock::Source;
+use undertick_units::TickRate;
+
+use super::exchanges::{Side, SyncFile};
+use super::identity::ClockIdentity;
+use super::packet::{HELLO_BYTES, PACKET_BYTES, Packet, What};
+use crate::TraceError;
+
+/// The port where nobody names another one.
+pub const PORT: u16 = 7367;
+/// Who answers looks so often whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// A host that is there answers a hello within this, or the next one.
+const HELLO_WAIT: Duration = Duration::from_millis(250);
+/// Hellos before giving up: two seconds.
+const HELLOS: u32 = 8;
+/// The last answers may come this much later.
+const LAST_WAIT: Duration = Duration::from_millis(200);
+
+/// This host as a side of exchanges.
+#[must_use]
+pub fn here(source: Source, rate: TickRate) -> Side {
+    let uname = rustix::system::uname();
+    Side {
+        name: uname.nodename().to_string_lossy().into_owned(),
+        clock: ClockIdentity::here(source.clock()),
+        ticks_per_second_numerator: rate.numerator(),
+        ticks_per_second_denominator: rate.denominator(),
+    }
+}
+
+fn failed(address: impl std::fmt::Display, what: &str) -> TraceError {
+    TraceError::Recording(format!("{address}: {what}"))
+}
+
+/// A socket that answers.
+#[derive(Debug)]
+pub struct Listener {
+    socket: UdpSocket,
+    source: Source,
+    welcome: Vec<u8>,
+    /// Questions answered.
+    pub answered: u64,
+    /// Packets that were none of ours.
+    pub strange: u64,
+}
+
+impl Listener {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// It is taken, or not one of this host.
+    pub fn bind(address: &str, source: Source, side: &Side) -> Result<Self, TraceError> {
+        let socket = UdpSocket::bind(address).map_err(|e| match e.kind() {
+            ErrorKind::AddrInUse => failed(
+                address,
+                "this port is taken: another `undertick sync --listen`? give another one",
+            ),
+            ErrorKind::AddrNotAvailable => failed(address, "no address of this host"),
+            _ => failed(address, &format!("cannot listen: {e}")),
+        })?;
+        (socket.set_read_timeout(Some(LOOK)))
+            .map_err(|e| failed(address, &format!("cannot listen: {e}")))?;
+        let welcome = serde_json::to_vec(side).map_err(|e| failed(address, &e.to_string()))?;
+        if PACKET_BYTES + welcome.len() > HELLO_BYTES {
+            return Err(failed(address, "the name of this host is too long"));
+        }
+        Ok(Self {
+            socket,
+            source,
+            welcome,
+            answered: 0,
+            strange: 0,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn address(&self) -> Result<SocketAddr, TraceError> {
+        (self.socket.local_addr()).map_err(|e| failed("listening", &e.to_string()))
+    }
+
+    /// Answers until `stop` says so, which is asked ten times a second at least. It keeps
+    /// nothing of who asked.
+    ///
+    /// # Errors
+    /// The socket is broken.
+    pub fn answer(&mut self, mut stop: impl FnMut() -> bool) -> Result<(), TraceError> {
+        let mut bytes = [0; HELLO_BYTES + 1];
+        while !stop() {
+            let (length, from) = match self.socket.recv_from(&mut bytes) {
+                Ok(received) => received,
+                Err(e) if is_transient(&e) => continue,
+                Err(e) => return Err(failed("listening", &format!("cannot receive: {e}"))),
+            };
+            let received = self.source.read_ticks_ordered() as i64;
+            let Some(packet) = Packet::from_bytes(&bytes[..length]) else {
+                self.strange += 1;
+                continue;
+            };
+            match packet.what {
+                // A shorter one could be forged to have others flooded.
+                What::Hello if length == HELLO_BYTES => {
+                    let what = What::Welcome;
+                    let mut reply = Packet { what, ..packet }.to_bytes().to_vec();
+                    reply.extend_from_slice(&self.welcome);
+                    let _ = self.socket.send_to(&reply, from);
+                }
+                What::Question if length == PACKET_BYTES => {
+                    let [sent, ..] = packet.stamps;
+                    let mut reply = Packet {
+                        what: What::Answer,
+                        stamps: [sent, received, 0],
+                        ..packet
+                    };
+                    reply.stamps[2] = self.source.read_ticks_ordered() as i64;
+                    // One that is not sent is one that is lost.
+                    self.answered +=
+                        u64::from(self.socket.send_to(&reply.to_bytes(), from).is_ok());
+                }
+                _ => self.strange += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nothing came in time, a signal came, or a packet of before found nobody.
+fn is_transient(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock
+            | ErrorKind::TimedOut
+            | ErrorKind::Interrupted
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+    )
+}
+
+/// How to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking {
+    /// How long.
+    pub length: Duration,
+    /// Between two questions, on average: each wait is half of it to one and a half.
+    pub every: Duration,
+}
+
+/// Asks the host at `address` (`HOST` or `HOST:PORT`). `stop` ends it early with what there
+/// is; `told` receives the share done, 0 to 1.
+///
+/// # Errors
+/// Nobody there, nobody listens, nobody answers; or no question was answered.
+pub fn ask(
+    address: &str,
+    (source, side): (Source, Side),
+    asking: Asking,
+    mut stop: impl FnMut() -> bool,
+    mut told: impl FnMut(f64),
+) -> Result<SyncFile, TraceError> {
+    let socket = connect(address)?;
+    let mut random = random();
+    let session: u128 = random.random();
+    let there = hello(&socket, address, session, &mut stop)?;
+    let mut file = SyncFile::new(side, there, address.to_owned());
+    let mut seen = std::collections::HashSet::new();
+    let begin = Instant::now();
+    let mut next = begin;
+    let end = begin + asking.length;
+    while next < end && !stop() {
+        // One that cannot be sent is lost.
+        let question = Packet {
+            what: What::Question,
+            session,
+            number: file.sent,
+            stamps: [source.read_ticks_ordered() as i64, 0, 0],
+        };
+        let _ = socket.send(&question.to_bytes());
+        file.sent += 1;
+        next = Instant::now() + asking.every.mul_f64(0.5 + random.random::<f64>());
+        let until = next.min(end);
+        take_answers(&socket, source, session, until, &mut seen, &mut file)?;
+        told((begin.elapsed().as_secs_f64() / asking.length.as_secs_f64()).min(1.0));
+    }
+    if (file.exchanges.len() as u64) < file.sent {
+        let until = Instant::now() + LAST_WAIT;
+        take_answers(&socket, source, session, until, &mut seen, &mut file)?;
+    }
+    if file.exchanges.is_empty() {
+        return Err(failed(
+            address,
+            "no question was answered: the host said hello and then nothing came back; is its \
+             `undertick sync --listen` still running?",
+        ));
+    }
+    Ok(file)
+}
+
+/// Numbers that strangers cannot guess: the standard library's hash keys come from the
+/// system.
+fn random() -> ChaCha8Rng {
+    let mut seed = [0; 32];
+    for bytes in seed.chunks_exact_mut(8) {
+        let word = RandomState::new().hash_one(0);
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    ChaCha8Rng::from_seed(seed)
+}
+
+fn connect(address: &str) -> Result<UdpSocket, TraceError> {
+    let found = (address.to_socket_addrs())
+        .or_else(|_| (address.trim_matches(['[', ']']), PORT).to_socket_addrs());
+    let Some(to) = found.ok().and_then(|mut all| all.next()) else {
+        let mend = "no such host: give HOST or HOST:PORT, a name or an address";
+        return Err(TraceError::Usage(format!("{address}: {mend}")));
+    };
+    let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any);
+    let connected = socket.and_then(|socket| {
+        socket.connect(to)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    });
+    connected.map_err(|e| failed(address, &format!("cannot be reached: {e}")))
+}
+
+/// Asks who is there.
+fn hello(
+    socket: &UdpSocket,
+    address: &str,
+    session: u128,
+    stop: &mut impl FnMut() -> bool,
+) -> Result<Side, TraceError> {
+    let mut question = [0; HELLO_BYTES];
+    let hello = Packet {
+        what: What::Hello,
+        session,
+        number: 0,
+        stamps: [0; 3],
+    };
+    question[..PACKET_BYTES].copy_from_slice(&hello.to_bytes());
+    let listen = "start `undertick sync --listen` there first";
+    let explain = |e: &std::io::Error| match e.kind() {
+        ErrorKind::ConnectionRefused => {
+            failed(address, &format!("nobody listens at this port: {listen}"))
+        }
+        _ => failed(address, &format!("cannot be reached: {e}")),
+    };
+    let mut bytes = [0; HELLO_BYTES];
+    for _ in 0..HELLOS {
+        if stop() {
+            break;
+        }
+        socket.send(&question).map_err(|e| explain(&e))?;
+        let until = Instant::now() + HELLO_WAIT;
+        while let Some(length) =
+            receive_until(socket, &mut bytes, until).map_err(|e| explain(&e))?
+        {
+            let packet = Packet::from_bytes(&bytes[..length]);
+            if packet.is_some_and(|p| p.what == What::Welcome && p.session == session) {
+                let side: Result<Side, _> = serde_json::from_slice(&bytes[PACKET_BYTES..length]);
+                return side.map_err(|e| {
+                    let mend = "use the same version of Undertick on both hosts";
+                    failed(address, &format!("does not say who it is ({e}): {mend}"))
+                });
+            }
+        }
+    }
+    Err(failed(
+        address,
+        &format!(
+            "no answer: {listen}, and let UDP through any firewall between, at port {}",
+            socket.peer_addr().map_or(PORT, |a| a.port())
+        ),
+    ))
+}
+
+/// A packet that came before `until`; none if none did.
+fn receive_until(
+    socket: &UdpSocket,
+    bytes: &mut [u8],
+    until: Instant,
+) -> std::io::Result<Option<usize>> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        // A socket's own timeout counts in the kernel's ticks, some milliseconds each.
+        let wait = Timespec::try_from(left).map_err(std::io::Error::other)?;
+        let mut ready = [PollFd::new(socket, PollFlags::IN)];
+        match poll(&mut ready, Some(&wait)) {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            // A signal: who asked to stop is looked at by the caller.
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        }
+        match socket.recv(bytes) {
+            Ok(length) => return Ok(Some(length)),
+            // Another took it, or its checksum was wrong.
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn take_answers(
+    socket: &UdpSocket,
+    source: Source,
+    session: u128,
+    until: Instant,
+    seen: &mut std::collections::HashSet<u64>,
+    file: &mut SyncFile,
+) -> Result<(), TraceError> {
+    let mut bytes = [0; PACKET_BYTES + 1];
+    loop {
+        let length = match receive_until(socket, &mut bytes, until) {
+            Ok(Some(length)) => length,
+            Ok(None) => return Ok(()),
+            // The other side stopped listening: what there is stays.
+            Err(e) if is_transient(&e) => continue,
+            Err(e) => return Err(failed(&file.address, &format!("cannot receive: {e}"))),
+        };
+        let back = source.read_ticks_ordered() as i64;
+        let Some(packet) = Packet::from_bytes(&bytes[..length]) else {
+            continue;
+        };
+        let is_ours = packet.what == What::Answer && packet.session == session;
+        // The network may bring a packet twice.
+        if is_ours
+            && length == PACKET_BYTES
+            && packet.number < file.sent
+            && seen.insert(packet.number)
+        {
+            let [sent, received, answered] = packet.stamps;
+            file.exchanges.push([sent, received, answered, back]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use undertick_clock::ClockId;
+
+    use super::*;
+
+    const SHORT: Asking = Asking {
+        length: Duration::from_millis(300),
+        every: Duration::from_millis(3),
+    };
+
+    fn raw() -> (Source, Side) {
+        let source = Source::open(ClockId::MonotonicRaw).unwrap();
+        (source, here(source, TickRate::NANOSECONDS))
+    }
+
+    /// Asks a listener that runs in a thread, through what `ask` is given its address.
+    fn with_listener<T>(ask: impl FnOnce(SocketAddr) -> T) -> (T, Listener) {
+        let (source, side) = raw();
+        let mut listener = Listener::bind("127.0.0.1:0", source, &side).unwrap();
+        let address = listener.address().unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let answering = scope.spawn(|| {
+                listener.answer(|| stop.load(Ordering::Relaxed)).unwrap();
+                listener
+            });
+            let found = ask(address);
+            stop.store(true, Ordering::Relaxed);
+            (found, answering.join().unwrap())
+        })
+    }
+
+    /// Both sides read one clock, so the four stamps ascend.
+    #[test]
+    fn stamps_of_one_clock_ascend() {
+        let (file, listener) = with_listener(|address| {
+            let address = address.to_string();
+            let file = ask(&address, raw(), SHORT, || false, |_| {}).unwrap();
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            // Strangers: no answer to any of these.
+            let hello = Packet {
+                what: What::Hello,
+                session: 1,
+                number: 0,
+                stamps: [0; 3],
+            };
+            for bytes in [&b"hello"[..], &hello.to_bytes(), &[0; 64]] {
+                socket.send_to(bytes, &address).unwrap();
+            }
+            socket
+                .set_read_timeout(Some(Duration::from_millis(150)))
+                .unwrap();
+            assert!(socket.recv(&mut [0; 2000]).is_err());
+            file
+        });
+        assert!(file.exchanges.len() > 20, "{}", file.exchanges.len());
+        // Jittered: no two of the first waits are alike.
+        let sent = |i: usize| file.exchanges[i][0];
+        let waits: Vec<i64> = (1..20).map(|i| sent(i) - sent(i - 1)).collect();
+        assert!(
+            waits.iter().max() > waits.iter().min().map(|w| w + 100_000).as_ref(),
+            "{waits:?}"
+        );
+        assert!(file.exchanges.iter().all(|stamps| stamps.is_sorted()));
+        assert!(file.exchanges.len() as u64 <= file.sent);
+        assert_eq!(listener.strange, 3);
+        assert!(listener.answered >= file.exchanges.len() as u64);
+        assert_eq!(file.there, raw().1);
+        assert!(file.there.clock.is_same(&file.here.clock));
+    }
+
+    #[test]
+    fn stopping_early_keeps_what_there_is() {
+        let mut asked = 0;
+        let (file, _) = with_listener(|address| {
+            let stop = || {
+                asked += 1;
+                asked > 20
+            };
+            let long = Asking {
+                length: Duration::from_secs(60),
+                ..SHORT
+            };
+            ask(&address.to_string(), raw(), long, stop, |_| {}).unwrap()
+        });
+        assert!(
+            (1..=20).contains(&file.exchanges.len()),
+            "{}",
+            file.exchanges.len()
+        );
+    }
+
+    /// A stranger answers with another session's number, twice, or for questions that were
+    /// never asked.
+    #[test]
+    fn answers_of_strangers_and_copies_are_not_taken() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap().to_string();
+        server
+            .set_read_timeout(Some(Duration::from_millis(400)))
+            .unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut bytes = [0; 2000];
+                while let Ok((length, from)) = server.recv_from(&mut bytes) {
+                    let packet = Packet::from_bytes(&bytes[..length]).unwrap();
+                    let send = |packet: Packet, more: &[u8]| {
+                        let bytes = [&packet.to_bytes()[..], more].concat();
+                        server.send_to(&bytes, from).unwrap();
+                    };
+                    let (other, what) = (packet.session ^ 1, What::Welcome);
+                    if packet.what == What::Hello {
+                        let session = other;
+                        send(
+                            Packet {
+                                what,
+                                session,
+                                ..packet
+                            },
+                            b"no JSON",
+                        );
+                        let side = serde_json::to_vec(&raw().1).unwrap();
+                        send(Packet { what, ..packet }, &side);
+                        continue;
+                    }
+                    let what = What::Answer;
+                    let stamps = [packet.stamps[0], 1, 2];
+                    send(
+                        Packet {
+                            what,
+                            session: other,
+                            stamps,
+                            ..packet
+                        },
+                        b"",
+                    );
+                    send(
+                        Packet {
+                            what,
+                            number: 1 << 40,
+                            stamps,
+                            ..packet
+                        },
+                        b"",
+                    );
+                    send(
+                        Packet {
+                            what,
+                            stamps,
+                            ..packet
+                        },
+                        b"x",
+                    );
+                    send(
+                        Packet {
+                            what,
+                            stamps: [packet.stamps[0], 3, 4],
+                            ..packet
+                        },
+                        b"",
+                    );
+                    send(
+                        Packet {
+                            what,
+                            stamps,
+                            ..packet
+                        },
+                        b"",
+                    );
+                }
+            });
+            let file = ask(&address, raw(), SHORT, || false, |_| {}).unwrap();
+            assert!(file.exchanges.len() > 10);
+            assert!(file.exchanges.iter().all(|stamps| stamps[1..3] == [3, 4]));
+        });
+    }
+
+    #[test]
+    fn who_cannot_be_asked_is_said() {
+        let refused = |address: &str| {
+            let error = ask(address, raw(), SHORT, || false, |_| {}).unwrap_err();
+            (error.exit_status(), error.to_string())
+        };
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        let (source, side) = raw();
+        let taken = Listener::bind(&address, source, &side)
+            .unwrap_err()
+            .to_string();
+        assert!(taken.contains("this port is taken"), "{taken}");
+        // Nobody reads what comes.
+        let (status, text) = refused(&address);
+        assert!(
+            status == 1 && text.contains("no answer: start `undertick sync --listen`"),
+            "{text}"
+        );
+        drop(free);
+        let (status, text) = refused(&address);
+        assert!(status == 1 && text.contains("nobody listens"), "{text}");
+        let (status, text) = refused("no such host");
+        assert!(
+            status == 2 && text.contains("no such host: give HOST"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Rows of one trace as rows of a merged one.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, Int16Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::mapped::Cursor;
+use super::told::HostMap;
+use crate::schema::{self, Kind, event_schema};
+
+/// The column of readings of each host's own clock, after those of [`event_schema`].
+pub const TS_LOCAL: &str = "ts_local";
+
+/// Columns of a merged trace: those of any trace, and [`TS_LOCAL`].
+pub(crate) fn merged_schema() -> SchemaRef {
+    let mut fields = event_schema().fields().to_vec();
+    fields.push(Arc::new(Field::new(TS_LOCAL, DataType::Int64, false)));
+    Arc::new(Schema::new(fields))
+}
+
+/// Process and thread numbers of the hosts lie so far apart: Linux has none above 2^22.
+pub(super) const PIDS: i32 = 1 << 22;
+/// Hosts that have room so.
+pub(super) const MOST_HOSTS: usize = 512;
+
+/// A process or thread number of a host; 0 and what is below mean nobody.
+pub(super) const fn shifted(number: i32, shift: i32) -> i32 {
+    if number > 0 {
+        number.saturating_add(shift)
+    } else {
+        number
+    }
+}
+
+/// How rows of a host change.
+#[derive(Debug)]
+pub(super) struct Change<'a> {
+    pub(super) host: i16,
+    pub(super) ring_shift: i32,
+    pub(super) pid_shift: i32,
+    /// Ticks of the first host for one of this one.
+    pub(super) ticks: f64,
+    /// `None` where the clock is the first host's.
+    cursor: Option<Cursor<'a>>,
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn new(
+        host: usize,
+        (ring_shift, pid_shift): (i32, i32),
+        ticks: f64,
+        map: Option<&'a HostMap>,
+    ) -> Self {
+        let map = map.filter(|map| !map.is_same_clock);
+        Self {
+            host: host as i16,
+            ring_shift,
+            pid_shift,
+            ticks,
+            cursor: map.map(|map| Cursor::new(&map.knots)),
+        }
+    }
+
+    /// The rows; `None` if a reading lies outside of the map.
+    pub(super) fn rows(&mut self, batch: &RecordBatch) -> Option<RecordBatch> {
+        let rows = batch.num_rows();
+        let local = batch
+            .column(schema::TS)
+            .as_primitive::<Int64Type>()
+            .values();
+        let ts: Vec<i64> = match &mut self.cursor {
+            None => local.to_vec(),
+            Some(cursor) => (local.iter().map(|&t| cursor.ts_at(t))).collect::<Option<_>>()?,
+        };
+        let numbers = |column: usize| batch.column(column).as_primitive::<Int32Type>().values();
+        let processes = |column: usize| {
+            let shift = self.pid_shift;
+            Int32Array::from_iter_values(numbers(column).iter().map(|&n| shifted(n, shift)))
+        };
+        let ring = |n: &i32| if *n >= 0 { n + self.ring_shift } else { *n };
+        let kind = batch
+            .column(schema::KIND)
+            .as_primitive::<Int8Type>()
+            .values();
+        let payload = batch.column(schema::PAYLOAD).as_primitive::<Int64Type>();
+        let payload = (kind.iter().zip(payload.values())).map(|(&k, &p)| self.payload(k, p));
+        let mut columns: Vec<ArrayRef> = batch.columns()[..=schema::HOST].to_vec();
+        columns[schema::TS] = Arc::new(Int64Array::from(ts));
+        columns[schema::RING] = Arc::new(Int32Array::from_iter_values(
+            numbers(schema::RING).iter().map(ring),
+        ));
+        columns[schema::PID] = Arc::new(processes(schema::PID));
+        columns[schema::TID] = Arc::new(processes(schema::TID));
+        columns[schema::PAYLOAD] = Arc::new(Int64Array::from_iter_values(payload));
+        columns[schema::HOST] = Arc::new(Int16Array::from(vec![self.host; rows]));
+        columns.push(Arc::clone(batch.column(schema::TS)));
+        Some(RecordBatch::try_new(merged_schema(), columns).expect("columns of the schema"))
+    }
+
+    /// Ticks and threads in payloads are the host's own.
+    fn payload(&self, kind: i8, payload: i64) -> i64 {
+        match Kind::from_code(kind) {
+            Some(Kind::Waking) => {
+                i32::try_from(payload).map_or(payload, |tid| shifted(tid, self.pid_shift).into())
+            }
+            Some(
+                Kind::Pair
+                | Kind::BeginOrdered
+                | Kind::EndOrdered
+                | Kind::Interrupt
+                | Kind::SoftInterrupt
+                | Kind::Fault
+                | Kind::Epoch,
+            ) if self.ticks != 1.0 && payload != -1 => (payload as f64 * self.ticks).round() as i64,
+            _ => payload,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int8Array;
+
+    use super::*;
+
+    #[test]
+    fn rows_change_by_hand() {
+        let knots = vec![[100, 1000, 5], [200, 1200, 5]];
+        let map = HostMap {
+            is_same_clock: false,
+            compared_with: 0,
+            messages: [0; 2],
+            sources: Vec::new(),
+            wander_ppm: 0.0,
+            is_wander_raised: false,
+            half_width_ns_median: 0.0,
+            half_width_ns_max: 0.0,
+            knots,
+        };
+        let i32s = |values: [i32; 4]| -> ArrayRef { Arc::new(Int32Array::from(values.to_vec())) };
+        let i64s = |values: [i64; 4]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
+        let i16s = || -> ArrayRef { Arc::new(Int16Array::from(vec![3; 4])) };
+        let i8s = |values: [i8; 4]| -> ArrayRef { Arc::new(Int8Array::from(values.to_vec())) };
+        let kinds = [Kind::Waking, Kind::Interrupt, Kind::Instant, Kind::Fault];
+        let batch = RecordBatch::try_new(
+            event_schema(),
+            vec![
+                i64s([100, 150, 150, 200]),
+                i32s([-1, -1, 2, -1]),
+                i32s([7, 0, 7, -1]),
+                i32s([8, 0, 8, 9]),
+                i16s(),
+                i8s([1, 1, 0, 1]),
+                i8s(kinds.map(|k| k as i8)),
+                i8s([0; 4]),
+                i32s([1; 4]),
+                i64s([8, 10, 10, -1]),
+                i16s(),
+            ],
+        )
+        .unwrap();
+        let mut change = Change::new(2, (40, 2 * PIDS), 2.0, Some(&map));
+        let changed = change.rows(&batch).unwrap();
+        let is = |column: usize, wanted: &ArrayRef| assert_eq!(changed.column(column), wanted);
+        is(schema::TS, &i64s([1000, 1100, 1100, 1200]));
+        is(schema::RING, &i32s([-1, -1, 42, -1]));
+        is(schema::PID, &i32s([8_388_615, 0, 8_388_615, -1]));
+        is(schema::TID, &i32s([8_388_616, 0, 8_388_616, 8_388_617]));
+        // A thread; ticks twice as many; the program's own; not known.
+        is(schema::PAYLOAD, &i64s([8_388_616, 20, 10, -1]));
+        is(
+            schema::HOST,
+            &(Arc::new(Int16Array::from(vec![2; 4])) as ArrayRef),
+        );
+        is(schema::HOST + 1, &i64s([100, 150, 150, 200]));
+        assert_eq!(changed.schema().field(11).name(), TS_LOCAL);
+        let late = batch.slice(0, 1);
+        let mut short = map.clone();
+        short.knots = vec![[101, 0, 0], [200, 100, 0]];
+        assert!(
+            Change::new(1, (0, 0), 1.0, Some(&short))
+                .rows(&late)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn every_host_has_room() {
+        let last = (MOST_HOSTS as i32 - 1) * PIDS;
+        assert_eq!(shifted(PIDS - 1, last), i32::MAX);
+        assert_eq!((shifted(0, PIDS), shifted(-1, PIDS)), (0, -1));
+    }
+}

@@ -1,0 +1,62 @@
+//! Ticks of one clock in those of another.
+
+/// A clock's readings in the first one's nominal ticks, from an origin of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub(super) origin: i64,
+    /// Ticks of the first clock for one of this one, in 2^-60.
+    ratio: i128,
+}
+
+const ONE: i128 = 1 << 60;
+
+impl Scale {
+    pub(super) fn new(origin: i64, own: [u64; 2], first: [u64; 2]) -> Self {
+        let [own, first] = [own, first].map(|[a, b]| (u128::from(a), u128::from(b)));
+        let (mut above, mut below) = (first.0 * own.1, first.1 * own.0);
+        let ratio = if above == below {
+            ONE
+        } else {
+            // To 60 bits and more; all readings of the clock get the same.
+            while above >> 66 != 0 {
+                (above, below) = (above >> 1, below >> 1);
+            }
+            ((above << 60) / below.max(1)) as i128
+        };
+        Self { origin, ratio }
+    }
+
+    pub(super) fn common(self, local: i64) -> Option<i64> {
+        let ticks = i128::from(local) - i128::from(self.origin);
+        let scaled = ticks.checked_mul(self.ratio)?.checked_add(ONE / 2)? >> 60;
+        i64::try_from(scaled).ok()
+    }
+
+    pub(super) fn local(self, common: i64) -> i64 {
+        let ticks = ((i128::from(common) << 60) + self.ratio / 2).div_euclid(self.ratio);
+        (ticks + i128::from(self.origin)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_by_hand() {
+        // Clocks of 2 and of 3 GHz.
+        let scale = Scale::new(1000, [2_000_000_000, 1], [3_000_000_000, 1]);
+        assert_eq!(scale.common(1000), Some(0));
+        assert_eq!((scale.common(1002), scale.common(998)), (Some(3), Some(-3)));
+        assert_eq!((scale.local(3), scale.local(-3)), (1002, 998));
+        // The same rate, written in two ways: no tick is lost, however far.
+        let same = Scale::new(i64::MIN, [1_000_000_000, 1], [2_000_000_000, 2]);
+        assert_eq!(same.common(-1), Some(i64::MAX));
+        assert_eq!(same.common(0), None);
+        assert_eq!(same.local(i64::MAX), -1);
+        // 64-bit fractions, 30 days.
+        let scale = Scale::new(0, [u64::MAX, 1 << 33], [u64::MAX - 1, 1 << 33]);
+        let month = 30 * 86_400 * 2_000_000_000_i64;
+        assert!((scale.common(month).unwrap() - month).abs() <= 1);
+    }
+}
