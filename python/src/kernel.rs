@@ -5,7 +5,7 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use undertick_analyze::{Analysis, Options, Part, Table, Worker};
-use undertick_trace::groups::groups;
+use undertick_trace::groups::{RowGroup, groups};
 use undertick_trace::manifest::Manifest;
 
 use crate::reports::Report;
@@ -166,13 +166,13 @@ fn reader(batches: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     RecordBatchStreamReader::try_new(stream).map_err(input)
 }
 
-/// Least and greatest ring of a row group, where known, and its rows.
-type RowGroup = (Option<(i32, i32)>, u64);
+/// Row groups (part, place), rows, whether the rows of a ring lie together.
+type Piece = (Vec<(usize, usize)>, u64, bool);
 
 /// The pieces of a trace that share no ring, from each part's word on its order and its
-/// row groups: row groups (part, place), rows, whether the rows of a ring lie together.
+/// row groups.
 #[pyfunction]
-pub fn pieces(parts: Vec<(bool, Vec<RowGroup>)>) -> Vec<(Vec<(usize, usize)>, u64, bool)> {
+pub fn pieces(parts: Vec<(bool, Vec<RowGroup>)>) -> Vec<Piece> {
     (groups(&parts).into_iter())
         .map(|group| (group.row_groups, group.rows, group.by_ring))
         .collect()
