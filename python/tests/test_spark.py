@@ -195,7 +195,8 @@ def test_the_report_of_spark_is_the_one_made_here(spark: SparkSession, traces: d
         pieces = len(reports.makers[str(at / "b.ut")])
         assert pieces == 5 * max(options.get("cull", "").count("ratio") * 2, 1)
         assert len({maker for makers in reports.makers.values() for maker in makers}) > 1, "one did it all"
-    table = undertick.spark.report(spark, str(at / "[bc].ut")).intervals()
+    table = undertick.spark.report(spark, f"file://{at}/[bc].ut").intervals()
+    assert table.column("trace")[0].as_py() == f"file://{at}/b.ut"
     assert table.column("host").unique().to_pylist() == ["north", "south"]
     assert table.num_rows == sum(len(undertick.open(at / n).report()["intervals"]) for n in ("b.ut", "c.ut"))
 

@@ -11,6 +11,7 @@ one that a single machine makes, figure by figure.
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import json
 import os
 import posixpath
@@ -24,14 +25,14 @@ from ._report import Report
 from ._trace import _given
 
 if TYPE_CHECKING:
-    import pyarrow
-    from pyarrow.fs import FileSystem
     from pyspark.sql import SparkSession
 
 __all__ = ["Reports", "report"]
 
 # Rows of a trace handed to the kernel at a time.
 _ROWS = 1 << 16
+# Tables, batches, readers, file systems of pyarrow, which says nothing of its types.
+_Arrow = Any
 # What is sent from a piece: which trace, which piece, what it says, who made it.
 _SENT = "trace int, piece int, part binary, maker string"
 
@@ -55,10 +56,10 @@ class Reports(Mapping[str, Report]):
     def __len__(self) -> int:
         return len(self._reports)
 
-    def intervals(self) -> pyarrow.Table:
+    def intervals(self) -> _Arrow:
         """All intervals of all traces: the columns of `Report.intervals`, with ``trace``
         (its path) and ``host`` (the machine's name) before them."""
-        import pyarrow as pa
+        pa = _arrow()
 
         tables = []
         for path, found in self._reports.items():
@@ -108,6 +109,10 @@ def report(
             jobs[i].passes_left -= 1
             earlier[i] = [part for part, _ in parts[i]]
     return Reports({path: Report(job.kernel.report()) for path, job in zip(paths, jobs)}, makers)
+
+
+def _arrow(module: str = "pyarrow") -> Any:
+    return importlib.import_module(module)
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ class _Files:
             raise _native.InputError(f"{self.path}: not a trace: {error}") from None
 
     def _file(self, part: int) -> Any:
-        import pyarrow.parquet as pq
+        pq = _arrow("pyarrow.parquet")
 
         if part not in self._open:
             name = self.parts[part]["file"]
@@ -200,11 +205,11 @@ class _Files:
             if rings == (-1, -1)
         ]
 
-    def rows(self, row_groups: Iterable[tuple[int, int]]) -> pyarrow.RecordBatchReader:
+    def rows(self, row_groups: Iterable[tuple[int, int]]) -> _Arrow:
         """Their rows, in order."""
-        import pyarrow as pa
+        pa = _arrow()
 
-        def batches() -> Iterator[pyarrow.RecordBatch]:
+        def batches() -> Iterator[_Arrow]:
             for part, place in row_groups:
                 yield from self._file(part).iter_batches(_ROWS, row_groups=[place])
 
@@ -212,8 +217,8 @@ class _Files:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _system(path: str) -> tuple[FileSystem, str]:
-    from pyarrow import fs
+def _system(path: str) -> tuple[_Arrow, str]:
+    fs = _arrow("pyarrow.fs")
 
     if "://" in path:
         system, base = fs.FileSystem.from_uri(path)
@@ -233,7 +238,7 @@ def _find(wanted: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def _matching(path: str) -> Iterator[str]:
-    from pyarrow import fs
+    fs = _arrow("pyarrow.fs")
 
     system, base = _system(path)
     scheme = path[: path.index("://") + 3] if "://" in path else ""
@@ -270,7 +275,7 @@ def _parts(
     context = spark.sparkContext
     shared = context.broadcast((jobs, options, _native.Kernel.mark()))
 
-    def analysed(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def analysed(batches: Iterable[_Arrow]) -> Iterator[_Arrow]:
         return _analysed(shared.value, batches)
 
     # A task for each piece.
@@ -285,10 +290,10 @@ def _parts(
 
 
 def _analysed(
-    shared: tuple[dict[int, dict[str, Any]], _Options, str], batches: Iterable[pyarrow.RecordBatch]
-) -> Iterator[pyarrow.RecordBatch]:
+    shared: tuple[dict[int, dict[str, Any]], _Options, str], batches: Iterable[_Arrow]
+) -> Iterator[_Arrow]:
     """On an executor: what pieces say."""
-    import pyarrow as pa
+    pa = _arrow()
 
     jobs, options, mark = shared
     if mark != _native.Kernel.mark():

@@ -395,12 +395,27 @@ fn finish_interrupted(
     told: impl FnMut(f64),
 ) -> Result<(), TraceError> {
     let raw = dir.join(RAW_FILE);
-    let file = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
+    let file = match File::open(&raw) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            // The recorder has finished it since the manifest was read, or it is lost.
+            *manifest = read_manifest(dir)?;
+            if manifest.state == State::Complete {
+                return Ok(());
+            }
+            return Err(TraceError::io(&raw, "cannot open")(e));
+        }
+        opened => opened.map_err(TraceError::io(&raw, "cannot open"))?,
+    };
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(TraceError::Recording(format!(
             "{}: still being recorded; wait for its end, or stop the recorder with Ctrl-C",
             dir.display()
         )));
+    }
+    // It may have been finished before the lock was to be had.
+    *manifest = read_manifest(dir)?;
+    if manifest.state == State::Complete {
+        return Ok(());
     }
     if let Some(session) = &manifest.session {
         let (names, threads) = crate::names::read(Path::new(session));

@@ -105,11 +105,13 @@ impl<'a> Running<'a> {
         let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let (kernel, about) = Watcher::start(request.kernel, trace, facts, told, of)?.unzip();
         manifest.kernel = about;
-        keep::write_manifest(trace, &manifest)?;
         let raw = trace.join(RAW_FILE);
         let mut collector = Collector::new(&session, &raw)?;
         let lock = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+        // After the lock: with its manifest it is a trace, which who finds it unlocked
+        // would finish.
+        keep::write_manifest(trace, &manifest)?;
         let plan = request.perturbation.as_ref().map(|wanted| {
             let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
             levels.start(|event, is_kept| session.keep(event, is_kept));
@@ -233,8 +235,11 @@ impl<'a> Running<'a> {
             )(error));
         }
         keep::write_manifest(trace, &manifest)?;
+        // The lock is held until all is done: who opens the trace meanwhile must not
+        // finish it too.
+        let finished = keep::finish(trace, &mut manifest, |share| told(Tell::Keeping(share)));
         drop(lock);
-        keep::finish(trace, &mut manifest, |share| told(Tell::Keeping(share)))?;
+        finished?;
         Ok(manifest)
     }
 

@@ -499,6 +499,48 @@ fn the_descheduled_flag_is_set_by_sleeping_and_by_nothing_else() {
     assert!(rows.iter().all(|row| row.descheduled != -1));
 }
 
+/// Who opens a trace again and again while it is recorded and kept hears that it is
+/// being recorded, and then has all of it: two must never finish it at once.
+#[test]
+fn a_trace_opened_while_it_is_kept() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let mut refused = 0;
+    for round in 0..12 {
+        let trace = dir.path().join(format!("{round}.ut"));
+        let opened = std::thread::scope(|scope| {
+            let opener = scope.spawn(|| {
+                let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+                let mut refused = 0;
+                loop {
+                    let is_trace = trace.join("manifest.json").exists();
+                    match undertick_trace::read::Trace::open(&trace, |_| {}) {
+                        Ok(opened) => return (opened.manifest, refused),
+                        Err(undertick_trace::TraceError::Recording(_)) => refused += 1,
+                        Err(error) => assert!(!is_trace, "{error}"),
+                    }
+                    assert!(std::time::Instant::now() < end, "never complete");
+                }
+            });
+            recorded(
+                &trace,
+                &["count", "400000"],
+                settings(Overflow::Grow, MIB, None),
+            );
+            opener.join().unwrap()
+        });
+        refused += opened.1;
+        let (manifest, rows) = rows(&trace);
+        assert_eq!(
+            (manifest.events, rows.len()),
+            (400_000, 400_000),
+            "round {round}"
+        );
+        assert_eq!(opened.0, manifest, "round {round}");
+    }
+    assert!(refused > 100, "it was hardly ever open: {refused}");
+}
+
 #[test]
 fn two_hundred_kills_lose_nothing_that_was_written() {
     let _alone = alone();
