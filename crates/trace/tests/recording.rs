@@ -516,7 +516,7 @@ fn a_trace_opened_while_it_is_kept() {
                     let is_trace = trace.join("manifest.json").exists();
                     match undertick_trace::read::Trace::open(&trace, |_| {}) {
                         Ok(opened) => return (opened.manifest, refused),
-                        Err(undertick_trace::TraceError::Recording(_)) => refused += 1,
+                        Err(TraceError::Recording(_)) => refused += 1,
                         Err(error) => assert!(!is_trace, "{error}"),
                     }
                     assert!(std::time::Instant::now() < end, "never complete");
