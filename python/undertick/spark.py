@@ -221,8 +221,11 @@ def _system(path: str) -> tuple[_Arrow, str]:
     fs = _arrow("pyarrow.fs")
 
     if "://" in path:
-        system, base = fs.FileSystem.from_uri(path)
-        return system, base
+        # A pattern is no URI, but what stands before it is.
+        words = path.split("/")
+        plain = next((i for i, word in enumerate(words) if _is_pattern(word)), len(words))
+        system, base = fs.FileSystem.from_uri("/".join(words[:plain]))
+        return system, posixpath.join(base, *words[plain:])
     return fs.LocalFileSystem(), os.path.abspath(path)
 
 
@@ -237,11 +240,16 @@ def _find(wanted: Iterable[str | os.PathLike[str]]) -> list[str]:
     return found
 
 
+def _is_pattern(word: str) -> bool:
+    return any(mark in word for mark in "*?[")
+
+
 def _matching(path: str) -> Iterator[str]:
     fs = _arrow("pyarrow.fs")
 
     system, base = _system(path)
-    scheme = path[: path.index("://") + 3] if "://" in path else ""
+    # What stands before the path: scheme, and the name of a machine, if there is one.
+    scheme = path.removesuffix(base) if "://" in path else ""
 
     def is_trace(base: str) -> bool:
         manifest = posixpath.join(base, "manifest.json")
@@ -255,7 +263,7 @@ def _matching(path: str) -> Iterator[str]:
     start = posixpath.sep if base.startswith(posixpath.sep) else ""
     places = [start]
     for word in base.split(posixpath.sep):
-        if any(mark in word for mark in "*?["):
+        if _is_pattern(word):
             places = [b for at in places for b in below(at or ".") if fnmatch.fnmatch(posixpath.basename(b), word)]
         else:
             places = [posixpath.join(at, word) if word else at for at in places]
