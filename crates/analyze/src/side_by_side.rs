@@ -55,23 +55,9 @@ pub fn analyze_on(
     trace: &Trace,
     options: Options,
     cpus: usize,
-    mut told: impl FnMut(f64),
+    told: impl FnMut(f64),
 ) -> Result<Report, Failed> {
-    let mut analysis = Analysis::new(&trace.manifest, options)?;
-    let groups = trace.groups()?;
-    let rows: u64 = groups.iter().map(|group| group.rows).sum();
-    let whole = (rows.max(1) * analysis.passes() as u64) as f64;
-    for pass in 0..analysis.passes() {
-        for batch in trace.kernel_batches()? {
-            analysis.push(&batch?)?;
-        }
-        let before = pass as u64 * rows;
-        one_pass(trace, &groups, &mut analysis, cpus, None, |done| {
-            told((before + done) as f64 / whole);
-        })?;
-        analysis.finish_pass();
-    }
-    Ok(analysis.finish()?)
+    Ok(passes(trace, options, cpus, None, told)?.finish()?)
 }
 
 /// Keeps the intervals of a trace as Parquet beside its events, if those that are
@@ -82,35 +68,44 @@ pub fn analyze_on(
 pub fn keep_spans(
     trace: &Trace,
     options: Options,
-    mut told: impl FnMut(f64),
+    told: impl FnMut(f64),
 ) -> Result<PathBuf, Failed> {
     let about = about(trace, &options);
     if let Some(dir) = spans::find(trace.dir(), &about) {
         return Ok(dir);
     }
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let writing = Writing::new(trace.dir())?;
+    passes(trace, options, cpus, Some(&writing), told)?;
+    Ok(writing.finish(&about)?)
+}
+
+/// Reads the trace as often as the options ask for; in the last pass spans are written,
+/// if they are to be kept.
+fn passes(
+    trace: &Trace,
+    options: Options,
+    cpus: usize,
+    writing: Option<&Writing>,
+    mut told: impl FnMut(f64),
+) -> Result<Analysis, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options)?;
     let groups = trace.groups()?;
     let rows: u64 = groups.iter().map(|group| group.rows).sum();
     let whole = (rows.max(1) * analysis.passes() as u64) as f64;
-    let writing = Writing::new(trace.dir())?;
     for pass in 0..analysis.passes() {
         for batch in trace.kernel_batches()? {
             analysis.push(&batch?)?;
         }
-        let last = pass + 1 == analysis.passes();
-        if last {
+        let writing = writing.filter(|_| pass + 1 == analysis.passes());
+        if writing.is_some() {
             analysis.keep_spans();
         }
         let before = pass as u64 * rows;
-        let writing = last.then_some(&writing);
         one_pass(trace, &groups, &mut analysis, cpus, writing, |done| {
             told((before + done) as f64 / whole);
         })?;
-        let mut file = match writing {
-            Some(writing) => Some(writing.part(groups.len())?),
-            None => None,
-        };
+        let mut file = writing.map(|w| w.part(groups.len())).transpose()?;
         analysis.finish_pass_into(|spans| match &mut file {
             Some(file) => file.write(&spans),
             None => Ok(()),
@@ -119,7 +114,7 @@ pub fn keep_spans(
             file.close()?;
         }
     }
-    Ok(writing.finish(&about)?)
+    Ok(analysis)
 }
 
 /// What the spans of a trace are of, under these options.

@@ -17,13 +17,11 @@ use super::identity::ClockIdentity;
 use super::rows::{Change, MOST_HOSTS, PIDS, merged_schema};
 use crate::TraceError;
 use crate::keep::{EVENTS_FILE, checksum, parquet_error, properties, write_manifest};
+use crate::kernel::keep::KERNEL_FILE;
 use crate::manifest::{Manifest, Part};
 use crate::read::Trace;
 use crate::running::{make_trace_dir, remove_empty};
 use crate::schema;
-
-/// The file of the kernel's rows.
-const KERNEL_FILE: &str = "kernel.parquet";
 
 /// What to merge.
 #[derive(Debug)]
