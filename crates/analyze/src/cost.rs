@@ -160,6 +160,12 @@ impl CostTable {
         self.fixed_plain * i64::from(plain) + self.fixed_ordered * i64::from(ordered)
     }
 
+    /// Cost of a sample between plain readings with so many others inside.
+    #[inline]
+    pub(crate) fn plain(&self, inside: u32) -> i64 {
+        self.ticks(Ends::Plain, inside, 0)
+    }
+
     /// Cost of one sample to the nearest tick.
     #[inline]
     fn ticks(&self, ends: Ends, inner_plain: u32, inner_ordered: u32) -> i64 {
@@ -243,6 +249,15 @@ impl Costs {
             self.inner_ordered += u64::from(sample.inner_ordered);
             self.rounded += i128::from(taken.ticks);
         }
+    }
+
+    /// As [`Self::add`], of samples between plain readings: of `n`, `filled` held `inside`
+    /// others, and from these `rounded` ticks were subtracted.
+    pub(crate) fn add_plain(&mut self, n: u64, filled: u64, inside: u64, rounded: i64) {
+        self.samples[Ends::Plain as usize] += n;
+        self.filled[Ends::Plain as usize] += filled;
+        self.inner_plain += inside;
+        self.rounded += i128::from(rounded);
     }
 
     pub(crate) fn and(&self, other: &Self) -> Self {

@@ -14,6 +14,7 @@ use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
 use crate::perturbation::Perturbation;
+use crate::plain::Waiting;
 use crate::rules::{Action, Rule, actions};
 use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};
@@ -124,13 +125,15 @@ pub(crate) struct Engine {
     /// Where samples without pairs of their own get some from.
     pub(crate) nearest: Nearest,
     pub(crate) messages: Messages,
+    /// Samples that are not in their tallies yet.
+    pub(crate) waiting: Waiting,
     /// Of the hosts, where there are several.
     pub(crate) clocks: Arc<Clocks>,
     pub(crate) dropping: Option<Dropping>,
     /// First pass of two: only least samples are wanted.
     pub(crate) scanning: bool,
     pub(crate) actions: Vec<Box<[Action]>>,
-    cells: Vec<Vec<Cell>>,
+    pub(crate) cells: Vec<Vec<Cell>>,
     instants: Vec<u32>,
     intervals: HashMap<(String, Family), u32>,
     counted: HashMap<String, u32>,
@@ -328,6 +331,9 @@ impl Engine {
     /// A matched sample that ended at `ts`.
     #[inline]
     pub(crate) fn take(&mut self, interval: u32, sample: &Sample, ts: i64, parent: Parent) {
+        if self.waiting.has(interval) {
+            self.tally_waiting(interval); // they come before this one
+        }
         let tally = &mut self.tallies[interval as usize];
         if self.scanning {
             tally.scan(sample);
@@ -464,6 +470,7 @@ impl Engine {
         }
         self.slices.clear();
         self.messages = Messages::default();
+        self.waiting = Waiting::default();
         self.scanning = false;
         self.lasts = 0;
         self.pushed_out = 0;

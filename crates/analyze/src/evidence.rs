@@ -256,6 +256,17 @@ impl Evidence {
         self.settled = true;
     }
 
+    /// Whether anything may have hit the thread selected between these readings.
+    pub(crate) fn is_anything(&self, start: i64, end: i64) -> bool {
+        let Some(place) = self.current else {
+            return false;
+        };
+        let thread = &self.threads[place];
+        let until = end.saturating_add(self.error);
+        let begun = thread.hits.partition_point(|hit| hit.start <= until);
+        begun > 0 && thread.reach[begun - 1] >= start.saturating_sub(self.error)
+    }
+
     /// What fell into the sample from `start` to `end` of the thread selected.
     /// What may lie in it, because the kernel's times are not exact, counts.
     #[inline]

@@ -32,6 +32,10 @@
 //! **Caveats.** Events of one ring must come in order. Differences are signed:
 //! a clock that steps back gives negative samples, which are counted and kept.
 
+// Unit tests share the hand-made traces of the others.
+#[cfg(test)]
+extern crate self as undertick_analyze;
+
 mod analysis;
 mod beside;
 mod columns;
@@ -48,6 +52,7 @@ mod options;
 mod pairs;
 mod part;
 mod perturbation;
+mod plain;
 mod ring;
 mod rules;
 mod sampled;

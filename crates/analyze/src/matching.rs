@@ -8,15 +8,16 @@ use crate::columns::Columns;
 use crate::cost::Ends;
 use crate::engine::{Engine, MOST_LASTS, UNSEEN};
 use crate::messages::{Boundary, Message};
-use crate::ring::{Counts, Edge, Last, Open, Ring};
+use crate::plain;
+use crate::ring::{Edge, Last, Open, Ring};
 use crate::rules::Action;
 use crate::sampled::Sampling;
 use crate::table::{Matching, Table};
 use crate::tally::{Parent, Sample};
 
-const INSTANT: i8 = Kind::Instant as i8;
-const BEGIN: i8 = Kind::Begin as i8;
-const END: i8 = Kind::End as i8;
+pub(crate) const INSTANT: i8 = Kind::Instant as i8;
+pub(crate) const BEGIN: i8 = Kind::Begin as i8;
+pub(crate) const END: i8 = Kind::End as i8;
 const NEXT: i8 = Kind::Next as i8;
 const PAIR: i8 = Kind::Pair as i8;
 const BEGIN_ORDERED: i8 = Kind::BeginOrdered as i8;
@@ -55,15 +56,23 @@ pub(crate) fn rows(
     table: Option<&Table>,
 ) -> RowCounts {
     let mut seen = RowCounts::default();
-    for i in 0..columns.len() {
+    let by_plain_ones = table.is_none() && engine.lets_wait();
+    let mut next = 0;
+    while next < columns.len() {
+        if by_plain_ones {
+            let to = plain::rows(ring, engine, columns, next);
+            seen.events += (to - next) as u64;
+            next = to;
+        }
+        if next == columns.len() {
+            break;
+        }
+        let i = next;
+        next += 1;
         let (kind, event) = (columns.kind[i], columns.event[i]);
         let (ts, payload) = (columns.ts[i], columns.payload[i]);
         let flag = columns.descheduled[i];
-        ring.counts.hits = ring.counts.hits.wrapping_add(u32::from(flag == 1));
-        ring.counts.unknown = ring
-            .counts
-            .unknown
-            .wrapping_add(u32::from(flag != 0 && flag != 1));
+        ring.counts.note_flag(flag);
         if kind == GAP {
             seen.gaps += 1;
             seen.lost_in_gaps = seen
@@ -89,6 +98,7 @@ pub(crate) fn rows(
         seen.events += u64::from(taken);
         seen.bad += u64::from(!taken);
     }
+    engine.tally_all_waiting();
     seen
 }
 
@@ -104,7 +114,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
         BEGIN | BEGIN_ORDERED => {
             let at = row.edge();
             engine.pairs.note(at.pair);
-            note_reading(&mut ring.counts, at.ordered);
+            ring.counts.note_reading(at.ordered);
             if let Some(interval) = engine.count_and_span(set, event, ts) {
                 if at.sampled > 0 {
                     ring.note_sampled(event, at.sampled);
@@ -121,7 +131,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
             if let Some(interval) = engine.span(set, event) {
                 ring.close(engine, at, interval);
             }
-            note_reading(&mut ring.counts, at.ordered);
+            ring.counts.note_reading(at.ordered);
         }
         NEXT => {
             let Ok(entered) = u16::try_from(payload) else {
@@ -131,7 +141,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
                 engine.mark_stage(interval);
                 ring.close(engine, Edge::plain(ts), interval);
             }
-            note_reading(&mut ring.counts, false);
+            ring.counts.note_reading(false);
             if let Some(interval) = engine.count_and_span(set, entered, ts) {
                 engine.mark_stage(interval);
                 ring.open(engine, Edge::plain(ts), interval);
@@ -149,21 +159,12 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
                 take_pair(engine, interval, row.flag, ts, payload);
             }
             // Two readings inside whatever encloses them.
-            note_reading(&mut ring.counts, false);
-            note_reading(&mut ring.counts, false);
+            ring.counts.note_reading(false);
+            ring.counts.note_reading(false);
         }
         _ => return false,
     }
     true
-}
-
-#[inline]
-fn note_reading(counts: &mut Counts, ordered: bool) {
-    if ordered {
-        counts.ordered = counts.ordered.wrapping_add(1);
-    } else {
-        counts.plain = counts.plain.wrapping_add(1);
-    }
 }
 
 /// From the last instant of the same event in this ring to this one.
@@ -171,7 +172,7 @@ fn note_reading(counts: &mut Counts, ordered: bool) {
 fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     let place = engine.instant(ring.set, event);
     let before = ring.counts;
-    note_reading(&mut ring.counts, false);
+    ring.counts.note_reading(false);
     if ring.last.len() <= place {
         let more = place + 1 - ring.last.len();
         if engine.lasts + more > MOST_LASTS {
@@ -251,7 +252,7 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
         engine.pairs.note(row.edge().pair);
     }
     for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
-        note_reading(&mut ring.counts, ordered);
+        ring.counts.note_reading(ordered);
     }
     let stands_for = row.edge().sampled;
     if row.kind == BEGIN && stands_for > 0 {

@@ -26,6 +26,31 @@ pub(crate) struct Counts {
     pub(crate) unknown: u32,
     /// Sampled executions that begins stand for.
     pub(crate) sampled: u32,
+    /// Changes with each of these but `plain`: one look tells whether any did.
+    pub(crate) changes: u32,
+}
+
+impl Counts {
+    /// A reading was taken.
+    #[inline]
+    pub(crate) fn note_reading(&mut self, ordered: bool) {
+        if ordered {
+            self.ordered = self.ordered.wrapping_add(1);
+            self.changes = self.changes.wrapping_add(1);
+        } else {
+            self.plain = self.plain.wrapping_add(1);
+        }
+    }
+
+    /// What a row's flag says.
+    #[inline]
+    pub(crate) fn note_flag(&mut self, flag: i8) {
+        if flag != 0 {
+            self.hits = self.hits.wrapping_add(u32::from(flag == 1));
+            self.unknown = self.unknown.wrapping_add(u32::from(flag != 1));
+            self.changes = self.changes.wrapping_add(1);
+        }
+    }
 }
 
 /// One end of a sample: a reading, and the pair taken with it.
@@ -130,6 +155,7 @@ impl Ring {
     #[inline(never)]
     pub(crate) fn note_sampled(&mut self, event: u16, stands_for: u32) {
         self.counts.sampled = self.counts.sampled.wrapping_add(stands_for);
+        self.counts.changes = self.counts.changes.wrapping_add(1);
         self.begun.add(event, stands_for);
     }
 

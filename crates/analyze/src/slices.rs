@@ -39,45 +39,77 @@ impl AddAssign for Kept {
     }
 }
 
-/// Rows of a value for each slice.
+/// Rows of a value for each slice. What lies in one slice lies together: events come in
+/// order of time, so counting works in a few cache lines, and not in one of each row,
+/// 4 KiB apart and so in the same set of the cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Rows<T>(Vec<T>);
+struct Rows<T> {
+    rows: usize,
+    /// Rows that there is room for.
+    stride: usize,
+    cells: Vec<T>,
+}
+
+/// Rows that there is room for at first: a cache line of counts.
+const FIRST_ROWS: usize = 8;
 
 impl<T: Copy + Default + AddAssign> Rows<T> {
     fn of(rows: usize) -> Self {
-        Self(vec![T::default(); rows * MOST as usize])
+        let stride = rows.next_multiple_of(FIRST_ROWS);
+        Self {
+            rows,
+            stride,
+            cells: vec![T::default(); stride * MOST as usize],
+        }
     }
 
     fn len(&self) -> usize {
-        self.0.len() / MOST as usize
+        self.rows
     }
 
     fn push(&mut self) {
-        let more = self.0.len() + MOST as usize;
-        self.0.resize(more, T::default());
+        if self.rows == self.stride {
+            let mut wider = Self::of((2 * self.rows).max(FIRST_ROWS));
+            wider.rows = self.rows;
+            for column in 0..MOST as usize {
+                let (from, to) = (column * self.stride, column * wider.stride);
+                wider.cells[to..][..self.rows].copy_from_slice(&self.cells[from..][..self.rows]);
+            }
+            *self = wider;
+        }
+        self.rows += 1;
     }
 
-    fn row(&self, row: u32) -> &[T] {
-        &self.0[row as usize * MOST as usize..][..MOST as usize]
+    fn row(&self, row: u32) -> impl Iterator<Item = T> + '_ {
+        let cells = self.cells.get(row as usize..).unwrap_or_default();
+        cells.iter().step_by(self.stride.max(1)).copied()
     }
 
     #[inline]
     fn at(&mut self, row: u32, column: usize) -> &mut T {
-        &mut self.0[row as usize * MOST as usize + column]
+        &mut self.cells[column * self.stride + row as usize]
+    }
+
+    fn get(&self, row: u32, column: usize) -> T {
+        self.cells[column * self.stride + row as usize]
     }
 
     /// Every value goes from one column to another.
     fn moved(&mut self, columns: &[(usize, usize)]) {
-        let mut moved = Self::of(self.len());
+        let mut moved = Self {
+            cells: vec![T::default(); self.cells.len()],
+            ..*self
+        };
         for row in 0..self.len() as u32 {
-            moved.add(row, self.row(row), columns);
+            moved.add(row, self, row, columns);
         }
         *self = moved;
     }
 
-    fn add(&mut self, row: u32, of: &[T], columns: &[(usize, usize)]) {
+    /// Adds the row `of` of another.
+    fn add(&mut self, row: u32, other: &Self, of: u32, columns: &[(usize, usize)]) {
         for &(from, to) in columns {
-            *self.at(row, to) += of[from];
+            *self.at(row, to) += other.get(of, from);
         }
     }
 }
@@ -93,6 +125,29 @@ impl Default for Slices {
             others: Rows::of(0),
         }
     }
+}
+
+/// Counting alone, without looking for where.
+pub(crate) struct Counting<'a> {
+    counts: &'a mut Rows<u64>,
+    shift: u32,
+    base: i64,
+}
+
+impl Counting<'_> {
+    /// Counts an event at `ts`.
+    #[inline]
+    pub(crate) fn count(&mut self, row: u32, ts: i64) {
+        *self.counts.at(row, column(ts, self.shift, self.base)) += 1;
+    }
+}
+
+/// The column of the slice that a reading lies in.
+#[inline]
+fn column(ts: i64, shift: u32, base: i64) -> usize {
+    // Readings outside what was reached cannot occur; were one to, it would count in
+    // the nearest slice, not out of bounds.
+    ((ts >> shift).wrapping_sub(base)).clamp(0, MOST - 1) as usize
 }
 
 impl Slices {
@@ -154,9 +209,15 @@ impl Slices {
 
     #[inline]
     fn column(&self, ts: i64) -> usize {
-        // Readings outside what was reached cannot occur; were one to, it
-        // would count in the nearest slice, not out of bounds.
-        ((ts >> self.shift).wrapping_sub(self.base)).clamp(0, MOST - 1) as usize
+        column(ts, self.shift, self.base)
+    }
+
+    pub(crate) fn counting(&mut self) -> Counting<'_> {
+        Counting {
+            counts: &mut self.counts,
+            shift: self.shift,
+            base: self.base,
+        }
     }
 
     /// Counts an event at `ts`.
@@ -179,6 +240,27 @@ impl Slices {
         let kept = self.kept.at(row, column);
         kept.n += 1;
         kept.sum += ticks as f64;
+    }
+
+    /// As [`Self::keep`], of many: end and ticks of each.
+    pub(crate) fn keep_all(&mut self, row: u32, samples: impl Iterator<Item = (i64, i64)>) {
+        let (mut at, mut n, mut sum) = (0, 0, 0_i128);
+        for (ts, ticks) in samples {
+            let column = self.column(ts);
+            if column != at {
+                *self.kept.at(row, at) += Kept {
+                    n,
+                    sum: sum as f64,
+                };
+                (at, n, sum) = (column, 0, 0);
+            }
+            n += 1;
+            sum += i128::from(ticks);
+        }
+        *self.kept.at(row, at) += Kept {
+            n,
+            sum: sum as f64,
+        };
     }
 
     /// Adds a duration that ended at `ts`, of what was not kept.
@@ -245,12 +327,12 @@ impl Slices {
         let columns = self.reach_as(other);
         for (row, here) in (0..).zip(counts) {
             let Some(here) = *here else { continue };
-            self.counts.add(here, other.counts.row(row), &columns);
+            self.counts.add(here, &other.counts, row, &columns);
         }
         for (row, here) in (0..).zip(durations) {
             let Some(here) = *here else { continue };
-            self.kept.add(here, other.kept.row(row), &columns);
-            self.others.add(here, other.others.row(row), &columns);
+            self.kept.add(here, &other.kept, row, &columns);
+            self.others.add(here, &other.others, row, &columns);
         }
     }
 
@@ -260,11 +342,8 @@ impl Slices {
             return (Vec::new(), Vec::new());
         };
         let reached = (first - self.base) as usize..=(last - self.base) as usize;
-        let kept = &self.kept.row(row)[reached];
-        (
-            kept.iter().map(|kept| kept.n as f64).collect(),
-            kept.iter().map(|kept| kept.sum).collect(),
-        )
+        let kept = reached.map(|column| self.kept.get(row, column));
+        kept.map(|kept| (kept.n as f64, kept.sum)).unzip()
     }
 
     /// Counts in the slices that time covered whole.
@@ -273,13 +352,13 @@ impl Slices {
             return Vec::new();
         };
         ((first + 1)..last)
-            .map(|s| self.counts.row(row)[(s - self.base) as usize] as f64)
+            .map(|s| self.counts.get(row, (s - self.base) as usize) as f64)
             .collect()
     }
 
     /// All counts of a row.
     pub(crate) fn total(&self, row: u32) -> u64 {
-        self.counts.row(row).iter().sum()
+        self.counts.row(row).sum()
     }
 
     /// Durations in all slices that time reached.
@@ -289,7 +368,7 @@ impl Slices {
         };
         (first..=last)
             .map(|s| (s - self.base) as usize)
-            .map(|column| self.kept.row(row)[column].sum + self.others.row(row)[column])
+            .map(|column| self.kept.get(row, column).sum + self.others.get(row, column))
             .collect()
     }
 

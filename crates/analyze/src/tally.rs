@@ -352,6 +352,28 @@ impl Tally {
         (value, true)
     }
 
+    /// Whether that is what was subtracted from all samples so far.
+    #[inline]
+    pub(crate) fn is_cost(&self, cost: i64) -> bool {
+        self.cost == Some(cost)
+    }
+
+    /// Samples as they were read are kept apart.
+    pub(crate) fn has_uncompensated(&self) -> bool {
+        self.uncompensated.is_some()
+    }
+
+    /// Keeps these values; `read` are the same as they were read.
+    pub(crate) fn keep<I: Iterator<Item = i64>>(&mut self, values: &[i64], read: impl Fn() -> I) {
+        self.kept.extend(values);
+        if let Some(all) = &mut self.all {
+            all.extend(values);
+        }
+        if let Some(raw) = &mut self.uncompensated {
+            read().for_each(|ticks| raw.push(ticks));
+        }
+    }
+
     #[inline(never)]
     fn note(&mut self, found: &Found, ticks: i64) {
         self.own.record(ticks.saturating_sub(found.taken()));

@@ -39,7 +39,7 @@ impl<T: Copy + Default + AddAssign> Batches<T> {
 
     /// Adds values in their order; `sum` adds up a stretch of them. Returns
     /// whether the size doubled.
-    pub fn extend(&mut self, mut values: &[i64], sum: impl Fn(&[i64]) -> T) -> bool {
+    pub fn extend<V>(&mut self, mut values: &[V], sum: impl Fn(&[V]) -> T) -> bool {
         let before = self.size;
         while !values.is_empty() {
             let room = usize::try_from(self.size - self.filled).unwrap_or(usize::MAX);

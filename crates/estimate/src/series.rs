@@ -74,6 +74,37 @@ fn threshold(p: f64, histogram: &SignedHistogram) -> i64 {
     distribution.at_rank(rank.max(1)).map_or(0, |bin| bin.hi)
 }
 
+/// Values that lie close together, as what they are above the least of them: in 32 bits
+/// four are handled at a time.
+struct Offsets {
+    least: i64,
+    values: Vec<i32>,
+}
+
+impl Offsets {
+    fn of(values: &[i64], moments: &Moments) -> Option<Self> {
+        let (least, most) = (moments.min()?, moments.max()?);
+        i32::try_from(most.checked_sub(least)?).ok()?;
+        Some(Self {
+            least,
+            values: values.iter().map(|&x| (x - least) as i32).collect(),
+        })
+    }
+
+    /// Sum of the values themselves.
+    fn sum(&self, offsets: &[i32]) -> i128 {
+        let above: i64 = offsets.iter().map(|&x| i64::from(x)).sum();
+        i128::from(self.least) * offsets.len() as i128 + i128::from(above)
+    }
+
+    /// Whether a value is not above `threshold`.
+    fn below(&self, threshold: i64) -> impl Fn(&i32) -> bool + use<> {
+        let above = i128::from(threshold) - i128::from(self.least);
+        let (none, most) = (above < 0, above.clamp(0, i128::from(i32::MAX)) as i32);
+        move |&x| !none & (x <= most)
+    }
+}
+
 impl Series {
     /// Of nothing.
     #[must_use]
@@ -97,6 +128,20 @@ impl Series {
         }
     }
 
+    /// Adds values, ticks.
+    pub fn extend(&mut self, mut values: &[i64]) {
+        while !values.is_empty() {
+            let room = CHUNK - self.pending.len();
+            let (now, later) = values.split_at(room.min(values.len()));
+            self.pending.reserve_exact(now.len());
+            self.pending.extend_from_slice(now);
+            if self.pending.len() == CHUNK {
+                self.settle();
+            }
+            values = later;
+        }
+    }
+
     /// Values so far.
     #[must_use]
     pub fn n(&self) -> u64 {
@@ -112,22 +157,32 @@ impl Series {
             return;
         }
         let part = Moments::of(&chunk);
-        let small = [part.min(), part.max()]
-            .iter()
-            .flatten()
-            .all(|x| x.unsigned_abs() < 1 << 50);
         self.moments.merge(&part);
         self.stretches.extend(&chunk);
         for &x in &chunk {
             self.histogram.record(x);
         }
-        if small {
-            self.sums
-                .extend(&chunk, |xs| i128::from(xs.iter().sum::<i64>()));
-        } else {
-            self.sums
-                .extend(&chunk, |xs| xs.iter().map(|&x| i128::from(x)).sum());
+        match Offsets::of(&chunk, &part) {
+            Some(offsets) => self.batch(&offsets.values, |xs| offsets.sum(xs), |t| offsets.below(t)),
+            None => self.batch(
+                &chunk,
+                |xs| xs.iter().map(|&x| i128::from(x)).sum(),
+                |t| move |&x| x <= t,
+            ),
         }
+        self.pending = chunk;
+        self.pending.clear();
+    }
+
+    /// Puts values into batches: their sums, and how many are below each mark.
+    #[inline]
+    fn batch<V, B: Fn(&V) -> bool>(
+        &mut self,
+        values: &[V],
+        sum: impl Fn(&[V]) -> i128,
+        below: impl Fn(i64) -> B,
+    ) {
+        self.sums.extend(values, sum);
         if self.marks.is_empty() {
             self.marks = QUANTILES
                 .iter()
@@ -135,10 +190,9 @@ impl Series {
                 .collect();
         }
         for mark in &mut self.marks {
-            let t = mark.threshold;
-            let doubled = mark
-                .below
-                .extend(&chunk, |xs| xs.iter().map(|&x| u64::from(x <= t)).sum());
+            let is_below = below(mark.threshold);
+            let count = |xs: &[V]| xs.iter().map(|x| u32::from(is_below(x))).sum::<u32>();
+            let doubled = mark.below.extend(values, |xs| u64::from(count(xs)));
             if doubled && mark.is_stale() {
                 let fresh = Mark::at(mark.p, &self.histogram);
                 if fresh.threshold != mark.threshold {
@@ -146,8 +200,6 @@ impl Series {
                 }
             }
         }
-        self.pending = chunk;
-        self.pending.clear();
     }
 
     /// The values that come now are of another thread. A series that is still short

@@ -23,7 +23,7 @@ use crate::manifest::{Manifest, SCHEMA_VERSION, State};
 use crate::schema::{self, event_schema};
 
 /// Rows to a batch.
-const BATCH_ROWS: usize = 1 << 16;
+const BATCH_ROWS: usize = 1 << 14;
 
 /// A trace that is complete.
 #[derive(Debug)]

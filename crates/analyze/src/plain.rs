@@ -1,0 +1,537 @@
+//! The common rows of a trace by the shortest way: plain boundaries of spans, between
+//! which nothing happened that the general way ([`crate::matching`]) would have to look
+//! at. Their samples wait until there are many of one interval, and are then tallied
+//! together. What comes out is the same, to the last digit.
+
+use crate::columns::Columns;
+use crate::cost::{CostTable, Ends};
+use crate::engine::{Cell, Engine, Nearest, TOO_MANY};
+use crate::matching::{BEGIN, END, INSTANT};
+use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
+use crate::sampled::Sampling;
+use crate::slices::Counting;
+use crate::tally::{Dropping, Parent, Sample, Tally};
+
+/// Samples of an interval tallied at a time: 6 KiB.
+const MOST: usize = 256;
+
+/// A sample between two plain readings alone: not descheduled, not sampled, with no
+/// pairs and no serialised readings inside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain {
+    pub(crate) ticks: i64,
+    /// Reading at its end.
+    pub(crate) end: i64,
+    /// Readings of the same ring strictly inside.
+    pub(crate) inside: u32,
+}
+
+impl Plain {
+    fn sample(&self) -> Sample {
+        Sample {
+            ticks: self.ticks,
+            ends: Ends::Plain,
+            pairs: [0; 2],
+            inner_plain: self.inside,
+            inner_ordered: 0,
+            hit: false,
+            unknown: false,
+            sampling: Sampling::default(),
+        }
+    }
+}
+
+/// Samples that wait, by interval.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    of: Vec<Of>,
+    /// Intervals that have some.
+    some: Vec<u32>,
+    /// Room for their values.
+    values: Vec<i64>,
+}
+
+/// What waits of one interval.
+#[derive(Clone, Debug, Default)]
+struct Of {
+    samples: Vec<Plain>,
+    /// Its samples lay in different intervals: where the next one lies changes nothing.
+    lies_anywhere: bool,
+}
+
+impl Waiting {
+    #[inline]
+    pub(crate) fn has(&self, interval: u32) -> bool {
+        (self.of.get(interval as usize)).is_some_and(|of| !of.samples.is_empty())
+    }
+}
+
+/// Rows from `from` on, as far as they are plain; returns the first that is not.
+pub(crate) fn rows(
+    ring: &mut Ring,
+    engine: &mut Engine,
+    columns: &Columns<'_>,
+    from: usize,
+) -> usize {
+    let known = engine.tallies.len();
+    if engine.waiting.of.len() < known {
+        engine.waiting.of.resize_with(known, Of::default);
+    }
+    let mut row = from;
+    loop {
+        let (to, full) = run(ring, engine, columns, row);
+        row = to;
+        match full {
+            Some(interval) => engine.tally_waiting(interval),
+            None => return row,
+        }
+    }
+}
+
+/// What the rows of a run change, side by side so that nothing is looked for twice.
+struct Run<'a> {
+    stack: &'a mut Vec<Open>,
+    last: &'a mut [Option<Last>],
+    gaps: u32,
+    waiting: &'a mut Waiting,
+    tallies: &'a [Tally],
+    counting: Counting<'a>,
+}
+
+/// What a row came to.
+enum Taken {
+    Yes,
+    /// There are now [`MOST`] samples of this interval.
+    Full(u32),
+    /// It is not plain; nothing was done.
+    No,
+}
+
+/// Plain rows until there are enough samples of an interval; returns the first row that
+/// was not taken, and that interval.
+#[inline(never)] // by itself it keeps its state in registers
+fn run(
+    ring: &mut Ring,
+    engine: &mut Engine,
+    columns: &Columns<'_>,
+    from: usize,
+) -> (usize, Option<u32>) {
+    let cells = engine.cells[ring.set].as_slice();
+    let mut run = Run {
+        stack: &mut ring.stack,
+        last: &mut ring.last,
+        gaps: ring.gaps,
+        waiting: &mut engine.waiting,
+        tallies: &engine.tallies,
+        counting: engine.slices.counting(),
+    };
+    // Of these rows only the plain readings are counted.
+    let mut now = ring.counts;
+    let mut full = None;
+    let mut row = from;
+    let rows = (columns.kind[from..].iter().zip(&columns.descheduled[from..]))
+        .zip(columns.event[from..].iter().zip(&columns.payload[from..]))
+        .zip(&columns.ts[from..]);
+    for (((&kind, &flag), (&event, &payload)), &ts) in rows {
+        let Some(cell) = cells.get(event as u32 as usize) else {
+            break;
+        };
+        if flag != 0 || cell.counted >= TOO_MANY {
+            break;
+        }
+        let taken = match kind {
+            BEGIN if payload == 0 => run.begin(cell, now, ts),
+            END if payload == 0 => run.end(cell, now, ts),
+            INSTANT => run.instant(cell, now, ts),
+            _ => Taken::No,
+        };
+        match taken {
+            Taken::Yes => {}
+            Taken::Full(interval) => full = Some(interval),
+            Taken::No => break,
+        }
+        now.plain = now.plain.wrapping_add(1);
+        row += 1;
+        if full.is_some() {
+            break;
+        }
+    }
+    ring.counts.plain = now.plain;
+    (row, full)
+}
+
+impl Run<'_> {
+    #[inline]
+    fn begin(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
+        if cell.span >= TOO_MANY || self.stack.len() >= MOST_OPEN {
+            return Taken::No;
+        }
+        self.counting.count(cell.counted, ts);
+        self.stack.push(open(now, cell.span, ts));
+        Taken::Yes
+    }
+
+    #[inline]
+    fn end(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
+        let [.., outer, open] = self.stack.as_slice() else {
+            return self.end_of_outermost(cell, now, ts);
+        };
+        if open.interval != cell.span || !is_plain(open, now) {
+            return Taken::No;
+        }
+        let (sample, parent) = (plain(open, now, ts), Parent::One(outer.interval));
+        let taken = self.wait(cell.span, sample, parent);
+        if !matches!(taken, Taken::No) {
+            self.stack.truncate(self.stack.len() - 1);
+        }
+        taken
+    }
+
+    #[inline]
+    fn end_of_outermost(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
+        let [open] = self.stack.as_slice() else {
+            return Taken::No;
+        };
+        if open.interval != cell.span || !is_plain(open, now) {
+            return Taken::No;
+        }
+        let sample = plain(open, now, ts);
+        let taken = self.wait(cell.span, sample, Parent::Various);
+        if !matches!(taken, Taken::No) {
+            self.stack.clear();
+        }
+        taken
+    }
+
+    /// From the last instant of the same event to this one.
+    #[inline]
+    fn instant(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
+        let Some(Some(last)) = self.last.get(cell.instant as usize) else {
+            return Taken::No;
+        };
+        let interval = last.open.interval;
+        if last.gaps != self.gaps || interval >= TOO_MANY || !is_plain(&last.open, now) {
+            return Taken::No;
+        }
+        let taken = self.wait(interval, plain(&last.open, now, ts), Parent::Various);
+        if !matches!(taken, Taken::No) {
+            self.last[cell.instant as usize] = Some(Last {
+                open: open(now, interval, ts),
+                gaps: self.gaps,
+            });
+            self.counting.count(cell.counted, ts);
+        }
+        taken
+    }
+
+    /// A sample that lay in `parent`.
+    #[inline]
+    fn wait(&mut self, interval: u32, sample: Plain, parent: Parent) -> Taken {
+        let Some(of) = self.waiting.of.get_mut(interval as usize) else {
+            return Taken::No;
+        };
+        if !of.lies_anywhere {
+            let before = self.tallies[interval as usize].parent;
+            if before != parent && before != Parent::Various {
+                return Taken::No;
+            }
+            of.lies_anywhere = before == Parent::Various;
+        }
+        if of.samples.is_empty() {
+            self.waiting.some.push(interval);
+        }
+        of.samples.push(sample);
+        match of.samples.len() {
+            MOST.. => Taken::Full(interval),
+            _ => Taken::Yes,
+        }
+    }
+}
+
+/// A plain reading that begins something; `now` is before it.
+#[inline]
+fn open(now: Counts, interval: u32, ts: i64) -> Open {
+    Open {
+        at: Edge::plain(ts),
+        counts: Counts {
+            plain: now.plain.wrapping_add(1),
+            ..now
+        },
+        interval,
+    }
+}
+
+/// Whether a sample from there to here is a [`Plain`] one.
+#[inline]
+fn is_plain(open: &Open, now: Counts) -> bool {
+    let at = &open.at;
+    (now.changes ^ open.counts.changes) | at.pair | at.sampled | u32::from(at.ordered) == 0
+}
+
+#[inline]
+fn plain(open: &Open, now: Counts, end: i64) -> Plain {
+    Plain {
+        ticks: end.saturating_sub(open.at.ts),
+        end,
+        inside: now.plain.wrapping_sub(open.counts.plain),
+    }
+}
+
+impl Engine {
+    /// Whether samples may wait: nobody wants them in the order in which they end, or
+    /// asks for what only the general way finds.
+    pub(crate) fn lets_wait(&self) -> bool {
+        !self.scanning
+            && self.spans.is_none()
+            && self.nearest == Nearest::None
+            && !self.pairs.gathering
+            && self.dropping != Some(Dropping::OverLimit)
+    }
+
+    /// All samples that wait are tallied.
+    pub(crate) fn tally_all_waiting(&mut self) {
+        while let Some(&interval) = self.waiting.some.last() {
+            self.tally_waiting(interval);
+        }
+    }
+
+    /// Those of one interval.
+    #[inline(never)]
+    pub(crate) fn tally_waiting(&mut self, interval: u32) {
+        let place = interval as usize;
+        let mut samples = std::mem::take(&mut self.waiting.of[place].samples);
+        let some = self.waiting.some.iter().rposition(|&i| i == interval);
+        if let Some(some) = some {
+            self.waiting.some.swap_remove(some);
+        }
+        let parent = self.tallies[place].parent;
+        if !self.tally_together(place, &samples) {
+            for plain in &samples {
+                self.take(interval, &plain.sample(), plain.end, parent);
+            }
+        }
+        samples.clear();
+        self.waiting.of[place].samples = samples;
+    }
+
+    /// Whether these could be tallied together; if not nothing was done.
+    fn tally_together(&mut self, place: usize, samples: &[Plain]) -> bool {
+        if self.evidence.is_there() && self.is_hit(samples) {
+            return false;
+        }
+        let tally = &mut self.tallies[place];
+        let values = &mut self.waiting.values;
+        if !tally.add_plain(samples, &self.costs, values) {
+            return false;
+        }
+        (self.slices).keep_all(tally.row, samples.iter().map(|s| s.end).zip(values.iter().copied()));
+        if let Some(perturbation) = &mut self.perturbation
+            && tally.can_be_slowed()
+        {
+            for s in samples {
+                let start = s.end.saturating_sub(s.ticks);
+                perturbation.take(place as u32, start, s.ticks, u64::from(s.inside));
+            }
+        }
+        true
+    }
+
+    /// Whether the kernel says anything of the time from the first start to the last end.
+    fn is_hit(&self, samples: &[Plain]) -> bool {
+        let starts = samples.iter().map(|s| s.end.saturating_sub(s.ticks));
+        let from = starts.min().unwrap_or(i64::MAX);
+        let until = samples.iter().map(|s| s.end).max().unwrap_or(i64::MIN);
+        self.evidence.is_anything(from, until)
+    }
+}
+
+impl Tally {
+    /// Adds samples that nothing fell into, if what is subtracted from them does not change
+    /// what is kept; else does nothing. `values` receives them compensated.
+    fn add_plain(&mut self, samples: &[Plain], costs: &CostTable, values: &mut Vec<i64>) -> bool {
+        values.clear();
+        let compensated = self.is_compensated();
+        let mut is_constant = true;
+        let (mut negative, mut filled, mut inside, mut rounded) = (0, 0, 0, 0_i64);
+        for s in samples {
+            let cost = if compensated { costs.plain(s.inside) } else { 0 };
+            is_constant &= self.is_cost(cost);
+            negative += u64::from(s.ticks < 0);
+            filled += u64::from(s.inside != 0);
+            inside += u64::from(s.inside);
+            rounded += if s.inside == 0 { 0 } else { cost };
+            values.push(s.ticks.saturating_sub(cost));
+        }
+        if !is_constant && !self.has_uncompensated() {
+            return false;
+        }
+        self.negative += negative;
+        self.kept_costs.add_plain(samples.len() as u64, filled, inside, rounded);
+        self.keep(values, || samples.iter().map(|s| s.ticks));
+        true
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    use undertick_report::document::Report;
+    use undertick_trace::manifest::{Descheduled, Manifest, Perturbation};
+    use undertick_trace::schema::{Kind, Switched};
+
+    use super::support::{Row, batch, calibration, manifest, row};
+    use crate::{Analysis, Compensate, Cull, Options};
+
+    /// What the kernel says of the thread of ring 0, at random times.
+    fn of_kernel(rng: &mut ChaCha8Rng, until: i64) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut ts = 0;
+        while ts < until {
+            ts += rng.random_range(2_000..200_000);
+            let of = |kind, ts, payload| Row {
+                mode: 1,
+                ring: -1,
+                ..row(kind, ts, 0, payload)
+            };
+            match rng.random_range(0..3) {
+                0 => rows.push(of(Kind::Interrupt, ts, rng.random_range(1..500))),
+                1 => rows.push(of(Kind::Migrate, ts, 1)),
+                _ => {
+                    rows.push(of(Kind::SwitchOut, ts, rng.random_range(0..3)));
+                    ts += rng.random_range(1..3_000);
+                    rows.push(of(Kind::SwitchIn, ts, 0));
+                }
+            }
+        }
+        rows
+    }
+
+    /// Measuring points that are switched off and on.
+    fn switches(until: i64) -> Vec<Row> {
+        let times = (0..until).step_by(12_000).zip(0..);
+        times
+            .map(|(ts, i): (i64, i32)| {
+                let states = [Switched::AllOn, Switched::SomeOff];
+                let state = states[(i / 2 % 2 ^ i % 2) as usize];
+                Row {
+                    mode: 1,
+                    ring: -1,
+                    ..row(Kind::Epoch, ts, state as i32, 40)
+                }
+            })
+            .collect()
+    }
+
+    /// Mostly plain rows of a ring; one in `odd` is something else, or out of order.
+    fn of_ring(rng: &mut ChaCha8Rng, ring: i32, n: usize, odd: u32) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut open: Vec<i32> = Vec::new();
+        let mut ts = rng.random_range(0..10_000);
+        for _ in 0..n {
+            ts += rng.random_range(1..300);
+            let event = rng.random_range(1..5) + 10 * open.len().min(3) as i32;
+            let mut made = match rng.random_range(0..10) {
+                0 => row(Kind::Instant, ts, 90 + event % 3, rng.random_range(0..9)),
+                1..5 if open.len() < 6 => {
+                    open.push(event);
+                    row(Kind::Begin, ts, event, 0)
+                }
+                _ => match open.pop() {
+                    Some(event) => row(Kind::End, ts, event, 0),
+                    None => row(Kind::Instant, ts, 90, 0),
+                },
+            };
+            if rng.random_range(0..odd) == 0 {
+                let pair = rng.random_range(0..60);
+                made = match rng.random_range(0..9) {
+                    0 => row(Kind::Gap, ts, 0, 5),
+                    1 => row(Kind::Next, ts, 3, 4),
+                    2 => row(Kind::Pair, ts, 80, pair),
+                    3 => row(Kind::BeginOrdered, ts, event, pair),
+                    4 => row(Kind::EndOrdered, ts, event, pair),
+                    5 => row(Kind::Begin, ts, event, 16),
+                    6 => row(Kind::End, ts, event, 16),
+                    7 => made.flag(if pair % 2 == 0 { 1 } else { -1 }),
+                    _ => Row { ts: ts - 400, ..made },
+                };
+            }
+            rows.push(made.on(ring));
+        }
+        rows
+    }
+
+    /// The report, by the short way where it is open, or by the general one alone:
+    /// where spans are kept no sample waits.
+    fn report(manifest: &Manifest, options: &Options, rows: &[Row], general: bool) -> Report {
+        let mut analysis = Analysis::new(manifest, options.clone()).unwrap();
+        for pass in 0..analysis.passes() {
+            if general && pass + 1 == analysis.passes() {
+                analysis.keep_spans();
+            }
+            for rows in rows.chunks(7_001) {
+                analysis.push(&batch(rows)).unwrap();
+            }
+            analysis.finish_pass();
+        }
+        analysis.finish().unwrap()
+    }
+
+    /// Everything that can stand between plain rows, in every way of culling and
+    /// compensating: to the last digit what the general way says.
+    #[test]
+    fn the_short_way_says_what_the_general_way_says() {
+        let mut samples = 0;
+        for seed in 0..12_u64 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut rows = match seed % 2 {
+                0 => Vec::new(),
+                _ => of_kernel(&mut rng, 900_000),
+            };
+            let is_switched = seed % 4 == 3;
+            if is_switched {
+                rows.extend(switches(900_000));
+                rows.sort_by_key(|row| row.ts);
+            }
+            let odd = [3, 40, 3_000][seed as usize % 3];
+            for ring in 0..3 {
+                rows.extend(of_ring(&mut rng, ring, 6_000, odd));
+            }
+            let manifest = Manifest {
+                calibration: (seed % 4 < 2).then(calibration),
+                descheduled: Descheduled::AnyDeschedule,
+                perturbation: is_switched.then(|| Perturbation {
+                    asked: "1".into(),
+                    kept: vec![1, 2, 3, 4],
+                    pairs: 37,
+                    half_ns: 12_000,
+                }),
+                ..manifest()
+            };
+            for cull in [Cull::Auto, Cull::None, Cull::Kernel, Cull::Ratio(4.0)] {
+                for compensate in [Compensate::Auto, Compensate::None, Compensate::LongTerm] {
+                    let options = Options {
+                        cull,
+                        compensate,
+                        ..Options::default()
+                    };
+                    let no_kernel = cull == Cull::Kernel && seed % 2 == 0;
+                    let no_pairs = compensate == Compensate::LongTerm && odd == 3_000;
+                    if no_kernel || no_pairs {
+                        continue;
+                    }
+                    let short = report(&manifest, &options, &rows, false);
+                    let general = report(&manifest, &options, &rows, true);
+                    samples += short.intervals.iter().map(|i| i.count).sum::<u64>();
+                    assert_eq!(short, general, "seed {seed}, {cull:?}, {compensate:?}");
+                }
+            }
+        }
+        assert!(samples > 300_000, "{samples} samples only");
+    }
+}
