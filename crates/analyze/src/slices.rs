@@ -248,19 +248,13 @@ impl Slices {
         for (ts, ticks) in samples {
             let column = self.column(ts);
             if column != at {
-                *self.kept.at(row, at) += Kept {
-                    n,
-                    sum: sum as f64,
-                };
+                *self.kept.at(row, at) += Kept { n, sum: sum as f64 };
                 (at, n, sum) = (column, 0, 0);
             }
             n += 1;
             sum += i128::from(ticks);
         }
-        *self.kept.at(row, at) += Kept {
-            n,
-            sum: sum as f64,
-        };
+        *self.kept.at(row, at) += Kept { n, sum: sum as f64 };
     }
 
     /// Adds a duration that ended at `ts`, of what was not kept.

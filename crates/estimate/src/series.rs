@@ -163,7 +163,9 @@ impl Series {
             self.histogram.record(x);
         }
         match Offsets::of(&chunk, &part) {
-            Some(offsets) => self.batch(&offsets.values, |xs| offsets.sum(xs), |t| offsets.below(t)),
+            Some(offsets) => {
+                self.batch(&offsets.values, |xs| offsets.sum(xs), |t| offsets.below(t))
+            }
             None => self.batch(
                 &chunk,
                 |xs| xs.iter().map(|&x| i128::from(x)).sum(),
