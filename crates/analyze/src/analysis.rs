@@ -142,12 +142,12 @@ impl Analysis {
     fn push_kernel(&mut self, columns: &Columns<'_>, at: usize) {
         self.rows.kernel += 1;
         if self.passes_done == 0 {
-            let (tid, ts) = (columns.tid[at], columns.ts[at]);
+            let (rows, tid) = (&columns.rows, columns.tid[at]);
+            let (kind, ts, payload) = (rows.kind[at], rows.ts[at], rows.payload[at]);
             let known = &mut self.known;
-            (known.evidence).push(columns.kind[at], tid, ts, columns.payload[at]);
+            known.evidence.push(kind, tid, ts, payload);
             if let Some(perturbation) = &mut known.perturbation {
-                let (event, payload) = (columns.event[at], columns.payload[at]);
-                perturbation.push(columns.kind[at], event, ts, payload);
+                perturbation.push(kind, rows.event[at], ts, payload);
             }
             if self.options.cull == Cull::Auto && known.evidence.is_there() {
                 known.dropping = Some(Dropping::Evidence);

@@ -3,58 +3,71 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
+use undertick_trace::rows::RowsOfRing;
 use undertick_trace::schema;
 
 use crate::error::Error;
 
-/// Plain slices of equal length.
+/// Plain slices of equal length; rows of several rings.
 pub(crate) struct Columns<'a> {
-    pub(crate) ts: &'a [i64],
+    pub(crate) rows: RowsOfRing<'a>,
     pub(crate) ring: &'a [i32],
     pub(crate) pid: &'a [i32],
     pub(crate) tid: &'a [i32],
     pub(crate) mode: &'a [i8],
-    pub(crate) kind: &'a [i8],
-    pub(crate) descheduled: &'a [i8],
-    pub(crate) event: &'a [i32],
-    pub(crate) payload: &'a [i64],
     pub(crate) host: &'a [i16],
 }
 
 impl<'a> Columns<'a> {
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self, Error> {
         Ok(Self {
-            ts: column::<Int64Type>(batch, schema::TS, "ts")?,
+            rows: RowsOfRing {
+                ts: column::<Int64Type>(batch, schema::TS, "ts")?,
+                kind: column::<Int8Type>(batch, schema::KIND, "kind")?,
+                descheduled: column::<Int8Type>(batch, schema::DESCHEDULED, "descheduled")?,
+                event: column::<Int32Type>(batch, schema::EVENT, "event")?,
+                payload: column::<Int64Type>(batch, schema::PAYLOAD, "payload")?,
+            },
             ring: column::<Int32Type>(batch, schema::RING, "ring")?,
             pid: column::<Int32Type>(batch, schema::PID, "pid")?,
             tid: column::<Int32Type>(batch, schema::TID, "tid")?,
             mode: column::<Int8Type>(batch, schema::MODE, "mode")?,
-            kind: column::<Int8Type>(batch, schema::KIND, "kind")?,
-            descheduled: column::<Int8Type>(batch, schema::DESCHEDULED, "descheduled")?,
-            event: column::<Int32Type>(batch, schema::EVENT, "event")?,
-            payload: column::<Int64Type>(batch, schema::PAYLOAD, "payload")?,
             host: column::<Int16Type>(batch, schema::HOST, "host")?,
         })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.ts.len()
+        self.ring.len()
     }
 
-    /// These rows only.
-    pub(crate) fn rows(&self, range: std::ops::Range<usize>) -> Self {
-        Self {
-            ts: &self.ts[range.clone()],
-            ring: &self.ring[range.clone()],
-            pid: &self.pid[range.clone()],
-            tid: &self.tid[range.clone()],
-            mode: &self.mode[range.clone()],
-            kind: &self.kind[range.clone()],
-            descheduled: &self.descheduled[range.clone()],
-            event: &self.event[range.clone()],
-            payload: &self.payload[range.clone()],
-            host: &self.host[range],
+    /// Whose row it is.
+    pub(crate) fn writer(&self, row: usize) -> Writer {
+        Writer {
+            ring: self.ring[row],
+            pid: self.pid[row],
+            tid: self.tid[row],
+            host: self.host[row],
         }
+    }
+}
+
+/// Who writes to a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer {
+    pub(crate) ring: i32,
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    pub(crate) host: i16,
+}
+
+/// These rows only.
+pub(crate) fn cut<'a>(rows: &RowsOfRing<'a>, range: std::ops::Range<usize>) -> RowsOfRing<'a> {
+    RowsOfRing {
+        ts: &rows.ts[range.clone()],
+        kind: &rows.kind[range.clone()],
+        descheduled: &rows.descheduled[range.clone()],
+        event: &rows.event[range.clone()],
+        payload: &rows.payload[range],
     }
 }
 

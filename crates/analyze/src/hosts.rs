@@ -113,10 +113,10 @@ impl Keys {
 
 fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usize, names: &Names) {
     for i in 0..rows.len() {
-        if rows.mode[i] != 0 || rows.kind[i] != Kind::Instant as i8 {
+        if rows.mode[i] != 0 || rows.rows.kind[i] != Kind::Instant as i8 {
             continue;
         }
-        let Ok(event) = u16::try_from(rows.event[i]) else {
+        let Ok(event) = u16::try_from(rows.rows.event[i]) else {
             continue;
         };
         for (ends, keys) in &mut *rules {
@@ -128,7 +128,7 @@ fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usi
                     }
                 };
                 if is_it {
-                    keys.note(rows.payload[i], is_end, host, rows.ts[i]);
+                    keys.note(rows.rows.payload[i], is_end, host, rows.rows.ts[i]);
                 }
             }
         }

@@ -53,6 +53,7 @@ mod pairs;
 mod part;
 mod perturbation;
 mod plain;
+pub mod raw;
 mod ring;
 mod rules;
 mod sampled;

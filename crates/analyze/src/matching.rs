@@ -2,9 +2,9 @@
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
+use undertick_trace::rows::RowsOfRing;
 use undertick_trace::schema::Kind;
 
-use crate::columns::Columns;
 use crate::cost::Ends;
 use crate::engine::{Engine, MOST_LASTS, UNSEEN};
 use crate::messages::{Boundary, Message};
@@ -52,19 +52,19 @@ impl RowCounts {
 pub(crate) fn rows(
     ring: &mut Ring,
     engine: &mut Engine,
-    columns: &Columns<'_>,
+    columns: &RowsOfRing<'_>,
     table: Option<&Table>,
 ) -> RowCounts {
     let mut seen = RowCounts::default();
     let by_plain_ones = table.is_none() && engine.lets_wait();
     let mut next = 0;
-    while next < columns.len() {
+    while next < columns.ts.len() {
         if by_plain_ones {
             let to = plain::rows(ring, engine, columns, next);
             seen.events += (to - next) as u64;
             next = to;
         }
-        if next == columns.len() {
+        if next == columns.ts.len() {
             break;
         }
         let i = next;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
+use undertick_trace::block::BlockHeader;
+use undertick_trace::rows::RowsOfRing;
 
-use crate::columns::Columns;
+use crate::columns::{Columns, Writer, cut};
 use crate::engine::{Engine, Frequency};
 use crate::error::Error;
 use crate::matching::{self, RowCounts};
@@ -111,22 +113,39 @@ impl Worker {
         let run = (columns.ring[at..].iter().zip(&columns.mode[at..]))
             .take_while(|&(&ring, &mode)| ring == id && mode == 0)
             .count();
-        self.push_run(id, &columns.rows(at..at + run))?;
+        self.push_run(columns.writer(at), &cut(&columns.rows, at..at + run))?;
         Ok(run)
     }
 
+    /// Takes rows of one ring, which its block says whose they are.
+    ///
+    /// # Errors
+    /// More rings than a trace can have.
+    pub fn push_rows(&mut self, block: BlockHeader, rows: &RowsOfRing<'_>) -> Result<(), Error> {
+        let writer = Writer {
+            ring: block.ring as i32,
+            pid: block.pid,
+            tid: block.tid,
+            host: 0,
+        };
+        if rows.ts.is_empty() {
+            return Ok(());
+        }
+        self.push_run(writer, rows)
+    }
+
     /// Rows of one ring.
-    fn push_run(&mut self, id: i32, rows: &Columns<'_>) -> Result<(), Error> {
-        let place = self.ring(id, rows)?;
+    fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
+        let place = self.ring(writer)?;
         if self.last != Some(place) {
             if self.by_ring && self.last.is_some() {
                 self.engine.next_thread();
             }
             self.last = Some(place);
-            self.engine.pairs.ring = id;
+            self.engine.pairs.ring = writer.ring;
             if let Some(spans) = &mut self.engine.spans {
                 let ring = &self.rings[place];
-                spans.whose = (id, ring.pid, ring.tid, ring.host);
+                spans.whose = (writer.ring, ring.pid, ring.tid, ring.host);
             }
             self.engine.evidence.select(self.rings[place].tid);
         }
@@ -135,12 +154,12 @@ impl Worker {
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         self.engine.slices.reach(lo, hi);
         let mut from = 0;
-        while from < rows.len() {
+        while from < rows.ts.len() {
             let to = self.until_renewal(place, rows, from);
             if to == from {
                 self.rings[place].renew(&mut self.engine);
             } else {
-                self.take(place, &rows.rows(from..to));
+                self.take(place, &cut(rows, from..to));
             }
             from = to;
         }
@@ -149,35 +168,40 @@ impl Worker {
 
     /// Up to the first row, from `from` on, that comes after points were switched on
     /// again.
-    fn until_renewal(&self, place: usize, rows: &Columns<'_>, from: usize) -> usize {
+    fn until_renewal(&self, place: usize, rows: &RowsOfRing<'_>, from: usize) -> usize {
         let renewal = (self.engine.perturbation.as_ref())
             .and_then(|found| found.renewals().get(self.rings[place].renewals));
         let Some(&renewal) = renewal else {
-            return rows.len();
+            return rows.ts.len();
         };
         let earlier = rows.ts[from..].iter().take_while(|&&ts| ts < renewal);
         from + earlier.count()
     }
 
-    fn take(&mut self, place: usize, rows: &Columns<'_>) {
+    fn take(&mut self, place: usize, rows: &RowsOfRing<'_>) {
         let table = self.table.as_deref();
         let seen = matching::rows(&mut self.rings[place], &mut self.engine, rows, table);
         self.rows.add(&seen);
     }
 
-    fn ring(&mut self, id: i32, rows: &Columns<'_>) -> Result<usize, Error> {
+    fn ring(&mut self, writer: Writer) -> Result<usize, Error> {
+        let Writer {
+            ring: id,
+            pid,
+            tid,
+            host,
+        } = writer;
         if let Some(&place) = self.place_of.get(&id) {
             return Ok(place);
         }
         if self.rings.len() >= MOST_RINGS {
             return Err(Error::Rings(MOST_RINGS));
         }
-        let (pid, tid) = (rows.pid[0], rows.tid[0]);
         self.rings.push(Ring {
             id,
             pid,
             tid,
-            host: rows.host[0],
+            host,
             set: self.engine.names.set_of(pid),
             ..Ring::default()
         });

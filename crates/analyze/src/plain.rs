@@ -3,7 +3,8 @@
 //! at. Their samples wait until there are many of one interval, and are then tallied
 //! together. What comes out is the same, to the last digit.
 
-use crate::columns::Columns;
+use undertick_trace::rows::RowsOfRing;
+
 use crate::cost::{CostTable, Ends};
 use crate::engine::{Cell, Engine, Nearest, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
@@ -70,7 +71,7 @@ impl Waiting {
 pub(crate) fn rows(
     ring: &mut Ring,
     engine: &mut Engine,
-    columns: &Columns<'_>,
+    columns: &RowsOfRing<'_>,
     from: usize,
 ) -> usize {
     let known = engine.tallies.len();
@@ -113,7 +114,7 @@ enum Taken {
 fn run(
     ring: &mut Ring,
     engine: &mut Engine,
-    columns: &Columns<'_>,
+    columns: &RowsOfRing<'_>,
     from: usize,
 ) -> (usize, Option<u32>) {
     let cells = engine.cells[ring.set].as_slice();

@@ -8,9 +8,11 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use undertick_analyze::raw::analyze_raw;
 use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, keep_spans};
 use undertick_report::document::Report;
 use undertick_ring::{DeschedFlag, Kind, Record};
+use undertick_trace::block::{BlockHeader, encode};
 use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest::{Clock, Host, Name};
 use undertick_trace::read::Trace;
@@ -270,6 +272,70 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
         .iter()
         .any(|w| w.text.contains(&program.lost.to_string()));
     assert!(gaps, "{:?}", report.warnings);
+}
+
+/// The records as a collector leaves them: blocks of a few hundred, the rings mixed, and
+/// the beginning of one that is being written.
+fn raw(path: &Path, program: &Program) {
+    let mut bytes = Vec::new();
+    let mut left: Vec<&[Record]> = (program.rings.iter())
+        .map(|ring| ring.records.as_slice())
+        .collect();
+    while left.iter().any(|records| !records.is_empty()) {
+        for (i, records) in left.iter_mut().enumerate() {
+            let (mut n, most) = (records.len().min(700 + 100 * i), records.len());
+            // What belongs together is not cut.
+            while n < most && records[n - 1].kind == Kind::Continuation {
+                n += 1;
+            }
+            let (now, later) = records.split_at(n);
+            *records = later;
+            let words: Vec<[u64; 2]> = now.iter().map(|record| record.to_words()).collect();
+            if !words.is_empty() {
+                let header = BlockHeader {
+                    ring: i as u32,
+                    pid: program.rings[i].pid,
+                    tid: program.rings[i].tid,
+                    position: 0,
+                    records: n as u32,
+                };
+                encode(header, &words, &mut bytes);
+            }
+        }
+    }
+    let one_more = bytes[..100].to_vec();
+    bytes.extend(one_more);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Raw blocks say what the trace says that is made of them.
+#[test]
+fn raw_blocks_are_analysed_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(5, 30_000);
+    let trace = written(dir.path(), "five.ut", &program);
+    let file = dir.path().join("events.raw");
+    raw(&file, &program);
+    let ratio = Options {
+        cull: Cull::Ratio(4.0),
+        ..Options::default()
+    };
+    for options in [Options::default(), with_messages(), ratio] {
+        let found = analyze_raw(&file, &trace.manifest, options.clone()).unwrap();
+        let kept = analyze_on(&trace, options, 1, |_| {}).unwrap();
+        assert_eq!(found.trace, kept.trace);
+        assert_eq!(found.intervals.len(), kept.intervals.len());
+        for interval in &kept.intervals {
+            let ours = support::interval(&found, &interval.name);
+            assert_eq!(exact(&found, &interval.name), exact(&kept, &interval.name));
+            assert_eq!(ours.histogram, interval.histogram, "{}", interval.name);
+        }
+        assert_eq!(found.frequencies.len(), kept.frequencies.len());
+    }
+    let found = analyze_raw(&file, &trace.manifest, with_messages()).unwrap();
+    for (name, truth) in &program.truth {
+        assert_eq!(exact(&found, name), *truth, "{name}");
+    }
 }
 
 /// A span as it was kept: name, thread, start, ticks, depth, parent.

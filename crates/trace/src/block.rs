@@ -236,54 +236,155 @@ pub fn check(bytes: &[u8]) -> Next {
 /// Never panics, whatever the bytes are.
 pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
     records.clear();
+    let mut records = Records {
+        palette: Vec::new(),
+        records,
+    };
+    decode_into(bytes, &mut records)
+}
+
+struct Records<'a> {
+    palette: Vec<u32>,
+    records: &'a mut Vec<Record>,
+}
+
+impl Sink for Records<'_> {
+    fn palette(&mut self, words: &[u32]) -> Option<()> {
+        self.palette.extend(words);
+        Some(())
+    }
+
+    fn group(&mut self, group: &Group<'_>) -> Option<()> {
+        for i in 0..group.times.len() {
+            let word = group.keys.word(i, &self.palette)?;
+            let payload = u64::from(group.payloads[i]);
+            let words = [group.times[i], payload | u64::from(word) << 32];
+            self.records.push(Record::from_words(words));
+        }
+        Some(())
+    }
+}
+
+/// Who receives what a block holds, and can say of it that it is not to be.
+pub(crate) trait Sink {
+    /// The words that records have; comes first.
+    fn palette(&mut self, words: &[u32]) -> Option<()>;
+    /// The next records.
+    fn group(&mut self, group: &Group<'_>) -> Option<()>;
+}
+
+/// Up to [`GROUP`] records of a block.
+pub(crate) struct Group<'a> {
+    pub(crate) times: &'a [u64],
+    pub(crate) payloads: &'a [u32],
+    pub(crate) keys: Keys<'a>,
+}
+
+/// Where the records of a group have their event, CPU, kind and flags.
+pub(crate) enum Keys<'a> {
+    /// All of them at one place of the palette.
+    One(u8),
+    /// Each at its place of the palette.
+    Each(&'a [u8]),
+    /// Each by itself, 32 bits, little-endian.
+    Words(&'a [u8]),
+}
+
+impl Keys<'_> {
+    /// The bits of a record.
+    #[inline]
+    fn word(&self, record: usize, palette: &[u32]) -> Option<u32> {
+        match self {
+            Self::One(key) => palette.get(usize::from(*key)).copied(),
+            Self::Each(keys) => palette.get(usize::from(keys[record])).copied(),
+            Self::Words(bytes) => {
+                let word = bytes.get(4 * record..4 * record + 4)?;
+                Some(u32::from_le_bytes(word.try_into().expect("four bytes")))
+            }
+        }
+    }
+}
+
+/// Decodes the block at the start of `bytes`; what the sink does not take counts as
+/// damaged. Never panics, whatever the bytes are.
+pub(crate) fn decode_into(bytes: &[u8], sink: &mut impl Sink) -> Next {
     let next = check(bytes);
     let Next::Block(header, length) = next else {
         return next;
     };
     let palette = u32::from_le_bytes(bytes[28..32].try_into().expect("four bytes")) as usize;
-    let body = &bytes[HEADER_BYTES..length];
-    match columns(body, palette, header.records as usize, records) {
+    let mut rest = &bytes[HEADER_BYTES..length];
+    let mut decoded = || {
+        if palette > 255 {
+            return None;
+        }
+        let palette: Vec<u32> = take(&mut rest, 4 * palette)?
+            .chunks_exact(4)
+            .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
+            .collect();
+        sink.palette(&palette)?;
+        let mut room = Room {
+            times: [0; GROUP],
+            payloads: [0; GROUP],
+        };
+        let mut previous = 0;
+        let mut left = header.records as usize;
+        while left > 0 {
+            let n = left.min(GROUP);
+            sink.group(&group(&mut rest, n, &mut previous, &mut room)?)?;
+            left -= n;
+        }
+        rest.is_empty().then_some(())
+    };
+    match decoded() {
         Some(()) => next,
         None => Next::Damaged,
     }
 }
 
-fn columns(mut rest: &[u8], palette: usize, count: usize, records: &mut Vec<Record>) -> Option<()> {
-    if palette > 255 {
-        return None;
+/// Room for the columns of a group.
+struct Room {
+    times: [u64; GROUP],
+    payloads: [u32; GROUP],
+}
+
+/// The next group of a block, `n` records; `previous` is the time before them.
+#[inline]
+fn group<'a, 'b: 'a>(
+    rest: &mut &'b [u8],
+    n: usize,
+    previous: &mut u64,
+    room: &'a mut Room,
+) -> Option<Group<'a>> {
+    let head = take(rest, 8)?;
+    let (time_width, payload_width, key_width, first_key) = (head[0], head[1], head[2], head[3]);
+    let least = u32::from_le_bytes(head[4..8].try_into().expect("four bytes"));
+    let (times, payloads) = (&mut room.times[..n], &mut room.payloads[..n]);
+    get(rest, time_width, times)?;
+    for time in &mut *times {
+        *previous = previous.wrapping_add(*time);
+        *time = *previous;
     }
-    let words: Vec<u32> = take(&mut rest, 4 * palette)?
-        .chunks_exact(4)
-        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
-        .collect();
-    let mut previous = 0u64;
-    while records.len() < count {
-        let n = (count - records.len()).min(GROUP);
-        let head = take(&mut rest, 8)?;
-        let (time_width, payload_width, key_width, first_key) =
-            (head[0], head[1], head[2], head[3]);
-        let least = u32::from_le_bytes(head[4..8].try_into().expect("four bytes"));
-        let times = get(&mut rest, time_width, n)?;
-        let payloads = get(&mut rest, payload_width, n)?;
-        let keys = match key_width {
-            0 | 1 | 4 => get(&mut rest, key_width, n)?,
-            _ => return None,
-        };
-        for i in 0..n {
-            previous = previous.wrapping_add(times[i]);
-            let word = match key_width {
-                0 => *words.get(first_key as usize)?,
-                1 => *words.get(keys[i] as usize)?,
-                _ => keys[i] as u32,
-            };
-            let payload = least.wrapping_add(payloads[i] as u32);
-            records.push(Record::from_words([
-                previous,
-                u64::from(payload) | u64::from(word) << 32,
-            ]));
+    if payload_width == 0 {
+        payloads.fill(least);
+    } else {
+        let mut above = [0; GROUP];
+        get(rest, payload_width, &mut above[..n])?;
+        for (payload, above) in payloads.iter_mut().zip(&above) {
+            *payload = least.wrapping_add(*above as u32);
         }
     }
-    rest.is_empty().then_some(())
+    let keys = match key_width {
+        0 => Keys::One(first_key),
+        1 => Keys::Each(take(rest, n)?),
+        4 => Keys::Words(take(rest, 4 * n)?),
+        _ => return None,
+    };
+    Some(Group {
+        times,
+        payloads,
+        keys,
+    })
 }
 
 fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
@@ -292,25 +393,21 @@ fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-fn get(rest: &mut &[u8], width: u8, n: usize) -> Option<[u64; GROUP]> {
-    let mut values = [0u64; GROUP];
-    let width = width as usize;
-    if width == 0 {
-        return Some(values);
+/// Numbers of so many bytes each.
+fn get(rest: &mut &[u8], width: u8, values: &mut [u64]) -> Option<()> {
+    let bytes = take(rest, usize::from(width) * values.len())?;
+    match width {
+        0 => values.fill(0),
+        1 => (values.iter_mut().zip(bytes)).for_each(|(v, &b)| *v = u64::from(b)),
+        2 => (values.iter_mut().zip(bytes.as_chunks().0))
+            .for_each(|(v, &b)| *v = u64::from(u16::from_le_bytes(b))),
+        4 => (values.iter_mut().zip(bytes.as_chunks().0))
+            .for_each(|(v, &b)| *v = u64::from(u32::from_le_bytes(b))),
+        8 => (values.iter_mut().zip(bytes.as_chunks().0))
+            .for_each(|(v, &b)| *v = u64::from_le_bytes(b)),
+        _ => return None,
     }
-    if !matches!(width, 1 | 2 | 4 | 8) {
-        return None;
-    }
-    let bytes = take(rest, width * n)?;
-    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(width)) {
-        *value = match width {
-            1 => u64::from(bytes[0]),
-            2 => u64::from(u16::from_le_bytes([bytes[0], bytes[1]])),
-            4 => u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
-            _ => u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
-        };
-    }
-    Some(values)
+    Some(())
 }
 
 #[cfg(test)]

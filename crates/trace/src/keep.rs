@@ -16,7 +16,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::TraceError;
-use crate::block::{self, Next};
+use crate::block::Next;
 use crate::manifest::{Manifest, Part, State};
 use crate::raw_order::RawGroups;
 use crate::rows::Rows;
@@ -159,7 +159,9 @@ fn write_events(raw: &Path, target: &Path, told: &mut impl FnMut(f64)) -> Result
         let mut working = VecDeque::new();
         loop {
             while working.len() < at_once.min(MOST_GROUPS) {
-                let Some(blocks) = groups.next()? else { break };
+                let Some(blocks) = groups.next_group()? else {
+                    break;
+                };
                 let share = groups.share();
                 let group = scope.spawn(move || encode_group(&blocks, columns));
                 working.push_back((group, share));
@@ -221,11 +223,10 @@ fn encode_group(
     };
     let mut kept = Kept::default();
     let mut rows = Rows::default();
-    let mut records = Vec::new();
     loop {
-        match block::decode(blocks, &mut records) {
+        let (next, events) = rows.push_block(blocks);
+        match next {
             Next::Block(header, bytes) => {
-                let events = rows.push(header, &records);
                 *kept.received.entry(header.ring as i32).or_default() += events;
                 blocks = &blocks[bytes..];
             }

@@ -27,7 +27,7 @@ pub mod made;
 pub mod manifest;
 pub mod names;
 pub mod perturbation;
-mod raw_order;
+pub mod raw_order;
 pub mod read;
 pub mod record;
 mod ring_map;

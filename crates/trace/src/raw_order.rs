@@ -32,7 +32,8 @@ struct Place {
 }
 
 /// Blocks of a raw file, put together for one row group at a time.
-pub(crate) struct RawGroups<'a> {
+#[derive(Debug)]
+pub struct RawGroups<'a> {
     path: &'a Path,
     file: File,
     size: u64,
@@ -48,11 +49,15 @@ pub(crate) struct RawGroups<'a> {
     /// The file's end, or where its blocks are damaged, has been reached.
     over: bool,
     /// There were bytes that are no block; what follows them is left out.
-    pub(crate) damaged: bool,
+    pub damaged: bool,
 }
 
 impl<'a> RawGroups<'a> {
-    pub(crate) fn open(path: &'a Path) -> Result<Self, TraceError> {
+    /// Opens a raw file.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &'a Path) -> Result<Self, TraceError> {
         let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
         let metadata = file.metadata();
         let size = metadata
@@ -74,17 +79,22 @@ impl<'a> RawGroups<'a> {
     }
 
     /// Whether the pieces so far are in the order of rings, as one.
-    pub(crate) fn is_by_ring(&self) -> bool {
+    #[must_use]
+    pub fn is_by_ring(&self) -> bool {
         self.times <= 1
     }
 
     /// Share of the file in the pieces so far.
-    pub(crate) fn share(&self) -> f64 {
+    #[must_use]
+    pub fn share(&self) -> f64 {
         self.done as f64 / self.size.max(1) as f64
     }
 
     /// The blocks of the next row group; none at the end of the file.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, TraceError> {
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn next_group(&mut self) -> Result<Option<Vec<u8>>, TraceError> {
         if self.taken == self.places.len() {
             self.look_on()?;
         }
@@ -174,7 +184,7 @@ mod tests {
     fn pieces(groups: &mut RawGroups<'_>) -> Vec<Vec<(u32, u64)>> {
         let mut pieces = Vec::new();
         let mut records = Vec::new();
-        while let Some(bytes) = groups.next().unwrap() {
+        while let Some(bytes) = groups.next_group().unwrap() {
             let mut rest = &bytes[..];
             let mut piece = Vec::new();
             while let block::Next::Block(header, bytes) = block::decode(rest, &mut records) {

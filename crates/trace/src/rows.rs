@@ -5,8 +5,60 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
 use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
 
-use crate::block::BlockHeader;
+use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
 use crate::schema::{Kind, event_schema};
+
+/// What the rows of a ring say: columns of equal length.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsOfRing<'a> {
+    /// [`crate::schema::TS`].
+    pub ts: &'a [i64],
+    /// [`crate::schema::KIND`].
+    pub kind: &'a [i8],
+    /// [`crate::schema::DESCHEDULED`].
+    pub descheduled: &'a [i8],
+    /// [`crate::schema::EVENT`].
+    pub event: &'a [i32],
+    /// [`crate::schema::PAYLOAD`].
+    pub payload: &'a [i64],
+}
+
+/// What a palette word of a block says.
+#[derive(Clone, Copy, Default)]
+struct Key {
+    kind: i8,
+    descheduled: i8,
+    cpu: i16,
+    event: i32,
+}
+
+impl Key {
+    /// None of a continuation, which is no row by itself.
+    fn of(word: u32) -> Option<Self> {
+        let record = Record::from_words([0, u64::from(word) << 32]);
+        (record.kind != RecordKind::Continuation).then(|| Self {
+            kind: record.kind as i8,
+            descheduled: flag(&record),
+            cpu: cpu(&record),
+            event: i32::from(record.event),
+        })
+    }
+}
+
+fn flag(record: &Record) -> i8 {
+    match record.descheduled {
+        DeschedFlag::No => 0,
+        DeschedFlag::Yes => 1,
+        DeschedFlag::Unknown => -1,
+    }
+}
+
+fn cpu(record: &Record) -> i16 {
+    match record.cpu {
+        Record::CPU_UNKNOWN => -1,
+        cpu => cpu as i16,
+    }
+}
 
 /// Columns of rows under construction.
 #[derive(Default)]
@@ -20,6 +72,8 @@ pub struct Rows {
     descheduled: Vec<i8>,
     event: Vec<i32>,
     payload: Vec<i64>,
+    /// Room to work in.
+    records: Vec<Record>,
 }
 
 impl Rows {
@@ -33,6 +87,78 @@ impl Rows {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ts.is_empty()
+    }
+
+    /// The rows, all of one ring.
+    #[must_use]
+    pub fn of_ring(&self) -> RowsOfRing<'_> {
+        RowsOfRing {
+            ts: &self.ts,
+            kind: &self.kind,
+            descheduled: &self.descheduled,
+            event: &self.event,
+            payload: &self.payload,
+        }
+    }
+
+    /// Forgets the rows.
+    pub fn clear(&mut self) {
+        self.cut(0);
+    }
+
+    /// Keeps the first rows alone.
+    fn cut(&mut self, rows: usize) {
+        self.ts.truncate(rows);
+        self.ring.truncate(rows);
+        self.pid.truncate(rows);
+        self.tid.truncate(rows);
+        self.cpu.truncate(rows);
+        self.kind.truncate(rows);
+        self.descheduled.truncate(rows);
+        self.event.truncate(rows);
+        self.payload.truncate(rows);
+    }
+
+    /// Decodes the block at the start of `bytes` and adds its rows; how many of them are
+    /// events. Never panics, whatever the bytes are.
+    pub fn push_block(&mut self, bytes: &[u8]) -> (Next, u64) {
+        let before = self.len();
+        let mut plain = Plain {
+            rows: self,
+            keys: [Key::default(); 256],
+            known: 0,
+        };
+        let next = block::decode_into(bytes, &mut plain);
+        if let Next::Block(header, _) = next {
+            self.belong_to(header);
+            return (next, (self.len() - before) as u64);
+        }
+        // Continuations, or no block.
+        self.cut(before);
+        let mut records = std::mem::take(&mut self.records);
+        let next = block::decode(bytes, &mut records);
+        let events = match next {
+            Next::Block(header, _) => self.push(header, &records),
+            _ => 0,
+        };
+        self.records = records;
+        (next, events)
+    }
+
+    #[inline]
+    fn key(&mut self, key: Key) {
+        self.cpu.push(key.cpu);
+        self.kind.push(key.kind);
+        self.descheduled.push(key.descheduled);
+        self.event.push(key.event);
+    }
+
+    /// All rows so far that belong to no ring are of this one.
+    fn belong_to(&mut self, header: BlockHeader) {
+        let rows = self.len();
+        self.ring.resize(rows, header.ring as i32);
+        self.pid.resize(rows, header.pid);
+        self.tid.resize(rows, header.tid);
     }
 
     /// Adds a block's records; returns how many events (not gaps) these are.
@@ -59,10 +185,7 @@ impl Rows {
             events += 1;
             may_widen = record.kind == RecordKind::Instant;
         }
-        let rows = self.len();
-        self.ring.resize(rows, header.ring as i32);
-        self.pid.resize(rows, header.pid);
-        self.tid.resize(rows, header.tid);
+        self.belong_to(header);
         events
     }
 
@@ -80,17 +203,9 @@ impl Rows {
 
     fn row(&mut self, record: &Record, ts: u64, kind: Kind, payload: i64) {
         self.ts.push(ts as i64);
-        self.cpu.push(if record.cpu == Record::CPU_UNKNOWN {
-            -1
-        } else {
-            record.cpu as i16
-        });
+        self.cpu.push(cpu(record));
         self.kind.push(kind as i8);
-        self.descheduled.push(match record.descheduled {
-            DeschedFlag::No => 0,
-            DeschedFlag::Yes => 1,
-            DeschedFlag::Unknown => -1,
-        });
+        self.descheduled.push(flag(record));
         self.event.push(i32::from(record.event));
         self.payload.push(payload);
     }
@@ -120,6 +235,51 @@ impl Rows {
             Arc::new(Int16Array::from(vec![0; rows])),
         ];
         RecordBatch::try_new(event_schema(), columns).expect("columns as the schema says")
+    }
+}
+
+/// A block in which every record is a row; a continuation gives it up.
+struct Plain<'a> {
+    rows: &'a mut Rows,
+    keys: [Key; 256],
+    known: usize,
+}
+
+impl Sink for Plain<'_> {
+    fn palette(&mut self, words: &[u32]) -> Option<()> {
+        self.known = words.len();
+        for (key, &word) in self.keys.iter_mut().zip(words) {
+            *key = Key::of(word)?;
+        }
+        Some(())
+    }
+
+    fn group(&mut self, group: &Group<'_>) -> Option<()> {
+        let (rows, known) = (&mut *self.rows, self.keys.get(..self.known)?);
+        rows.ts.extend(group.times.iter().map(|&ts| ts as i64));
+        let payloads = group.payloads.iter().map(|&payload| i64::from(payload));
+        rows.payload.extend(payloads);
+        match group.keys {
+            Keys::One(key) => {
+                let key = *known.get(usize::from(key))?;
+                let n = rows.ts.len();
+                rows.cpu.resize(n, key.cpu);
+                rows.kind.resize(n, key.kind);
+                rows.descheduled.resize(n, key.descheduled);
+                rows.event.resize(n, key.event);
+            }
+            Keys::Each(keys) => {
+                for &key in keys {
+                    rows.key(*known.get(usize::from(key))?);
+                }
+            }
+            Keys::Words(words) => {
+                for &word in words.as_chunks().0 {
+                    rows.key(Key::of(u32::from_le_bytes(word))?);
+                }
+            }
+        }
+        Some(())
     }
 }
 
