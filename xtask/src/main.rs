@@ -1,6 +1,7 @@
 //! `cargo xtask test`, `lint`, `bench`: what CI runs, and what measures us.
 
 mod bench;
+mod exchange;
 mod licences;
 mod lint;
 mod python;
@@ -16,6 +17,7 @@ usage: cargo xtask COMMAND
 
   test              everything that CI runs; installs what it needs where it may
   lint              format, clippy, documentation, licences, aarch64
+  exchange          the part of test that has other tools' traces and readers
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
   bench loss        1e8 events from one thread, ten times; two threads at full speed
   bench report      analysis rate and memory on 2e8 events
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["test"] => test::all(),
         ["lint"] => lint::all(&mut 0),
+        ["exchange"] => test::exchange_alone(),
         ["bench", ref which @ ..] => bench::run(which),
         // Recorded by `bench recorder`: the same blocks through the Rust crate.
         ["__rust-recorder", threads, rounds, n] => {

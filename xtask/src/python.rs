@@ -5,9 +5,13 @@ use std::process::Command;
 
 use crate::run::{Scratch, command, exists, output, root, run};
 
-/// What the tests of the package, and the schema of Perfetto, need beside Python.
-const NEEDED: [&str; 10] = [
+/// What the tests of the package, and of import and export, need beside Python.
+const NEEDED: [&str; 14] = [
     "perfetto==0.59.1",
+    "pyperf==2.10.0",
+    "hdrhistogram==0.10.8",
+    "viztracer==1.1.1",
+    "scipy",
     "protobuf",
     "pytest",
     "mypy",
@@ -20,7 +24,7 @@ const NEEDED: [&str; 10] = [
 ];
 /// Says whether they are there, and Python is one that the package is for.
 const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
-    import perfetto.protos, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
+    import perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
 
 /// The interpreter of the one virtual environment of all tests, with what they need; `None`
 /// if it cannot be had.

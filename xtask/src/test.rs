@@ -99,6 +99,7 @@ pub fn all() -> Result<(), String> {
     aarch64(&mut count);
     python(&mut count);
     outside_readers(&mut count);
+    exchange(&mut count);
     model(&mut count);
     nightly(&mut count);
     for line in &count.failures {
@@ -132,12 +133,18 @@ fn install() {
             &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
         ),
         ("qemu-aarch64", &["qemu-user"]),
+        ("babeltrace2", &["babeltrace2"]),
+        ("lttng", &["lttng-tools", "liblttng-ust-dev"]),
+        ("perf", &["linux-perf"]),
     ]
     .iter()
     .filter(|(program, _)| !exists(&[program, "--version"]))
     .flat_map(|&(_, packages)| packages)
     .copied()
     .collect();
+    if !std::path::Path::new("/usr/share/benchmark/compare.py").exists() {
+        missing.push("libbenchmark-tools");
+    }
     if !exists(&["python3", "-c", "import ensurepip"]) {
         missing.extend(["python3", "python3-venv"]);
     }
@@ -316,6 +323,37 @@ fn python(count: &mut Count) {
     if let Err(text) = result {
         count.fail(&text);
         count.failed += u64::from(failed == 0);
+    }
+}
+
+/// Import and export beside other tools.
+fn exchange(count: &mut Count) {
+    use crate::exchange::Outcome;
+    for step in crate::exchange::all(crate::python::interpreter().as_deref()) {
+        let what = step.what;
+        match step.result {
+            Ok(Outcome::Said(said)) => {
+                println!("{what}: {said}");
+                count.passed += 1;
+            }
+            Ok(Outcome::Skipped(why)) => count.skip(&format!("{what}: {why}")),
+            Err(error) => count.step(Err(format!("{what}: {error}"))),
+        }
+    }
+}
+
+/// The same by itself: of what has been built.
+pub fn exchange_alone() -> Result<(), String> {
+    let mut count = Count::default();
+    install();
+    exchange(&mut count);
+    println!(
+        "{} passed, {} failed, {} skipped",
+        count.passed, count.failed, count.skipped
+    );
+    match count.failed {
+        0 => Ok(()),
+        failed => Err(format!("{failed} failed")),
     }
 }
 

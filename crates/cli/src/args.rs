@@ -26,6 +26,7 @@ pub enum Command {
     Record(Record),
     Report(Report),
     Export(Export),
+    Import(crate::import::Import),
     Sync(crate::sync::Sync),
     Merge(crate::merge::Merge),
     Header(Header),
@@ -109,7 +110,10 @@ pub struct Report {
 /// Write a trace in the format of another tool
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)"
+    after_help = "Examples:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)\n  \
+    undertick export run.ut --to google-benchmark run.json && compare.py benchmarks before.json run.json\n  \
+    undertick export run.ut --to pyperf run.json && pyperf compare_to before.json run.json\n  \
+    undertick export run.ut --to hdrhistogram run.hlog"
 )]
 pub struct Export {
     /// Trace directory, as made by `undertick record`
@@ -118,6 +122,9 @@ pub struct Export {
     /// Format
     #[arg(long, value_enum)]
     pub to: Format,
+    /// Intervals wanted, for formats of intervals; without it those that events form
+    #[arg(long, value_name = "TABLE.toml")]
+    pub table: Option<PathBuf>,
     /// File to make; it must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -133,6 +140,12 @@ pub enum Format {
     Csv,
     /// One Parquet file with nanoseconds and names
     Parquet,
+    /// Google Benchmark's JSON: an interval is a benchmark, a block of time a repetition
+    GoogleBenchmark,
+    /// pyperf's JSON, likewise
+    Pyperf,
+    /// HdrHistogram log, version 2: a histogram of nanoseconds for each interval
+    Hdrhistogram,
 }
 
 /// Write undertick.h, for whoever installed only this program

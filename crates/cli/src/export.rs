@@ -1,28 +1,97 @@
 //! `undertick export`.
 
+mod blocks;
+mod google_benchmark;
+mod hdr_log;
+mod pyperf;
+mod spans;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
 use undertick_trace::export::{Format, export};
 use undertick_trace::read::Trace;
 
 use crate::Failure;
 use crate::args;
 use crate::progress::Progress;
+use spans::Spans;
 
 pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
-    let format = match arguments.to {
-        args::Format::Perfetto => Format::Perfetto,
-        args::Format::Chrome => Format::Chrome,
-        args::Format::Csv => Format::Csv,
-        args::Format::Parquet => Format::Parquet,
-    };
     let mut progress = Progress::new();
-    let result =
-        Trace::open(&arguments.trace, |share| progress.share("keeping", share)).and_then(|trace| {
-            export(&trace, format, &arguments.file, |share| {
-                progress.share("exporting", share)
-            })
-        });
+    let result = exported(arguments, &mut progress);
     progress.done();
-    let rows = result?;
-    eprintln!("undertick: {rows} rows in {}", arguments.file.display());
+    eprintln!("undertick: {} in {}", result?, arguments.file.display());
     Ok(0)
+}
+
+/// Writes the file; says what is in it.
+fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String, Failure> {
+    let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
+    let write: fn(&Spans, &mut dyn Write) -> Result<String, Failure> = match arguments.to {
+        args::Format::Perfetto => return rows(&trace, Format::Perfetto, arguments, progress),
+        args::Format::Chrome => return rows(&trace, Format::Chrome, arguments, progress),
+        args::Format::Csv => return rows(&trace, Format::Csv, arguments, progress),
+        args::Format::Parquet => return rows(&trace, Format::Parquet, arguments, progress),
+        args::Format::GoogleBenchmark => google_benchmark::write,
+        args::Format::Pyperf => pyperf::write,
+        args::Format::Hdrhistogram => hdr_log::write,
+    };
+    let table = arguments
+        .table
+        .as_deref()
+        .map(crate::reporting::read_table)
+        .transpose()?;
+    let options = undertick_analyze::Options {
+        table,
+        ..undertick_analyze::Options::default()
+    };
+    // Before the work: nothing is written over.
+    let file = create(&arguments.file)?;
+    let spans = Spans::of(trace, options, |share| progress.share("matching", share));
+    let mut out = BufWriter::new(file);
+    let written = spans.and_then(|spans| {
+        let said = write(&spans, &mut out)?;
+        out.flush().map_err(|e| failed(&arguments.file, &e))?;
+        Ok(said)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&arguments.file);
+    }
+    written
+}
+
+fn rows(
+    trace: &Trace,
+    format: Format,
+    arguments: &args::Export,
+    progress: &mut Progress,
+) -> Result<String, Failure> {
+    if arguments.table.is_some() {
+        return Err(Failure::usage(
+            "--table is for formats of intervals: google-benchmark, pyperf, hdrhistogram",
+        ));
+    }
+    let rows = export(trace, format, &arguments.file, |share| {
+        progress.share("exporting", share);
+    })?;
+    Ok(format!("{rows} rows"))
+}
+
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create_new(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::usage(format!(
+            "{}: exists already; remove it or give another name",
+            path.display()
+        )),
+        _ => failed(path, &error),
+    })
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure {
+        status: 1,
+        text: format!("{}: cannot write: {error}", path.display()),
+    }
 }

@@ -10,6 +10,7 @@ mod estimate;
 mod experiment;
 mod export;
 mod header;
+mod import;
 mod interference;
 mod merge;
 mod output;
@@ -90,6 +91,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Record(record) => recording::run(record),
         Command::Report(report) => reporting::run(&report),
         Command::Export(export) => export::run(&export),
+        Command::Import(import) => import::run(&import),
         Command::Sync(sync) => sync::run(&sync),
         Command::Merge(merge) => merge::run(&merge),
         Command::Header(header) => header::run(&header),

@@ -131,6 +131,8 @@ fn drive(
 struct Row {
     ticks: i64,
     unix_ns: i64,
+    /// Of rows of the kernel that take time, when that was over; else as `unix_ns`.
+    end_unix_ns: i64,
     ring: i32,
     pid: i32,
     tid: i32,
@@ -163,6 +165,12 @@ fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = R
     (0..batch.num_rows()).map(move |i| Row {
         ticks: ts.value(i),
         unix_ns: time.unix_ns(ts.value(i)),
+        end_unix_ns: time.unix_ns(match Kind::from_code(kind.value(i)) {
+            Some(Kind::Interrupt | Kind::SoftInterrupt) => {
+                ts.value(i).saturating_add(payload.value(i).max(0))
+            }
+            _ => ts.value(i),
+        }),
         ring: ring.value(i),
         pid: pid.value(i),
         tid: tid.value(i),

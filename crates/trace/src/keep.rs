@@ -57,9 +57,22 @@ pub fn write_manifest(trace: &Path, manifest: &Manifest) -> Result<(), TraceErro
 pub fn finish(
     trace: &Path,
     manifest: &mut Manifest,
-    mut told: impl FnMut(f64),
+    told: impl FnMut(f64),
 ) -> Result<(), TraceError> {
     let kernel = crate::kernel::keep::finish(trace, manifest)?;
+    finish_events(trace, manifest, kernel, told)
+}
+
+/// The same where the rows of the kernel are in Parquet already.
+///
+/// # Errors
+/// The disk refuses.
+pub(crate) fn finish_events(
+    trace: &Path,
+    manifest: &mut Manifest,
+    kernel: Option<Part>,
+    mut told: impl FnMut(f64),
+) -> Result<(), TraceError> {
     let raw = trace.join(RAW_FILE);
     let target = trace.join(EVENTS_FILE);
     let temporary = trace.join("events.parquet.new");

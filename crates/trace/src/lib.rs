@@ -20,6 +20,7 @@ pub mod export;
 pub mod functions;
 pub mod groups;
 pub mod hosts;
+pub mod import;
 pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod kernel;

@@ -1,6 +1,8 @@
 //! Perfetto protobuf, written by hand: a handful of fields of `TracePacket`,
-//! `TrackDescriptor` and `TrackEvent` is all that slices and instants need.
+//! `TrackDescriptor` and `TrackEvent` is all that slices and instants need; the kernel's rows are tracks of their own.
 //! Field numbers are those of the published trace protocol.
+
+mod kernel;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -21,6 +23,10 @@ pub struct Perfetto {
     nesting: Nesting,
     tracks: HashSet<i32>,
     processes: HashSet<i32>,
+    /// Threads of which the kernel tells.
+    kernel_tracks: HashSet<i32>,
+    /// Those that are off their CPU.
+    off: HashSet<i32>,
     interned: HashMap<String, u64>,
     command: String,
     started: bool,
@@ -33,6 +39,8 @@ impl Perfetto {
             nesting: Nesting::default(),
             tracks: HashSet::new(),
             processes: HashSet::new(),
+            kernel_tracks: HashSet::new(),
+            off: HashSet::new(),
             interned: HashMap::new(),
             command: String::new(),
             started: false,
@@ -54,17 +62,7 @@ impl Perfetto {
 
     /// Tracks of a process and of a ring, at their first row.
     fn describe(&mut self, row: &Row, names: &Names) -> io::Result<()> {
-        if self.processes.insert(row.pid) {
-            let mut process = Message::default();
-            process.number(1, row.pid as u64); // pid
-            process.text(6, &self.command); // process_name
-            let mut descriptor = Message::default();
-            descriptor.number(1, process_uuid(row.pid));
-            descriptor.message(3, &process);
-            let mut packet = Message::default();
-            packet.message(60, &descriptor);
-            self.packet(packet)?;
-        }
+        self.describe_process(row.pid)?;
         if self.tracks.insert(row.ring) {
             let mut thread = Message::default();
             thread.number(1, row.pid as u64);
@@ -81,6 +79,21 @@ impl Perfetto {
             self.packet(packet)?;
         }
         Ok(())
+    }
+
+    fn describe_process(&mut self, pid: i32) -> io::Result<()> {
+        if !self.processes.insert(pid) {
+            return Ok(());
+        }
+        let mut process = Message::default();
+        process.number(1, pid as u64); // pid
+        process.text(6, &self.command); // process_name
+        let mut descriptor = Message::default();
+        descriptor.number(1, process_uuid(pid));
+        descriptor.message(3, &process);
+        let mut packet = Message::default();
+        packet.message(60, &descriptor);
+        self.packet(packet)
     }
 
     fn event(
@@ -146,7 +159,7 @@ impl Sink for Perfetto {
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         if row.mode != 0 {
-            return Ok(()); // of the kernel: of no ring
+            return self.of_kernel(row);
         }
         self.describe(row, names)?;
         match row.kind {

@@ -293,7 +293,7 @@ impl Counts {
 }
 
 /// Rows on their way into the file.
-struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     target: &'a Path,
     writer: ArrowWriter<BufWriter<File>>,
     rows: Vec<Row>,
@@ -301,7 +301,7 @@ struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    fn create(target: &'a Path) -> Result<Self, TraceError> {
+    pub(crate) fn create(target: &'a Path) -> Result<Self, TraceError> {
         let file = File::create(target).map_err(TraceError::io(target, "cannot create"))?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let writer = ArrowWriter::try_new(file, event_schema(), Some(properties()))
@@ -314,11 +314,11 @@ impl<'a> Sink<'a> {
         })
     }
 
-    fn push(&mut self, row: Row) {
+    pub(crate) fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
-    fn write_full(&mut self) -> Result<(), TraceError> {
+    pub(crate) fn write_full(&mut self) -> Result<(), TraceError> {
         if self.rows.len() >= BATCH_ROWS {
             self.write()?;
         }
@@ -334,7 +334,7 @@ impl<'a> Sink<'a> {
             .map_err(|e| parquet_error(self.target, "cannot write", e))
     }
 
-    fn finish(mut self) -> Result<u64, TraceError> {
+    pub(crate) fn finish(mut self) -> Result<u64, TraceError> {
         self.write()?;
         let target = self.target;
         let file = self

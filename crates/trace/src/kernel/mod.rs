@@ -23,7 +23,7 @@ mod page;
 mod perf;
 pub(crate) mod raw;
 mod steal;
-mod threads;
+pub(crate) mod threads;
 mod times;
 mod tracefs;
 

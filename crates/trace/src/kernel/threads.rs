@@ -17,14 +17,14 @@ use crate::schema::Kind;
 
 /// A row to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) ticks: i64,
-    pub(super) pid: i32,
-    pub(super) tid: i32,
-    pub(super) cpu: i16,
-    pub(super) kind: Kind,
-    pub(super) event: i32,
-    pub(super) payload: i64,
+pub(crate) struct Row {
+    pub(crate) ticks: i64,
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    pub(crate) cpu: i16,
+    pub(crate) kind: Kind,
+    pub(crate) event: i32,
+    pub(crate) payload: i64,
 }
 
 /// What is known of a thread.

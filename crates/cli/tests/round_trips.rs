@@ -1,0 +1,163 @@
+//! Our own traces to other tools' formats and back: nothing that both can say is lost.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use support::{refused, said, trace, undertick};
+
+/// Spans as (name, start since the first row, length), ns, and instants as (name, time,
+/// payload), from the CSV of a trace: matched here, a stack to each ring.
+type Found = (Vec<(String, i64, i64)>, Vec<(String, i64, i64)>);
+
+fn found(trace: &str, csv: &Path) -> Found {
+    let output = undertick(&["export", trace, "--to", "csv", csv.to_str().unwrap()]);
+    assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+    let text = fs::read_to_string(csv).unwrap();
+    let (mut spans, mut points) = (Vec::new(), Vec::new());
+    let mut open: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
+    let mut first = None;
+    // Names by event, for `next`, whose payload is the event that is entered.
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let rows: Vec<Vec<String>> = text.lines().skip(1).map(fields).collect();
+    for row in &rows {
+        names.insert(row[9].clone(), row[10].clone());
+    }
+    for row in &rows {
+        let ns: i64 = row[0].parse().unwrap();
+        let at = ns - *first.get_or_insert(ns);
+        let stack = open.entry(row[2].clone()).or_default();
+        let mut close = |spans: &mut Vec<_>| {
+            let (name, start) = stack.pop().unwrap();
+            assert_eq!(name, row[10]);
+            spans.push((name, start, at - start));
+        };
+        match row[7].as_str() {
+            "begin" => stack.push((row[10].clone(), at)),
+            "end" => close(&mut spans),
+            "next" => {
+                close(&mut spans);
+                stack.push((names[&row[11]].clone(), at));
+            }
+            "instant" => points.push((row[10].clone(), at, row[11].parse().unwrap())),
+            other => panic!("{other}"),
+        }
+    }
+    spans.sort();
+    points.sort();
+    (spans, points)
+}
+
+/// A line of CSV, quotes taken off.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            other => fields.last_mut().unwrap().push(other),
+        }
+    }
+    fields
+}
+
+#[test]
+fn what_was_exported_is_imported_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let original = trace(dir.path());
+    let (spans, points) = found(&original, &dir.path().join("original.csv"));
+    assert_eq!((spans.len(), points.len()), (3000, 2000));
+    for format in ["chrome", "perfetto"] {
+        let at = |name: &str| {
+            let path = dir.path().join(format!("{format}{name}"));
+            path.to_str().unwrap().to_owned()
+        };
+        let (file, back) = (at(""), at(".ut"));
+        let output = undertick(&["export", &original, "--to", format, &file]);
+        assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+        // Who wrote it is found by what is in it.
+        let output = undertick(&["import", &file, "-o", &back]);
+        assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+        let again = found(&back, Path::new(&at(".csv")));
+        assert!(again.0 == spans, "{format}: spans differ");
+        assert!(again.1 == points, "{format}: points differ");
+        report(&back);
+    }
+}
+
+/// The report of an import: counts, and that nothing was taken off.
+fn report(trace: &str) {
+    let output = undertick(&["report", trace, "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let intervals = report["intervals"].as_array().unwrap();
+    for name in ["request, \"quoted\"", "parse"] {
+        let of = intervals.iter().find(|i| i["name"] == name).unwrap();
+        assert_eq!((&of["count"], &of["unmatched"]), (&1000.into(), &0.into()));
+        assert_eq!(of["compensation"]["method"], "none");
+    }
+    let warnings = report["warnings"].to_string();
+    assert!(
+        warnings.contains("what its recording cost is not known"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn bad_imports_say_what_would_be_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("text"), "no trace of anybody\n").unwrap();
+    let import = |file: &str| undertick(&["import", &at(file), "-o", &at("t.ut")]);
+    refused(&import("text"), 2, &["text", "cannot tell", "--from"]);
+    refused(&import("missing"), 2, &["missing", "is the name right?"]);
+    fs::create_dir(at("t.ut")).unwrap();
+    fs::write(at("json"), "[]").unwrap();
+    refused(&import("json"), 2, &["t.ut", "exists already"]);
+}
+
+#[test]
+fn intervals_for_other_tools_need_intervals() {
+    let dir = tempfile::tempdir().unwrap();
+    let original = trace(dir.path());
+    let file = dir.path().join("out.json");
+    let file = file.to_str().unwrap();
+    let table = dir.path().join("table.toml");
+    fs::write(
+        &table,
+        "[[interval]]\nname='a'\nstart='parse'\nend='parse'\n",
+    )
+    .unwrap();
+    let table = table.to_str().unwrap();
+    let wrong = ["export", &original, "--to", "csv", "--table", table, file];
+    refused(&undertick(&wrong), 2, &["--table", "google-benchmark"]);
+    let right = [
+        "export",
+        &original,
+        "--to",
+        "google-benchmark",
+        "--table",
+        table,
+        file,
+    ];
+    assert_eq!(said(&undertick(&right)).0, 0);
+    let page: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let of = |kind: &str| {
+        let all = page["benchmarks"].as_array().unwrap().iter();
+        all.filter(|b| b["run_type"] == kind)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let iterations: u64 = of("iteration")
+        .iter()
+        .map(|b| b["iterations"].as_u64().unwrap())
+        .sum();
+    assert!(
+        iterations > 900 && iterations <= 1000,
+        "all that were not culled: {iterations}"
+    );
+    assert_eq!(of("aggregate").len(), 3);
+    refused(&undertick(&right), 2, &["exists already"]);
+}

@@ -1,0 +1,314 @@
+//! Traces that other tools recorded, as traces of ours: whatever reads a trace works on
+//! them unchanged. Streams: memory does not grow with the file.
+//!
+//! Times are kept to the nanosecond; what a trace cannot hold is counted, by kind, and
+//! said in the manifest's warnings. What recording cost the other tool is not known, so
+//! nothing is compensated.
+
+mod chrome;
+mod ctf;
+mod decimal;
+mod detect;
+mod edges;
+mod intake;
+mod json;
+mod kernel_rows;
+mod perf_script;
+mod perfetto;
+mod spool;
+mod wire;
+mod write;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::TraceError;
+use crate::keep::{self, EVENTS_FILE};
+use crate::kernel::keep::KERNEL_FILE;
+use crate::manifest::{
+    Anchor, Clock, Descheduled, Host, Kernel, KernelSource, Manifest, Recorder, SCHEMA_VERSION,
+    State,
+};
+use crate::running::{make_trace_dir, remove_empty};
+use intake::Intake;
+use write::Written;
+
+/// File of the rules by which messages are matched, beside the events.
+pub const MESSAGES_FILE: &str = "messages.toml";
+
+/// What another tool wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Chrome trace events, JSON, also compressed with gzip.
+    Chrome,
+    /// Perfetto protobuf.
+    Perfetto,
+    /// A directory in the Common Trace Format, read by `babeltrace2`.
+    Ctf,
+    /// What `perf script` prints.
+    PerfScript,
+}
+
+impl Source {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Chrome => "a Chrome trace",
+            Self::Perfetto => "a Perfetto trace",
+            Self::Ctf => "a CTF trace",
+            Self::PerfScript => "the output of perf script",
+        }
+    }
+}
+
+/// What a reader found out beside the events.
+#[derive(Debug, Default)]
+struct About {
+    /// What the clock is called in the report.
+    clock: &'static str,
+    /// Times are Unix times.
+    is_unix: bool,
+    process: Option<String>,
+    host: Option<String>,
+    /// Names of messages: `NAME start` and `NAME end` are their boundaries.
+    messages: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Reads another tool's file and writes a trace into a new directory. `told` hears the
+/// share that is done.
+///
+/// # Errors
+/// The file is not there, is none of these, or is damaged; the directory exists already,
+/// or the disk refuses. Nothing is left behind then.
+pub fn import(
+    file: &Path,
+    source: Option<Source>,
+    out: &Path,
+    mut told: impl FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    let source = match source {
+        Some(source) => source,
+        None => detect::source(file)?,
+    };
+    make_trace_dir(out)?;
+    let made = make(file, source, out, &mut told);
+    if made.is_err() {
+        for name in [KERNEL_FILE, EVENTS_FILE, MESSAGES_FILE] {
+            let _ = std::fs::remove_file(out.join(name));
+        }
+        remove_empty(out);
+    }
+    made
+}
+
+fn make(
+    file: &Path,
+    source: Source,
+    out: &Path,
+    told: &mut impl FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    let mut intake = Intake::new(out);
+    let about = match source {
+        Source::Ctf => ctf::read(file, &mut intake)?,
+        Source::Chrome => chrome::read(file, open(file, &mut *told)?, &mut intake)?,
+        Source::Perfetto => perfetto::read(file, open(file, &mut *told)?, &mut intake)?,
+        Source::PerfScript => perf_script::read(file, open(file, &mut *told)?, &mut intake)?,
+    };
+    if intake.spool.len() == 0 {
+        return Err(TraceError::Usage(format!(
+            "{}: holds no event that {} could have; is it the right file?",
+            file.display(),
+            source.name()
+        )));
+    }
+    let written = write::write(out, &mut intake, |share| told(0.6 + 0.2 * share))?;
+    if !about.messages.is_empty() {
+        write_messages(out, &about.messages)?;
+    }
+    let mut manifest = manifest(file, source, about, &intake, written);
+    let kernel = manifest.1;
+    let manifest = &mut manifest.0;
+    keep::finish_events(out, manifest, kernel, |share| told(0.8 + 0.2 * share))?;
+    Ok(manifest.clone())
+}
+
+/// The file, decompressed if it is compressed; `told` hears of the first 0.6.
+fn open<'a>(
+    file: &Path,
+    told: &'a mut impl FnMut(f64),
+) -> Result<Box<dyn BufRead + 'a>, TraceError> {
+    let failed = || TraceError::io(file, "cannot open");
+    let opened = File::open(file).map_err(failed())?;
+    let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
+    let told = Told {
+        file: opened,
+        read: 0,
+        told: move |read| told(0.6 * (read as f64 / bytes).min(1.0)),
+    };
+    let mut reader = BufReader::with_capacity(1 << 18, told);
+    let start = reader
+        .fill_buf()
+        .map_err(TraceError::io(file, "cannot read"))?;
+    Ok(if start.starts_with(detect::GZIP) {
+        Box::new(BufReader::with_capacity(
+            1 << 18,
+            MultiGzDecoder::new(reader),
+        ))
+    } else {
+        Box::new(reader)
+    })
+}
+
+/// A file that tells how far it has been read.
+struct Told<F> {
+    file: File,
+    read: u64,
+    told: F,
+}
+
+impl<F: FnMut(u64)> Read for Told<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        self.read += bytes as u64;
+        (self.told)(self.read);
+        Ok(bytes)
+    }
+}
+
+/// The rules by which `undertick report --table` finds the messages.
+fn write_messages(out: &Path, names: &[String]) -> Result<(), TraceError> {
+    let path = out.join(MESSAGES_FILE);
+    let mut text = String::new();
+    for name in names {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        text += &format!(
+            "[[interval]]\nname = {}\nstart = {}\nend = {}\nmatch = \"message\"\n\n",
+            quoted(if name.is_empty() { "message" } else { name }),
+            quoted(&format!("{name} start")),
+            quoted(&format!("{name} end"))
+        );
+    }
+    std::fs::write(&path, text).map_err(TraceError::io(&path, "cannot write"))
+}
+
+fn manifest(
+    file: &Path,
+    source: Source,
+    about: About,
+    intake: &Intake,
+    written: Written,
+) -> (Manifest, Option<crate::manifest::Part>) {
+    let (first, last) = intake.span_ns.unwrap_or((0, 0));
+    let anchor = Anchor {
+        ticks: first,
+        unix_ns: first,
+        error_ns: 0,
+    };
+    let mut threads = intake.threads();
+    threads.extend(written.lanes.iter().cloned());
+    let warnings = warnings(file, source, &about, intake, &written);
+    let manifest = Manifest {
+        schema_version: SCHEMA_VERSION,
+        state: State::Recording,
+        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: if about.is_unix { first } else { 0 },
+        duration_ns: Some(last.saturating_sub(first)),
+        host: Host {
+            name: about.host.unwrap_or_else(|| "not known".to_owned()),
+            kernel: String::new(),
+            arch: String::new(),
+            cpus: 0,
+            cpu_model: String::new(),
+        },
+        command: about.process.into_iter().collect(),
+        exit: None,
+        clock: Clock {
+            name: about.clock.to_owned(),
+            ticks_per_second_numerator: 1_000_000_000,
+            ticks_per_second_denominator: 1,
+            rate_source: "imported".to_owned(),
+            rate_error_ppb: 0.0,
+            granularity_ticks: intake.step.ns(),
+            read_cost_ns_median: 0.0,
+            anchors: about.is_unix.then_some(anchor).into_iter().collect(),
+            across_cpus: None,
+        },
+        descheduled: Descheduled::Unavailable,
+        calibration: None,
+        recorder: Recorder {
+            overflow: "imported".to_owned(),
+            ring_bytes: 0,
+            budget_bytes: 0,
+        },
+        names: intake.names.clone(),
+        threads,
+        rings: written.rings,
+        sampled: Vec::new(),
+        events: 0,
+        lost: intake.lost,
+        parts: Vec::new(),
+        kernel: (intake.kernel_rows > 0).then(|| kernel(about.clock, intake)),
+        perturbation: None,
+        hosts: Vec::new(),
+        closures: Vec::new(),
+        session: None,
+        warnings,
+    };
+    (manifest, written.kernel)
+}
+
+fn kernel(clock: &str, intake: &Intake) -> Kernel {
+    Kernel {
+        sources: vec![KernelSource {
+            name: "imported".to_owned(),
+            used: true,
+            why: String::new(),
+            tells: Vec::new(),
+            records: intake.kernel_records,
+            lost: 0,
+            clock: clock.to_owned(),
+            error_ns: 0.0,
+        }],
+        rows: intake.kernel_rows,
+        ..Kernel::default()
+    }
+}
+
+fn warnings(
+    file: &Path,
+    source: Source,
+    about: &About,
+    intake: &Intake,
+    written: &Written,
+) -> Vec<String> {
+    let mut all = vec![format!(
+        "imported from {} ({}): what its recording cost is not known and is in every figure; {}",
+        file.file_name().unwrap_or_default().to_string_lossy(),
+        source.name(),
+        if about.is_unix {
+            "times are the source's"
+        } else {
+            "when it was recorded is not known"
+        }
+    )];
+    all.extend(about.notes.iter().cloned());
+    let mut left_out = intake.left_out.clone();
+    for &(kind, count) in &written.left_out {
+        *left_out.entry(kind.to_owned()).or_default() += count;
+    }
+    if !left_out.is_empty() {
+        let list: Vec<String> = (left_out.iter())
+            .map(|(kind, count)| format!("{count} x {kind}"))
+            .collect();
+        all.push(format!("not in the trace: {}", list.join(", ")));
+    }
+    if !about.messages.is_empty() {
+        all.push(format!(
+            "messages are instants; {MESSAGES_FILE} in the trace has their rules: report --table"
+        ));
+    }
+    all
+}

@@ -1,0 +1,113 @@
+//! Whose file it is, by what is in it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+
+use super::Source;
+use crate::TraceError;
+use crate::keep::MANIFEST_FILE;
+
+/// The first bytes of what gzip wrote.
+pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
+/// As much of a file is looked at.
+const LOOK_BYTES: u64 = 1 << 16;
+/// Depth to which a directory of traces is searched.
+const DEEPEST: usize = 6;
+
+/// Finds out.
+pub(super) fn source(file: &Path) -> Result<Source, TraceError> {
+    let usage = |what: &str| TraceError::Usage(format!("{}: {what}", file.display()));
+    let about = file
+        .metadata()
+        .map_err(TraceError::io(file, "cannot open"))?;
+    if about.is_dir() {
+        if file.join(MANIFEST_FILE).exists() {
+            return Err(usage(
+                "is a trace of Undertick already; report reads it as it is",
+            ));
+        }
+        return match has_ctf(file, DEEPEST) {
+            true => Ok(Source::Ctf),
+            false => Err(usage(
+                "a directory without a CTF trace in it (a file `metadata`); give the file or the trace's directory",
+            )),
+        };
+    }
+    let start = start(file)?;
+    if start.starts_with(b"PERFILE2") {
+        return Err(usage(
+            "is perf's own file: `perf script --ns -i FILE > text`, then import the text",
+        ));
+    }
+    of_start(&start).ok_or_else(|| {
+        usage(
+            "cannot tell whose file this is; say it with --from chrome, perfetto, ctf or perf-script",
+        )
+    })
+}
+
+fn has_ctf(dir: &Path, depth: usize) -> bool {
+    if dir.join("metadata").is_file() {
+        return true;
+    }
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    depth > 0
+        && entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .any(|entry| has_ctf(&entry.path(), depth - 1))
+}
+
+/// The first bytes, decompressed if they are compressed.
+fn start(file: &Path) -> Result<Vec<u8>, TraceError> {
+    let failed = || TraceError::io(file, "cannot read");
+    let mut start = Vec::new();
+    let opened = File::open(file).map_err(TraceError::io(file, "cannot open"))?;
+    (opened.take(LOOK_BYTES).read_to_end(&mut start)).map_err(failed())?;
+    if start.starts_with(GZIP) {
+        let mut plain = Vec::new();
+        // The stream ends where we stopped reading: what came before is enough.
+        let _ = GzDecoder::new(&start[..])
+            .take(LOOK_BYTES)
+            .read_to_end(&mut plain);
+        return Ok(plain);
+    }
+    Ok(start)
+}
+
+/// By the first bytes, decompressed.
+fn of_start(start: &[u8]) -> Option<Source> {
+    match start.iter().find(|byte| !byte.is_ascii_whitespace())? {
+        b'[' | b'{' => return Some(Source::Chrome),
+        _ if super::perfetto::is_packet(start) => return Some(Source::Perfetto),
+        _ => {}
+    }
+    let text = String::from_utf8_lossy(start);
+    let is_sample = text.lines().any(super::perf_script::is_sample);
+    is_sample.then_some(Source::PerfScript)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes() {
+        assert_eq!(of_start(b"\n [{"), Some(Source::Chrome));
+        assert_eq!(of_start(b"{\"a\":1"), Some(Source::Chrome));
+        // Trace.packet, 4 bytes: timestamp 1, sequence 1.
+        assert_eq!(
+            of_start(&[0x0a, 4, 0x40, 1, 0x50, 1]),
+            Some(Source::Perfetto)
+        );
+        assert_eq!(
+            of_start(b"# captured\n\n sh 12 [000] 1.5: cycles: 7f\n"),
+            Some(Source::PerfScript)
+        );
+        for other in [&b""[..], b"hello", b"\n\n", &[0x0a, 200], b"\nhello: 1.5\n"] {
+            assert_eq!(of_start(other), None, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The objects of a JSON array, one after the other, from a file of any size: what a
+//! program that died left without the closing bracket is read as far as it goes.
+
+use std::io::{self, BufRead};
+
+/// Longest object, bytes.
+const LONGEST: usize = 1 << 24;
+
+/// Where the array is in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Start,
+    /// Before a key of the outer object.
+    Key,
+    Array,
+    Over,
+}
+
+/// Reads the objects of the array: the file itself, or the value of `key` in the object
+/// that the file is.
+pub(super) struct Objects<R> {
+    reader: R,
+    key: &'static str,
+    state: State,
+    is_in_object: bool,
+    at: u64,
+    /// The file ended before its brackets were closed.
+    pub(super) is_cut: bool,
+    object: Vec<u8>,
+}
+
+/// Why there is no next object.
+#[derive(Debug)]
+pub(super) enum Bad {
+    Io(io::Error),
+    /// At that byte of the file.
+    Syntax(u64, &'static str),
+}
+
+impl From<io::Error> for Bad {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl<R: BufRead> Objects<R> {
+    pub(super) fn new(reader: R, key: &'static str) -> Self {
+        Self {
+            reader,
+            key,
+            state: State::Start,
+            is_in_object: false,
+            at: 0,
+            is_cut: false,
+            object: Vec::new(),
+        }
+    }
+
+    /// The byte at which the reader stands.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The text of the next object; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Bad> {
+        loop {
+            match self.state {
+                State::Over => return Ok(None),
+                State::Start => self.open()?,
+                State::Key => self.key()?,
+                State::Array => match self.after_space()? {
+                    None => self.cut(),
+                    Some(b',') => self.skip(1),
+                    Some(b']') => {
+                        self.skip(1);
+                        self.state = match self.is_in_object {
+                            true => State::Key,
+                            false => State::Over,
+                        };
+                    }
+                    Some(b'{') => {
+                        self.object.clear();
+                        if self.value(true)? {
+                            return Ok(Some(&self.object));
+                        }
+                        self.cut();
+                    }
+                    Some(_) => {
+                        return Err(Bad::Syntax(
+                            self.at,
+                            "an object of the array should begin here",
+                        ));
+                    }
+                },
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        self.is_cut = true;
+        self.state = State::Over;
+    }
+
+    fn open(&mut self) -> Result<(), Bad> {
+        match self.after_space()? {
+            Some(b'[') => self.state = State::Array,
+            Some(b'{') => {
+                self.is_in_object = true;
+                self.state = State::Key;
+            }
+            _ => {
+                return Err(Bad::Syntax(
+                    self.at,
+                    "neither an array nor an object begins here",
+                ));
+            }
+        }
+        self.skip(1);
+        Ok(())
+    }
+
+    /// A key of the outer object; its value is skipped if it is not what is looked for.
+    fn key(&mut self) -> Result<(), Bad> {
+        match self.after_space()? {
+            None => self.cut(),
+            Some(b',') => self.skip(1),
+            Some(b'}') => self.state = State::Over,
+            Some(b'"') => {
+                self.object.clear();
+                if !self.value(true)? {
+                    self.cut();
+                    return Ok(());
+                }
+                let is_it = self.object.get(1..self.object.len() - 1) == Some(self.key.as_bytes());
+                if self.after_space()? != Some(b':') {
+                    return Err(Bad::Syntax(self.at, "a colon should follow the key"));
+                }
+                self.skip(1);
+                if is_it && self.after_space()? == Some(b'[') {
+                    self.skip(1);
+                    self.state = State::Array;
+                } else {
+                    self.after_space()?;
+                    if !self.value(false)? {
+                        self.cut();
+                    }
+                }
+            }
+            Some(_) => return Err(Bad::Syntax(self.at, "a key should begin here")),
+        }
+        Ok(())
+    }
+
+    /// The next byte that is no white space, not taken.
+    fn after_space(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(None);
+            }
+            match buffer.iter().position(|b| !b.is_ascii_whitespace()) {
+                Some(skipped) => {
+                    let found = buffer[skipped];
+                    self.skip(skipped);
+                    return Ok(Some(found));
+                }
+                None => {
+                    let all = buffer.len();
+                    self.skip(all);
+                }
+            }
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.reader.consume(bytes);
+        self.at += bytes as u64;
+    }
+
+    /// Takes a value, keeps it if asked to; false if the file ends in it.
+    fn value(&mut self, keep: bool) -> Result<bool, Bad> {
+        let mut scan = Scan::default();
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(false);
+            }
+            let end = scan.end(buffer);
+            let taken = end.unwrap_or(buffer.len());
+            if keep {
+                if self.object.len() + taken > LONGEST {
+                    return Err(Bad::Syntax(self.at, "longer than 16 MiB"));
+                }
+                self.object.extend_from_slice(&buffer[..taken]);
+            }
+            self.skip(taken);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Finds the end of a value without looking what is in it.
+#[derive(Default)]
+struct Scan {
+    depth: u64,
+    in_text: bool,
+    escaped: bool,
+    is_begun: bool,
+}
+
+impl Scan {
+    /// Bytes up to the value's end, if it is here.
+    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (i, &byte) in bytes.iter().enumerate() {
+            if self.in_text {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => {
+                        self.in_text = false;
+                        if self.depth == 0 {
+                            return Some(i + 1);
+                        }
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_text = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth == 0 => return Some(i),
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Some(i + 1);
+                    }
+                }
+                b',' if self.depth == 0 && self.is_begun => return Some(i),
+                _ => {}
+            }
+            self.is_begun = true;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The objects, and whether the file was cut; the reader hands out three bytes at a
+    /// time.
+    fn objects(text: &str) -> (Vec<String>, bool) {
+        let reader = io::BufReader::with_capacity(3, text.as_bytes());
+        let mut objects = Objects::new(reader, "traceEvents");
+        let mut found = Vec::new();
+        while let Some(object) = objects.next().unwrap() {
+            found.push(String::from_utf8(object.to_vec()).unwrap());
+        }
+        (found, objects.is_cut)
+    }
+
+    #[test]
+    fn finds_the_array_wherever_it_is() {
+        let both = [r#"{"a":"]}\"{"}"#, r#"{"b":[{}]}"#];
+        let [a, b] = both;
+        for text in [
+            format!("[{a},{b}]"),
+            format!(" [ {a} , {b} ,\n]"),
+            format!("{{\"traceEvents\":[{a},{b}]}}"),
+            format!(
+                "{{\"x\":3,\"y\":\"]\",\"z\":{{\"traceEvents\":[1]}},\"traceEvents\": [{a}, {b}],\"after\":[[]]}}"
+            ),
+            format!("{{\"traceEvents\":7,\"traceEvents\":[{a},{b}]}}"),
+        ] {
+            assert_eq!(
+                objects(&text),
+                (both.map(str::to_owned).to_vec(), false),
+                "{text}"
+            );
+        }
+        assert_eq!(objects("[]"), (vec![], false));
+        assert_eq!(objects("{}"), (vec![], false));
+    }
+
+    #[test]
+    fn reads_what_is_there_of_a_file_that_was_cut() {
+        for (text, whole) in [
+            ("[{\"a\":1},{\"b\":2}", 2),
+            ("[{\"a\":1},{\"b\":", 1),
+            ("[{\"a\":1},\n", 1),
+            ("[", 0),
+            ("{\"traceEvents\":[{\"a\":1}", 1),
+            ("{\"traceEvents\":[{\"a\":1}],\"x\":\"", 1),
+        ] {
+            let (found, is_cut) = objects(text);
+            assert_eq!((found.len(), is_cut), (whole, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_where_it_is_no_json() {
+        for (text, at) in [
+            ("hello", 0),
+            ("[1,2]", 1),
+            ("{\"a\" 1}", 5),
+            ("{a}", 1),
+            ("", 0),
+        ] {
+            let mut objects = Objects::new(text.as_bytes(), "traceEvents");
+            match objects.next() {
+                Err(Bad::Syntax(found, _)) => assert_eq!(found, at, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What `perf script` prints: a line for each sample or tracepoint, call chains below it.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use super::About;
+use super::decimal;
+use super::edges::Edge;
+use super::intake::{At, Id, Intake};
+use super::kernel_rows::{KernelRows, Switch, could_run};
+use crate::TraceError;
+use crate::schema::Kind;
+
+/// Longest line that is looked at, bytes; what is beyond is skipped.
+const LONGEST_LINE: u64 = 1 << 16;
+
+pub(super) fn read(
+    file: &Path,
+    mut reader: impl BufRead,
+    intake: &mut Intake,
+) -> Result<About, TraceError> {
+    let mut lines = Lines::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if read_line(&mut reader, &mut line).map_err(TraceError::io(file, "cannot read"))? == 0 {
+            break;
+        }
+        lines.take(&String::from_utf8_lossy(&line), intake)?;
+    }
+    let mut notes = Vec::new();
+    if lines.without_process > 0 {
+        notes.push(format!(
+            "{} lines have one number for process and thread, taken for both: perf script -F +pid,+tid tells them apart",
+            lines.without_process
+        ));
+    }
+    Ok(About {
+        clock: "perf script",
+        notes,
+        ..About::default()
+    })
+}
+
+/// A line without its end; 0 at the end of the file.
+pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<usize> {
+    let mut limited = std::io::Read::take(&mut *reader, LONGEST_LINE);
+    let read = limited.read_until(b'\n', line)?;
+    if line.ends_with(b"\n") {
+        line.pop();
+    } else if read as u64 == LONGEST_LINE {
+        reader.skip_until(b'\n')?;
+    }
+    Ok(read)
+}
+
+/// What a line says of one sample.
+#[derive(Debug, PartialEq, Eq)]
+struct Sample<'a> {
+    comm: &'a str,
+    pid: i32,
+    tid: i32,
+    /// One number stood for both.
+    is_one_number: bool,
+    cpu: Option<u32>,
+    ns: i64,
+    event: &'a str,
+    /// What follows the event.
+    rest: &'a str,
+}
+
+#[derive(Default)]
+struct Lines {
+    rows: KernelRows,
+    without_process: u64,
+}
+
+impl Lines {
+    fn take(&mut self, line: &str, intake: &mut Intake) -> Result<(), TraceError> {
+        let trimmed = line.trim();
+        if trimmed.is_empty() || trimmed.starts_with('#') {
+            return Ok(());
+        }
+        let Some(sample) = sample(line) else {
+            if !is_of_call_chain(line) {
+                intake.left_out("line that is no event");
+            }
+            return Ok(());
+        };
+        if let Some(lost) = lost(&sample) {
+            intake.lost = intake.lost.saturating_add(lost);
+            return Ok(());
+        }
+        if sample.event.starts_with("PERF_RECORD_") {
+            intake.left_out(sample.event);
+            return Ok(());
+        }
+        self.without_process += u64::from(sample.is_one_number);
+        if self.of_kernel(&sample, intake)? {
+            return Ok(());
+        }
+        event(&sample, intake)
+    }
+
+    /// Takes what tells of threads' switches and of interrupts; false if it is no such.
+    fn of_kernel(&mut self, sample: &Sample<'_>, intake: &mut Intake) -> Result<bool, TraceError> {
+        let (ns, cpu) = (sample.ns, sample.cpu);
+        let hit = match sample.event {
+            "sched:sched_switch" => {
+                let Some(switch) = switch(sample.rest) else {
+                    return Ok(false);
+                };
+                KernelRows::switch(intake, ns, cpu, switch)?;
+                return Ok(true);
+            }
+            "sched:sched_waking" => {
+                let Some(tid) = field(sample.rest, "pid=").and_then(|t| t.parse().ok()) else {
+                    return Ok(false);
+                };
+                KernelRows::waking(intake, ns, cpu, tid, sample.tid)?;
+                return Ok(true);
+            }
+            "irq:irq_handler_entry" | "irq:irq_handler_exit" => Kind::Interrupt,
+            "irq:softirq_entry" | "irq:softirq_exit" => Kind::SoftInterrupt,
+            _ => return Ok(false),
+        };
+        let Some(cpu) = cpu else { return Ok(false) };
+        if sample.event.ends_with("_entry") {
+            let number = field(sample.rest, "irq=").or_else(|| field(sample.rest, "vec="));
+            let number = number.and_then(|n| n.parse().ok()).unwrap_or(0);
+            self.rows.enter(intake, ns, cpu, (hit, number));
+        } else {
+            self.rows.exit(intake, ns, cpu, sample.tid, hit)?;
+        }
+        Ok(true)
+    }
+}
+
+fn event(sample: &Sample<'_>, intake: &mut Intake) -> Result<(), TraceError> {
+    let (pid, tid) = (Id::Number(sample.pid.into()), Id::Number(sample.tid.into()));
+    let Some(track) = intake.thread(&pid, &tid) else {
+        return Ok(());
+    };
+    if !sample.comm.is_empty() {
+        intake.name_thread_once(track, sample.comm);
+    }
+    let at = At {
+        track,
+        ns: sample.ns,
+        cpu: sample.cpu,
+    };
+    match Edge::of(sample.event) {
+        Edge::Begin(name) => {
+            let number = intake.event(&name);
+            intake.begin(at, number)
+        }
+        Edge::End(name) => {
+            let number = intake.event(&name);
+            intake.end(at, Some(number))
+        }
+        Edge::Neither => {
+            let number = intake.event(sample.event);
+            intake.instant(at, number, 0)
+        }
+    }
+}
+
+/// Whether a line is one of perf's.
+pub(super) fn is_sample(line: &str) -> bool {
+    sample(line).is_some()
+}
+
+/// `comm pid/tid [cpu] time: period event: rest`, of which much may be missing.
+fn sample(line: &str) -> Option<Sample<'_>> {
+    let words = Words::of(line);
+    // The time is the first word that is a decimal number with a colon.
+    let (time_at, time) = words.clone().enumerate().find_map(|(at, word)| {
+        let time = word.text.strip_suffix(':')?;
+        let (seconds, fraction) = time.split_once('.')?;
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        (digits(seconds) && digits(fraction)).then_some((at, word))
+    })?;
+    let ns = decimal::ns(time.text.strip_suffix(':')?, 9)?.ns;
+    let mut before: Vec<Word<'_>> = words.take(time_at).collect();
+    let cpu = before.last().and_then(|word| {
+        let inner = word.text.strip_prefix('[')?.strip_suffix(']')?;
+        inner.parse().ok()
+    });
+    if cpu.is_some() {
+        before.pop();
+    }
+    let ids = before.pop()?;
+    let (pid, tid, is_one_number) = match ids.text.split_once('/') {
+        Some((pid, tid)) => (pid.parse().ok()?, tid.parse().ok()?, false),
+        None => {
+            let both = ids.text.parse().ok()?;
+            (both, both, true)
+        }
+    };
+    let comm = line[..ids.at].trim();
+    let after = line[time.at + time.text.len()..].trim_start();
+    let (first, rest) = first_word(after);
+    let is_period = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
+    let (event, rest) = if is_period {
+        first_word(rest)
+    } else {
+        (first, rest)
+    };
+    let event = event.strip_suffix(':').unwrap_or(event);
+    (!event.is_empty()).then_some(Sample {
+        comm,
+        pid,
+        tid,
+        is_one_number,
+        cpu,
+        ns,
+        event,
+        rest,
+    })
+}
+
+fn first_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
+/// A word, and where it is in the line.
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    at: usize,
+    text: &'a str,
+}
+
+#[derive(Clone)]
+struct Words<'a> {
+    line: &'a str,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    const fn of(line: &'a str) -> Self {
+        Self { line, at: 0 }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = Word<'a>;
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        let rest = &self.line[self.at..];
+        let skipped = rest.find(|c: char| !c.is_whitespace())?;
+        let at = self.at + skipped;
+        let length = self.line[at..].find(char::is_whitespace);
+        let end = length.map_or(self.line.len(), |length| at + length);
+        self.at = end;
+        Some(Word {
+            at,
+            text: &self.line[at..end],
+        })
+    }
+}
+
+/// `ffffffff813a2413 finish_task_switch+0x93 ([kernel.kallsyms])`.
+fn is_of_call_chain(line: &str) -> bool {
+    let (first, _) = first_word(line.trim());
+    line.starts_with(char::is_whitespace) && first.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Records that were lost, if the line tells of them.
+fn lost(sample: &Sample<'_>) -> Option<u64> {
+    if !sample.event.starts_with("PERF_RECORD_LOST") {
+        return None;
+    }
+    let words = sample.rest.split_whitespace();
+    Some(words.rev().find_map(|word| word.parse().ok()).unwrap_or(1))
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let found = text
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix(name))?;
+    Some(found.trim_end_matches(','))
+}
+
+/// Both forms: `prev_pid=1 prev_prio=120 prev_state=S ==> next_pid=2 ...`, and
+/// `sh:1 [120] S ==> ls:2 [120]`.
+fn switch(rest: &str) -> Option<Switch> {
+    let (before, after) = rest.split_once("==>")?;
+    if let Some(out) = field(before, "prev_pid=") {
+        return Some(Switch {
+            out: out.parse().ok()?,
+            is_preempted: could_run(field(before, "prev_state=")?),
+            into: field(after, "next_pid=")?.parse().ok()?,
+        });
+    }
+    let thread = |text: &str| {
+        text.rsplit_once(" [")?
+            .0
+            .trim()
+            .rsplit_once(':')?
+            .1
+            .parse()
+            .ok()
+    };
+    Some(Switch {
+        out: thread(before)?,
+        is_preempted: could_run(before.trim().rsplit(' ').next()?),
+        into: thread(after)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_several_forms() {
+        let all = |line| {
+            let s = sample(line).unwrap();
+            (
+                s.comm.to_owned(),
+                s.pid,
+                s.tid,
+                s.cpu,
+                s.ns,
+                s.event.to_owned(),
+            )
+        };
+        let is = |comm: &str, pid, tid, cpu, ns, event: &str| {
+            (comm.to_owned(), pid, tid, cpu, ns, event.to_owned())
+        };
+        assert_eq!(
+            all("            perf 12359 [001]  1105.679002: syscalls:sys_enter_write: fd: 0x3"),
+            is(
+                "perf",
+                12359,
+                12359,
+                Some(1),
+                1_105_679_002_000,
+                "syscalls:sys_enter_write"
+            )
+        );
+        assert_eq!(
+            all(
+                "      opt cgu.15 12287/12290 [000]  1105.679176001:     250000 cpu-clock:u:  7f46 x (lib)"
+            ),
+            is(
+                "opt cgu.15",
+                12287,
+                12290,
+                Some(0),
+                1_105_679_176_001,
+                "cpu-clock:u"
+            )
+        );
+        assert_eq!(
+            all("   18  1105.5:  cpu-clock: "),
+            is("", 18, 18, None, 1_105_500_000_000, "cpu-clock")
+        );
+        assert_eq!(
+            sample("  ffffffff813a2413 finish_task+0x93 ([kernel])"),
+            None
+        );
+        assert_eq!(sample("1105.5: cycles:"), None, "no thread");
+        assert_eq!(sample("sh 1 [000] 1.5: "), None, "no event");
+    }
+
+    #[test]
+    fn switches_of_both_forms() {
+        let new = "prev_comm=a b prev_pid=12 prev_prio=120 prev_state=R+ ==> next_comm=c next_pid=0 next_prio=0";
+        let old = "a b:12 [120] R+ ==> swapper/0:0 [120]";
+        for text in [new, old] {
+            let expected = Switch {
+                out: 12,
+                is_preempted: true,
+                into: 0,
+            };
+            assert_eq!(switch(text), Some(expected), "{text}");
+        }
+        assert!(!switch("x:1 [120] S ==> y:2 [120]").unwrap().is_preempted);
+        for bad in [
+            "",
+            "==>",
+            "a ==> b",
+            "prev_pid=x prev_state=R ==> next_pid=1",
+        ] {
+            assert_eq!(switch(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn losses_are_counted() {
+        let line = "swapper 0 [000] 1.2: PERF_RECORD_LOST lost 17";
+        assert_eq!(lost(&sample(line).unwrap()), Some(17));
+    }
+}

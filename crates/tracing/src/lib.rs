@@ -1,0 +1,184 @@
+//! How long do the spans last that a program has for [`tracing`] already?
+//!
+//! ```
+//! use tracing_subscriber::prelude::*;
+//!
+//! tracing_subscriber::registry().with(undertick_tracing::layer()).init();
+//! let orders = tracing::info_span!("orders", n = 3);
+//! orders.in_scope(|| tracing::info!(pieces = 12, "sold"));
+//! ```
+//!
+//! Run the program under `undertick record -- PROGRAM`. Recorded by nobody, a span costs
+//! a look at one word.
+//!
+//! Method: an event number for each callsite, given when it is met first; nothing is
+//! locked and nothing allocated after that. Entering and leaving a span are the begin and
+//! end of a section of its thread. A span that goes from thread to thread, as the span of
+//! an async task does, is entered once for each poll; its whole life is told by two more
+//! events, `NAME new` and `NAME closed`, whose payload is the span's id:
+//!
+//! ```toml
+//! [[interval]]
+//! name = "orders, whole life"
+//! start = "orders new"
+//! end = "orders closed"
+//! match = "message"
+//! ```
+//!
+//! Caveats: the payload of an event is its field `payload`, or else the first that is an
+//! integer; no other field is kept. A callsite needs up to three of the 65536 event
+//! numbers, from [`UndertickLayer::first_event`] on; when they are used up, or there are
+//! more than [`MOST_CALLSITES`], further callsites are not recorded. Ids are those of the
+//! registry, which uses them again after a span is closed.
+//!
+//! [`tracing`]: https://docs.rs/tracing
+
+mod callsites;
+
+use callsites::Callsites;
+pub use callsites::MOST_CALLSITES;
+use tracing_core::field::{Field, Visit};
+use tracing_core::span::{Attributes, Id};
+use tracing_core::subscriber::Interest;
+use tracing_core::{Event, Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+/// The first event number, unless [`UndertickLayer::first_event`] says otherwise: above
+/// what programs give themselves, below those of functions (32768).
+pub const FIRST_EVENT: u16 = 16384;
+
+/// Records spans and events; made by [`layer`].
+#[derive(Debug)]
+pub struct UndertickLayer {
+    callsites: Callsites,
+    lives: bool,
+}
+
+/// A layer that records spans, their lives, and events.
+#[must_use]
+pub fn layer() -> UndertickLayer {
+    UndertickLayer {
+        callsites: Callsites::new(FIRST_EVENT),
+        lives: true,
+    }
+}
+
+impl UndertickLayer {
+    /// Without the whole lives of spans: two events less for each span, for programs
+    /// whose spans stay on their thread.
+    #[must_use]
+    pub fn without_lives(mut self) -> Self {
+        self.lives = false;
+        self
+    }
+
+    /// The first event number to be given to a callsite; further ones are those after
+    /// it.
+    #[must_use]
+    pub fn first_event(mut self, event: u16) -> Self {
+        self.callsites = Callsites::new(event);
+        self
+    }
+
+    fn of_span<S>(&self, id: &Id, context: &Context<'_, S>) -> Option<u16>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        self.callsites.event(context.metadata(id)?)
+    }
+}
+
+impl<S> Layer<S> for UndertickLayer
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        self.callsites.event(metadata);
+        Interest::always()
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
+        if self.lives
+            && undertick::enabled()
+            && let Some(event) = self.callsites.event(attributes.metadata())
+        {
+            undertick::event64(event + callsites::NEW, id.into_u64());
+        }
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if undertick::enabled()
+            && let Some(event) = self.of_span(id, &context)
+        {
+            undertick::begin(event);
+        }
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        if undertick::enabled()
+            && let Some(event) = self.of_span(id, &context)
+        {
+            undertick::end(event);
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        if self.lives
+            && undertick::enabled()
+            && let Some(event) = self.of_span(&id, &context)
+        {
+            undertick::event64(event + callsites::CLOSED, id.into_u64());
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if !undertick::enabled() {
+            return;
+        }
+        let Some(number) = self.callsites.event(event.metadata()) else {
+            return;
+        };
+        let mut payload = Payload::default();
+        event.record(&mut payload);
+        match u32::try_from(payload.value) {
+            Ok(value) => undertick::event(number, value),
+            Err(_) => undertick::event64(number, payload.value),
+        }
+    }
+}
+
+/// The field `payload`, or the first integer.
+#[derive(Default)]
+struct Payload {
+    value: u64,
+    is_found: bool,
+    is_named: bool,
+}
+
+impl Payload {
+    fn take(&mut self, field: &Field, value: u64) {
+        let is_named = field.name() == "payload";
+        if is_named || !self.is_found {
+            (self.value, self.is_found) = (value, true);
+        }
+        self.is_named |= is_named;
+    }
+}
+
+impl Visit for Payload {
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        if !self.is_named {
+            self.take(field, value.cast_unsigned());
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if !self.is_named {
+            self.take(field, value);
+        }
+    }
+}
