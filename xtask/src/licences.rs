@@ -49,7 +49,7 @@ pub fn check() -> Result<(), String> {
 }
 
 /// `A OR B` needs one of them, `A AND B` both; `/` is the old OR.
-fn allowed(expression: &str) -> bool {
+pub(crate) fn allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let plain = expression.replace(['(', ')'], " ");
     // With parentheses only one form occurs: (A OR B) AND C.

@@ -1,7 +1,7 @@
 //! Format, clippy, documentation, licences, other targets.
 
-use crate::licences;
 use crate::run::{self, command, exists};
+use crate::{licences, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -31,6 +31,7 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run::run(doc)?;
     licences::check()?;
+    page::licences()?;
     if !exists(&["rustup", "target", "add", AARCH64]) {
         println!("skipped: the {AARCH64} target cannot be installed here");
         *skipped += 1;

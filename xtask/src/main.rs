@@ -4,6 +4,7 @@ mod bench;
 mod exchange;
 mod licences;
 mod lint;
+mod page;
 mod python;
 mod run;
 mod statistics;

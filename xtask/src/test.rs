@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::lint;
-use crate::run::{Scratch, command, exists, output, root, run, run_lines};
+use crate::run::{Scratch, command, exists, root, run, run_lines};
+use crate::{lint, page};
 
 /// What was run so far.
 #[derive(Default)]
@@ -128,6 +128,7 @@ fn install() {
         ("c++", &["g++"]),
         ("clang", &["clang"]),
         ("chromium", &["chromium"]),
+        ("npm", &["nodejs", "npm"]),
         (
             AARCH64_CC,
             &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
@@ -388,18 +389,14 @@ fn outside_readers(count: &mut Count) {
             run(command(&[
                 &undertick, "record", "-o", &trace, "--", &program,
             ]))?;
-            output(command(&[&undertick, "report", &trace, "--html", &page])).map(|_| ())
+            Ok(())
         });
     let failed = prepared.is_err();
     count.step(prepared);
     if failed {
         return;
     }
-    if exists(&["chromium", "--version"]) {
-        count.step(page_in_browser(&page));
-    } else {
-        count.skip("no chromium: the page is not opened in a browser");
-    }
+    page_in_browser(count, &undertick, &trace, &page);
     let Some(python) = crate::python::interpreter() else {
         return count
             .skip("no Python package perfetto here: the export is not checked against its schema");
@@ -421,27 +418,34 @@ fn outside_readers(count: &mut Count) {
     );
 }
 
-/// The page's script runs: it draws the histograms, which are not in the file.
-fn page_in_browser(page: &str) -> Result<(), String> {
-    let address = format!("file://{page}");
-    let dom = output(command(&[
-        "chromium",
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--window-size=1600,20000",
-        "--virtual-time-budget=4000",
-        "--dump-dom",
-        &address,
-    ]))?;
-    let file = std::fs::read_to_string(page).map_err(|e| e.to_string())?;
-    // Tall, because a histogram is drawn when it comes into view.
-    let drawn = dom.matches("<path").count();
-    if drawn > file.matches("<path").count() {
-        println!("the page in a browser: {drawn} paths drawn");
-        return Ok(());
+/// The page's script: its types, and its tests in a browser.
+fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) {
+    if let Some(why) = page::missing() {
+        return count.skip(why);
     }
-    Err("the page's script drew nothing in the browser".to_owned())
+    let made = page::types().and_then(|()| page::document(undertick, trace, real));
+    let failed = made.is_err();
+    count.step(made);
+    if failed {
+        return;
+    }
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let mut failures = Vec::new();
+    let result = run_lines(page::tests(real), |line| {
+        let (pass, fail, skip) = page::counted(line);
+        (passed, failed, skipped) = (passed + pass, failed + fail, skipped + skip);
+        if line.starts_with("not ok ") {
+            failures.push(line.to_owned());
+        }
+    });
+    count.passed += passed;
+    count.failed += failed;
+    count.skipped += skipped;
+    count.failures.append(&mut failures);
+    if let Err(text) = result {
+        count.fail(&text);
+        count.failed += u64::from(failed == 0);
+    }
 }
 
 /// The ring's protocol and the clock page's latch, all interleavings, and with

@@ -52,6 +52,17 @@ pub struct Analysis {
     passes_done: usize,
 }
 
+/// A part of a trace, ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    /// First and last event of the trace.
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    /// The part.
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+}
+
 impl Analysis {
     /// Prepares an analysis.
     ///
@@ -163,11 +174,25 @@ impl Analysis {
         Worker::new(self.known.clone(), self.table.clone(), by_ring)
     }
 
-    /// Spans are to be kept as rows: in the pass that comes, which is the last.
-    pub(crate) fn keep_spans(&mut self) {
+    /// Spans are to be kept as rows, all or those that touch a time: in the pass that
+    /// comes, which is the last.
+    pub(crate) fn keep_spans(&mut self, window: Option<(i64, i64)>) {
         let clock = &self.manifest.clock;
         let origin = clock.anchors.first().map_or(0, |anchor| anchor.ticks);
-        self.known.spans = Some(Box::new(SpanRows::new(clock.ns_per_tick(), origin)));
+        self.known.spans = Some(Box::new(SpanRows::new(clock.ns_per_tick(), origin, window)));
+    }
+
+    /// Where in the trace samples took longest; `None` without events.
+    pub(crate) fn stretch(&self) -> Option<Stretch> {
+        let (first, last) = self.span?;
+        let rows = self.whole.tallies.iter().map(|tally| tally.row);
+        let (from, to) = (self.whole.slices.slowest(rows)).unwrap_or((first, last));
+        Some(Stretch {
+            first,
+            last,
+            from: from.max(first),
+            to: to.min(last),
+        })
     }
 
     /// Adds what the rings of a worker say. The same parts in the same order give the

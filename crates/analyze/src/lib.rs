@@ -64,6 +64,7 @@ mod spool;
 mod summary;
 mod table;
 mod tally;
+mod timeline;
 mod warnings;
 
 pub use analysis::Analysis;
@@ -72,3 +73,4 @@ pub use options::{Compensate, Cull, Options};
 pub use part::{Part, Worker};
 pub use side_by_side::{Failed, analyze, analyze_on, keep_spans};
 pub use table::{Table, TableError, suggestion};
+pub use timeline::analyze_with_timeline;

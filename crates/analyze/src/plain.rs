@@ -486,7 +486,7 @@ mod tests {
         let mut analysis = Analysis::new(manifest, options.clone()).unwrap();
         for pass in 0..analysis.passes() {
             if general && pass + 1 == analysis.passes() {
-                analysis.keep_spans();
+                analysis.keep_spans(None);
             }
             for rows in rows.chunks(7_001) {
                 analysis.push(&batch(rows)).unwrap();

@@ -11,7 +11,7 @@ use undertick_report::document::Report;
 use undertick_trace::TraceError;
 use undertick_trace::groups::Group;
 use undertick_trace::read::Trace;
-use undertick_trace::spans::{self, About, Writing};
+use undertick_trace::spans::{self, About, SpanFile, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::Error;
@@ -43,7 +43,7 @@ pub enum Failed {
 /// # Errors
 /// The trace cannot be read, or does not support the options.
 pub fn analyze(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Report, Failed> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = available_cpus();
     analyze_on(trace, options, cpus, told)
 }
 
@@ -74,19 +74,65 @@ pub fn keep_spans(
     if let Some(dir) = spans::find(trace.dir(), &about) {
         return Ok(dir);
     }
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = available_cpus();
     let writing = Writing::new(trace.dir())?;
     passes(trace, options, cpus, Some(&writing), told)?;
     Ok(writing.finish(&about)?)
 }
 
-/// Reads the trace as often as the options ask for; in the last pass spans are written,
-/// if they are to be kept.
-fn passes(
+/// Who wants the spans of a trace as they are found.
+pub(crate) trait SpanSink: Sync {
+    /// Takes those of one piece of the trace.
+    fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed>;
+
+    /// Only spans that touch this time are wanted, ticks; all if there is none.
+    fn window(&self) -> Option<(i64, i64)> {
+        None
+    }
+}
+
+/// Takes the spans of one piece of a trace.
+pub(crate) trait SpanPart {
+    /// The rows that spans are found in.
+    fn rows(&mut self, _: &RecordBatch) -> Result<(), Failed> {
+        Ok(())
+    }
+
+    /// Spans, as [`spans::span_schema`].
+    fn spans(&mut self, spans: &RecordBatch) -> Result<(), Failed>;
+
+    /// There are no more.
+    fn close(self: Box<Self>) -> Result<(), Failed>;
+}
+
+impl SpanSink for Writing {
+    fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed> {
+        Ok(Box::new(Writing::part(self, index)?))
+    }
+}
+
+impl SpanPart for SpanFile {
+    fn spans(&mut self, spans: &RecordBatch) -> Result<(), Failed> {
+        Ok(self.write(spans)?)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failed> {
+        Ok(SpanFile::close(*self)?)
+    }
+}
+
+/// CPUs that this process may use.
+pub(crate) fn available_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Reads the trace as often as the options ask for; in the last pass spans are handed to
+/// whoever wants them.
+pub(crate) fn passes(
     trace: &Trace,
     options: Options,
     cpus: usize,
-    writing: Option<&Writing>,
+    writing: Option<&dyn SpanSink>,
     mut told: impl FnMut(f64),
 ) -> Result<Analysis, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options)?;
@@ -98,8 +144,8 @@ fn passes(
             analysis.push(&batch?)?;
         }
         let writing = writing.filter(|_| pass + 1 == analysis.passes());
-        if writing.is_some() {
-            analysis.keep_spans();
+        if let Some(sink) = writing {
+            analysis.keep_spans(sink.window());
         }
         let before = pass as u64 * rows;
         one_pass(trace, &groups, &mut analysis, cpus, writing, |done| {
@@ -107,7 +153,7 @@ fn passes(
         })?;
         let mut file = writing.map(|w| w.part(groups.len())).transpose()?;
         analysis.finish_pass_into(|spans| match &mut file {
-            Some(file) => file.write(&spans),
+            Some(file) => file.spans(&spans),
             None => Ok(()),
         })?;
         if let Some(file) = file {
@@ -147,8 +193,8 @@ struct Pass<'a> {
     /// How many groups may be in work or done and not absorbed: bounds memory.
     at_once: usize,
     reads_ahead: bool,
-    /// Where spans go, if they are kept.
-    writing: Option<&'a Writing>,
+    /// Where spans go, if they are wanted.
+    writing: Option<&'a dyn SpanSink>,
 }
 
 /// Who is next.
@@ -164,7 +210,7 @@ fn one_pass(
     groups: &[Group],
     analysis: &mut Analysis,
     cpus: usize,
-    writing: Option<&Writing>,
+    writing: Option<&dyn SpanSink>,
     mut told: impl FnMut(u64),
 ) -> Result<(), Failed> {
     let workers = cpus.max(1).min(groups.len());
@@ -271,8 +317,11 @@ impl Pass<'_> {
         let mut take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
             let batch = batch?;
             worker.push(&batch)?;
-            if let (Some(file), Some(spans)) = (&mut file, worker.take_spans()) {
-                file.write(&spans)?;
+            if let Some(file) = &mut file {
+                file.rows(&batch)?;
+                if let Some(spans) = worker.take_spans() {
+                    file.spans(&spans)?;
+                }
             }
             let rows = batch.num_rows() as u64;
             self.done.fetch_add(rows, Ordering::Relaxed);

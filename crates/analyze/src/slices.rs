@@ -366,6 +366,26 @@ impl Slices {
             .collect()
     }
 
+    /// From when to when, ticks, samples of these rows took the most time beyond what
+    /// those that were kept take in the mean.
+    pub(crate) fn slowest(&self, rows: impl Iterator<Item = u32>) -> Option<(i64, i64)> {
+        let (first, last) = self.used?;
+        let mut over = vec![0.0; usize::try_from(last - first).ok()? + 1];
+        for row in rows {
+            let (n, sums) = self.kept(row);
+            let mean = sums.iter().sum::<f64>() / n.iter().sum::<f64>().max(1.0);
+            for ((over, n), all) in over.iter_mut().zip(n).zip(self.durations(row)) {
+                *over += (all - n * mean).max(0.0);
+            }
+        }
+        // The first of several, as they are in order.
+        let most = (0..over.len())
+            .rev()
+            .max_by(|&a, &b| over[a].total_cmp(&over[b]))?;
+        let begin = i128::from(first + most as i64) << self.shift;
+        Some((begin as i64, (begin + (1 << self.shift)) as i64))
+    }
+
     /// Empties every row, and forgets the time.
     pub(crate) fn clear(&mut self) {
         *self = Self {

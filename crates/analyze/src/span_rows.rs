@@ -49,6 +49,8 @@ pub(crate) struct SpanRows {
     ns_per_tick: f64,
     /// Ticks from which `start_ns` counts.
     origin: i64,
+    /// Only spans that touch this time are wanted.
+    window: Option<(i64, i64)>,
     name: Vec<i32>,
     whose_rows: [Vec<i32>; 3],
     host: Vec<i16>,
@@ -61,16 +63,22 @@ pub(crate) struct SpanRows {
 }
 
 impl SpanRows {
-    pub(crate) fn new(ns_per_tick: f64, origin: i64) -> Self {
+    pub(crate) fn new(ns_per_tick: f64, origin: i64, window: Option<(i64, i64)>) -> Self {
         Self {
             whose: (-1, -1, -1, 0),
             ns_per_tick,
             origin,
+            window,
             ..Self::default()
         }
     }
 
     pub(crate) fn push(&mut self, row: &SpanRow) {
+        if let Some((from, to)) = self.window
+            && (row.start >= to || row.start.saturating_add(row.ticks.max(0)) < from)
+        {
+            return;
+        }
         let (ring, pid, tid, host) = self.whose;
         self.name.push(row.interval as i32);
         for (column, value) in self.whose_rows.iter_mut().zip([ring, pid, tid]) {

@@ -273,8 +273,8 @@ impl Summary {
             unmatched_ends: unmatched[1],
             unmatched_by_loss: tally.unmatched_by_loss.min(unmatched[0]),
             negative: tally.negative,
-            before_culling: self.alternative(before),
-            uncompensated: self.alternative(&uncompensated),
+            before_culling: self.alternative(before, culled > 0),
+            uncompensated: self.alternative(&uncompensated, compensated),
             share_of,
             total_ns: (moments.sum() as f64 + kept.residue * n as f64) * self.ns(),
             granularity_ns: self.granularity() as f64 * self.ns(),
@@ -285,6 +285,10 @@ impl Summary {
             repeated: None,
             across_hosts: None,
         };
+        if report.compensation.k.is_none() {
+            // The same bins, shifted by the one cost.
+            report.uncompensated.histogram = None;
+        }
         tally.strata.tell(&mut report, compensated);
         tally.doubt.tell(&mut report, self.ns());
         report
@@ -363,11 +367,13 @@ impl Summary {
         })
     }
 
-    fn alternative(&self, figures: &Figures) -> Alternative {
+    /// With its histogram where that differs from the figures'.
+    fn alternative(&self, figures: &Figures, differs: bool) -> Alternative {
         Alternative {
             count: figures.sample.moments().n(),
             mean: self.mean(figures),
             median: self.quantile(figures, 0.5),
+            histogram: differs.then(|| self.histogram(figures)),
         }
     }
 
@@ -453,8 +459,9 @@ impl Summary {
         let drawn = distribution.drawn(self.granularity(), origin);
         Histogram {
             unit: "ns".into(),
+            // A thousandth of a nanosecond is far below any tick, and half the digits.
             edges: (drawn.edges.iter())
-                .map(|edge| (edge + kept.residue) * self.ns())
+                .map(|edge| ((edge + kept.residue) * self.ns() * 1e3).round() / 1e3)
                 .collect(),
             counts: drawn.counts,
         }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -99,6 +100,10 @@ pub struct Report {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// The second that the page's timeline shows: how long after the first event it begins,
+    /// e.g. 12.5s; without this the one in which samples took longest
+    #[arg(long, value_name = "TIME", requires = "html", value_parser = sizes::parse_moment)]
+    pub second: Option<Duration>,
     /// Keep the intervals too, as Parquet in NAME.ut/spans, one row each
     #[arg(long)]
     pub spans: bool,
@@ -220,7 +225,7 @@ pub struct Record {
     pub pid: Option<i32>,
     /// With --pid: end the recording after so long, e.g. 500ms, 10s, 2m
     #[arg(long = "for", value_name = "TIME", requires = "pid", value_parser = sizes::parse_time)]
-    pub length: Option<std::time::Duration>,
+    pub length: Option<Duration>,
     /// Program and arguments
     #[arg(
         trailing_var_arg = true,

@@ -59,6 +59,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         confidence: 0.95,
         cull: "auto".to_owned(),
         compensate: "auto".to_owned(),
+        second: None,
         spans: false,
         html: Some(html.clone()),
         json: arguments.json,

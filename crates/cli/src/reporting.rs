@@ -2,6 +2,7 @@
 
 use undertick_analyze::{Options, Table};
 use undertick_report::document::Report as Document;
+use undertick_report::timeline::Timeline;
 use undertick_report::{html, terminal};
 use undertick_trace::read::Trace;
 
@@ -21,9 +22,14 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = analyze(arguments, options, &mut progress);
     progress.done();
-    let report = result?;
+    let (report, timeline) = result?;
     if let Some(path) = &arguments.html {
-        std::fs::write(path, html::render(&report)).map_err(|e| Failure {
+        let trace = arguments.trace.to_string_lossy();
+        let beside = html::Beside {
+            timeline: timeline.as_ref(),
+            trace: Some(&trace),
+        };
+        std::fs::write(path, html::render_beside(&report, &beside)).map_err(|e| Failure {
             status: 1,
             text: format!("{}: cannot write the page: {e}", path.display()),
         })?;
@@ -37,16 +43,21 @@ fn analyze(
     arguments: &Report,
     options: Options,
     progress: &mut Progress,
-) -> Result<Document, Failure> {
+) -> Result<(Document, Option<Timeline>), Failure> {
     let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
     if arguments.spans {
         undertick_analyze::keep_spans(&trace, options.clone(), |share| {
             progress.share("keeping spans", share);
         })?;
     }
-    Ok(undertick_analyze::analyze(&trace, options, |share| {
-        progress.share("analysing", share);
-    })?)
+    let told = |share| progress.share("analysing", share);
+    if arguments.html.is_none() {
+        return Ok((undertick_analyze::analyze(&trace, options, told)?, None));
+    }
+    let second = arguments.second.map(|second| second.as_secs_f64() * 1e9);
+    Ok(undertick_analyze::analyze_with_timeline(
+        &trace, &options, second, told,
+    )?)
 }
 
 pub fn read_table(path: &std::path::Path) -> Result<Table, Failure> {

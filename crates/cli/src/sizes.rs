@@ -27,6 +27,14 @@ pub fn parse(text: &str) -> Result<u64, String> {
 
 /// `500ms`, `10s`, `2m`, `1.5h`.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
+    match parse_moment(text)? {
+        time if time.is_zero() => Err("longer than nothing".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// The same, from the begin on: `0s` is one.
+pub fn parse_moment(text: &str) -> Result<Duration, String> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let digits = text.len() - text.trim_start_matches(is_number).len();
     let (number, unit) = text.split_at(digits);
@@ -45,11 +53,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
     let number: f64 = number
         .parse()
         .map_err(|_| "a time begins with a number, for example 10s".to_owned())?;
-    match Duration::try_from_secs_f64(number * seconds) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        Ok(_) => Err("longer than nothing".to_owned()),
-        Err(_) => Err("too long".to_owned()),
-    }
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| "too long".to_owned())
 }
 
 #[cfg(test)]

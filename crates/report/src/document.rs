@@ -340,6 +340,9 @@ pub struct Alternative {
     pub mean: Option<Estimate>,
     /// Median, ns.
     pub median: Option<Estimate>,
+    /// Distribution; absent where it is that of the figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
 }
 
 /// What was subtracted for the recording itself.

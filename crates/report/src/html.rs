@@ -2,8 +2,8 @@
 //!
 //! Tables and sentences are written here, so that they are there without a
 //! script, can be searched, copied and printed. The document itself is embedded as
-//! JSON; the script inside the page draws the histograms from it, sorts, filters
-//! and switches the theme. A content security policy in the page forbids it to
+//! JSON, and the timeline beside it; the script inside the page (`web/`) draws from them,
+//! sorts, filters and switches the theme. A content security policy in the page forbids it to
 //! load anything.
 //!
 //! Event names come from the measured program and are not trusted: whatever is
@@ -16,20 +16,24 @@ mod evidence;
 pub mod fleet;
 mod frame;
 pub mod interference;
+mod perturbation;
 mod plot;
 pub mod reproduce;
 mod summary;
 pub mod survey;
 mod tables;
+mod timeline;
 
 use core::fmt::Write;
 
 use crate::document::Report;
+use crate::timeline::Timeline;
 use crate::{remarks, terminal};
 use escape::Text;
 
 const STYLE: &str = include_str!("../assets/page.css");
-const SCRIPT: &str = include_str!("../assets/page.js");
+/// From `web/`, by `build.rs`; empty where that had no Node.js.
+const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js"));
 
 /// Nothing is loaded from anywhere; styles and the script are those in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -38,16 +42,31 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// Intervals above which the page offers to filter them by name.
 const FILTER_ABOVE: usize = 12;
 
-/// The whole page.
+/// What a page may show beside the report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// One second of the trace.
+    pub timeline: Option<&'a Timeline>,
+    /// The trace's name, as commands take it.
+    pub trace: Option<&'a str>,
+}
+
+/// The whole page of a report alone.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let mut page = String::with_capacity(200_000);
-    write_page(&mut page, report).expect("writing to a string does not fail");
+    render_beside(report, &Beside::default())
+}
+
+/// The whole page.
+#[must_use]
+pub fn render_beside(report: &Report, beside: &Beside<'_>) -> String {
+    let mut page = String::with_capacity(400_000);
+    write_page(&mut page, report, beside).expect("writing to a string does not fail");
     page
 }
 
-fn write_page(page: &mut String, report: &Report) -> core::fmt::Result {
-    head(page, report)?;
+fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::Result {
+    head(page, report, beside)?;
     summary::write(page, report)?;
     if !report.intervals.is_empty() {
         filter(page, report)?;
@@ -56,6 +75,13 @@ fn write_page(page: &mut String, report: &Report) -> core::fmt::Result {
         tables::taken_out(page, report)?;
         evidence::table(page, report)?;
     }
+    if let Some(timeline) = beside.timeline {
+        timeline::write(page, timeline)?;
+    }
+    if let Some(trace) = beside.trace {
+        timeline::elsewhere(page, trace)?;
+    }
+    perturbation::write(page, report)?;
     tables::losses(page, report)?;
     tables::clock(page, report)?;
     if !report.frequencies.is_empty() {
@@ -63,10 +89,10 @@ fn write_page(page: &mut String, report: &Report) -> core::fmt::Result {
     }
     summary::notes(page, report)?;
     summary::methods(page, report)?;
-    foot(page, report)
+    foot(page, report, beside)
 }
 
-fn head(page: &mut String, report: &Report) -> core::fmt::Result {
+fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::Result {
     let command = report.trace.command.join(" ");
     let title = match command.is_empty() {
         true => "trace".to_owned(),
@@ -79,7 +105,8 @@ fn head(page: &mut String, report: &Report) -> core::fmt::Result {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <title>Undertick: {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <header>\n<div class=\"title\"><h1>Undertick report</h1>\
-         <button type=\"button\" id=\"theme\" hidden>Theme: automatic</button></div>\n\
+         <span><button type=\"button\" id=\"help\" hidden>Keys</button> \
+         <button type=\"button\" id=\"theme\" hidden>Theme: automatic</button></span></div>\n\
          <p class=\"recorded\">{}</p>\n",
         Text(&title),
         Text(&remarks::recorded(&report.trace)),
@@ -90,8 +117,11 @@ fn head(page: &mut String, report: &Report) -> core::fmt::Result {
         ("summary", "Summary", true),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),
-        ("taken-out", "Taken out", has_intervals),
+        ("taken-out", "Before and after", has_intervals),
         ("evidence", "Evidence", has_evidence),
+        ("timeline-section", "Timeline", beside.timeline.is_some()),
+        ("elsewhere", "Whole trace", beside.trace.is_some()),
+        ("perturbation", "Perturbation", true),
         ("losses", "Losses", true),
         ("clock", "Clock", true),
         ("frequencies", "Frequencies", !report.frequencies.is_empty()),
@@ -118,22 +148,97 @@ fn filter(page: &mut String, report: &Report) -> core::fmt::Result {
     Ok(())
 }
 
-fn foot(page: &mut String, report: &Report) -> core::fmt::Result {
-    let document = serde_json::to_string(report).unwrap_or_else(|_| "null".to_owned());
+/// Keys that the script knows.
+const KEYS: [(&str, &str); 8] = [
+    ("?", "this list"),
+    ("t", "theme: automatic, dark, light"),
+    ("/", "filter the intervals by name; Escape ends it"),
+    (
+        "Tab, Enter",
+        "from one thing to the next; a heading of a table sorts",
+    ),
+    (
+        "Up, Down",
+        "in a table: from row to row; Enter goes to the distribution",
+    ),
+    (
+        "Left, Right",
+        "in a distribution: from bin to bin; with Shift they select",
+    ),
+    (
+        "Home, End",
+        "in a distribution: first and last bin; Escape ends a selection",
+    ),
+    (
+        "+ - 0 Enter",
+        "in the timeline: nearer, further, all, slowest span; Left and Right move",
+    ),
+];
+
+fn keys(page: &mut String) -> core::fmt::Result {
+    page.push_str("<dialog id=\"keys\" aria-label=\"Keys\"><h2>Keys</h2><dl class=\"facts\">\n");
+    for (key, does) in KEYS {
+        writeln!(page, "<dt>{}</dt><dd>{}</dd>", Text(key), Text(does))?;
+    }
+    page.push_str("</dl><button type=\"button\">Close</button></dialog>\n");
+    Ok(())
+}
+
+/// Distributions as text: of more the page would grow by a kilobyte each.
+const MOST_AS_TEXT: usize = 40;
+
+/// The distributions without drawings.
+fn as_text(page: &mut String, report: &Report) -> core::fmt::Result {
+    let shown = report.intervals.len().min(MOST_AS_TEXT);
     let plain = terminal::Options {
-        histograms: report.intervals.len(),
+        histograms: shown,
         ..terminal::Options::default()
     };
+    let (before, why, after) = match SCRIPT.is_empty() {
+        true => (
+            "<section>",
+            "This page was made by a build without Node.js, so it has no script, and no \
+             drawings. As text:",
+            "</section>",
+        ),
+        false => (
+            "<noscript>",
+            "The distributions are drawn by a script, which this browser does not run. As \
+             text:",
+            "</noscript>",
+        ),
+    };
+    let of = match report.intervals.len() {
+        all if all > shown => format!(" (the first {shown} of {all})"),
+        _ => String::new(),
+    };
+    writeln!(
+        page,
+        "{before}<p>{why}{of}</p>\n<pre>{}</pre>{after}",
+        escape::Lines(&terminal::render(report, plain))
+    )
+}
+
+fn foot(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::Result {
+    let document = serde_json::to_string(report).unwrap_or_else(|_| "null".to_owned());
+    as_text(page, report)?;
+    keys(page)?;
     write!(
         page,
-        "<noscript><p>The distributions are drawn by a script, which this browser does not \
-         run. As text:</p>\n<pre>{}</pre></noscript>\n</main>\n\
+        "</main>\n\
          <footer><p>Undertick report, document version {}. The whole document is in this file, \
          as JSON, in the element <code>report</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"report\">{}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escape::Lines(&terminal::render(report, plain)),
+         <script type=\"application/json\" id=\"report\">{}</script>\n",
         report.schema_version,
         escape::json(&document),
-    )
+    )?;
+    if let Some(timeline) = beside.timeline {
+        let json = serde_json::to_string(timeline).unwrap_or_else(|_| "null".to_owned());
+        writeln!(
+            page,
+            "<script type=\"application/json\" id=\"timeline\">{}</script>",
+            escape::json(&json)
+        )?;
+    }
+    write!(page, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
 }

@@ -18,11 +18,13 @@
 //! Names come from the program that was measured and are not trusted: they are
 //! made harmless before they reach a terminal or a page.
 //!
-//! **Caveats.** The page needs no network and holds the whole document; its
-//! histograms are drawn by a script inside it, the rest is there without.
+//! **Caveats.** The page needs no network and holds the whole document; its charts are
+//! drawn by a script inside it (`web/`, bundled by `build.rs`), the rest is there without.
+//! Where the build found no Node.js the page has no script, and says so.
 
 pub mod audit;
 pub mod calibrate;
+pub mod chapters;
 pub mod compare;
 pub mod document;
 pub mod experiment;
@@ -36,4 +38,5 @@ pub mod reproduce;
 pub mod survey;
 pub mod terminal;
 mod text;
+pub mod timeline;
 pub mod traffic;

@@ -23,9 +23,12 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
          <fieldset><legend>Heights</legend>\
          <label><input type=\"radio\" name=\"y\" value=\"linear\" checked> linear</label>\
          <label><input type=\"radio\" name=\"y\" value=\"log\"> logarithmic</label></fieldset>\n\
+         <fieldset><legend>Before</legend>\
+         <label><input type=\"checkbox\" name=\"before\"> outlines: with what was left out \
+         (dashed), with nothing subtracted (grey)</label></fieldset>\n\
          <p class=\"hint legend\"><span class=\"stroke median\"></span>median \
          <span class=\"stroke mean\"></span>mean <span class=\"stroke p99\"></span>p99; shaded: \
-         the intervals of median and mean; triangles: modes, where there are several</p>\n</div>\n<div class=\"panels\">\n",
+         the intervals of median and mean; triangles: modes, where there are several. Drag to count a range.</p>\n</div>\n<div class=\"panels\">\n",
     );
     for (index, interval) in report.intervals.iter().enumerate() {
         panel(page, interval, index)?;

@@ -4,22 +4,33 @@ use core::fmt::{Result, Write};
 
 use super::escape::Text;
 use super::tables::shown;
+use crate::chapters::{self, Chapter};
 use crate::document::{IntervalReport, Report};
 use crate::figures::{self, figure};
 use crate::remarks::{self, number_of};
 use crate::text::clean;
 
+/// The book, where the repository is read.
+const BOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/book");
+
 pub(super) fn write(page: &mut String, report: &Report) -> Result {
     page.push_str("<section id=\"summary\">\n<h2>Summary</h2>\n<ul class=\"summary\">\n");
     let sentences = [
-        completeness(report),
-        largest(report),
-        culling(report),
-        clock(report),
-        remarks::perturbation(&report.trace) + ".",
+        (complete(report), completeness(report)),
+        ("Where the time goes", largest(report)),
+        (left_out(report), culling(report)),
+        (fine_enough(report), clock(report)),
+        (
+            known_effect(report),
+            remarks::perturbation(&report.trace) + ".",
+        ),
     ];
-    for sentence in sentences.iter().filter(|s| !s.is_empty()) {
-        writeln!(page, "<li>{}</li>", Text(&shown(sentence)))?;
+    for (verdict, sentence) in sentences.iter().filter(|(_, s)| !s.is_empty()) {
+        writeln!(
+            page,
+            "<li><b>{verdict}.</b> {}</li>",
+            Text(&shown(sentence))
+        )?;
     }
     page.push_str("</ul>\n");
     if !report.warnings.is_empty() {
@@ -27,15 +38,59 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         for warning in &report.warnings {
             writeln!(
                 page,
-                "<li>{} <span class=\"code\">{}</span></li>",
+                "<li>{} <span class=\"code\">{}</span>{}</li>",
                 Text(&warning.text),
-                Text(&warning.code)
+                Text(&warning.code),
+                chapter(&warning.code)
             )?;
         }
         page.push_str("</ul>\n");
     }
     page.push_str("</section>\n");
     Ok(())
+}
+
+/// Where the book tells more; nothing for a code that it does not know.
+fn chapter(code: &str) -> String {
+    let Some(Chapter { file, title }) = chapters::of(code) else {
+        return String::new();
+    };
+    format!(
+        " <span class=\"chapter\">See <a href=\"{BOOK}/{file}\">{title}</a>, \
+         <code>docs/book/{file}</code>.</span>"
+    )
+}
+
+const fn complete(report: &Report) -> &'static str {
+    match report.trace.lost {
+        0 => "Complete",
+        _ => "Not complete",
+    }
+}
+
+fn left_out(report: &Report) -> &'static str {
+    match report.intervals.iter().any(|i| i.culled.count > 0) {
+        true => "Disturbed samples are out",
+        false => "All samples are in",
+    }
+}
+
+/// Medians of fewer steps of the clock than this are not the figure to use.
+const FEW_STEPS: f64 = 20.0;
+
+fn fine_enough(report: &Report) -> &'static str {
+    let coarse = |i: &IntervalReport| i.median_steps.is_some_and(|s| s.abs() < FEW_STEPS);
+    match report.intervals.iter().any(coarse) {
+        true => "The clock is coarse for the shortest intervals: use their means",
+        false => "The clock is fine enough",
+    }
+}
+
+const fn known_effect(report: &Report) -> &'static str {
+    match report.trace.perturbation {
+        Some(_) => "What measuring did to the program is known",
+        None => "What measuring did to the program is not known",
+    }
 }
 
 fn completeness(report: &Report) -> String {
@@ -112,7 +167,7 @@ fn culling(report: &Report) -> String {
         return "No sample was left out.".to_owned();
     }
     format!(
-        "{} of {} samples ({}) were left out; the figures before and after stand under Taken out.",
+        "{} of {} samples ({}) were left out; the figures before and after stand under Before and after.",
         figures::count(culled),
         figures::count(matched),
         figures::per_cent(culled as f64 / matched as f64)

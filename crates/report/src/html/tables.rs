@@ -186,12 +186,12 @@ impl Scale {
             "<svg viewBox=\"0 0 {BARS_WIDTH} {BARS_HEIGHT}\" preserveAspectRatio=\"none\" \
              aria-hidden=\"true\">"
         );
+        svg.push_str("<path class=\"grid\" d=\"");
         for decade in self.from + 1..self.to {
             let x = self.x(10_f64.powi(decade));
-            svg.push_str(&format!(
-                "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{BARS_HEIGHT}\"/>"
-            ));
+            svg.push_str(&format!("M{x:.1} 0V{BARS_HEIGHT}"));
         }
+        svg.push_str("\"/>");
         for (row, (class, estimate)) in bars_of(interval).into_iter().enumerate() {
             let Some(estimate) = estimate.filter(|e| e.value > 0.0) else {
                 continue;
@@ -238,7 +238,7 @@ fn end_of_scale(decade: i32) -> String {
 
 /// What was dropped and subtracted, with the figures before and after.
 pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
-    page.push_str("<section id=\"taken-out\">\n<h2>Taken out</h2>\n");
+    page.push_str("<section id=\"taken-out\">\n<h2>Before and after</h2>\n");
     let touched: Vec<(usize, &IntervalReport)> = report
         .intervals
         .iter()
@@ -250,17 +250,19 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
         return Ok(());
     }
     page.push_str(
-        "<p class=\"hint\">Samples left out on evidence, and what recording itself cost; \
-         before: with every matched sample.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
+        "<p class=\"hint\">Samples left out on evidence, and what recording itself cost. All: \
+         with every matched sample; as read: with nothing subtracted.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
     );
     for heading in [
         "interval",
         "left out",
         "because",
-        "median before",
-        "median after",
-        "mean before",
-        "mean after",
+        "median, all",
+        "median, as read",
+        "median",
+        "mean, all",
+        "mean, as read",
+        "mean",
         "cost subtracted",
     ] {
         write!(
@@ -293,11 +295,15 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
                 interval.before_culling.mean.as_ref(),
             ),
         };
+        let as_read = interval.compensation.cost.as_ref();
+        let as_read = as_read.map(|_| &interval.uncompensated);
         for (label, e) in [
-            ("median before", before.0),
-            ("median after", interval.median.as_ref()),
-            ("mean before", before.1),
-            ("mean after", interval.mean.as_ref()),
+            ("median, all", before.0),
+            ("median, as read", as_read.and_then(|a| a.median.as_ref())),
+            ("median", interval.median.as_ref()),
+            ("mean, all", before.1),
+            ("mean, as read", as_read.and_then(|a| a.mean.as_ref())),
+            ("mean", interval.mean.as_ref()),
             ("cost subtracted", interval.compensation.cost.as_ref()),
         ] {
             cell(page, label, e.map(|e| e.value), estimate(e))?;

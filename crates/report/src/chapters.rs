@@ -1,0 +1,80 @@
+//! Where the book tells more of a warning: by its code, in one place.
+
+/// A chapter of the book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chapter {
+    /// Its file under `docs/book`.
+    pub file: &'static str,
+    /// Its title, as in its first line.
+    pub title: &'static str,
+}
+
+const CLOCKS: Chapter = Chapter {
+    file: "clocks.md",
+    title: "Clocks",
+};
+const COMPENSATION: Chapter = Chapter {
+    file: "compensation.md",
+    title: "Taking the measuring out again",
+};
+const INTERVALS: Chapter = Chapter {
+    file: "intervals.md",
+    title: "Intervals",
+};
+const PERTURBATION: Chapter = Chapter {
+    file: "perturbation.md",
+    title: "What measuring costs the program",
+};
+const READING: Chapter = Chapter {
+    file: "reading-the-page.md",
+    title: "Reading the page",
+};
+const SCRIPTS: Chapter = Chapter {
+    file: "scripts.md",
+    title: "Scripts",
+};
+const SLOW_CLOCKS: Chapter = Chapter {
+    file: "slow-clocks.md",
+    title: "Slow clocks",
+};
+
+/// Codes of the warnings in reports, and their chapters.
+pub const CHAPTERS: [(&str, Chapter); 27] = [
+    ("bad_rows", READING),
+    ("below_the_cost", COMPENSATION),
+    ("blocking_is_culled", READING),
+    ("calibration_disagrees", COMPENSATION),
+    ("clock_differs_by_cpu", CLOCKS),
+    ("clock_goes_back", CLOCKS),
+    ("clock_stepped_back", CLOCKS),
+    ("culled_by_ratio", READING),
+    ("culled_share", READING),
+    ("granularity", SLOW_CLOCKS),
+    ("kernel_lost", READING),
+    ("least_not_positive", SLOW_CLOCKS),
+    ("lost_events", READING),
+    ("messages_after_loss", READING),
+    ("no_calibration", COMPENSATION),
+    ("no_intervals", READING),
+    ("perturbation", PERTURBATION),
+    ("slow_without_evidence", READING),
+    ("too_few_samples", INTERVALS),
+    ("too_many_names", READING),
+    ("too_many_open", READING),
+    ("trace", READING),
+    ("unknown_descheduled", READING),
+    ("unmatched", READING),
+    // Of experiments.
+    ("failed", SCRIPTS),
+    ("lacking", SCRIPTS),
+    ("timed_out", SCRIPTS),
+];
+
+/// The chapter of a warning's code.
+#[must_use]
+pub fn of(code: &str) -> Option<Chapter> {
+    CHAPTERS
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, chapter)| *chapter)
+}

@@ -1,0 +1,196 @@
+//! The timeline of a chosen second: what is said of it in words and in a table; a script
+//! draws it.
+
+use core::fmt::{Result, Write};
+
+use super::escape::Text;
+use super::tables::{cell, shown};
+use crate::figures;
+use crate::remarks::number_of;
+use crate::timeline::{Detail, Lane, LaneKind, Timeline};
+
+/// Buttons, and what they do in the script.
+const BUTTONS: [(&str, &str); 6] = [
+    ("in", "Zoom in"),
+    ("out", "Zoom out"),
+    ("left", "Earlier"),
+    ("right", "Later"),
+    ("whole", "Whole second"),
+    ("detail", "Slowest span"),
+];
+
+/// The section, with its data in an element of its own.
+pub(super) fn write(page: &mut String, timeline: &Timeline) -> Result {
+    write!(
+        page,
+        "<section id=\"timeline-section\">\n<h2>Timeline</h2>\n<p>{}</p>\n",
+        Text(&shown(&about(timeline)))
+    )?;
+    if let Some(detail) = &timeline.detail {
+        let words = slowest(timeline, detail);
+        writeln!(page, "<p>{}</p>", Text(&shown(&words)))?;
+    }
+    drawing(page)?;
+    lanes(page, timeline)?;
+    page.push_str("</section>\n");
+    Ok(())
+}
+
+fn about(timeline: &Timeline) -> String {
+    let left_out = match timeline.lanes_left_out {
+        0 => String::new(),
+        n => format!(" {} had no room here.", number_of(n, "more thread")),
+    };
+    format!(
+        "From {} to {} of {}: {}. {} of {} are here one by one, the longest ones; the others \
+         in columns of {}.{left_out}",
+        figures::duration(timeline.from_ns),
+        figures::duration(timeline.from_ns + timeline.length_ns),
+        figures::duration(timeline.of_ns),
+        timeline.chosen,
+        figures::count(timeline.spans.len() as u64),
+        number_of(timeline.spans_all, "span"),
+        figures::duration(timeline.length_ns / f64::from(timeline.columns.max(1))),
+    )
+}
+
+fn slowest(timeline: &Timeline, detail: &Detail) -> String {
+    let name = |number: u32| {
+        timeline
+            .names
+            .get(number as usize)
+            .map_or("", String::as_str)
+    };
+    let (_, _, start, length, number, why) = detail.slowest;
+    let why = match timeline
+        .dropped
+        .get(why as usize)
+        .map_or("", String::as_str)
+    {
+        "" => "it is in the figures".to_owned(),
+        why => format!("left out of the figures: {why}"),
+    };
+    let all = match detail.shorter_left_out_ns {
+        None => "every span".to_owned(),
+        Some(ns) => format!("every span of {} or more", figures::duration(ns)),
+    };
+    format!(
+        "The span furthest over its median: {}, {} long, {} over it, at {} ({why}). In {} \
+         around its middle, {all} is here.",
+        name(number),
+        figures::duration(length),
+        figures::duration(detail.over_median_ns),
+        figures::duration(timeline.from_ns + start),
+        figures::duration(detail.length_ns),
+    )
+}
+
+fn drawing(page: &mut String) -> Result {
+    page.push_str("<div id=\"timeline-drawing\" hidden>\n<p class=\"acts\">");
+    for (act, name) in BUTTONS {
+        write!(
+            page,
+            "<button type=\"button\" data-act=\"{act}\">{name}</button> "
+        )?;
+    }
+    page.push_str(
+        "</p>\n<div class=\"canvas\" tabindex=\"0\" role=\"img\" aria-label=\"Timeline; the table \
+         below says the same in numbers. Plus, minus, arrows, 0 and Enter zoom and move.\"></div>\n\
+         <output></output>\n<p class=\"hint\">Drag to zoom. Each row is a depth of spans, a \
+         column as solid as it was busy, in the colour of what took most of it. Crossed by lines: \
+         spans left out of the figures. Upright lines: events lost. Shaded: points switched \
+         off.</p>\n</div>\n",
+    );
+    Ok(())
+}
+
+fn lanes(page: &mut String, timeline: &Timeline) -> Result {
+    page.push_str("<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>");
+    for heading in ["lane", "busy", "spans", "mostly", "losses"] {
+        write!(
+            page,
+            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
+        )?;
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for lane in &timeline.lanes {
+        lane_row(page, timeline, lane)?;
+    }
+    page.push_str("</tbody>\n</table></div>\n");
+    Ok(())
+}
+
+fn lane_row(page: &mut String, timeline: &Timeline, lane: &Lane) -> Result {
+    write!(
+        page,
+        "<tr><th scope=\"row\" data-label=\"lane\"><span class=\"name\">{}</span></th>",
+        Text(&lane.label)
+    )?;
+    cell(
+        page,
+        "busy",
+        Some(lane.busy),
+        Text(&figures::per_cent(lane.busy)),
+    )?;
+    cell(
+        page,
+        "spans",
+        Some(lane.spans as f64),
+        figures::count(lane.spans),
+    )?;
+    cell(page, "mostly", None, Text(&mostly(timeline, lane)))?;
+    let lost: u64 = lane.losses.iter().map(|(_, n)| n).sum();
+    cell(page, "losses", Some(lost as f64), figures::count(lost))?;
+    page.push_str("</tr>\n");
+    Ok(())
+}
+
+/// The name that took most columns of the lane's first row.
+fn mostly(timeline: &Timeline, lane: &Lane) -> String {
+    let mut columns = std::collections::BTreeMap::<u32, u64>::new();
+    let cells = lane.rows.first().map_or(&[][..], |row| &row.cells);
+    for cell in cells.chunks_exact(4) {
+        *columns.entry(cell[1]).or_default() += u64::from(cell[2]);
+    }
+    let most = columns.into_iter().max_by_key(|&(_, share)| share);
+    let name = most.and_then(|(name, _)| timeline.names.get(name as usize));
+    match (name, lane.kind) {
+        (Some(name), LaneKind::Thread | LaneKind::Cpu | LaneKind::Interrupts) => name.clone(),
+        (None, _) => "–".to_owned(),
+    }
+}
+
+/// How the whole is opened in another tool.
+pub(super) fn elsewhere(page: &mut String, trace: &str) -> Result {
+    let file = trace.trim_end_matches(".ut");
+    write!(
+        page,
+        "<section id=\"elsewhere\">\n<h2>The whole trace</h2>\n<p>In Perfetto, with every event: \
+         write it with this command, and open the file at \
+         <a href=\"https://ui.perfetto.dev\">ui.perfetto.dev</a> (it stays on this machine).</p>\n\
+         <p><code id=\"export-command\">undertick export {} --to perfetto {}</code> \
+         <button type=\"button\" data-copy=\"export-command\" hidden>Copy</button></p>\n",
+        Text(&quoted(trace)),
+        Text(&quoted(&format!("{file}.pftrace"))),
+    )?;
+    let second = format!(
+        "undertick report {} --html page.html --second 0s",
+        quoted(trace)
+    );
+    write!(
+        page,
+        "<p>Another second in this page:</p>\n<p><code id=\"second-command\">{}</code> \
+         <button type=\"button\" data-copy=\"second-command\" hidden>Copy</button></p>\n</section>\n",
+        Text(&second),
+    )?;
+    Ok(())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}

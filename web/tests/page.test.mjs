@@ -1,0 +1,386 @@
+// The report page in a browser. What it must show is read from the documents in the file,
+// not from the page's own code.
+//
+//   UNDERTICK_PAGES  folder of the pages that `cargo test -p undertick-report` makes
+//   UNDERTICK_REAL   page of a recorded trace, with its `report --json` beside it (.json)
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { embedded, installed, launch, open } from "./browser.mjs";
+
+const PAGES = process.env.UNDERTICK_PAGES ?? "";
+const REAL = process.env.UNDERTICK_REAL ?? "";
+const invented = (name) => join(PAGES, name);
+const ALL = [
+  ...["one", "six", "many", "none", "modes", "nasty", "hostile", "second"].map((name) => invented(`${name}.html`)),
+  REAL,
+];
+const skip = installed() === undefined ? "no chromium here" : false;
+const test_ = (name, body) => test(name, { skip, timeout: 120_000 }, body);
+
+let browser;
+before(async () => {
+  if (!skip) browser = await launch();
+});
+after(async () => browser?.close());
+
+/** Runs `body` with the page of a file, which must have done nothing wrong at the end. */
+async function on(file, options, body) {
+  const { page, wrong, close } = await open(browser, file, options);
+  try {
+    await body(page);
+    assert.deepEqual(wrong, [], file);
+  } finally {
+    await close();
+  }
+}
+
+const texts = (page, selector) => page.locator(selector).evaluateAll((nodes) => nodes.map((n) => n.textContent));
+
+test_("nothing is asked of a network, nothing goes wrong, nothing is too wide", async () => {
+  for (const file of ALL) {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [400, 900, 1600]) {
+        await on(file, { viewport: { width, height: 900 }, colorScheme }, async (page) => {
+          await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
+          await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
+          await page.waitForTimeout(50);
+          const { content, seen } = await page.evaluate(() => ({
+            content: document.documentElement.scrollWidth,
+            seen: document.documentElement.clientWidth,
+          }));
+          assert.ok(content <= seen, `${file} at ${width}: ${content} > ${seen}`);
+        });
+      }
+    }
+  }
+});
+
+test_("the table has every interval of the document, with its mean", async () => {
+  for (const name of ["one", "six", "many"]) {
+    const file = invented(`${name}.html`);
+    const { intervals } = embedded(file, "report");
+    await on(file, {}, async (page) => {
+      const rows = page.locator("#intervals tbody tr");
+      assert.equal(await rows.count(), intervals.length);
+      assert.deepEqual(await texts(page, "#intervals tbody a.name"), intervals.map((i) => i.name));
+      const means = await page.locator("#intervals td[data-label=mean]").evaluateAll((cells) => cells.map((c) => c.dataset.sort));
+      assert.deepEqual(means.map((m) => (m === undefined ? null : Number(m))), intervals.map((i) => i.mean?.value ?? null));
+      const bars = await page.locator("#intervals td.bars rect.mean").count();
+      assert.equal(bars, intervals.filter((i) => i.mean !== null && i.mean.value > 0).length);
+    });
+  }
+});
+
+test_("a heading sorts, and says so", async () => {
+  const file = invented("many.html");
+  const { intervals } = embedded(file, "report");
+  await on(file, {}, async (page) => {
+    const heading = page.locator("#intervals thead th", { hasText: "median" });
+    await heading.locator("button").focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await heading.getAttribute("aria-sort"), "descending");
+    const values = intervals.map((i) => i.median?.value).filter((v) => v !== undefined);
+    values.sort((a, b) => b - a);
+    const read = () =>
+      page.locator("#intervals tbody td[data-label=median]").evaluateAll((cells) => cells.map((c) => c.dataset.sort ?? null));
+    const none = Array(intervals.length - values.length).fill(null);
+    assert.deepEqual(await read(), [...values.map(String), ...none]);
+    await heading.locator("button").click();
+    assert.equal(await heading.getAttribute("aria-sort"), "ascending");
+    assert.deepEqual(await read(), [...values.reverse().map(String), ...none]);
+    assert.equal(await page.locator("#intervals th[aria-sort=none]").count(), 6);
+  });
+});
+
+test_("the filter shows the intervals whose name holds the text", async () => {
+  const file = invented("many.html");
+  const names = embedded(file, "report").intervals.map((i) => i.name);
+  const wanted = names.filter((name) => name.includes("parser::flush"));
+  assert.ok(wanted.length > 3 && wanted.length < names.length);
+  await on(file, {}, async (page) => {
+    await page.keyboard.press("/");
+    await page.keyboard.type("Parser::Flush");
+    assert.deepEqual(await texts(page, "#intervals tbody tr:visible a.name"), wanted);
+    assert.equal(await page.locator("article.panel:visible").count(), wanted.length);
+    assert.equal(await page.locator("#filter-count").textContent(), `${wanted.length} of ${names.length}`);
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator("#intervals tbody tr:visible").count(), names.length);
+  });
+});
+
+/** The file's own bins between two edges, counted here. */
+function held(histogram, from, to) {
+  let n = 0;
+  histogram.counts.forEach((count, i) => {
+    if (histogram.edges[i] >= from * (1 - 1e-12) && histogram.edges[i + 1] <= to * (1 + 1e-12)) n += count;
+  });
+  return n;
+}
+
+const figure = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u00a0");
+
+test_("a brush counts the samples of the document's bins", async () => {
+  for (const file of [invented("one.html"), REAL]) {
+    const { histogram } = embedded(file, "report").intervals[0];
+    const total = histogram.counts.reduce((a, b) => a + b, 0);
+    const first = histogram.counts.findIndex((n) => n > 0);
+    const last = histogram.counts.findLastIndex((n) => n > 0);
+    const [lo, hi] = [histogram.edges[first], histogram.edges[last + 1]];
+    assert.ok(lo > 0);
+    await on(file, {}, async (page) => {
+      const chart = page.locator("[data-chart='0']");
+      await chart.scrollIntoViewIfNeeded();
+      const over = await chart.locator(".u-over").boundingBox();
+      const [a, b] = [0.12, 0.55];
+      await page.mouse.move(over.x + a * over.width, over.y + 40);
+      await page.mouse.down();
+      await page.mouse.move(over.x + b * over.width, over.y + 60, { steps: 6 });
+      await page.mouse.up();
+      const readout = chart.locator("output");
+      const [from, to] = [Number(await readout.getAttribute("data-from")), Number(await readout.getAttribute("data-to"))];
+      // The axis is logarithmic from the first bin to the last one: whole bins around the drag.
+      const at = (share) => lo * (hi / lo) ** share;
+      const edges = histogram.edges;
+      const begin = edges.findLast((edge) => edge <= at(a) * 1.02);
+      const end = edges.find((edge) => edge >= at(b) * 0.98);
+      assert.ok(edges.includes(from) && edges.includes(to), `${from} and ${to} are edges`);
+      assert.ok(edges.indexOf(from) >= edges.indexOf(begin) - 1 && from <= at(a) * 1.02, `${from} for ${at(a)}`);
+      assert.ok(edges.indexOf(to) <= edges.indexOf(end) + 1 && to >= at(b) * 0.98, `${to} for ${at(b)}`);
+      const text = await readout.textContent();
+      const n = held(histogram, from, to);
+      assert.ok(n > 0 && n < total);
+      assert.ok(text.includes(`: ${figure(n)} samples (`), `${text} should say ${n}`);
+      const share = Number(text.match(/\(<?([\d.]+)/)[1]);
+      assert.ok(Math.abs(share - (100 * n) / total) <= 0.5 + 0.06 * share, `${text}: ${n} of ${total}`);
+      await page.mouse.click(over.x + 3, over.y + 10);
+    });
+  }
+});
+
+test_("keys go from bin to bin and select", async () => {
+  const file = invented("one.html");
+  const { histogram } = embedded(file, "report").intervals[0];
+  const most = histogram.counts.indexOf(Math.max(...histogram.counts));
+  await on(file, {}, async (page) => {
+    const chart = page.locator("[data-chart='0'] .uplot");
+    await chart.focus();
+    const said = () => page.locator("[data-chart='0'] output").textContent();
+    await page.keyboard.press("ArrowRight");
+    assert.ok((await said()).includes(`: ${figure(histogram.counts[most])} samples`));
+    await page.keyboard.press("Shift+ArrowRight");
+    const two = histogram.counts[most] + histogram.counts[most + 1];
+    assert.ok((await said()).includes(`: ${figure(two)} samples`), await said());
+    await page.keyboard.press("Escape");
+    assert.equal(await said(), "");
+  });
+});
+
+/** The pixels of a chart, as text. */
+const pixels = (page, selector) => page.locator(selector).first().evaluate((canvas) => canvas.toDataURL());
+
+test_("scales switch between logarithmic and linear, and outlines come", async () => {
+  await on(invented("one.html"), {}, async (page) => {
+    const canvas = "[data-chart='0'] canvas";
+    await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
+    const seen = [await pixels(page, canvas)];
+    for (const choice of ["input[name=x][value=linear]", "input[name=y][value=log]", "input[name=before]"]) {
+      await page.locator(choice).check();
+      await page.waitForTimeout(100);
+      seen.push(await pixels(page, canvas));
+    }
+    assert.equal(new Set(seen).size, 4, "every switch changes the drawing");
+    // On a linear axis the tail is not drawn, but counted.
+    const { histogram } = embedded(invented("one.html"), "report").intervals[0];
+    const beyond = await page.locator("[data-chart='0'] .beyond").textContent();
+    const n = Number(beyond.match(/^([\d\u00a0]+) samples/)[1].replaceAll("\u00a0", ""));
+    const tails = histogram.counts.map((_, i) => histogram.counts.slice(i).reduce((a, b) => a + b, 0));
+    assert.ok(tails.includes(n), `${n} is the end of the distribution`);
+    assert.ok(n <= 0.005 * tails[0]);
+  });
+});
+
+test_("modes are marked where there are several", async () => {
+  await on(invented("modes.html"), {}, async (page) => {
+    const chart = page.locator("[data-chart='0'] .uplot");
+    const label = await chart.getAttribute("aria-label");
+    for (const mode of embedded(invented("modes.html"), "report").intervals[0].modes) {
+      assert.ok(label.includes(`(${Math.round(100 * mode.share)}\u00a0%)`), label);
+    }
+  });
+});
+
+test_("the theme goes round by key and button, and drawings follow", async () => {
+  await on(invented("one.html"), { colorScheme: "light" }, async (page) => {
+    await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const canvas = "[data-chart='0'] canvas";
+    const [light, drawn] = [await paper(), await pixels(page, canvas)];
+    await page.keyboard.press("t");
+    await page.waitForTimeout(100);
+    assert.equal(await page.locator("#theme").textContent(), "Theme: dark");
+    assert.notEqual(await paper(), light);
+    assert.notEqual(await pixels(page, canvas), drawn);
+    await page.locator("#theme").click();
+    await page.locator("#theme").click();
+    await page.waitForTimeout(100);
+    assert.equal(await page.locator("#theme").textContent(), "Theme: automatic");
+    assert.equal(await pixels(page, canvas), drawn);
+  });
+});
+
+test_("keys: help, rows, distributions", async () => {
+  const file = invented("six.html");
+  const { intervals } = embedded(file, "report");
+  await on(file, {}, async (page) => {
+    await page.keyboard.press("?");
+    assert.ok(await page.locator("#keys").isVisible());
+    await page.keyboard.press("Escape");
+    assert.ok(!(await page.locator("#keys").isVisible()));
+    await page.locator("#intervals tbody a.name").first().focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowUp");
+    const focused = () => page.evaluate(() => document.activeElement.textContent);
+    assert.equal(await focused(), intervals[1].name);
+    await page.keyboard.press("Enter");
+    assert.ok(page.url().endsWith("#i1"));
+  });
+});
+
+test_("before and after, perturbation, losses, warnings are those of the document", async () => {
+  const file = invented("six.html");
+  const { intervals, warnings, trace } = embedded(file, "report");
+  await on(file, {}, async (page) => {
+    const row = page.locator("#taken-out tbody tr", { hasText: "prepare" });
+    const prepare = intervals.find((i) => i.name === "prepare");
+    const sort = async (label) => Number(await row.locator(`td[data-label="${label}"]`).getAttribute("data-sort"));
+    assert.equal(await sort("median, all"), prepare.before_culling.median.value);
+    assert.equal(await sort("median, as read"), prepare.uncompensated.median.value);
+    assert.equal(await sort("median"), prepare.median.value);
+    assert.equal(await sort("mean, all"), prepare.before_culling.mean.value);
+    const slowed = intervals.filter((i) => i.slowed);
+    assert.equal(await page.locator("#perturbation tbody tr").count(), slowed.length);
+    const losses = await page.locator("#losses").textContent();
+    assert.ok(losses.includes(figure(trace.lost)), losses);
+    const said = await texts(page, "ul.warnings li");
+    assert.equal(said.length, warnings.length);
+    warnings.forEach((warning, i) => assert.ok(said[i].includes(warning.text.trim())));
+    const link = page.locator("ul.warnings li", { hasText: "lost_events" }).locator("a");
+    assert.match(await link.getAttribute("href"), /\/docs\/book\/reading-the-page\.md$/);
+  });
+});
+
+test_("the timeline zooms, moves and shows the slowest span", async () => {
+  for (const file of [invented("second.html"), REAL]) {
+    const { length_ns, detail } = embedded(file, "timeline");
+    await on(file, {}, async (page) => {
+      const drawing = page.locator("#timeline-drawing");
+      await drawing.scrollIntoViewIfNeeded();
+      const output = drawing.locator("output");
+      const view = async () => [Number(await output.getAttribute("data-from")), Number(await output.getAttribute("data-to"))];
+      await page.waitForFunction(() => document.querySelector("#timeline-drawing canvas") !== null);
+      assert.deepEqual(await view(), [0, length_ns]);
+      const whole = await pixels(page, "#timeline-drawing canvas");
+      await drawing.getByRole("button", { name: "Zoom in" }).click();
+      const is = async (...wanted) => {
+        const seen = await view();
+        // Times are sums of fractions: the same to a hundredth of a nanosecond.
+        wanted.forEach((at, i) => assert.ok(Math.abs(at - seen[i]) < 0.01, `${seen} for ${wanted}`));
+      };
+      await is(length_ns / 4, (3 * length_ns) / 4);
+      assert.notEqual(await pixels(page, "#timeline-drawing canvas"), whole);
+      await drawing.locator(".canvas").focus();
+      await page.keyboard.press("ArrowRight");
+      await is((3 * length_ns) / 8, (7 * length_ns) / 8);
+      await page.keyboard.press("Enter");
+      const [from, to] = await view();
+      assert.ok(Math.abs(from - detail.from_ns) < 1 && Math.abs(to - from - Math.max(100, detail.length_ns)) < 1);
+      assert.match(await output.textContent(), /every span/);
+      await page.keyboard.press("0");
+      assert.deepEqual(await view(), [0, length_ns]);
+      assert.equal(await pixels(page, "#timeline-drawing canvas"), whole);
+      const over = await drawing.locator(".u-over").boundingBox();
+      await page.mouse.move(over.x + 0.2 * over.width, over.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(over.x + 0.4 * over.width, over.y + 24, { steps: 5 });
+      await page.mouse.up();
+      const dragged = await view();
+      assert.ok(Math.abs(dragged[0] / length_ns - 0.2) < 0.01 && Math.abs(dragged[1] / length_ns - 0.4) < 0.01, `${dragged}`);
+    });
+  }
+});
+
+test_("the timeline says what is under the pointer", async () => {
+  const file = invented("second.html");
+  const { lanes, spans, names, length_ns } = embedded(file, "timeline");
+  const [lane, row, start, length, name] = spans.reduce((a, b) => (b[3] > a[3] ? b : a));
+  assert.deepEqual([lane, row], [0, 0], "the longest span is drawn in the first row");
+  await on(file, {}, async (page) => {
+    const drawing = page.locator("#timeline-drawing");
+    await drawing.scrollIntoViewIfNeeded();
+    const over = await drawing.locator(".u-over").boundingBox();
+    await page.mouse.move(over.x + ((start + length / 2) / length_ns) * over.width, over.y + 4 + 13 + 6);
+    const said = await drawing.locator("output").textContent();
+    assert.ok(said.startsWith(`${lanes[lane].label}: ${names[name]}, `), said);
+  });
+});
+
+test_("commands for the whole trace can be copied", async () => {
+  await on(REAL, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    const command = await page.locator("#export-command").textContent();
+    assert.match(command, /^undertick export .+\.ut --to perfetto .+\.pftrace$/);
+    await page.locator("button[data-copy=export-command]").click();
+    await page.waitForFunction(() => document.querySelector("button[data-copy]").textContent !== "Copy");
+    assert.match(await page.locator("button[data-copy=export-command]").textContent(), /Copied|Selected/);
+    assert.equal(await page.locator("#elsewhere a").getAttribute("href"), "https://ui.perfetto.dev");
+  });
+});
+
+test_("the page of a recorded trace holds what report --json says", async () => {
+  const json = JSON.parse(readFileSync(`${REAL}.json`, "utf8"));
+  assert.deepEqual(embedded(REAL, "report"), json);
+  await on(REAL, {}, async (page) => {
+    assert.deepEqual(await texts(page, "#intervals tbody a.name"), json.intervals.map((i) => i.name));
+  });
+});
+
+test_("on paper: light, everything drawn, no buttons", async () => {
+  // As wide as A4 between its borders.
+  await on(invented("six.html"), { colorScheme: "dark", viewport: { width: 718, height: 1000 } }, async (page) => {
+    const charts = await page.locator("[data-chart]").count();
+    assert.ok((await page.locator("[data-chart] canvas").count()) < charts, "not all are drawn before");
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    const empty = embedded(invented("six.html"), "report").intervals.filter((i) => i.count === 0).length;
+    assert.equal(await page.locator("[data-chart] canvas").count(), charts - empty);
+    const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    assert.equal(background, "rgb(255, 255, 255)");
+    const cut = await page.locator(".wide").evaluateAll((all) => all.filter((w) => w.scrollWidth > w.clientWidth + 1).length);
+    assert.equal(cut, 0, "tables that paper cuts off");
+    assert.equal(await page.locator("button:visible").count(), (await page.locator("thead button").count()));
+    await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+    assert.ok((await page.pdf({ format: "A4" })).length > 20_000);
+  });
+});
+
+test_("without a script the text stands", async () => {
+  const file = invented("six.html");
+  await on(file, { javaScriptEnabled: false }, async (page) => {
+    const text = await page.locator("noscript pre").first().textContent();
+    for (const { name } of embedded(file, "report").intervals) assert.ok(text.includes(name), name);
+    assert.equal(await page.locator("#intervals tbody tr").count(), embedded(file, "report").intervals.length);
+  });
+});
+
+test_("three hundred charts are drawn when they are looked at", async () => {
+  const file = invented("many.html");
+  await on(file, {}, async (page) => {
+    const drawn = () => page.locator("[data-chart] canvas").count();
+    assert.ok((await drawn()) < 30, `${await drawn()} at once`);
+    const last = embedded(file, "report").intervals.findLastIndex((i) => i.count > 0);
+    await page.locator(`[data-chart="${last}"]`).scrollIntoViewIfNeeded();
+    await page.waitForFunction((n) => document.querySelector(`[data-chart="${n}"] canvas`) !== null, last);
+  });
+});
