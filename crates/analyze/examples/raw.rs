@@ -65,7 +65,9 @@ fn write_raw(trace: &Trace, path: &Path) -> Result<u64, Box<dyn Error>> {
             let mut block = Vec::new();
             encode(header, &words, &mut block);
             file.write_all(&block)?;
-            events += words.len() as u64;
+            let kinds = &column::<Int8Type>(&batch, schema::KIND)[from..to];
+            let gap = schema::Kind::Gap as i8;
+            events += kinds.iter().filter(|&&kind| kind != gap).count() as u64;
             from = to;
         }
     }
