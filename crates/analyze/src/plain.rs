@@ -429,7 +429,7 @@ mod tests {
         times
             .map(|(ts, i): (i64, i32)| {
                 let states = [Switched::AllOn, Switched::SomeOff];
-                let state = states[(i / 2 % 2 ^ i % 2) as usize];
+                let state = states[((i / 2 % 2) ^ (i % 2)) as usize];
                 Row {
                     mode: 1,
                     ring: -1,

@@ -180,14 +180,14 @@ impl SpanPart for Collector<'_> {
         let window = &self.of.window;
         let (instant, gap) = (Kind::Instant as i8, Kind::Gap as i8);
         for i in 0..columns.len() {
-            let (ts, kind) = (columns.ts[i], columns.kind[i]);
+            let (ts, kind) = (columns.rows.ts[i], columns.rows.kind[i]);
             if !window.holds(ts) || (kind != instant && kind != gap) || columns.mode[i] != 0 {
                 continue;
             }
             let whose = (columns.tid[i], columns.host[i]);
             let lane = lane(&mut self.found.lanes, columns.ring[i], whose);
             if kind == gap {
-                let lost = columns.payload[i].max(0).unsigned_abs();
+                let lost = columns.rows.payload[i].max(0).unsigned_abs();
                 lane.cells.lost(window, ts, lost);
             } else {
                 let name = self.found.names.number(POINT);

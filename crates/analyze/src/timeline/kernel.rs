@@ -54,17 +54,17 @@ impl OfKernel {
         let cpus = batch.column(schema::CPU).as_primitive::<Int16Type>();
         for i in 0..columns.len() {
             let row = Row {
-                ts: columns.ts[i],
+                ts: columns.rows.ts[i],
                 tid: columns.tid[i],
                 cpu: i32::from(cpus.value(i)),
-                event: columns.event[i],
-                payload: columns.payload[i],
+                event: columns.rows.event[i],
+                payload: columns.rows.payload[i],
                 host: columns.host[i],
             };
             if row.ts >= window.to {
                 return Ok(false);
             }
-            if let Some(kind) = Kind::from_code(columns.kind[i]) {
+            if let Some(kind) = Kind::from_code(columns.rows.kind[i]) {
                 self.row(kind, &row, window, names, label);
             }
         }
