@@ -24,6 +24,9 @@ pub struct SignedHistogram {
     negative: Vec<u64>,
 }
 
+/// Bins whose sum is taken at once where a rank is looked for.
+const TOGETHER: usize = 64;
+
 /// The bin of a magnitude.
 #[inline]
 fn index_of(magnitude: u64) -> usize {
@@ -142,6 +145,47 @@ impl SignedHistogram {
             }
         });
         below.chain(above).filter(|bin| bin.count > 0).collect()
+    }
+
+    /// Greatest values of the bins that hold the quantiles `ps` (ascending), in one walk:
+    /// of a quantile p the value of rank p n, rounded up. Of nothing they are 0.
+    #[must_use]
+    pub fn quantiles<const N: usize>(&self, ps: [f64; N]) -> [i64; N] {
+        let n = self.n();
+        let ranks = ps.map(|p| ((p * n as f64).ceil() as u64).clamp(1, n.max(1)));
+        let mut found = [0; N];
+        let mut next = 0;
+        let mut passed = 0;
+        let below = self.negative.chunks(TOGETHER).enumerate().rev();
+        for (chunk, counts) in below {
+            let together: u64 = counts.iter().sum();
+            if next == N || passed + together < ranks[next] {
+                passed += together;
+                continue;
+            }
+            for (i, count) in counts.iter().enumerate().rev() {
+                passed += count;
+                while next < N && passed >= ranks[next] {
+                    found[next] = negated(bounds_of(chunk * TOGETHER + i).0);
+                    next += 1;
+                }
+            }
+        }
+        for (chunk, counts) in self.positive.chunks(TOGETHER).enumerate() {
+            let together: u64 = counts.iter().sum();
+            if next == N || passed + together < ranks[next] {
+                passed += together;
+                continue;
+            }
+            for (i, count) in counts.iter().enumerate() {
+                passed += count;
+                while next < N && passed >= ranks[next] {
+                    found[next] = clamped(bounds_of(chunk * TOGETHER + i).1);
+                    next += 1;
+                }
+            }
+        }
+        found
     }
 
     /// The histogram as a distribution that answers by rank.
@@ -324,6 +368,30 @@ mod tests {
         let bins = a.shifted(-2).bins();
         let expect = |lo, count| Bin { lo, hi: lo, count };
         assert_eq!(bins, [expect(-7, 1), expect(-1, 1), expect(0, 2)]);
+    }
+
+    /// The walk finds what the ordered bins say.
+    #[test]
+    fn quantiles_are_those_of_the_bins() {
+        let ps = [0.0, 0.001, 0.25, 0.5, 0.9, 0.999, 1.0];
+        let mut mix = 1_u64;
+        for n in [0, 1, 2, 7, 1000, 20_000] {
+            for (shift, off) in [(60, 0), (50, 4000), (40, 1 << 20), (30, 1 << 33)] {
+                let mut h = SignedHistogram::new();
+                for _ in 0..n {
+                    mix = mix
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(99_991);
+                    h.record((mix >> shift) as i64 - off);
+                }
+                let ordered = h.distribution();
+                let expected = ps.map(|p| {
+                    let rank = (p * ordered.n() as f64).ceil() as u64;
+                    ordered.at_rank(rank.max(1)).map_or(0, |bin| bin.hi)
+                });
+                assert_eq!(h.quantiles(ps), expected, "{n} values, {shift}");
+            }
+        }
     }
 
     #[test]

@@ -45,12 +45,15 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    fn at(p: f64, histogram: &SignedHistogram) -> Self {
-        Self {
-            p,
-            threshold: threshold(p, histogram),
-            below: Batches::new(),
-        }
+    /// At all of [`QUANTILES`].
+    fn at_all(histogram: &SignedHistogram) -> Vec<Self> {
+        (QUANTILES.iter().zip(histogram.quantiles(QUANTILES)))
+            .map(|(&p, threshold)| Self {
+                p,
+                threshold,
+                below: Batches::new(),
+            })
+            .collect()
     }
 
     /// Share of the batched values not above the threshold.
@@ -66,12 +69,6 @@ impl Mark {
         let above = (1.0 - self.share()) / (1.0 - self.p);
         !(0.5..=1.5).contains(&above)
     }
-}
-
-fn threshold(p: f64, histogram: &SignedHistogram) -> i64 {
-    let distribution = histogram.distribution();
-    let rank = (p * distribution.n() as f64).ceil() as u64;
-    distribution.at_rank(rank.max(1)).map_or(0, |bin| bin.hi)
 }
 
 /// Values that lie close together, as what they are above the least of them: in 32 bits
@@ -186,19 +183,17 @@ impl Series {
     ) {
         self.sums.extend(values, sum);
         if self.marks.is_empty() {
-            self.marks = QUANTILES
-                .iter()
-                .map(|&p| Mark::at(p, &self.histogram))
-                .collect();
+            self.marks = Mark::at_all(&self.histogram);
         }
         for mark in &mut self.marks {
             let is_below = below(mark.threshold);
             let count = |xs: &[V]| xs.iter().map(|x| u32::from(is_below(x))).sum::<u32>();
             let doubled = mark.below.extend(values, |xs| u64::from(count(xs)));
             if doubled && mark.is_stale() {
-                let fresh = Mark::at(mark.p, &self.histogram);
-                if fresh.threshold != mark.threshold {
-                    *mark = fresh;
+                let [threshold] = self.histogram.quantiles([mark.p]);
+                if threshold != mark.threshold {
+                    mark.threshold = threshold;
+                    mark.below = Batches::new();
                 }
             }
         }
