@@ -231,7 +231,7 @@ function drawMarks(u: uPlot, interval: Interval, [lo, hi]: [number, number]): vo
     ctx.stroke();
   }
   ctx.setLineDash([]);
-  for (const mode of several(interval)) if (inside(mode.at)) drawMode(u, at(mode.at), mode.share);
+  for (const mode of several(interval)) if (inside(mode.at)) drawMode(u, at(mode.at));
   ctx.restore();
 }
 
@@ -240,7 +240,8 @@ function several(interval: Interval): Interval["modes"] {
   return interval.modes.length > 1 ? interval.modes : [];
 }
 
-function drawMode({ ctx, bbox }: uPlot, x: number, share: number): void {
+/** A triangle; its share, with its interval, stands in the text below: labels of modes that lie close overlap. */
+function drawMode({ ctx, bbox }: uPlot, x: number): void {
   const r = uPlot.pxRatio;
   ctx.fillStyle = colour("mean");
   ctx.beginPath();
@@ -248,12 +249,6 @@ function drawMode({ ctx, bbox }: uPlot, x: number, share: number): void {
   ctx.lineTo(x - 5 * r, bbox.top - 3 * r);
   ctx.lineTo(x + 5 * r, bbox.top - 3 * r);
   ctx.fill();
-  ctx.fillStyle = colour("ink");
-  ctx.font = `${11 * r}px sans-serif`;
-  const isRight = x > bbox.left + bbox.width - 40 * r;
-  ctx.textAlign = isRight ? "right" : "left";
-  ctx.textBaseline = "top";
-  ctx.fillText(perCent(share), x + (isRight ? -7 : 7) * r, bbox.top);
 }
 
 /** What a reader who does not see the drawing hears. */
