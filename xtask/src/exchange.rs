@@ -279,7 +279,8 @@ fn own_trace(scratch: &Scratch) -> Result<String, String> {
     let (source, program) = (scratch.path("own.c"), scratch.path("own"));
     let text = "#include \"undertick.h\"\nint main(void) { ut_name(1, \"outer\"); ut_name(2, \"inner\");\n\
         for (volatile int i = 0; i < 5000; i++) { ut_begin(1); for (volatile int k = 0; k < 300; k++) {}\n\
-        ut_begin(2); ut_end(2); ut_begin(1); ut_end(1); ut_event(3, 7); ut_end(1); } return 0; }\n";
+        ut_begin(2); ut_end(2); ut_begin(1); ut_end(1); ut_event(3, 7); ut_end(1);\n\
+        ut_event(4, i); ut_event(6, i * i % 9); ut_event(5, i); } return 0; }\n";
     std::fs::write(&source, text).map_err(|e| e.to_string())?;
     run(command(&[
         "cc",
@@ -300,8 +301,16 @@ fn exported(scratch: &Scratch, format: &str) -> Result<(String, String), String>
     Ok((trace, file))
 }
 
+/// Messages of the trace of our own, from event 4 to event 5.
+const MESSAGES: &str = "[[interval]]\nname='sent'\nstart=4\nend=5\nmatch='message'\n";
+
 fn slices(scratch: &Scratch, python: &str) -> Result<Outcome, String> {
-    let (trace, file) = exported(scratch, "perfetto")?;
+    let trace = own_trace(scratch)?;
+    let (file, table) = (scratch.path("own.pftrace"), scratch.path("messages.toml"));
+    std::fs::write(&table, MESSAGES).map_err(|e| e.to_string())?;
+    undertick(&[
+        "export", &trace, "--to", "perfetto", "--table", &table, &file,
+    ])?;
     script(python, &["slices", &file, &csv(&trace)?])
 }
 

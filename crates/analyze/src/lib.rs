@@ -37,6 +37,7 @@
 extern crate self as undertick_analyze;
 
 mod analysis;
+pub mod arrows;
 mod beside;
 mod columns;
 mod cost;

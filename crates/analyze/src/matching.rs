@@ -272,14 +272,33 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
 }
 
 /// A row, as far as matching looks at it.
-struct Row {
+pub(crate) struct Row {
     kind: i8,
     flag: i8,
-    ts: i64,
+    pub(crate) ts: i64,
     payload: i64,
 }
 
 impl Row {
+    pub(crate) fn of(rows: &RowsOfRing<'_>, at: usize) -> Self {
+        Self {
+            kind: rows.kind[at],
+            flag: rows.descheduled[at],
+            ts: rows.ts[at],
+            payload: rows.payload[at],
+        }
+    }
+
+    /// Whether the event of the row itself ends something, or begins it.
+    pub(crate) fn does(&self, end: bool) -> bool {
+        match self.kind {
+            INSTANT | PAIR => true,
+            BEGIN | BEGIN_ORDERED => !end,
+            END | END_ORDERED | NEXT => end,
+            _ => false,
+        }
+    }
+
     fn is_ordered(&self) -> bool {
         matches!(self.kind, BEGIN_ORDERED | END_ORDERED)
     }
@@ -306,7 +325,7 @@ impl Row {
     /// The key it carries; a `next` carries a stage instead, a serialised
     /// boundary its pair, any other what sampling has to say. Between threads all
     /// these have one key, so the k-th start belongs to the k-th end.
-    fn key(&self, matching: Matching) -> Option<i64> {
+    pub(crate) fn key(&self, matching: Matching) -> Option<i64> {
         let is_edge = matches!(self.kind, BEGIN | END | NEXT) || self.is_ordered();
         let payload = if is_edge { 0 } else { self.payload };
         match matching {

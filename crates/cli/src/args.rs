@@ -127,7 +127,8 @@ pub struct Export {
     /// Format
     #[arg(long, value_enum)]
     pub to: Format,
-    /// Intervals wanted, for formats of intervals; without it those that events form
+    /// Intervals wanted, for formats of intervals; without it those that events form. With
+    /// perfetto: its messages become arrows
     #[arg(long, value_name = "TABLE.toml")]
     pub table: Option<PathBuf>,
     /// File to make; it must not exist

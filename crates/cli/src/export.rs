@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use undertick_analyze::arrows::Arrows;
 use undertick_trace::export::{Format, export};
 use undertick_trace::read::Trace;
 
@@ -68,15 +69,34 @@ fn rows(
     arguments: &args::Export,
     progress: &mut Progress,
 ) -> Result<String, Failure> {
-    if arguments.table.is_some() {
-        return Err(Failure::usage(
-            "--table is for formats of intervals: google-benchmark, pyperf, hdrhistogram",
-        ));
+    let mut arrows = Arrows::default();
+    if let Some(table) = &arguments.table {
+        if format != Format::Perfetto {
+            return Err(Failure::usage(
+                "--table is for perfetto (arrows of messages) and for formats of intervals: \
+                 google-benchmark, pyperf, hdrhistogram",
+            ));
+        }
+        arrows = undertick_analyze::arrows::arrows(trace, &crate::reporting::read_table(table)?)?;
     }
-    let rows = export(trace, format, &arguments.file, |share| {
+    let rows = export(trace, format, &arguments.file, &arrows.ends, |share| {
         progress.share("exporting", share);
     })?;
-    Ok(format!("{rows} rows"))
+    let mut said = format!("{rows} rows");
+    if arguments.table.is_some() {
+        let Arrows {
+            ends,
+            alone,
+            left_out,
+        } = arrows;
+        said += &format!(", {} arrows", ends.len() / 2);
+        for (n, what) in [(alone, "without another side"), (left_out, "left out, too many")] {
+            if n > 0 {
+                said += &format!(" ({n} ends {what})");
+            }
+        }
+    }
+    Ok(said)
 }
 
 fn create(path: &Path) -> Result<File, Failure> {

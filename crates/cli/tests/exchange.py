@@ -57,7 +57,41 @@ def slices(export, table):
         elif row["kind"] in ("begin", "begin_ordered"):
             stack.append((row["name"], now))
     assert expected and found == expected, (len(found), len(expected))
-    print(f"{len(found)} slices, the same to the nanosecond")
+    arrows = of_arrows(export, table)
+    values = of_counters(export, table)
+    print(f"{len(found)} slices, {arrows} arrows and {values} values, the same to the nanosecond")
+
+
+def of_arrows(export, table):
+    """Arrows go from event 4 to event 5 with the same payload: their times."""
+    ends = collections.defaultdict(list)
+    for packet in packets(export):
+        for arrow in packet.track_event.flow_ids:
+            ends[arrow].append(packet.timestamp)
+    sent = {row["payload"]: int(row["unix_ns"]) for row in rows(table) if row["event"] == "4"}
+    got = {row["payload"]: int(row["unix_ns"]) for row in rows(table) if row["event"] == "5"}
+    expected = sorted([sent[key], got[key]] for key in sent)
+    assert expected and sorted(ends.values()) == expected, (len(ends), len(expected))
+    return len(expected)
+
+
+def of_counters(export, table):
+    """Payloads of points as values, from the first on that is not 0; keys of arrows are none."""
+    tracks, found = {}, collections.defaultdict(list)
+    for packet in packets(export):
+        descriptor, event = packet.track_descriptor, packet.track_event
+        if descriptor.HasField("counter"):
+            tracks[descriptor.uuid] = descriptor.name
+        if event.type == event.TYPE_COUNTER:
+            found[tracks[event.track_uuid]].append((packet.timestamp, event.counter_value))
+    expected = collections.defaultdict(list)
+    for row in rows(table):
+        value = int(row["payload"])
+        name = row["name"]
+        if row["kind"] == "instant" and row["event"] not in ("4", "5") and (value or expected[name]):
+            expected[name].append((int(row["unix_ns"]), value))
+    assert len(expected) == 2 and found == expected, (found.keys(), expected.keys())
+    return sum(len(values) for values in expected.values())
 
 
 def kinds(table):

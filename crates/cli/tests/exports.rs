@@ -103,6 +103,11 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
         let key = varint(&mut bytes);
         match key & 7 {
             0 => all.push((key >> 3, varint(&mut bytes), Vec::new())),
+            1 => {
+                let value = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+                all.push((key >> 3, value, Vec::new()));
+                bytes = &bytes[8..];
+            }
             2 => {
                 let length = varint(&mut bytes) as usize;
                 all.push((key >> 3, 0, bytes[..length].to_vec()));
@@ -117,7 +122,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
 #[test]
 fn perfetto_packets_follow_the_protocol() {
     let (_dir, file) = export("perfetto");
-    let (mut kinds, mut names, mut tracks) = ([0; 4], Vec::new(), Vec::new());
+    let (mut kinds, mut names, mut tracks) = ([0; 5], Vec::new(), Vec::new());
     for (field, _, packet) in fields(&fs::read(file).unwrap()) {
         assert_eq!(field, 1, "Trace.packet");
         let packet = fields(&packet);
@@ -151,9 +156,9 @@ fn perfetto_packets_follow_the_protocol() {
             }
         }
     }
-    // Begins, ends, instants.
-    assert_eq!(kinds, [0, 3000, 3000, 2000]);
-    assert_eq!(tracks.len(), 2);
+    // Begins, ends, instants, and their values: of both kinds all but the first, a 0.
+    assert_eq!(kinds, [0, 3000, 3000, 2000, 1998]);
+    assert_eq!(tracks.len(), 4);
     names.sort();
     assert!(
         names.contains(&"parse".to_owned()) && names.len() == 5,

@@ -34,8 +34,17 @@ pub enum Format {
     Parquet,
 }
 
-/// Writes the trace to a new file; returns the rows read. `told` receives the
-/// share done, 0 to 1.
+/// A row that an arrow begins or ends at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ArrowEnd {
+    /// Place of the row among all rows of [`Trace::batches`].
+    pub row: u64,
+    /// The same at both ends of an arrow.
+    pub arrow: u64,
+}
+
+/// Writes the trace to a new file; returns the rows read. `arrows` are in the order of
+/// rows; formats that know none leave them out. `told` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The file exists or cannot be written, or the trace is damaged; then no file
@@ -44,6 +53,7 @@ pub fn export(
     trace: &Trace,
     format: Format,
     path: &Path,
+    arrows: &[ArrowEnd],
     told: impl FnMut(f64),
 ) -> Result<u64, TraceError> {
     let file = File::create_new(path).map_err(|error| {
@@ -61,6 +71,7 @@ pub fn export(
         Format::Perfetto => drive(
             trace,
             path,
+            arrows,
             told,
             |out, names| Box::new(perfetto::Perfetto::new(out, names)),
             file,
@@ -68,6 +79,7 @@ pub fn export(
         Format::Chrome => drive(
             trace,
             path,
+            &[],
             told,
             |out, _| Box::new(chrome::Chrome::new(out)),
             file,
@@ -75,6 +87,7 @@ pub fn export(
         Format::Csv => drive(
             trace,
             path,
+            &[],
             told,
             |out, _| Box::new(csv::Csv::new(out)),
             file,
@@ -98,6 +111,7 @@ trait Sink {
 fn drive(
     trace: &Trace,
     path: &Path,
+    mut arrows: &[ArrowEnd],
     mut told: impl FnMut(f64),
     sink: impl FnOnce(Out, &Names) -> Box<dyn Sink>,
     file: File,
@@ -117,7 +131,11 @@ fn drive(
     let mut rows = 0u64;
     for batch in trace.batches() {
         let batch = batch?;
-        for row in rows_of(&batch, &time) {
+        for (mut row, place) in rows_of(&batch, &time).zip(rows..) {
+            while let Some((end, later)) = arrows.split_first().filter(|(a, _)| a.row == place) {
+                row.arrows.push(end.arrow);
+                arrows = later;
+            }
             sink.row(&row, &names).map_err(failed())?;
         }
         rows += batch.num_rows() as u64;
@@ -142,6 +160,8 @@ struct Row {
     descheduled: i8,
     event: i32,
     payload: i64,
+    /// Arrows that begin or end here.
+    arrows: Vec<u64>,
 }
 
 fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = Row> + 'a {
@@ -180,6 +200,7 @@ fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = R
         descheduled: descheduled.value(i),
         event: event.value(i),
         payload: payload.value(i),
+        arrows: Vec::new(),
     })
 }
 

@@ -1,7 +1,9 @@
 //! Perfetto protobuf, written by hand: a handful of fields of `TracePacket`,
-//! `TrackDescriptor` and `TrackEvent` is all that slices and instants need; the kernel's rows are tracks of their own.
+//! `TrackDescriptor` and `TrackEvent` is all that slices and instants need; the kernel's
+//! rows are tracks of their own, and so are the values that points carry.
 //! Field numbers are those of the published trace protocol.
 
+mod counters;
 mod kernel;
 
 use std::collections::{HashMap, HashSet};
@@ -28,6 +30,8 @@ pub struct Perfetto {
     /// Those that are off their CPU.
     off: HashSet<i32>,
     interned: HashMap<String, u64>,
+    /// Tracks of values, by process and event.
+    counters: HashMap<(i32, i32), u64>,
     command: String,
     started: bool,
 }
@@ -42,6 +46,7 @@ impl Perfetto {
             kernel_tracks: HashSet::new(),
             off: HashSet::new(),
             interned: HashMap::new(),
+            counters: HashMap::new(),
             command: String::new(),
             started: false,
         }
@@ -127,6 +132,9 @@ impl Perfetto {
             debug.number(4, value as u64); // int_value
             event.message(4, &debug); // debug_annotations
         }
+        for &arrow in &row.arrows {
+            event.fixed64(47, arrow); // flow_ids
+        }
         packet.message(11, &event); // track_event
         self.packet(packet)
     }
@@ -185,7 +193,8 @@ impl Sink for Perfetto {
             }
             Some(Kind::Instant) => {
                 let name = names.event(row.pid, row.event);
-                self.event(INSTANT, Some(&name), row, Some(("payload", row.payload)))
+                self.event(INSTANT, Some(&name), row, Some(("payload", row.payload)))?;
+                self.counter(row, &name)
             }
             Some(Kind::Pair) => {
                 let name = names.event(row.pid, row.event);
@@ -221,6 +230,11 @@ impl Message {
     fn number(&mut self, field: u64, value: u64) {
         self.varint(field << 3);
         self.varint(value);
+    }
+
+    fn fixed64(&mut self, field: u64, value: u64) {
+        self.varint(field << 3 | 1);
+        self.0.extend_from_slice(&value.to_le_bytes());
     }
 
     fn bytes(&mut self, field: u64, bytes: &[u8]) {

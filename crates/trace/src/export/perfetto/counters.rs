@@ -1,0 +1,48 @@
+//! Values that points carry: a track beside their process.
+
+use std::io;
+
+use super::{Message, Perfetto, process_uuid};
+use crate::export::Row;
+
+/// Type of a [`Message`] `TrackEvent` that carries a value.
+const COUNTER: u64 = 4;
+
+impl Perfetto {
+    /// The payload of a point as a value over time, from the first on that is not 0. What
+    /// an arrow goes by is a key, not a value.
+    pub(super) fn counter(&mut self, row: &Row, name: &str) -> io::Result<()> {
+        let of = (row.pid, row.event);
+        let track = match self.counters.get(&of) {
+            Some(&track) => track,
+            None if row.payload == 0 || !row.arrows.is_empty() => return Ok(()),
+            None => self.describe_counter(of, name)?,
+        };
+        let mut event = Message::default();
+        event.number(9, COUNTER); // type
+        event.number(11, track); // track_uuid
+        event.number(30, row.payload as u64); // counter_value
+        let mut packet = Message::default();
+        packet.number(8, row.unix_ns as u64); // timestamp
+        packet.message(11, &event); // track_event
+        self.packet(packet)
+    }
+
+    fn describe_counter(&mut self, of: (i32, i32), name: &str) -> io::Result<u64> {
+        let track = counter_uuid(self.counters.len() as u64);
+        self.counters.insert(of, track);
+        let mut descriptor = Message::default();
+        descriptor.number(1, track);
+        descriptor.text(2, name);
+        descriptor.number(5, process_uuid(of.0)); // parent_uuid
+        descriptor.message(8, &Message::default()); // counter
+        let mut packet = Message::default();
+        packet.message(60, &descriptor);
+        self.packet(packet)?;
+        Ok(track)
+    }
+}
+
+const fn counter_uuid(place: u64) -> u64 {
+    4 << 40 | place
+}
