@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use super::growth_drawn::{self, Point};
 use super::{compile, record, undertick};
 use crate::run::{Scratch, command, output, root};
 use crate::statistics::{median, median_interval};
@@ -99,6 +100,34 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
             way.peak_mib
         );
     }
+    raw_blocks(&trace, events, rounds)
+}
+
+/// The same from raw blocks, on one CPU: the example says what the analysis alone took.
+fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
+    output(command(&[
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "undertick-analyze",
+        "--example",
+        "raw",
+    ]))?;
+    let raw = root().join("target/release/examples/raw");
+    let raw = raw.to_string_lossy();
+    let rounds = rounds.to_string();
+    let said = output(command(&["taskset", "-c", "0", &raw, trace, &rounds]))?;
+    let seconds: Vec<f64> = (said.lines())
+        .filter_map(|line| line.split(' ').nth(1)?.parse().ok())
+        .collect();
+    println!(
+        "  {:<18} {:7.2} s, {:6.1} M events/s (target 80)",
+        "raw blocks, one CPU",
+        median(&seconds),
+        events as f64 / median(&seconds) / 1e6
+    );
     Ok(())
 }
 
@@ -112,6 +141,7 @@ pub fn growth(most: u64) -> Result<(), String> {
     let shape = compile(&scratch, "shape")?;
     println!("\n`undertick report`, all CPUs: events, threads, seconds, ns an event, peak MiB");
     let mut lines = String::new();
+    let mut points = Vec::new();
     let cases = (SIZES.iter().map(|&events| (events, 16)))
         .chain(MANY.iter().map(|&threads| (10_000_000, threads)));
     for (events, threads) in cases.filter(|&(events, _)| events <= most) {
@@ -130,6 +160,12 @@ pub fn growth(most: u64) -> Result<(), String> {
             peak = peak.max(mib);
         }
         let took = median(&seconds);
+        points.push(Point {
+            events,
+            threads,
+            seconds: took,
+            peak_mib: peak,
+        });
         let _ = writeln!(
             lines,
             "{events},{threads},{took:.3},{:.2},{peak:.0}",
@@ -137,5 +173,8 @@ pub fn growth(most: u64) -> Result<(), String> {
         );
     }
     print!("{lines}");
+    let drawing = root().join("target/growth.svg");
+    std::fs::write(&drawing, growth_drawn::svg(&points)).map_err(|e| e.to_string())?;
+    println!("drawn in {}", drawing.display());
     Ok(())
 }
