@@ -63,7 +63,10 @@ pub fn arrows(trace: &Trace, table: &Table) -> Result<Arrows, Failed> {
             let actions = (known.entry((set, event)))
                 .or_insert_with(|| actions(&rules, table, &names, set, event));
             let row = Row::of(&columns.rows, at);
-            for side in actions.iter().filter_map(|&action| side(action, &rules, &row)) {
+            for side in actions
+                .iter()
+                .filter_map(|&action| side(action, &rules, &row))
+            {
                 if sides.len() == MOST {
                     found.left_out += 1;
                     continue;

@@ -90,7 +90,10 @@ fn rows(
             left_out,
         } = arrows;
         said += &format!(", {} arrows", ends.len() / 2);
-        for (n, what) in [(alone, "without another side"), (left_out, "left out, too many")] {
+        for (n, what) in [
+            (alone, "without another side"),
+            (left_out, "left out, too many"),
+        ] {
             if n > 0 {
                 said += &format!(" ({n} ends {what})");
             }

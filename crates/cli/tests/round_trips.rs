@@ -88,8 +88,11 @@ fn what_was_exported_is_imported_again() {
     }
 }
 
-/// The report of an import: counts, and that nothing was taken off.
+/// The report of an import: counts, that nothing was taken off, and what is not known.
 fn report(trace: &str) {
+    let text = said(&undertick(&["report", trace])).1;
+    assert!(text.contains("on a machine that is not known"), "{text}");
+    assert!(text.contains("one reading not known"), "{text}");
     let output = undertick(&["report", trace, "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let intervals = report["intervals"].as_array().unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{IntervalReport, Mode, Reads, Report, Sampled, TraceSummary};
+use crate::document::{ClockSummary, IntervalReport, Mode, Reads, Report, Sampled, TraceSummary};
 use crate::figures::{self, figure};
 use crate::text::clean;
 
@@ -45,15 +45,30 @@ pub(crate) fn recorded(trace: &TraceSummary) -> String {
         .duration_ns
         .map_or("not ended".to_owned(), |ns| figures::duration(ns as f64));
     let host = &trace.host;
+    let date = match trace.started_unix_ns {
+        0 => "date not known".to_owned(),
+        ns => unix_date(ns),
+    };
+    // Of a trace that another tool recorded.
+    if host.cpus == 0 {
+        return format!("{command}, {date}, {length}, on a machine that is not known");
+    }
     format!(
-        "{command}, {}, {length}, on {} ({}, {}, {}, Linux {})",
-        unix_date(trace.started_unix_ns),
+        "{command}, {date}, {length}, on {} ({}, {}, {}, Linux {})",
         clean(&host.name),
         number_of(u64::from(host.cpus), "CPU"),
         clean(&host.cpu_model),
         clean(&host.arch),
         clean(&host.kernel),
     )
+}
+
+/// What a reading of the clock costs; 0 is that of a clock that another tool read.
+pub(crate) fn read_cost(clock: &ClockSummary) -> String {
+    match clock.read_cost_ns_median {
+        0.0 => "not known".to_owned(),
+        ns => figures::duration(ns),
+    }
 }
 
 /// Level, table, culling, compensation.

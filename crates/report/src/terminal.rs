@@ -117,7 +117,7 @@ fn clock(clock: &ClockSummary) -> String {
         clean(&clock.name),
         remarks::number_of(clock.granularity_ticks, "tick"),
         figures::duration(clock.granularity_ns),
-        figures::duration(clock.read_cost_ns_median),
+        remarks::read_cost(clock),
         remarks::rate_source(&clock.rate_source),
         remarks::parts(clock.rate_error_ppb),
     )

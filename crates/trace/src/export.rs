@@ -34,6 +34,10 @@ pub enum Format {
     Parquet,
 }
 
+/// Unit of the values in Perfetto that points carry: who imports them again has the
+/// points themselves.
+pub(crate) const PAYLOAD_OF_POINTS: &str = "payload of points";
+
 /// A row that an arrow begins or ends at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArrowEnd {

@@ -189,10 +189,10 @@ fn clock(report: &Report) -> String {
         ),
     };
     format!(
-        "The clock, {}, moves {} at a time, and a reading costs {}. {subtracted}",
+        "The clock, {}, moves {} at a time; cost of a reading: {}. {subtracted}",
         clean(&clock.name),
         figures::duration(clock.granularity_ns),
-        figures::duration(clock.read_cost_ns_median),
+        remarks::read_cost(clock),
     )
 }
 

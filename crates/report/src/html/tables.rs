@@ -394,10 +394,7 @@ pub(super) fn clock(page: &mut String, report: &Report) -> Result {
                 remarks::number_of(clock.granularity_ticks, "tick")
             ),
         ),
-        (
-            "Cost of a reading, median",
-            duration(clock.read_cost_ns_median),
-        ),
+        ("Cost of a reading, median", remarks::read_cost(clock)),
         (
             "Length of a tick",
             format!("{:.6}\u{a0}ns", clock.ns_per_tick),

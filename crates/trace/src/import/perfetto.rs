@@ -265,6 +265,7 @@ impl Trace<'_> {
             1 => self.begin(track, ns, name.unwrap_or_default())?,
             2 => self.end(track, ns)?,
             3 => self.instant(track, ns, name.unwrap_or_default(), payload(event))?,
+            4 if self.tracks.repeats_points(track.uuid) => return Ok(()),
             4 => return self.counter(track, ns, event),
             0 => return self.legacy(track, ns, name, event),
             other => {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Message, Perfetto, process_uuid};
-use crate::export::Row;
+use crate::export::{PAYLOAD_OF_POINTS, Row};
 
 /// Type of a [`Message`] `TrackEvent` that carries a value.
 const COUNTER: u64 = 4;
@@ -35,7 +35,9 @@ impl Perfetto {
         descriptor.number(1, track);
         descriptor.text(2, name);
         descriptor.number(5, process_uuid(of.0)); // parent_uuid
-        descriptor.message(8, &Message::default()); // counter
+        let mut counter = Message::default();
+        counter.text(6, PAYLOAD_OF_POINTS); // unit_name
+        descriptor.message(8, &counter);
         let mut packet = Message::default();
         packet.message(60, &descriptor);
         self.packet(packet)?;

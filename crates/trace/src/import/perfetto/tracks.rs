@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::export::PAYLOAD_OF_POINTS;
 use crate::import::intake::{Id, Intake};
 use crate::import::wire::{Fields, Value};
 
@@ -33,6 +34,8 @@ struct Counter {
     multiplier: i64,
     is_incremental: bool,
     sum: i64,
+    /// Of an export of ours: it says again what points say.
+    repeats_points: bool,
 }
 
 #[derive(Default)]
@@ -125,6 +128,12 @@ impl Tracks {
             .unwrap_or_else(|| "counter".to_owned())
     }
 
+    /// Whether the values of a track are those of points that are there, too.
+    pub(super) fn repeats_points(&self, uuid: u64) -> bool {
+        let counter = self.described.get(&uuid).and_then(|known| known.counter);
+        counter.is_some_and(|counter| counter.repeats_points)
+    }
+
     /// A counter's value, of what stands in the event.
     pub(super) fn counted(&mut self, uuid: u64, value: i64) -> i64 {
         let known = self
@@ -157,6 +166,7 @@ impl Counter {
             multiplier: fields.last(4).map_or(1, int).max(1),
             is_incremental: fields.last(5).map(Value::number) == Some(1),
             sum: 0,
+            repeats_points: (fields.last(6)).is_some_and(|unit| unit.text() == PAYLOAD_OF_POINTS),
         }
     }
 }
