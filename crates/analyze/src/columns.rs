@@ -20,18 +20,24 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self, Error> {
+        // In the order of the columns: the first that is wrong is named.
+        let ts = column::<Int64Type>(batch, schema::TS, "ts")?;
+        let ring = column::<Int32Type>(batch, schema::RING, "ring")?;
+        let pid = column::<Int32Type>(batch, schema::PID, "pid")?;
+        let tid = column::<Int32Type>(batch, schema::TID, "tid")?;
+        let mode = column::<Int8Type>(batch, schema::MODE, "mode")?;
         Ok(Self {
             rows: RowsOfRing {
-                ts: column::<Int64Type>(batch, schema::TS, "ts")?,
+                ts,
                 kind: column::<Int8Type>(batch, schema::KIND, "kind")?,
                 descheduled: column::<Int8Type>(batch, schema::DESCHEDULED, "descheduled")?,
                 event: column::<Int32Type>(batch, schema::EVENT, "event")?,
                 payload: column::<Int64Type>(batch, schema::PAYLOAD, "payload")?,
             },
-            ring: column::<Int32Type>(batch, schema::RING, "ring")?,
-            pid: column::<Int32Type>(batch, schema::PID, "pid")?,
-            tid: column::<Int32Type>(batch, schema::TID, "tid")?,
-            mode: column::<Int8Type>(batch, schema::MODE, "mode")?,
+            ring,
+            pid,
+            tid,
+            mode,
             host: column::<Int16Type>(batch, schema::HOST, "host")?,
         })
     }
