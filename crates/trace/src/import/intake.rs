@@ -187,9 +187,8 @@ impl Intake {
     /// Names a thread that has no name yet.
     pub(super) fn name_thread_once(&mut self, track: Track, name: &str) {
         let ids = self.tracks[track.0 as usize];
-        if !self.thread_names.contains_key(&ids) {
-            self.thread_names.insert(ids, cut(name).to_owned());
-        }
+        let names = self.thread_names.entry(ids);
+        names.or_insert_with(|| cut(name).to_owned());
     }
 
     /// The names of threads, for the manifest.
