@@ -413,6 +413,7 @@ fn outside_readers(count: &mut Count) {
                 &export,
                 "10000",
                 "5000",
+                "4999",
             ]))
         }),
     );
