@@ -2,6 +2,7 @@
 //! and does not fail for a noisy machine.
 
 pub mod cmstar;
+pub mod compare;
 pub mod coverage;
 pub mod evidence;
 pub mod functions;
@@ -65,6 +66,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["python"] => python::measure(200),
         ["python", rounds] => python::measure(repetitions(rounds)?),
         ["functions"] => functions::measure(),
+        ["compare"] => compare::measure(20),
+        ["compare", times] => compare::measure(repetitions(times)?),
         ["coverage"] => coverage::measure(),
         ["cmstar"] => cmstar::measure(10),
         ["cmstar", rounds] => cmstar::measure(repetitions(rounds)?),
@@ -82,7 +85,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, python, coverage, cmstar or all"
+            "which one? recorder, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -1,42 +1,283 @@
 //! `undertick compare`.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use undertick_lab::compare as lab;
-use undertick_report::compare;
+use undertick_analyze::Options as Analysis;
+use undertick_lab::compare::{self as lab, InTurn, Input, Options, Recorded};
+use undertick_report::compare::{self, Comparison};
+use undertick_report::document::Warning;
 
 use crate::Failure;
+use crate::args::Kernel;
+use crate::experiment::{failure, not_there};
 use crate::output;
+use crate::progress::Progress;
+use crate::recording::{calibrate, clock};
+use crate::reporting::read_table;
+use crate::sizes;
 
-/// Two surveys, or two reports as JSON, beside each other: what differs and by how much
+/// Something is slower than --gate allows.
+const TOO_SLOW: u8 = 3;
+/// Columns of the table on a terminal.
+const COLUMNS: usize = 110;
+
+/// Two programs, traces, sets of runs, reports or surveys: what differs, by how much, how surely
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  undertick survey --json > a.json   # and b.json on another machine, or another day\n  \
-    undertick compare a.json b.json\n  \
-    undertick compare a.json b.json --json | jq '.rows[] | select(.verdict == \"slower\") | .id'\n\n\
-    A and B are files that `undertick survey --json`, `undertick primitives --json` or `undertick report --json`\n\
-    printed, both of one kind. The exit status is 0 whatever differs."
+    override_usage = "undertick compare [OPTIONS] <A> <B>\n       undertick compare [OPTIONS] --runs <N> <'COMMAND A'> <'COMMAND B'>",
+    after_help = "Examples:\n  \
+    undertick compare --runs 20 './old 1000' './new 1000'       # records both in turn\n  \
+    undertick compare --for 10s --gate 0.02 --markdown=\"$GITHUB_STEP_SUMMARY\" ./old ./new\n  \
+    undertick compare --runs 20 -o kept ./old ./new; undertick compare kept/a kept/b --json\n  \
+    undertick compare before.ut after.ut --only 'parse*'\n  \
+    undertick compare monday.json tuesday.json                  # of survey --json or report --json\n\n\
+    A and B are both a trace, a report or a survey as JSON, or a directory of these: a set of runs. Of sets the\n\
+    intervals are made from what runs differ by, of runs in turn from what rounds differ by. Commands are split at\n\
+    spaces, with quotes as in a shell; no shell runs them.\n\n\
+    Exit status: 0 whatever differs; 3 if something is surely slower than --gate allows; 1 if it could not be\n\
+    measured; 2 wrong usage or input."
 )]
 pub struct Compare {
     /// The first: all is stated against it
     #[arg(value_name = "A")]
-    pub a: PathBuf,
+    a: OsString,
     /// The second
     #[arg(value_name = "B")]
-    pub b: PathBuf,
+    b: OsString,
+    /// A and B are commands: record both in turn, in random order, so many times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=2000))]
+    runs: Option<u64>,
+    /// A and B are commands: record them in turn for so long, e.g. 10s; with --runs what ends first
+    #[arg(long = "for", value_name = "TIME", value_parser = sizes::parse_time)]
+    time: Option<Duration>,
+    /// Keep the recordings of A and B in DIR/a and DIR/b
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Which kernel events to record
+    #[arg(long, value_enum, default_value = "auto")]
+    kernel: Kernel,
+    /// What is little: figures that differ by less than this share, surely, are alike
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    within: Option<f64>,
+    /// Exit with status 3 if something is surely slower by more than this share; 0: at all
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    gate: Option<f64>,
+    /// Only figures of this name; * is any text, ? any character; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Table of intervals, where A and B are traces or commands
+    #[arg(long, value_name = "TABLE.toml")]
+    table: Option<PathBuf>,
     /// Level of the intervals; of what is called different, the rest at most is not
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
-    pub confidence: f64,
+    confidence: f64,
+    /// Print GitHub's Markdown instead of the table, or put it at the end of FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    markdown: Option<Option<PathBuf>>,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
-    pub json: bool,
+    json: bool,
 }
 
 pub fn run(arguments: &Compare) -> Result<u8, Failure> {
-    let level = output::level(arguments.confidence)?;
-    let a = lab::read(&arguments.a).map_err(Failure::usage)?;
-    let b = lab::read(&arguments.b).map_err(Failure::usage)?;
-    let found = lab::compare(a, b, level).map_err(Failure::usage)?;
-    output::document(arguments.json, &found, || compare::render(&found, 110))
+    let options = Options {
+        level: output::level(arguments.confidence)?,
+        within: arguments.within,
+        gate: arguments.gate,
+    };
+    let analysis = Analysis {
+        table: arguments.table.as_deref().map(read_table).transpose()?,
+        confidence: options.level,
+        ..Analysis::default()
+    };
+    if arguments.json && matches!(arguments.markdown, Some(None)) {
+        return Err(Failure::usage(
+            "--json and --markdown both want standard output; give --markdown=FILE",
+        ));
+    }
+    if arguments.runs.is_none() && arguments.time.is_none() {
+        let paths = [PathBuf::from(&arguments.a), PathBuf::from(&arguments.b)];
+        let found = compared(arguments, &paths, &analysis, &options)?;
+        return told(arguments, &found);
+    }
+    let scratch = tempfile::tempdir().map_err(no_place)?;
+    let dir = match &arguments.output {
+        Some(given) => not_there(given)?,
+        None => scratch.path().join("runs"),
+    };
+    let recorded = recorded(arguments, dir)?;
+    let mut found = compared(arguments, &recorded.sets, &analysis, &options)?;
+    [&mut found.a.file, &mut found.b.file]
+        .into_iter()
+        .zip([&arguments.a, &arguments.b])
+        .for_each(|(file, command)| *file = command.to_string_lossy().into_owned());
+    found.warnings.extend(interrupted(&recorded));
+    let status = told(arguments, &found)?;
+    Ok(if recorded.interrupted { 1 } else { status })
+}
+
+/// The second beside the first.
+fn compared(
+    arguments: &Compare,
+    paths: &[PathBuf; 2],
+    analysis: &Analysis,
+    options: &Options,
+) -> Result<Comparison, Failure> {
+    let mut progress = Progress::new();
+    let mut open = |index: usize| -> Result<Input, Failure> {
+        let told = |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
+        let mut input = lab::open(&paths[index], analysis, told).map_err(Failure::usage)?;
+        if input.keep_only(&arguments.only) == 0 && !arguments.only.is_empty() {
+            return Err(Failure::usage(format!(
+                "{}: no figure has a name like {:?}; `undertick compare` without --only shows all",
+                paths[index].display(),
+                arguments.only
+            )));
+        }
+        Ok(input)
+    };
+    let both = open(0).and_then(|a| Ok((a, open(1)?)));
+    progress.done();
+    let (a, b) = both?;
+    lab::compare_as(a, b, options).map_err(Failure::usage)
+}
+
+/// Prints, and gives the exit status.
+fn told(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
+    if let Some(Some(path)) = &arguments.markdown {
+        append(path, &compare::render_markdown(found))?;
+    }
+    output::document(arguments.json, found, || match &arguments.markdown {
+        Some(None) => compare::render_markdown(found),
+        _ => compare::render(found, COLUMNS),
+    })?;
+    let is_too_slow = |found: &Comparison| Some(!found.gate.as_ref()?.too_slow.is_empty());
+    Ok(match is_too_slow(found) {
+        Some(true) => TOO_SLOW,
+        _ => 0,
+    })
+}
+
+/// Steps of GitHub's that write a summary share a file.
+fn append(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut file = std::fs::OpenOptions::new();
+    (file.create(true).append(true).open(path))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|e| Failure {
+            status: 1,
+            text: format!("{}: cannot write the summary: {e}", path.display()),
+        })
+}
+
+/// Records both in turn.
+fn recorded(arguments: &Compare, dir: PathBuf) -> Result<Recorded, Failure> {
+    let commands = [words(&arguments.a)?, words(&arguments.b)?];
+    let (choice, facts) = clock()?;
+    let (calibration, warning) = calibrate(&choice, &facts);
+    if let Some(warning) = warning {
+        eprintln!("undertick: note: {warning}");
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let wanted = InTurn {
+        commands,
+        dir,
+        rounds: arguments.runs.map(|runs| runs as usize),
+        time: arguments.time,
+        choice,
+        facts,
+        calibration,
+        kernel: arguments.kernel.into(),
+        seed: now.map_or(1, |since| since.as_nanos() as u64),
+    };
+    let mut progress = Progress::new();
+    let recorded = lab::record_in_turn(&wanted, |told| progress.share("recording", told.share));
+    progress.done();
+    let recorded = recorded.map_err(failure)?;
+    if recorded.rounds < 2 {
+        return Err(Failure {
+            status: 1,
+            text: "stopped before two rounds were complete: nothing can be said".to_owned(),
+        });
+    }
+    Ok(recorded)
+}
+
+fn interrupted(recorded: &Recorded) -> Option<Warning> {
+    recorded.interrupted.then(|| Warning {
+        code: "interrupted".to_owned(),
+        text: format!(
+            "stopped after {} rounds: there were to be more",
+            recorded.rounds
+        ),
+    })
+}
+
+/// Program and arguments of a command, as a shell splits it.
+fn words(command: &OsString) -> Result<Vec<OsString>, Failure> {
+    let shown = command.to_string_lossy();
+    let text = command
+        .to_str()
+        .ok_or_else(|| Failure::usage(format!("{shown}: not UTF-8; give it by another name")))?;
+    let words = shlex::split(text).ok_or_else(|| {
+        Failure::usage(format!(
+            "{shown}: a quote is not closed, or a backslash stands at the end; quote it as in a shell"
+        ))
+    })?;
+    if words.is_empty() {
+        return Err(Failure::usage(
+            "with --runs or --for, A and B are commands, and one of them is empty",
+        ));
+    }
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
+/// `0.02`: a share of a figure.
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text
+        .parse()
+        .map_err(|_| "a share is a number, for example 0.02 for 2 %".to_owned())?;
+    match share {
+        share if (0.0..10.0).contains(&share) => Ok(share),
+        _ => Err("a share lies between 0 and 10; 0.02 is 2 %".to_owned()),
+    }
+}
+
+fn no_place(error: std::io::Error) -> Failure {
+    Failure {
+        status: 1,
+        text: format!("no temporary directory: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{share, words};
+
+    #[test]
+    fn commands_are_split_as_a_shell_does() {
+        let of = |text: &str| words(&text.into()).ok();
+        let expected = |words: &[&str]| Some(words.iter().map(Into::into).collect());
+        assert_eq!(of("./a 1 2"), expected(&["./a", "1", "2"]));
+        assert_eq!(
+            of("./a 'b c' \"d e\" f\\ g"),
+            expected(&["./a", "b c", "d e", "f g"])
+        );
+        assert_eq!(of("./a $HOME ; ls"), expected(&["./a", "$HOME", ";", "ls"]));
+        for wrong in ["", "  ", "./a 'b", "./a \\"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        assert_eq!(share("0.02"), Ok(0.02));
+        assert_eq!(share("0"), Ok(0.0));
+        for wrong in ["2%", "-0.1", "nan", "inf", "20", ""] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
 }

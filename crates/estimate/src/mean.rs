@@ -14,7 +14,8 @@ pub(crate) struct MeanOf {
     pub(crate) value: f64,
     /// Variance of the mean.
     pub(crate) variance: f64,
-    degrees: f64,
+    /// Degrees of freedom of `variance`.
+    pub(crate) degrees: f64,
     /// Third cumulant of the mean.
     third: f64,
     /// Fourth cumulant of the mean.

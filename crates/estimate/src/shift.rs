@@ -44,14 +44,15 @@ pub fn shift(below: &[f64], above: &[f64], level: f64) -> Option<Shift> {
     })
 }
 
-fn sorted(values: &[f64]) -> Vec<f64> {
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_unstable_by(f64::total_cmp);
     values
 }
 
-/// The difference of this rank (from 1) among all of `above` less `below`.
-fn ranked(below: &[f64], above: &[f64], rank: u64) -> f64 {
+/// The difference of this rank (from 1) among all of `above` less `below`; both
+/// ascending.
+pub(crate) fn ranked(below: &[f64], above: &[f64], rank: u64) -> f64 {
     let ends = |of: &[f64]| (of[0], of[of.len() - 1]);
     let ((b0, b1), (a0, a1)) = (ends(below), ends(above));
     let (mut lo, mut hi) = (a0 - b1, a1 - b0);

@@ -1,52 +1,82 @@
-//! Two documents beside each other: two surveys, two runs of the primitives, two
-//! reports.
+//! Two things beside each other: two surveys, two reports, two traces, two sets of runs.
 //!
-//! **Question.** What differs between two machines, or two days, and what only seems
-//! to?
+//! **Question.** What differs between two machines, two days or two versions of a
+//! program, and what only seems to?
 //!
 //! **Method.** Figures of the same name are set beside each other, by their ratio
-//! where they are above 0. Its interval and the probability of such a distance by
-//! chance come from the two intervals alone ([`undertick_estimate::versus`]). Of many
-//! figures some differ by chance: the probabilities are adjusted (Benjamini and
-//! Hochberg), so that of those called different on average at most the share
-//! 1 - level is not. Of the others, one whose interval lies near 1 is alike, and of
-//! one whose interval is wide nothing is told.
+//! where they are above 0. Of documents, its interval and the probability of such a
+//! distance by chance come from the two intervals alone ([`undertick_estimate::versus`]);
+//! of sets of runs from the scatter between runs ([`undertick_estimate::runs_versus`]),
+//! and of runs in turn from that between rounds
+//! ([`undertick_estimate::paired_runs_versus`]). Of many figures some differ by chance:
+//! the probabilities are adjusted (Benjamini and Hochberg), so that of those called
+//! different on average at most the share 1 - level is not. Of the others, one whose
+//! interval lies near 1 is alike, and of one whose interval is wide nothing is told.
 //!
-//! **Caveats.** An interval knows what repetitions within one run differ by. What a
-//! machine differs by from hour to hour is in no single run, and is called a
-//! difference here.
+//! **Caveats.** An interval of a document knows what repetitions within one run differ
+//! by. What a machine differs by from hour to hour is in no single run, what processes
+//! of one program differ by is in no single recording, and both are called a difference
+//! here.
 
-use std::collections::HashMap;
+mod figures;
+mod gate;
+mod in_turn;
+mod input;
+mod only;
+mod rounds;
+mod sets;
+mod verdict;
+mod warnings;
+
 use std::path::Path;
 
 use undertick_estimate::fleet::adjusted;
-use undertick_estimate::versus;
 use undertick_report::compare::{
-    Comparison, KIND, Row, SCHEMA_VERSION, Side, Subject, Summary, Verdict, subject,
+    Comparison, Gate, KIND, Row, SCHEMA_VERSION, Side, Subject, Summary, Verdict, subject,
 };
-use undertick_report::document::Warning;
-use undertick_report::survey::{Better, Metric, Scale};
-use undertick_units::Estimate;
+use undertick_report::survey::{Better, Scale};
 
-/// Figures within this share of each other are alike, where that is known.
-const ALIKE: f64 = 0.1;
+use figures::Figure;
+
+pub use in_turn::{InTurn, Recorded, Told, record_in_turn};
+pub use input::{Input, Runs, open};
+
 /// Files larger than this are no documents of ours.
 const LARGEST_FILE: u64 = 256 << 20;
+
+/// How a comparison is asked to work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Level of the intervals, and of what is called different.
+    pub level: f64,
+    /// What lies within this share of no difference is alike, whatever else is known
+    /// of it. `None`: within a tenth, unless it is known to differ.
+    pub within: Option<f64>,
+    /// Slower by more than this share is too slow.
+    pub gate: Option<f64>,
+}
+
+impl Options {
+    /// With nothing else asked for.
+    #[must_use]
+    pub const fn of(level: f64) -> Self {
+        Self {
+            level,
+            within: None,
+            gate: None,
+        }
+    }
+}
 
 /// Reads a document that can be compared.
 ///
 /// # Errors
 /// The file, where in it, what is wrong, the mend.
-pub fn read(path: &Path) -> Result<Side, String> {
+pub(crate) fn read(path: &Path) -> Result<Side, String> {
     let file = path.display();
     let about = std::fs::metadata(path).map_err(|e| {
-        format!("{file}: {e}; give a file that `undertick survey --json` or `undertick primitives --json` printed")
+        format!("{file}: {e}; give a file that `undertick survey --json` or `undertick report --json` printed, a trace, or a directory of traces")
     })?;
-    if about.is_dir() {
-        return Err(format!(
-            "{file}: a directory; of a trace give the file that `undertick report {file} --json` prints, of a fleet use `undertick survey --fleet {file}`"
-        ));
-    }
     Ok(document(path, about.len())?.side(&file.to_string()))
 }
 
@@ -72,130 +102,100 @@ pub(crate) fn document(path: &Path, bytes: u64) -> Result<Subject, String> {
 /// # Errors
 /// They are of two kinds.
 pub fn compare(a: Side, b: Side, level: f64) -> Result<Comparison, String> {
-    if a.about.kind != b.about.kind {
+    compare_as(Input::One(a), Input::One(b), &Options::of(level))
+}
+
+/// The second beside the first: two documents of one kind, or two sets of runs.
+///
+/// # Errors
+/// They are of two kinds, or a set is beside a document.
+pub fn compare_as(a: Input, b: Input, options: &Options) -> Result<Comparison, String> {
+    let (kind_a, kind_b) = (&a.about().kind, &b.about().kind);
+    if kind_a != kind_b {
         return Err(format!(
-            "{} is a {} and {} is a {}: only two of a kind can be compared; make both with the same command",
-            a.about.file, a.about.kind, b.about.file, b.about.kind
+            "{} is a {kind_a} and {} is a {kind_b}: only two of a kind can be compared; make both with the same command",
+            a.about().file,
+            b.about().file
         ));
     }
-    let of_b: HashMap<&str, &Metric> = b.metrics.iter().map(|m| (m.id.as_str(), m)).collect();
-    let pairs: Vec<(&Metric, &Metric)> = (a.metrics.iter())
-        .filter_map(|metric| Some((metric, *of_b.get(metric.id.as_str())?)))
-        .collect();
-    let (same, other): (Vec<_>, Vec<_>) =
-        (pairs.into_iter()).partition(|(a, b)| a.estimate.unit == b.estimate.unit);
-    let rows = rows(&same, level);
-    let mut warnings = warnings(&a, &b);
-    warnings.extend(other.iter().map(|(a, b)| Warning {
-        code: "units".to_owned(),
-        text: format!(
-            "{} is in {:?} in A and in {:?} in B: not compared",
-            a.id, a.estimate.unit, b.estimate.unit
-        ),
-    }));
-    let lonely = |of: &Side, others: &Side| -> Vec<String> {
-        let ids: std::collections::HashSet<&str> =
-            others.metrics.iter().map(|m| m.id.as_str()).collect();
-        let alone = of.metrics.iter().filter(|m| !ids.contains(m.id.as_str()));
-        alone.map(|m| m.id.clone()).collect()
+    let found = match (&a, &b) {
+        (Input::One(a), Input::One(b)) => figures::of_documents(a, b, options),
+        (Input::Runs(a), Input::Runs(b)) => sets::figures(a, b, options),
+        (Input::One(one), Input::Runs(set)) | (Input::Runs(set), Input::One(one)) => {
+            return Err(format!(
+                "{} is one run and {} is a set of runs: what one run's processes differ by is not known; \
+                 give a set for both, made for example by `undertick compare --runs 10`",
+                one.about.file, set.about.file
+            ));
+        }
     };
+    let rows = rows(&found.figures, options);
+    let mut warnings = warnings::of(&a, &b);
+    warnings.extend(found.warnings);
     Ok(Comparison {
         schema_version: SCHEMA_VERSION,
         kind: KIND.to_owned(),
-        confidence: level,
-        false_share: 1.0 - level,
-        summary: summary(&rows, level),
-        only_in_a: lonely(&a, &b),
-        only_in_b: lonely(&b, &a),
+        confidence: options.level,
+        false_share: 1.0 - options.level,
+        paired: found.are_paired,
+        within: options.within,
+        gate: options.gate.map(|share| Gate {
+            share,
+            too_slow: gate::too_slow(&rows, options.level),
+        }),
+        summary: summary(&rows, options.level),
+        only_in_a: found.only_in_a,
+        only_in_b: found.only_in_b,
         rows,
         warnings,
-        a: a.about,
-        b: b.about,
+        a: a.into_about(),
+        b: b.into_about(),
     })
 }
 
-fn rows(pairs: &[(&Metric, &Metric)], level: f64) -> Vec<Row> {
-    let each: Vec<_> = (pairs.iter())
-        .map(|(a, b)| versus(&a.estimate, &b.estimate, level))
-        .collect();
-    let known: Vec<f64> = each.iter().filter_map(|v| v.p).collect();
-    let mut adjusted = adjusted(&known).into_iter();
-    (pairs.iter().zip(each))
-        .map(|((a, b), found)| {
-            let adjusted_p = found.p.and_then(|_| adjusted.next());
-            let ratio = found.ratio.filter(|_| a.scale == Scale::Ratio);
-            let bound = ratio.as_ref().and_then(bound);
-            let differs = adjusted_p.is_some_and(|p| p <= 1.0 - level);
-            let verdict = match (differs, bound) {
-                (true, _) => direction(a, found.difference.value),
-                (false, Some(bound)) if bound <= ALIKE => Verdict::Alike,
-                (false, _) => Verdict::CannotTell,
-            };
-            Row {
-                id: a.id.clone(),
-                group: a.group.clone(),
-                name: a.name.clone(),
-                better: a.better,
-                a: a.estimate.clone(),
-                b: b.estimate.clone(),
-                words: words(verdict, ratio.as_ref(), bound, found.p.is_some()),
-                ratio,
-                difference: found.difference,
-                p: found.p,
-                adjusted_p,
-                verdict,
-                bound,
-            }
-        })
+fn rows(figures: &[Figure], options: &Options) -> Vec<Row> {
+    let each = |p: fn(&Figure) -> Option<f64>| -> Vec<Option<f64>> {
+        let known: Vec<f64> = figures.iter().filter_map(p).collect();
+        let mut adjusted = adjusted(&known).into_iter();
+        let of = |figure: &Figure| p(figure).and_then(|_| adjusted.next());
+        figures.iter().map(of).collect()
+    };
+    let adjusted_p = each(|figure| figure.versus.p);
+    let gate_p = each(|figure| figure.gate_p);
+    (figures.iter().zip(adjusted_p).zip(gate_p))
+        .map(|((figure, adjusted_p), gate_p)| row(figure, adjusted_p, gate_p, options))
         .collect()
 }
 
-/// How far from 1 the ratio may be, at most.
-fn bound(ratio: &Estimate) -> Option<f64> {
-    let (lo, hi) = (ratio.interval.lo?, ratio.interval.hi?);
-    Some((hi - 1.0).abs().max((1.0 - lo).abs()))
-}
-
-fn direction(metric: &Metric, difference: f64) -> Verdict {
-    let is_of_speed = matches!(metric.estimate.unit.as_str(), "ns" | "GHz" | "1/s");
-    let is_more = difference > 0.0;
-    match (metric.better, is_of_speed) {
-        (Better::Lower, true) if is_more => Verdict::Slower,
-        (Better::Lower, true) => Verdict::Faster,
-        (Better::Higher, true) if is_more => Verdict::Faster,
-        (Better::Higher, true) => Verdict::Slower,
-        _ if is_more => Verdict::More,
-        _ => Verdict::Less,
-    }
-}
-
-fn words(verdict: Verdict, ratio: Option<&Estimate>, bound: Option<f64>, has_p: bool) -> String {
-    let by = ratio.map_or(String::new(), |ratio| match ratio.value {
-        r if r >= 2.0 => format!(", {r:.1} times"),
-        r if r <= 0.5 => format!(", {:.1} times less", 1.0 / r),
-        r => format!(" by {:.1} %", (r - 1.0).abs() * 100.0),
-    });
-    match verdict {
-        Verdict::Faster => format!("faster{}", by.replace(" less", "")),
-        Verdict::Slower => format!("slower{}", by.replace(" less", "")),
-        Verdict::Less => format!("less{}", by.replace(" less", "")),
-        Verdict::More => format!("more{by}"),
-        Verdict::Alike => {
-            let per_cent = bound.unwrap_or(0.0) * 100.0;
-            format!("no difference larger than {} %", upwards(per_cent))
-        }
-        Verdict::CannotTell if !has_p => "cannot tell: no interval".to_owned(),
-        Verdict::CannotTell => "cannot tell".to_owned(),
-    }
-}
-
-/// Two digits at most, never less than it is.
-fn upwards(per_cent: f64) -> String {
-    let tenths = (per_cent * 10.0 - 1e-9).ceil().max(0.0) / 10.0;
-    match tenths {
-        large if large >= 10.0 => format!("{:.0}", per_cent.ceil()),
-        small => format!("{small:.1}"),
-    }
+fn row(figure: &Figure, adjusted_p: Option<f64>, gate_p: Option<f64>, options: &Options) -> Row {
+    let metric = &figure.metric;
+    let ratio = (figure.versus.ratio.clone()).filter(|_| metric.scale == Scale::Ratio);
+    let bound = ratio.as_ref().and_then(verdict::bound);
+    let differs = adjusted_p.is_some_and(|p| p <= 1.0 - options.level);
+    let verdict = verdict::of(figure, differs, bound, options.within);
+    let runs_wanted = match verdict {
+        Verdict::CannotTell => verdict::runs_wanted(figure, ratio.as_ref(), options.within),
+        _ => None,
+    };
+    let mut row = Row {
+        id: metric.id.clone(),
+        group: metric.group.clone(),
+        name: metric.name.clone(),
+        better: metric.better,
+        a: figure.a.clone(),
+        b: figure.b.clone(),
+        ratio,
+        difference: figure.versus.difference.clone(),
+        p: figure.versus.p,
+        adjusted_p,
+        verdict,
+        bound,
+        runs_wanted,
+        gate_p,
+        words: String::new(),
+    };
+    row.words = verdict::words(&row, options.level);
+    row
 }
 
 fn summary(rows: &[Row], level: f64) -> Summary {
@@ -217,42 +217,6 @@ fn summary(rows: &[Row], level: f64) -> Summary {
         alike: count(&|row| row.verdict == Verdict::Alike),
         cannot_tell: count(&|row| row.verdict == Verdict::CannotTell),
     }
-}
-
-/// What makes two documents hard to compare.
-fn warnings(a: &Side, b: &Side) -> Vec<Warning> {
-    let (of_a, of_b) = (&a.about.host, &b.about.host);
-    let mut warnings = Vec::new();
-    let mut warn = |code: &str, text: String| {
-        warnings.push(Warning {
-            code: code.to_owned(),
-            text,
-        });
-    };
-    let mut other = |what: &str, a: &str, b: &str| {
-        if a != b {
-            warn("other_machine", format!("{what}: {a:?} in A, {b:?} in B"));
-        }
-    };
-    other("CPU model", &of_a.cpu_model, &of_b.cpu_model);
-    other("clock", &of_a.clock, &of_b.clock);
-    other(
-        "version of undertick",
-        &of_a.tool_version,
-        &of_b.tool_version,
-    );
-    for (which, side) in [("A", a), ("B", b)] {
-        if side.interrupted {
-            warn(
-                "interrupted",
-                format!("{which} was interrupted: its figures have fewer repetitions"),
-            );
-        }
-    }
-    if a == b {
-        warn("same", "both are the same document".to_owned());
-    }
-    warnings
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The `compare` document: the figures of one document beside those of another.
 
+mod markdown;
 mod subject;
 mod terminal;
 
@@ -9,6 +10,7 @@ use undertick_units::Estimate;
 use crate::document::Warning;
 use crate::survey::{Better, Host};
 
+pub use markdown::render_markdown;
 pub use subject::{NotComparable, Side, Subject, subject};
 pub use terminal::render;
 
@@ -33,6 +35,16 @@ pub struct Comparison {
     pub confidence: f64,
     /// False discoveries among the differences, on average at most.
     pub false_share: f64,
+    /// Runs of both sides belong together in rounds: differences are of rounds.
+    #[serde(default)]
+    pub paired: bool,
+    /// Figures whose interval lies within this share of no difference are alike;
+    /// absent where nobody said what is little.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// What was to be ruled out; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
     /// How it came out, in figures.
     pub summary: Summary,
     /// One entry for each figure that both have, in the order of the first.
@@ -45,17 +57,30 @@ pub struct Comparison {
     pub warnings: Vec<Warning>,
 }
 
-/// One of the two documents.
+/// A slow-down that is not to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Slower by more than this share is too slow.
+    pub share: f64,
+    /// Ids of the figures that surely are: were none, a list that is not empty would
+    /// come in at most the share 1 - level of comparisons, however many figures.
+    pub too_slow: Vec<String>,
+}
+
+/// One of the two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// Where it was read from.
     pub file: String,
-    /// `survey` or `report`.
+    /// What its figures are from: `survey` or `report`.
     pub kind: String,
     /// The machine.
     pub host: Host,
     /// Unix time of its begin, s.
     pub begun_unix_s: f64,
+    /// Runs that it is made of; absent where it is one document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
 }
 
 /// How many figures differ.
@@ -107,6 +132,14 @@ pub struct Row {
     /// The truth lies within this share of no difference, at the level; `null` where
     /// that cannot be said.
     pub bound: Option<f64>,
+    /// So many runs of each side would probably tell, were nothing different; absent
+    /// where that is not known or not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_wanted: Option<u64>,
+    /// How likely chance alone makes it look slower than the gate's share allows,
+    /// adjusted for the number of figures; absent without a gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_p: Option<f64>,
     /// The verdict in words.
     pub words: String,
 }

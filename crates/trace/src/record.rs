@@ -1,10 +1,11 @@
 //! Recording a program: start it in a session, drain, keep.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -62,7 +63,17 @@ pub enum Tell {
 /// The program could not be started, or the trace could not be kept; what was
 /// recorded is still in the trace directory.
 pub fn record(request: Request, told: impl FnMut(Tell)) -> Result<Manifest, TraceError> {
-    recorded(request, None, told)
+    record_with(request, With::default(), told)
+}
+
+/// What may go with a recording.
+#[derive(Default)]
+pub struct With {
+    /// Who looks at the records meanwhile.
+    pub watch: Option<Watch>,
+    /// Where the program's standard output and error go, which then has nothing to read;
+    /// `None`: where ours go.
+    pub output: Option<File>,
 }
 
 /// Who looks at the records while the program runs.
@@ -83,12 +94,20 @@ pub fn record_watched(
     watch: Watch,
     told: impl FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
-    recorded(request, Some(watch), told)
+    let with = With {
+        watch: Some(watch),
+        output: None,
+    };
+    record_with(request, with, told)
 }
 
-fn recorded(
+/// As [`record()`], with what may go with it.
+///
+/// # Errors
+/// As [`record()`].
+pub fn record_with(
     request: Request,
-    watcher: Option<Watch>,
+    with: With,
     mut told: impl FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     let session = Session::create(request.settings.clone())?;
@@ -101,10 +120,13 @@ fn recorded(
         &request,
         session,
         Of::Child,
-        |session, announces, functions| start(&request.command, session, announces, functions),
+        |session, announces, functions| {
+            let command = command(&request.command, with.output.as_ref())?;
+            start(command, session, announces, functions)
+        },
     )?;
     let mut pause = PAUSE;
-    if let Some(Watch { every, tap }) = watcher {
+    if let Some(Watch { every, tap }) = with.watch {
         pause = every;
         running.tap(tap);
     }
@@ -120,18 +142,31 @@ pub(crate) fn watch_signals(
         .map_err(|e| TraceError::Recording(format!("cannot watch for signals: {e}")))
 }
 
+fn command(words: &[OsString], output: Option<&File>) -> Result<Command, TraceError> {
+    let (program, arguments) = words
+        .split_first()
+        .ok_or_else(|| TraceError::Usage("no program to record was given".to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(file) = output {
+        let again = || {
+            (file.try_clone())
+                .map_err(|e| TraceError::Recording(format!("the program's output: {e}")))
+        };
+        (command.stdin(Stdio::null()))
+            .stdout(again()?)
+            .stderr(again()?);
+    }
+    Ok(command)
+}
+
 fn start(
-    command: &[OsString],
+    mut command: Command,
     session: &Session,
     announces: Option<(RawFd, RawFd)>,
     functions: Option<&Recorded>,
 ) -> Result<Child, TraceError> {
-    let (program, arguments) = command
-        .split_first()
-        .ok_or_else(|| TraceError::Usage("no program to record was given".to_owned()))?;
-    let mut command = Command::new(program);
     command
-        .args(arguments)
         .env(undertick_ring::layout::SESSION_ENV, session.dir())
         .envs(functions.map(Recorded::variable));
     // SAFETY: sigprocmask, signal, getpid and write are safe between fork and exec.
@@ -148,7 +183,7 @@ fn start(
         });
     }
     command.spawn().map_err(|error| {
-        let name = program.to_string_lossy();
+        let name = command.get_program().to_string_lossy();
         let mend = match error.kind() {
             std::io::ErrorKind::NotFound => {
                 "no such program; give its path, or a name that is in PATH"

@@ -1,6 +1,6 @@
 use undertick_report::compare::{About, render};
-use undertick_report::survey::Host;
-use undertick_units::Interval;
+use undertick_report::survey::{Host, Metric};
+use undertick_units::{Estimate, Interval};
 
 use super::*;
 
@@ -39,9 +39,11 @@ fn side(name: &str, metrics: Vec<Metric>) -> Side {
                 ..Host::default()
             },
             begun_unix_s: 0.0,
+            runs: None,
         },
         metrics,
         interrupted: false,
+        is_one_run: false,
     }
 }
 
@@ -216,12 +218,4 @@ fn two_kinds_are_refused_and_other_machines_said() {
     assert!(render(&found, 80).contains("No figure is in both"));
     b.about.kind = "report".into();
     assert!(compare(a, b, 0.95).unwrap_err().contains("two of a kind"));
-}
-
-#[test]
-fn per_cents_are_rounded_upwards() {
-    assert_eq!(
-        [0.0, 3.4, 3.41, 9.96, 10.2].map(upwards),
-        ["0.0", "3.4", "3.5", "10", "11"]
-    );
 }

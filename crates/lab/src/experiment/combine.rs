@@ -331,7 +331,7 @@ fn widened(estimate: Estimate, by: f64) -> Estimate {
 
 /// The middle repetition, by order statistics of the repetitions' figures: one that
 /// was hit moves neither it nor its interval much.
-fn over(values: &Numbers, samples: u64, level: f64) -> Option<Estimate> {
+pub(crate) fn over(values: &Numbers, samples: u64, level: f64) -> Option<Estimate> {
     let mut estimate = values.quantile(0.5, level)?;
     let mut what = "median";
     if estimate.interval.lo.is_none() || estimate.interval.hi.is_none() {

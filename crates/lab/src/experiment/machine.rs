@@ -101,6 +101,13 @@ impl Cannot {
             usage: false,
         }
     }
+
+    pub(crate) fn wrong(text: impl Into<String>) -> Self {
+        Self {
+            usage: true,
+            ..Self::now(text)
+        }
+    }
 }
 
 impl fmt::Display for Cannot {

@@ -22,6 +22,7 @@ mod numbering;
 mod perform;
 mod pooled;
 
+pub(crate) use combine::over;
 pub use machine::{Cannot, Ended, Machine, Performed, Repetition, Tell};
 pub use numbering::{Cell, Mark, Numbering, TooMany};
 pub use perform::{Options, Outcome, perform};

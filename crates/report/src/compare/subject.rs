@@ -5,11 +5,15 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::Value;
+use undertick_units::Estimate;
 
 use super::About;
 use crate::document::{IntervalReport, Report};
 use crate::survey::{self, Better, Host, Metric, Scale, Survey};
 use crate::text::clean;
+
+/// Steps of the clock below which a median says little ([`IntervalReport::median_steps`]).
+const FEWEST_STEPS: f64 = 20.0;
 
 /// A document with figures that can be compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +33,8 @@ pub struct Side {
     pub metrics: Vec<Metric>,
     /// It was stopped before its end.
     pub interrupted: bool,
+    /// It is one process's doing: what processes differ by is not in its intervals.
+    pub is_one_run: bool,
 }
 
 /// Why a text cannot be compared: where it is wrong, and the mend.
@@ -144,7 +150,7 @@ fn other_kind(kind: Option<&str>, has: &dyn Fn(&str) -> bool) -> NotComparable {
     NotComparable::new(
         "",
         format!("this is {what}, which cannot be compared"),
-        "there can be: two of `undertick survey --json`, two of `undertick primitives --json`, two of `undertick report --json`",
+        "there can be: two of `undertick survey --json`, two of `undertick primitives --json`, two of `undertick report --json`, two traces, two directories of traces",
     )
 }
 
@@ -168,9 +174,11 @@ impl Subject {
                     kind: "survey".to_owned(),
                     host: survey.host,
                     begun_unix_s: survey.begun_unix_s,
+                    runs: None,
                 },
                 metrics: survey.metrics,
                 interrupted: survey.interrupted,
+                is_one_run: false,
             },
             Self::Report(report) => of_report(*report, file),
         }
@@ -211,9 +219,11 @@ fn of_report(report: Report, file: &str) -> Side {
             kind: "report".to_owned(),
             host,
             begun_unix_s: trace.started_unix_ns as f64 / 1e9,
+            runs: None,
         },
         metrics,
         interrupted: false,
+        is_one_run: report.intervals.iter().all(|i| i.repeated.is_none()),
     }
 }
 
@@ -238,7 +248,7 @@ fn of_interval(interval: &IntervalReport) -> Option<Metric> {
             "intervals".to_owned(),
             interval.name.clone(),
             interval.name.clone(),
-            interval.median.clone().or_else(|| interval.mean.clone())?,
+            to_quote(interval)?,
             String::new(),
         ),
     };
@@ -253,6 +263,16 @@ fn of_interval(interval: &IntervalReport) -> Option<Metric> {
         cpu: None,
         once_a_second: None,
     })
+}
+
+/// The median, but where it is known to a step of the clock only the mean.
+fn to_quote(interval: &IntervalReport) -> Option<Estimate> {
+    let is_coarse = (interval.median_steps).is_some_and(|steps| steps.abs() < FEWEST_STEPS);
+    let (first, second) = match is_coarse {
+        true => (&interval.mean, &interval.median),
+        false => (&interval.median, &interval.mean),
+    };
+    first.clone().or_else(|| second.clone())
 }
 
 /// Parameters and their values on one line.

@@ -27,6 +27,7 @@ pub fn render(found: &Comparison, columns: usize) -> String {
         line(&summary(found)),
     ];
     let (differ, rest): (Vec<&Row>, Vec<&Row>) = found.rows.iter().partition(|row| row.differs());
+    parts.extend(gate(found).map(|text| line(&text)));
     if !differ.is_empty() {
         parts.push(table("What differs", &differ, columns));
     }
@@ -66,8 +67,11 @@ impl Row {
 }
 
 fn about(which: &str, about: &About) -> String {
+    let runs = about.runs.map_or(String::new(), |runs| {
+        format!(", {}", number_of(runs, "run"))
+    });
     format!(
-        "{which}: {}: {}, {}",
+        "{which}: {}{runs}: {}, {}",
         clean(&about.file),
         machine(&about.host),
         unix_date((about.begun_unix_s * 1e9) as i64)
@@ -140,7 +144,7 @@ fn sign(value: f64) -> &'static str {
 }
 
 /// Bounds of a ratio, to three digits behind the point.
-fn bounds(ratio: &Estimate) -> String {
+pub(super) fn bounds(ratio: &Estimate) -> String {
     let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |bound| format!("{bound:.3}"));
     format!(
         "[{}, {}]",
@@ -149,13 +153,39 @@ fn bounds(ratio: &Estimate) -> String {
     )
 }
 
+/// Whether something is slower than is allowed.
+fn gate(found: &Comparison) -> Option<String> {
+    let gate = found.gate.as_ref()?;
+    let share = figures::per_cent(gate.share);
+    let names: Vec<String> = (found.rows.iter())
+        .filter(|row| gate.too_slow.contains(&row.id))
+        .map(|row| clean(&row.name))
+        .collect();
+    Some(match names.is_empty() {
+        true => format!("Nothing is surely slower by more than {share}."),
+        false => format!("Surely slower by more than {share}: {}.", names.join(", ")),
+    })
+}
+
 fn legend(found: &Comparison) -> String {
-    format!(
-        "B/A with its {} interval, made from the two intervals (MOVER); a difference where a ratio has no \
-         meaning. The intervals know what repetitions within one run differ by: two runs of one machine say \
-         what it differs by from hour to hour.",
-        figures::per_cent(found.confidence)
-    )
+    let level = figures::per_cent(found.confidence);
+    let how = match (found.a.runs.is_some(), found.paired) {
+        (true, true) => {
+            "made from what rounds differ by, each a run of A and one of B in random order (Wilcoxon); \
+             A and B are the middle runs"
+        }
+        (true, false) => {
+            "made from what runs differ by (Mann and Whitney); A and B are the middle runs. What changed \
+             between the two sets besides the program is in the difference: `undertick compare --runs` \
+             records them in turn"
+        }
+        (false, _) => {
+            "made from the two intervals (MOVER); a difference where a ratio has no meaning. The intervals know \
+             what repetitions within one run differ by: two runs of one machine say what it differs by from \
+             hour to hour"
+        }
+    };
+    format!("B/A with its {level} interval, {how}.")
 }
 
 fn only_in(which: &str, names: &[String]) -> String {

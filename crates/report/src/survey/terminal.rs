@@ -70,7 +70,9 @@ pub(crate) fn machine(host: &Host) -> String {
     });
     parts.push(format!("Linux {}", clean(&host.kernel)));
     parts.push(format!("clock {}", clean(&host.clock)));
-    parts.push(format!("Undertick {}", clean(&host.tool_version)));
+    if !host.tool_version.is_empty() {
+        parts.push(format!("Undertick {}", clean(&host.tool_version)));
+    }
     format!(
         "{} ({})",
         or(&host.name, "a host without a name"),

@@ -1,0 +1,262 @@
+//! `undertick compare` as a user runs it: two programs in turn, sets of runs, traces.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+use support::{compile, refused, said, undertick};
+
+/// Sections of so many steps, 200 times.
+const PROGRAM: &str = r#"
+#include "undertick.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    unsigned long steps = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000, i, k, x = 1;
+    ut_name(1, "work");
+    ut_name(2, "rest");
+    printf("%lu steps\n", steps);
+    for (i = 0; i < 200; i++) {
+        ut_begin(1);
+        for (k = 0; k < steps; k++) {
+            x = x * 6364136223846793005ul + 1442695040888963407ul;
+            __asm__ volatile("" : "+r"(x));
+        }
+        ut_next(1, 2);
+        for (k = 0; k < 5000; k++) __asm__ volatile("" : "+r"(x));
+        ut_end(2);
+    }
+    return argc > 2 ? atoi(argv[2]) : 0;
+}
+"#;
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {:?}", said(output)))
+}
+
+fn row<'a>(found: &'a Value, id: &str) -> &'a Value {
+    let rows = found["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["id"] == id);
+    row.unwrap_or_else(|| panic!("no {id} in {found}"))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A program that takes three times as long is found slower in eight rounds, the gate
+/// says so by its status, the recordings are kept and say the same again, as rounds.
+#[test]
+fn two_programs_in_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "a program", PROGRAM, &[]);
+    let command = |steps: &str| format!("'{}' {steps}", program.display());
+    let (kept, summary) = (dir.path().join("kept"), dir.path().join("summary.md"));
+    std::fs::write(&summary, "before\n").unwrap();
+    let output = undertick(&[
+        "compare",
+        "--runs",
+        "8",
+        "--kernel",
+        "off",
+        "--gate",
+        "0.5",
+        "-o",
+        text(&kept),
+        &format!("--markdown={}", text(&summary)),
+        "--json",
+        &command("5000"),
+        &command("15000"),
+    ]);
+    assert_eq!(said(&output).0, 3, "{:?}", said(&output));
+    let found = document(&output);
+    assert_eq!(found["paired"], true);
+    assert_eq!(
+        (&found["a"]["runs"], &found["b"]["runs"]),
+        (&8.into(), &8.into())
+    );
+    let work = row(&found, "work");
+    assert_eq!(work["verdict"], "slower", "{work}");
+    assert!(
+        work["ratio"]["interval"][0].as_f64().unwrap() > 1.5,
+        "{work}"
+    );
+    let too_slow = found["gate"]["too_slow"].as_array().unwrap();
+    assert!(too_slow.contains(&"work".into()), "{too_slow:?}");
+
+    // Appended, as GitHub wants it.
+    let summary = std::fs::read_to_string(&summary).unwrap();
+    assert!(summary.starts_with("before\n###"), "{summary}");
+    assert!(summary.contains("| work |") && summary.contains("**Surely slower by more than 50 %"));
+    // What the programs printed lies beside the traces, not on our output.
+    let printed = std::fs::read_to_string(kept.join("b/0003.out")).unwrap();
+    assert_eq!(printed, "15000 steps\n");
+
+    again(&kept, &found);
+    as_sets(dir.path(), &kept);
+    as_single_traces(&kept);
+}
+
+/// The kept runs give the figures once more.
+fn again(kept: &Path, before: &Value) {
+    let (a, b) = (kept.join("a"), kept.join("b"));
+    let output = undertick(&["compare", text(&a), text(&b), "--json"]);
+    assert_eq!(said(&output).0, 0);
+    let found = document(&output);
+    assert_eq!(found["paired"], true);
+    assert_eq!(row(&found, "work")["ratio"], row(before, "work")["ratio"]);
+    refused(
+        &undertick(&["compare", text(kept), text(&b)]),
+        2,
+        &["both programs", "/a with", "/b"],
+    );
+    let (code, shown) = said(&undertick(&["compare", text(&a), text(&b)]));
+    assert!(code == 0 && shown.contains("rounds"), "{shown}");
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 110),
+        "{shown}"
+    );
+}
+
+/// Moved away from where they were made in turn they are two sets; chosen figures only.
+fn as_sets(dir: &Path, kept: &Path) {
+    let moved = dir.join("before");
+    std::fs::rename(kept.join("a"), &moved).unwrap();
+    let b = kept.join("b");
+    let output = undertick(&["compare", text(&moved), text(&b), "--json", "--only", "wo*"]);
+    let found = document(&output);
+    assert_eq!(found["paired"], false);
+    assert_eq!(found["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(row(&found, "work")["verdict"], "slower");
+    let output = undertick(&[
+        "compare",
+        text(&b),
+        text(&moved),
+        "--gate",
+        "0.5",
+        "--markdown",
+    ]);
+    let (code, shown) = said(&output);
+    assert!(
+        code == 0 && shown.contains("Nothing is surely slower by more than 50 %."),
+        "{shown}"
+    );
+    refused(
+        &undertick(&["compare", text(&moved), text(&b), "--only", "nothing"]),
+        2,
+        &["no figure has a name like", "nothing"],
+    );
+    std::fs::rename(&moved, kept.join("a")).unwrap();
+}
+
+/// Two traces: compared, with the warning that they are one run each; not with a set.
+fn as_single_traces(kept: &Path) {
+    let (a, b) = (kept.join("a/0001.ut"), kept.join("b/0001.ut"));
+    let output = undertick(&["compare", text(&a), text(&b), "--json"]);
+    let found = document(&output);
+    assert_eq!(row(&found, "work")["verdict"], "slower");
+    let warnings = found["warnings"].as_array().unwrap();
+    let single = warnings
+        .iter()
+        .find(|w| w["code"] == "single_runs")
+        .unwrap();
+    assert!(
+        single["text"].as_str().unwrap().contains("--runs"),
+        "{single}"
+    );
+    // A report of a trace is the same as the trace.
+    let report = undertick(&["report", text(&a), "--json"]);
+    let file = kept.with_extension("json");
+    std::fs::write(&file, &report.stdout).unwrap();
+    let from_report = document(&undertick(&["compare", text(&file), text(&b), "--json"]));
+    assert_eq!(row(&from_report, "work"), row(&found, "work"));
+    refused(
+        &undertick(&["compare", text(&a), text(&kept.join("b"))]),
+        2,
+        &["is one run", "--runs"],
+    );
+}
+
+/// As long as it may take, at least two rounds.
+#[test]
+fn for_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "program", PROGRAM, &[]);
+    let command = format!("{} 1000", text(&program));
+    let runs = |time: &str| {
+        let options = ["compare", "--for", time, "--kernel", "off", "--json"];
+        let output = undertick(&[&options[..], &[&command, &command]].concat());
+        document(&output)["a"]["runs"].as_u64().unwrap()
+    };
+    assert_eq!(runs("1ms"), 2);
+    assert!(runs("3s") > 2);
+}
+
+/// A program that fails, records nothing or does not exist: no figures, and why.
+#[test]
+fn programs_that_cannot_be_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "program", PROGRAM, &[]);
+    let good = format!("{} 100", text(&program));
+    let compare =
+        |a: &str, b: &str| undertick(&["compare", "--runs", "2", "--kernel", "off", a, b]);
+    refused(
+        &compare(&good, &format!("{} 100 7", text(&program))),
+        1,
+        &["B ended with status 7", "it printed last:\n100 steps"],
+    );
+    refused(
+        &compare(&good, "sh -c 'kill -SEGV $$'"),
+        1,
+        &["B was ended by signal 11", "printed nothing"],
+    );
+    refused(
+        &compare("echo 'not instrumented'", &good),
+        2,
+        &["A recorded no event", "undertick.h", "not instrumented"],
+    );
+    refused(&compare("/no/such/program", &good), 2, &["no such program"]);
+    refused(&compare("./a 'b", &good), 2, &["a quote is not closed"]);
+    refused(&compare("", &good), 2, &["empty"]);
+}
+
+#[test]
+fn wrong_usage_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let empty: PathBuf = dir.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let at = text(&empty);
+    refused(
+        &undertick(&["compare", at, at]),
+        2,
+        &["no trace", "NAME.ut", "--fleet"],
+    );
+    refused(
+        &undertick(&["compare", "--runs", "1", "a", "b"]),
+        2,
+        &["--runs"],
+    );
+    refused(
+        &undertick(&["compare", "--gate", "2%", "a", "b"]),
+        2,
+        &["0.02"],
+    );
+    refused(
+        &undertick(&["compare", "--json", "--markdown", "a", "b"]),
+        2,
+        &["--markdown=FILE"],
+    );
+    refused(
+        &undertick(&["compare", "--runs", "2", "-o", at, "a", "b"]),
+        2,
+        &["exists already"],
+    );
+    std::fs::write(empty.join("x.json"), "{").unwrap();
+    refused(
+        &undertick(&["compare", at, at]),
+        2,
+        &["a directory", "x.json", "move it away"],
+    );
+}

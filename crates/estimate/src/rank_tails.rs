@@ -1,0 +1,189 @@
+//! Exact tails of the two rank tests: how likely chance alone makes a rank sum so
+//! small. Counted, not approximated, where that is cheap: runs are few.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Pairs up to which signed ranks are counted: 200 pairs are 4 million steps.
+const MOST_PAIRS: usize = 200;
+/// Of the smaller sample; and of both multiplied: so many steps a number.
+const MOST_OF_FEWER: usize = 40;
+const MOST_PRODUCT: usize = 20_000;
+
+/// How likely a rank statistic is small: index k is the probability of at most k.
+pub(crate) struct Tail {
+    /// Greatest value of the statistic.
+    greatest: u64,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Probabilities of at most 0, 1, 2, ...: the lower half.
+    Counted(Vec<f64>),
+    /// By the normal distribution, with half a step for the steps.
+    Normal { sd: f64 },
+}
+
+impl Tail {
+    /// Wilcoxon's signed ranks of `n` pairs: each rank has either sign by the throw of
+    /// a coin.
+    pub(crate) fn of_pairs(n: usize) -> Self {
+        let greatest = (n * (n + 1) / 2) as u64;
+        if n > MOST_PAIRS {
+            let n = n as f64;
+            let sd = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+            return Self::normal(greatest, sd);
+        }
+        let half = greatest as usize / 2 + 1;
+        let mut shares = vec![0.0; half];
+        shares[0] = 1.0;
+        for rank in 1..=n {
+            for sum in (0..half).rev() {
+                let with = if sum >= rank { shares[sum - rank] } else { 0.0 };
+                shares[sum] = 0.5 * (shares[sum] + with);
+            }
+        }
+        Self::counted(greatest, shares)
+    }
+
+    /// Mann and Whitney's count of two samples: every order of all values is equally
+    /// likely.
+    pub(crate) fn of_two(n: usize, m: usize) -> Self {
+        let greatest = (n * m) as u64;
+        let (fewer, more) = (n.min(m), n.max(m));
+        if fewer > MOST_OF_FEWER || n * m > MOST_PRODUCT {
+            let sd = (greatest as f64 * (n + m + 1) as f64 / 12.0).sqrt();
+            return Self::normal(greatest, sd);
+        }
+        Self::counted(greatest, mann_whitney(fewer, more))
+    }
+
+    fn normal(greatest: u64, sd: f64) -> Self {
+        Self {
+            greatest,
+            kind: Kind::Normal { sd },
+        }
+    }
+
+    fn counted(greatest: u64, shares: Vec<f64>) -> Self {
+        let mut sum = 0.0;
+        let up_to = shares.into_iter().map(|share| {
+            sum += share;
+            sum
+        });
+        Self {
+            greatest,
+            kind: Kind::Counted(up_to.collect()),
+        }
+    }
+
+    /// The probability of at most `k`.
+    pub(crate) fn up_to(&self, k: u64) -> f64 {
+        if k > self.greatest / 2 {
+            return 1.0;
+        }
+        match &self.kind {
+            Kind::Counted(shares) => shares[k as usize].min(1.0),
+            Kind::Normal { sd } => {
+                let below = (k as f64 + 0.5 - self.greatest as f64 / 2.0) / sd;
+                Normal::standard().cdf(below)
+            }
+        }
+    }
+
+    /// Rank, from 1, of the ordered differences that bounds an interval of at least
+    /// this level; `None` where not even the first does.
+    pub(crate) fn rank(&self, level: f64) -> Option<u64> {
+        let beyond = (1.0 - level) / 2.0;
+        let is_beyond = |rank: u64| self.up_to(rank - 1) <= beyond;
+        if self.greatest == 0 || !is_beyond(1) {
+            return None;
+        }
+        let (mut lo, mut hi) = (1, self.greatest / 2 + 2);
+        while hi - lo > 1 {
+            let middle = u64::midpoint(lo, hi);
+            if is_beyond(middle) {
+                lo = middle;
+            } else {
+                hi = middle;
+            }
+        }
+        Some(lo)
+    }
+}
+
+/// Shares of the counts 0, 1, ... of the lower half. With the largest of all values
+/// left out, which is of one sample or the other in proportion to their sizes, what
+/// remains is the same question of one value less (Mann and Whitney 1947).
+fn mann_whitney(fewer: usize, more: usize) -> Vec<f64> {
+    let half = fewer * more / 2 + 1;
+    // Of i and j values: at [j], for the i in turn.
+    let mut before: Vec<Vec<f64>> = vec![only_zero(half); more + 1];
+    for i in 1..=fewer {
+        let mut now = vec![only_zero(half)];
+        for j in 1..=more {
+            let of_i = i as f64 / (i + j) as f64;
+            let shares = (0..half).map(|u| {
+                let largest_is_of_i = if u >= j { before[j][u - j] } else { 0.0 };
+                of_i * largest_is_of_i + (1.0 - of_i) * now[j - 1][u]
+            });
+            let shares = shares.collect();
+            now.push(shares);
+        }
+        before = now;
+    }
+    before.swap_remove(more)
+}
+
+fn only_zero(length: usize) -> Vec<f64> {
+    let mut shares = vec![0.0; length];
+    shares[0] = 1.0;
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All signs and all orders written out.
+    #[test]
+    fn as_counted_by_hand() {
+        // Three pairs: sums 0, 1, 2, 3 (twice), 4, 5, 6 of eight.
+        let of_three = Tail::of_pairs(3);
+        for (k, eighths) in [(0, 1.0), (1, 2.0), (2, 3.0), (3, 5.0)] {
+            assert!((of_three.up_to(k) - eighths / 8.0).abs() < 1e-15, "{k}");
+        }
+        // Two and two: counts 0, 1, 2 (twice), 3, 4 of six.
+        let two = Tail::of_two(2, 2);
+        for (k, sixths) in [(0, 1.0), (1, 2.0), (2, 4.0)] {
+            assert!((two.up_to(k) - sixths / 6.0).abs() < 1e-15, "{k}");
+        }
+    }
+
+    /// Published critical values, 5 % two-sided: signed ranks of 6, 10 and 25 pairs
+    /// 0, 8, 89 (Wilcoxon and Wilcox 1964); counts of 4 and 4, 5 and 8, 10 and 10,
+    /// 20 and 20 values 0, 6, 23, 127 (Mann and Whitney; Auble 1953).
+    #[test]
+    fn as_published() {
+        for (n, critical) in [(6, 0), (10, 8), (25, 89)] {
+            assert_eq!(Tail::of_pairs(n).rank(0.95), Some(critical + 1), "{n}");
+        }
+        for (n, m, critical) in [(4, 4, 0), (5, 8, 6), (8, 5, 6), (10, 10, 23), (20, 20, 127)] {
+            assert_eq!(Tail::of_two(n, m).rank(0.95), Some(critical + 1), "{n} {m}");
+        }
+        assert_eq!(Tail::of_pairs(5).rank(0.95), None);
+        assert_eq!(Tail::of_two(3, 4).rank(0.95), None);
+        assert_eq!(Tail::of_two(0, 9).rank(0.95), None);
+    }
+
+    /// Where counting ends the normal distribution goes on.
+    #[test]
+    fn counted_and_normal_meet() {
+        let counted = Tail::of_pairs(MOST_PAIRS).rank(0.95).unwrap() as f64;
+        let normal = Tail::of_pairs(MOST_PAIRS + 1).rank(0.95).unwrap() as f64;
+        // One pair more moves it by about 100 - 1.96 / 2 * the step of sd.
+        assert!((normal - counted - 87.0).abs() < 8.0, "{counted} {normal}");
+        let counted = Tail::of_two(40, 40).rank(0.95).unwrap() as f64;
+        let normal = Tail::of_two(41, 41).rank(0.95).unwrap() as f64;
+        assert!((normal - counted - 32.0).abs() < 6.0, "{counted} {normal}");
+    }
+}

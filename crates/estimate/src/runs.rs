@@ -1,0 +1,229 @@
+//! Runs of one program against runs of another: each run is one number.
+//!
+//! Within a run everything shares a fate (where its memory lies, how fast its core
+//! runs), so what a run says about another run is its figure alone, and the scatter of
+//! those figures is what a difference has to beat. Some runs are hit by what else the
+//! machine does, so ranks decide and not means.
+
+use undertick_units::{Estimate, Interval};
+
+use crate::compare_estimates::{Versus, two_sided};
+use crate::mean::MeanOf;
+use crate::rank_tails::Tail;
+use crate::shift::{ranked, sorted};
+
+/// Runs taken of each side, the first ones: pairs of them are all looked at.
+pub const MOST_RUNS: usize = 2000;
+
+/// Second runs against first ones, none of which belongs to one of the others.
+///
+/// The ratio is the median of all ratios of a run of `b` to one of `a` (Hodges and
+/// Lehmann 1963, on logarithms), with the interval of Mann and Whitney's test; `p` is
+/// that test's, its distribution counted and not approximated, so of two sets of equal
+/// programs at most the share 1 - level is called different, however the runs are
+/// distributed. Equal numbers count against a difference. The interval takes both sets
+/// to scatter alike.
+///
+/// Where there are so few that no ranks reach the level (below 4 and 4 at 95 %), by
+/// Student's t as Welch has it, which takes the runs for normal. `None` of nothing.
+///
+/// ```
+/// use undertick_estimate::runs_versus;
+///
+/// let a = [20.0, 20.3, 19.9, 20.1, 20.2, 23.0];
+/// let b = [20.9, 20.6, 20.8, 20.7, 21.0, 20.5];
+/// let found = runs_versus(&a, &b, 0.95).unwrap();
+/// let ratio = found.ratio.unwrap();
+/// assert!((ratio.value - 1.03).abs() < 0.01 && ratio.interval.hi.unwrap() < 1.06);
+/// ```
+#[must_use]
+pub fn runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
+    let (a, b) = (first(a), first(b));
+    let tail = Tail::of_two(a.len(), b.len());
+    let n = (a.len() + b.len()) as u64;
+    let of = |a: &[f64], b: &[f64]| -> Option<Found> {
+        if let Some(rank) = tail.rank(level) {
+            return Some(by_differences(&sorted(a), &sorted(b), &tail, rank));
+        }
+        let difference = MeanOf::of(b)?.less(1.0, &MeanOf::of(a)?);
+        Some(by_student(&difference, level))
+    };
+    let method = match tail.rank(level) {
+        Some(_) => "median of all differences between runs, Mann and Whitney",
+        None => "mean difference of runs, Welch",
+    };
+    versus(of, a, b, &About { n, level, method })
+}
+
+/// Runs in pairs, one of each in every round: what is common to a round cancels.
+///
+/// The ratio is the median of the means of any two rounds' ratios (Hodges and Lehmann
+/// 1963, on logarithms), with the interval of Wilcoxon's signed ranks, and `p` is that
+/// test's, counted. Where a coin decides which of the two is first in a round, equal
+/// programs are as likely slower as faster in it by any amount, and that is all that
+/// the test needs: at most the share 1 - level of pairs of equal programs is called
+/// different.
+///
+/// Below 6 rounds (at 95 %) by Student's t. `None` of nothing, and of series of unequal
+/// length.
+#[must_use]
+pub fn paired_runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let (a, b) = (first(a), first(b));
+    let tail = Tail::of_pairs(a.len());
+    let n = a.len() as u64;
+    let of = |a: &[f64], b: &[f64]| -> Option<Found> {
+        let each: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+        match tail.rank(level) {
+            Some(rank) => Some(by_means_of_two(&each, &tail, rank)),
+            None => Some(by_student(&MeanOf::of(&each)?, level)),
+        }
+    };
+    let method = match tail.rank(level) {
+        Some(_) => "median of the means of any two rounds' differences, Wilcoxon",
+        None => "mean difference of rounds, Student",
+    };
+    versus(of, a, b, &About { n, level, method })
+}
+
+/// The fewest runs of each side, or rounds, for which chance may call one of so many
+/// figures different while false discoveries are controlled.
+#[must_use]
+pub fn fewest_runs(figures: u64, are_paired: bool, level: f64) -> usize {
+    let beyond = (1.0 - level) / figures.max(1) as f64;
+    let least_p = |n: usize| match are_paired {
+        true => 2.0 * Tail::of_pairs(n).up_to(0),
+        false => 2.0 * Tail::of_two(n, n).up_to(0),
+    };
+    (2..MOST_RUNS)
+        .find(|&n| least_p(n) <= beyond)
+        .unwrap_or(MOST_RUNS)
+}
+
+fn first(runs: &[f64]) -> &[f64] {
+    &runs[..runs.len().min(MOST_RUNS)]
+}
+
+/// What all estimates of a comparison have in common.
+struct About {
+    n: u64,
+    level: f64,
+    method: &'static str,
+}
+
+/// A shift on some scale.
+struct Found {
+    value: f64,
+    interval: Interval,
+    p: Option<f64>,
+}
+
+/// The shift of numbers and, where all are above 0, of their logarithms.
+fn versus(
+    of: impl Fn(&[f64], &[f64]) -> Option<Found>,
+    a: &[f64],
+    b: &[f64],
+    about: &About,
+) -> Option<Versus> {
+    let difference = of(a, b)?;
+    let is_positive = a.iter().chain(b).all(|&x| x > 0.0);
+    let on_logarithms = match is_positive {
+        true => of(&logarithms(a), &logarithms(b)),
+        false => None,
+    };
+    let estimate = |value: f64, interval: Interval, unit: &str| Estimate {
+        value,
+        interval,
+        level: about.level,
+        unit: unit.to_owned(),
+        method: about.method.to_owned(),
+        n: about.n,
+        n_effective: about.n as f64,
+        notes: Vec::new(),
+    };
+    Some(Versus {
+        p: on_logarithms.as_ref().map_or(difference.p, |found| found.p),
+        difference: estimate(difference.value, difference.interval, ""),
+        ratio: on_logarithms.map(|found| {
+            let back = Interval {
+                lo: found.interval.lo.map(f64::exp),
+                hi: found.interval.hi.map(f64::exp),
+            };
+            estimate(found.value.exp(), back, "1")
+        }),
+    })
+}
+
+fn logarithms(of: &[f64]) -> Vec<f64> {
+    of.iter().map(|x| x.ln()).collect()
+}
+
+/// Of all differences `b - a`; both ascending.
+fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Found {
+    let all = (a.len() * b.len()) as u64;
+    let at = |rank: u64| ranked(a, b, rank);
+    let beside = |is: fn(f64) -> bool| {
+        let of = |b: &f64| a.iter().filter(|&a| is(b - a)).count() as u64;
+        b.iter().map(of).sum::<u64>()
+    };
+    Found {
+        value: 0.5 * (at(all.div_ceil(2)) + at(all / 2 + 1)),
+        interval: Interval::new(at(rank), at(all + 1 - rank)),
+        p: Some(of_ranks(
+            tail,
+            all,
+            [beside(|d| d > 0.0), beside(|d| d < 0.0)],
+        )),
+    }
+}
+
+/// Of the means of any two of `each`, one with itself too (Walsh's averages).
+fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Found {
+    let mut means = Vec::with_capacity(each.len() * (each.len() + 1) / 2);
+    for (i, x) in each.iter().enumerate() {
+        means.extend(each[i..].iter().map(|y| 0.5 * (x + y)));
+    }
+    means.sort_unstable_by(f64::total_cmp);
+    let all = means.len() as u64;
+    let at = |rank: u64| means[rank as usize - 1];
+    let beside = |is: fn(f64) -> bool| means.iter().filter(|&&d| is(d)).count() as u64;
+    Found {
+        value: 0.5 * (at(all.div_ceil(2)) + at(all / 2 + 1)),
+        interval: Interval::new(at(rank), at(all + 1 - rank)),
+        p: Some(of_ranks(
+            tail,
+            all,
+            [beside(|d| d > 0.0), beside(|d| d < 0.0)],
+        )),
+    }
+}
+
+/// How likely chance alone leaves so few on one side; what is on neither counts as if
+/// it were on that one.
+fn of_ranks(tail: &Tail, all: u64, [above, below]: [u64; 2]) -> f64 {
+    let other = all - above.max(below);
+    (2.0 * tail.up_to(other)).min(1.0)
+}
+
+/// Of few numbers; nothing can be said of numbers that do not scatter at all.
+fn by_student(difference: &MeanOf, level: f64) -> Found {
+    let scatters = difference.variance > 0.0;
+    let none = Interval { lo: None, hi: None };
+    Found {
+        value: difference.value,
+        interval: match scatters {
+            true => difference.interval(level),
+            false => none,
+        },
+        p: scatters.then(|| {
+            let t = difference.value / difference.variance.sqrt();
+            two_sided(t, difference.degrees)
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "runs_tests.rs"]
+mod tests;

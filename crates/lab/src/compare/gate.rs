@@ -1,0 +1,41 @@
+//! Whether something is surely slower than is allowed.
+
+use undertick_estimate::Versus;
+use undertick_report::compare::Row;
+use undertick_report::survey::{Better, Metric, Scale};
+
+/// How likely chance alone makes a figure look worse by more than `share`, if it is
+/// worse by just that. `versus` is the second side against the first, the first times a
+/// factor. `None` of figures without a ratio or a better side.
+pub(super) fn p(
+    metric: &Metric,
+    share: f64,
+    versus: impl Fn(f64) -> Option<Versus>,
+) -> Option<f64> {
+    let (allowed, worse_is_more) = match metric.better {
+        Better::Lower => (1.0 + share, true),
+        Better::Higher => (1.0 / (1.0 + share), false),
+        Better::Neither => return None,
+    };
+    if metric.scale != Scale::Ratio {
+        return None;
+    }
+    let found = versus(allowed)?;
+    found.ratio.as_ref()?;
+    let p = found.p?;
+    let is_beyond = match worse_is_more {
+        true => found.difference.value > 0.0,
+        false => found.difference.value < 0.0,
+    };
+    Some(if is_beyond { p / 2.0 } else { 1.0 - p / 2.0 })
+}
+
+/// Ids of the rows that surely are: by the adjusted probability, so if none is worse by
+/// more than is allowed, this is empty in at least the share `level` of comparisons.
+pub(super) fn too_slow(rows: &[Row], level: f64) -> Vec<String> {
+    let is_sure = |row: &&Row| row.gate_p.is_some_and(|p| p <= 1.0 - level);
+    rows.iter()
+        .filter(is_sure)
+        .map(|row| row.id.clone())
+        .collect()
+}

@@ -1,0 +1,240 @@
+//! Two programs recorded in turn: what drifts more slowly than a round is the same for
+//! both. In each round a coin decides which is first, so that what the second of two
+//! suffers from the first is neither's.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use undertick_clock::{Choice, facts::Facts};
+use undertick_trace::manifest::{Calibration, Exit, Manifest};
+use undertick_trace::record::{Request, With, record_with};
+use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
+use undertick_trace::{Overflow, kernel};
+
+use super::rounds::{Rounds, SIDES};
+use crate::experiment::Cannot;
+
+/// Without two rounds there is no scatter.
+const FEWEST_ROUNDS: usize = 2;
+
+/// Of what a failed program printed.
+const LAST_LINES: usize = 5;
+
+/// What to record.
+#[derive(Clone, Debug)]
+pub struct InTurn {
+    /// Programs and arguments.
+    pub commands: [Vec<OsString>; 2],
+    /// Directory to make: the runs are `a/0001.ut`, `b/0001.ut` and so on, what the
+    /// programs print `a/0001.out`.
+    pub dir: PathBuf,
+    /// Rounds to make; `None`: as many as fit into the time.
+    pub rounds: Option<usize>,
+    /// No round is begun that would probably end later than this; two are made in any
+    /// case. `None`: all rounds, however long they take.
+    pub time: Option<Duration>,
+    /// The recording clock.
+    pub choice: Choice,
+    /// What was found out about it.
+    pub facts: Facts,
+    /// What recording costs here, where that was measured.
+    pub calibration: Option<Calibration>,
+    /// Which evidence of the kernel to keep.
+    pub kernel: kernel::Wanted,
+    /// Of the order in each round.
+    pub seed: u64,
+}
+
+/// What the user sees meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Rounds that are complete.
+    pub rounds: usize,
+    /// Share of the work, as far as it is known, 0 to 1.
+    pub share: f64,
+}
+
+/// What has been recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The directories of the two sets of runs.
+    pub sets: [PathBuf; 2],
+    /// Complete rounds.
+    pub rounds: usize,
+    /// It was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// Records two programs in turn until all rounds are made or the time is over.
+///
+/// # Errors
+/// The directory could not be made, or a program could not be recorded or failed; what
+/// was recorded before is kept.
+pub fn record_in_turn(wanted: &InTurn, mut told: impl FnMut(Told)) -> Result<Recorded, Cannot> {
+    let sets = SIDES.map(|side| wanted.dir.join(side));
+    for set in &sets {
+        fs::create_dir_all(set).map_err(|e| Cannot::wrong(format!("{}: {e}", set.display())))?;
+    }
+    let mut order = ChaCha8Rng::seed_from_u64(wanted.seed);
+    let mut kept = Rounds::new(wanted.seed, wanted.commands.each_ref().map(|c| words(c)));
+    let begun = Instant::now();
+    let mut longest = Duration::ZERO;
+    let mut recorded = Recorded {
+        sets,
+        rounds: 0,
+        interrupted: false,
+    };
+    while wanted.has_room(recorded.rounds, begun.elapsed(), longest) {
+        let round_begun = Instant::now();
+        let first = usize::from(order.random_bool(0.5));
+        for side in [first, 1 - first] {
+            if !run(wanted, &recorded, side)? {
+                recorded.interrupted = true;
+                remove_round(&recorded);
+                return Ok(recorded);
+            }
+        }
+        kept.first.push(SIDES[first].to_owned());
+        kept.write(&wanted.dir).map_err(Cannot::now)?;
+        recorded.rounds += 1;
+        longest = longest.max(round_begun.elapsed());
+        told(Told {
+            rounds: recorded.rounds,
+            share: wanted.share(recorded.rounds, begun.elapsed()),
+        });
+    }
+    Ok(recorded)
+}
+
+impl InTurn {
+    fn has_room(&self, rounds: usize, elapsed: Duration, longest: Duration) -> bool {
+        let fits = (self.time).is_none_or(|time| elapsed + longest <= time);
+        let is_wanted = self.rounds.is_none_or(|wanted| rounds < wanted);
+        is_wanted && (fits || rounds < FEWEST_ROUNDS)
+    }
+
+    fn share(&self, rounds: usize, elapsed: Duration) -> f64 {
+        let of_rounds = (self.rounds).map_or(0.0, |wanted| rounds as f64 / wanted.max(1) as f64);
+        let of_time = (self.time).map_or(0.0, |time| elapsed.as_secs_f64() / time.as_secs_f64());
+        of_rounds.max(of_time).min(1.0)
+    }
+}
+
+/// Records one run; false if somebody stopped it.
+fn run(wanted: &InTurn, recorded: &Recorded, side: usize) -> Result<bool, Cannot> {
+    let name = name_of(recorded.rounds);
+    let dir = &recorded.sets[side];
+    let printed = dir.join(format!("{name}.out"));
+    let output =
+        File::create(&printed).map_err(|e| Cannot::now(format!("{}: {e}", printed.display())))?;
+    let request = wanted.request(side, dir.join(format!("{name}.ut")));
+    let with = With {
+        output: Some(output),
+        watch: None,
+    };
+    let manifest = record_with(request, with, |_| {}).map_err(|e| Cannot {
+        usage: e.exit_status() == 2,
+        text: e.to_string(),
+    })?;
+    let what = SIDES[side].to_uppercase();
+    let ended = manifest.exit.unwrap_or(Exit {
+        status: None,
+        signal: None,
+        interrupted: false,
+    });
+    if ended.interrupted {
+        return Ok(false);
+    }
+    check(&what, ended, &manifest, &printed)?;
+    Ok(true)
+}
+
+impl InTurn {
+    fn request(&self, side: usize, trace: PathBuf) -> Request {
+        Request {
+            trace,
+            command: self.commands[side].clone(),
+            settings: Settings {
+                overflow: Overflow::Grow,
+                ring_bytes: DEFAULT_RING_BYTES,
+                budget_bytes: None,
+                clock: self.choice.clock,
+                parent: None,
+                rates: Vec::new(),
+            },
+            choice: self.choice,
+            facts: self.facts.clone(),
+            calibration: self.calibration.clone(),
+            names: Vec::new(),
+            kernel: self.kernel,
+            perturbation: None,
+            functions: None,
+        }
+    }
+}
+
+/// A run that failed is none of the program's usual ones.
+fn check(what: &str, ended: Exit, manifest: &Manifest, printed: &Path) -> Result<(), Cannot> {
+    let how = match ended {
+        Exit {
+            status: Some(0), ..
+        } => None,
+        Exit {
+            status: Some(status),
+            ..
+        } => Some(format!("ended with status {status}")),
+        Exit {
+            signal: Some(signal),
+            ..
+        } => Some(format!("was ended by signal {signal}")),
+        _ => Some("did not end".to_owned()),
+    };
+    if let Some(how) = how {
+        return Err(Cannot::now(format!("{what} {how}; {}", last_of(printed))));
+    }
+    if manifest.events == 0 {
+        return Err(Cannot::wrong(format!(
+            "{what} recorded no event: build it with undertick.h or the undertick crate; {}",
+            last_of(printed)
+        )));
+    }
+    Ok(())
+}
+
+/// What a program printed last.
+fn last_of(printed: &Path) -> String {
+    let bytes = fs::read(printed).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().rev().take(LAST_LINES).collect();
+    match lines.is_empty() {
+        true => "it printed nothing".to_owned(),
+        false => {
+            let lines: Vec<&str> = lines.into_iter().rev().collect();
+            format!("it printed last:\n{}", lines.join("\n"))
+        }
+    }
+}
+
+/// Of a round that is not complete nothing is kept: it has no other half.
+fn remove_round(recorded: &Recorded) {
+    let name = name_of(recorded.rounds);
+    for set in &recorded.sets {
+        let _ = fs::remove_dir_all(set.join(format!("{name}.ut")));
+        let _ = fs::remove_file(set.join(format!("{name}.out")));
+    }
+}
+
+fn name_of(round: usize) -> String {
+    format!("{:04}", round + 1)
+}
+
+fn words(command: &[OsString]) -> Vec<String> {
+    let words = command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    words.collect()
+}

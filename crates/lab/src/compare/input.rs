@@ -1,0 +1,193 @@
+//! What is compared: a document, a trace, or a set of runs.
+
+use std::path::{Path, PathBuf};
+
+use undertick_analyze::analyze;
+use undertick_estimate::MOST_RUNS;
+use undertick_report::compare::{About, Side, Subject};
+use undertick_report::survey::Metric;
+use undertick_trace::keep::MANIFEST_FILE;
+use undertick_trace::read::Trace;
+
+use super::{only, read, rounds};
+
+/// One of the two sides.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// One document, or one trace.
+    One(Side),
+    /// Several.
+    Runs(Runs),
+}
+
+/// A set of runs of one program: each run is one number for each of its figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Runs {
+    /// The set; its machine is that of its first run.
+    pub about: About,
+    /// Where it is.
+    pub(super) dir: PathBuf,
+    pub(super) runs: Vec<Run>,
+}
+
+/// One run of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) metrics: Vec<Metric>,
+}
+
+/// Opens a document, a trace, or a directory of these. `told` receives the share done,
+/// 0 to 1.
+///
+/// # Errors
+/// The file, where in it, what is wrong, the mend.
+pub fn open(
+    path: &Path,
+    options: &undertick_analyze::Options,
+    mut told: impl FnMut(f64),
+) -> Result<Input, String> {
+    if !path.is_dir() || is_trace(path) {
+        return Ok(Input::One(one(path, options, told)?));
+    }
+    let files = files(path)?;
+    let mut runs = Vec::with_capacity(files.len());
+    let mut about: Option<About> = None;
+    for (index, file) in files.iter().enumerate() {
+        let share = |within: f64| (index as f64 + within) / files.len() as f64;
+        let side = one(file, options, |within| told(share(within))).map_err(|wrong| {
+            format!(
+                "{}: a directory, so taken for a set of runs, but {wrong}, or move it away",
+                path.display()
+            )
+        })?;
+        let first = about.get_or_insert_with(|| side.about.clone());
+        if side.about.kind != first.kind {
+            return Err(format!(
+                "{}: a {} beside {}, a {}: a set of runs has one kind; move the others away",
+                side.about.file, side.about.kind, first.file, first.kind
+            ));
+        }
+        runs.push(Run {
+            name: stem(file),
+            metrics: side.metrics,
+        });
+    }
+    let Some(about) = about else {
+        return Err(none_in(path));
+    };
+    Ok(Input::Runs(Runs {
+        about: About {
+            file: path.display().to_string(),
+            runs: Some(runs.len() as u64),
+            ..about
+        },
+        dir: path.to_owned(),
+        runs,
+    }))
+}
+
+impl Input {
+    /// What it is.
+    #[must_use]
+    pub const fn about(&self) -> &About {
+        match self {
+            Self::One(side) => &side.about,
+            Self::Runs(runs) => &runs.about,
+        }
+    }
+
+    pub(super) fn into_about(self) -> About {
+        match self {
+            Self::One(side) => side.about,
+            Self::Runs(runs) => runs.about,
+        }
+    }
+
+    pub(super) const fn is_one_run(&self) -> bool {
+        matches!(self, Self::One(side) if side.is_one_run)
+    }
+
+    /// Leaves the figures whose name has one of these forms (`*`: any text, `?`: any
+    /// character); all if there is no form. Gives how many are left.
+    pub fn keep_only(&mut self, forms: &[String]) -> usize {
+        let wanted = |metric: &Metric| {
+            let fits = |form: &String| {
+                only::matches(form, &metric.id) || only::matches(form, &metric.name)
+            };
+            forms.is_empty() || forms.iter().any(fits)
+        };
+        let each: Vec<&mut Vec<Metric>> = match self {
+            Self::One(side) => vec![&mut side.metrics],
+            Self::Runs(runs) => runs.runs.iter_mut().map(|run| &mut run.metrics).collect(),
+        };
+        let left = each.into_iter().map(|metrics| {
+            metrics.retain(wanted);
+            metrics.len()
+        });
+        left.max().unwrap_or(0)
+    }
+}
+
+/// A document or a trace.
+fn one(
+    path: &Path,
+    options: &undertick_analyze::Options,
+    told: impl FnMut(f64),
+) -> Result<Side, String> {
+    if !is_trace(path) {
+        return read(path);
+    }
+    // Both say the file themselves where they can.
+    let trace = Trace::open(path, |_| {}).map_err(|e| e.to_string())?;
+    let report =
+        analyze(&trace, options.clone(), told).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(Subject::Report(Box::new(report)).side(&path.display().to_string()))
+}
+
+fn is_trace(path: &Path) -> bool {
+    path.is_dir()
+        && (path.join(MANIFEST_FILE).exists() || path.extension().is_some_and(|e| e == "ut"))
+}
+
+/// The runs of a directory, by name.
+fn files(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let shown = dir.display();
+    if dir.join(rounds::FILE).exists() {
+        return Err(format!(
+            "{shown}: it holds the runs of both programs; compare {shown}/a with {shown}/b"
+        ));
+    }
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{shown}: {e}; make it readable"))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| is_trace(path) || (path.is_file() && has_ending(path, "json")))
+        .collect();
+    files.sort();
+    match files.len() {
+        0 => Err(none_in(dir)),
+        n if n > MOST_RUNS => Err(format!(
+            "{shown}: {n} runs, and more than {MOST_RUNS} say no more; move some away"
+        )),
+        _ => Ok(files),
+    }
+}
+
+fn none_in(dir: &Path) -> String {
+    format!(
+        "{}: a directory with no trace (NAME.ut) and no report (NAME.json) in it; give a trace, a report, or a directory of either; of a fleet use `undertick survey --fleet`",
+        dir.display()
+    )
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case(ending))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

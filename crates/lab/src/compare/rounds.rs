@@ -1,0 +1,64 @@
+//! What is kept beside runs that were recorded in turn: which belong together.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Beside the directories of both programs' runs.
+pub(super) const FILE: &str = "rounds.json";
+/// Those directories.
+pub(super) const SIDES: [&str; 2] = ["a", "b"];
+
+const SCHEMA_VERSION: u32 = 1;
+const KIND: &str = "rounds";
+
+/// The rounds of a recording in turn; runs of one name are of one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Rounds {
+    schema_version: u32,
+    kind: String,
+    /// Of the order in each round.
+    pub(super) seed: u64,
+    /// Programs and arguments of both.
+    pub(super) commands: [Vec<String>; 2],
+    /// Which was first in each round, `a` or `b`.
+    pub(super) first: Vec<String>,
+}
+
+impl Rounds {
+    pub(super) fn new(seed: u64, commands: [Vec<String>; 2]) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: KIND.to_owned(),
+            seed,
+            commands,
+            first: Vec::new(),
+        }
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> Result<(), String> {
+        let path = dir.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
+        std::fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+/// Whether the runs of two directories belong together by their names.
+pub(super) fn are_of_one(a: &Path, b: &Path) -> bool {
+    let place = |dir: &Path| {
+        let dir = dir.canonicalize().ok()?;
+        let name = dir.file_name()?.to_str()?.to_owned();
+        Some((dir.parent()?.to_owned(), name))
+    };
+    let (Some((parent, a)), Some((other, b))) = (place(a), place(b)) else {
+        return false;
+    };
+    let both = SIDES == [a.as_str(), b.as_str()] || SIDES == [b.as_str(), a.as_str()];
+    both && parent == other && is_rounds(&parent.join(FILE))
+}
+
+fn is_rounds(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let rounds = serde_json::from_str::<Rounds>(&text);
+    rounds.is_ok_and(|r| r.kind == KIND && r.schema_version == SCHEMA_VERSION)
+}

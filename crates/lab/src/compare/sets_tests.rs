@@ -1,0 +1,321 @@
+//! Sets of runs and rounds, simulated: a run's figure is a normal offset of its own, now
+//! and then a hit, and the median of correlated samples. Nothing of it is the estimators'.
+
+use std::path::Path;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use undertick_report::compare::{Verdict, render, render_markdown};
+use undertick_report::survey::{Better, Scale};
+use undertick_units::Interval;
+
+use super::super::rounds::Rounds;
+use super::super::{Input, Options, compare_as};
+use super::*;
+
+const NAMES: [&str; 5] = ["parse", "plan", "run", "send", "wait"];
+
+struct Simulated(ChaCha8Rng);
+
+impl Simulated {
+    fn normal(&mut self) -> f64 {
+        let u: f64 = 1.0 - self.0.random::<f64>();
+        let v: f64 = self.0.random();
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+
+    fn figure(&mut self, typical_ns: f64, common: f64) -> f64 {
+        let offset = 0.005 * self.normal();
+        let hit = match self.0.random_bool(0.1) {
+            true => -0.03 * (1.0 - self.0.random::<f64>()).ln(),
+            false => 0.0,
+        };
+        let mut x = self.normal();
+        let mut samples: Vec<f64> = (0..51)
+            .map(|_| {
+                x = 0.6 * x + 0.8 * self.normal();
+                typical_ns * (offset + hit + common + 0.02 * x).exp()
+            })
+            .collect();
+        samples.sort_by(f64::total_cmp);
+        samples[25]
+    }
+}
+
+fn metric(name: &str, value: f64) -> Metric {
+    Metric {
+        id: name.to_owned(),
+        group: "intervals".to_owned(),
+        name: name.to_owned(),
+        estimate: Estimate {
+            value,
+            interval: Interval { lo: None, hi: None },
+            level: 0.95,
+            unit: "ns".to_owned(),
+            method: String::new(),
+            n: 51,
+            n_effective: 51.0,
+            notes: Vec::new(),
+        },
+        includes: String::new(),
+        better: Better::Lower,
+        scale: Scale::Ratio,
+        cpu: None,
+        once_a_second: None,
+    }
+}
+
+/// Two programs of five sections, the first of which takes `ratio` times as long in the
+/// second; `walk` is by how much rounds differ from each other.
+fn programs(seed: u64, runs: usize, ratio: f64, walk: f64, dir: &Path) -> (Input, Input) {
+    let mut s = Simulated(ChaCha8Rng::seed_from_u64(seed));
+    let mut common = 0.0;
+    let mut sides = [Vec::new(), Vec::new()];
+    for round in 0..runs {
+        common += walk * s.normal();
+        for (side, of) in sides.iter_mut().enumerate() {
+            let metrics = NAMES.iter().enumerate().map(|(i, name)| {
+                let slower = if side == 1 && i == 0 { ratio } else { 1.0 };
+                metric(name, s.figure(20_000.0 * slower, common))
+            });
+            of.push(Run {
+                name: format!("{round:04}"),
+                metrics: metrics.collect(),
+            });
+        }
+    }
+    let [a, b] = sides;
+    (set(dir, "a", a), set(dir, "b", b))
+}
+
+fn set(dir: &Path, side: &str, runs: Vec<Run>) -> Input {
+    Input::Runs(Runs {
+        about: undertick_report::compare::About {
+            file: side.to_owned(),
+            kind: "report".to_owned(),
+            host: undertick_report::survey::Host::default(),
+            begun_unix_s: 0.0,
+            runs: Some(runs.len() as u64),
+        },
+        dir: dir.join(side),
+        runs,
+    })
+}
+
+/// A place for rounds.
+fn of_rounds() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for side in ["a", "b"] {
+        std::fs::create_dir(dir.path().join(side)).unwrap();
+    }
+    let commands = [vec!["./a".to_owned()], vec!["./b".to_owned()]];
+    Rounds::new(1, commands).write(dir.path()).unwrap();
+    dir
+}
+
+/// Of 200 pairs of equal programs with five sections each at most 21 are said to differ
+/// in anything: 5 % but for one test in 1000. Alone, 5 % of the 1000 figures differ, and
+/// they are seen, so that it is the control that keeps the rest away: 22..=72.
+#[test]
+fn two_hundred_pairs_of_equal_programs() {
+    let nowhere = Path::new("/nowhere");
+    let rounds = of_rounds();
+    for (what, dir, runs, walk) in [
+        ("sets", nowhere, 10, 0.0),
+        ("rounds", rounds.path(), 20, 0.01),
+    ] {
+        let (mut pairs, mut alone) = (0, 0);
+        for seed in 0..200 {
+            let (a, b) = programs(1000 + seed, runs, 1.0, walk, dir);
+            let found = compare_as(a, b, &Options::of(0.95)).unwrap();
+            assert_eq!(found.paired, what == "rounds");
+            pairs += u64::from(found.summary.differ > 0);
+            alone += found.summary.differ_alone;
+        }
+        println!("{what}: {pairs} of 200 equal pairs differ, {alone} of 1000 figures alone");
+        assert!(pairs <= 21, "{what}: {pairs}");
+        assert!((22..=72).contains(&alone), "{what}: {alone}");
+    }
+}
+
+/// A section that is 2 % slower is found, and in rounds although these walk; one that is
+/// slower by just what is allowed trips the gate at most once in twenty, one that is
+/// slower by more nearly always.
+#[test]
+fn a_slower_section_and_the_gate() {
+    let rounds = of_rounds();
+    let count = |ratio: f64, gate: f64, runs: usize| {
+        let (mut slower, mut too_slow) = (0, 0);
+        for seed in 0..200 {
+            let (a, b) = programs(5000 + seed, runs, ratio, 0.01, rounds.path());
+            let options = Options {
+                gate: Some(gate),
+                ..Options::of(0.95)
+            };
+            let found = compare_as(a, b, &options).unwrap();
+            let row = found.rows.iter().find(|row| row.id == "parse").unwrap();
+            slower += u64::from(row.verdict == Verdict::Slower);
+            too_slow += u64::from(!found.gate.unwrap().too_slow.is_empty());
+        }
+        (slower, too_slow)
+    };
+    let (slower, too_slow) = count(1.02, 0.02, 25);
+    println!("2 % slower: found in {slower}, over a gate of 2 % in {too_slow} of 200");
+    assert!(slower >= 180, "{slower}");
+    assert!(too_slow <= 21, "{too_slow}");
+    let (_, too_slow) = count(1.04, 0.02, 25);
+    assert!(too_slow >= 180, "{too_slow}");
+    // Faster is never too slow.
+    let (_, too_slow) = count(0.9, 0.0, 10);
+    assert!(too_slow <= 21, "{too_slow}");
+}
+
+/// What is little is said by who asks: equal programs are alike within 2 %, one that is
+/// 3 % slower is not, and few runs cannot tell and say how many could.
+#[test]
+fn what_is_little() {
+    let rounds = of_rounds();
+    let rows = |runs: usize, ratio: f64, within: Option<f64>| {
+        let (a, b) = programs(77, runs, ratio, 0.0, rounds.path());
+        let options = Options {
+            within,
+            ..Options::of(0.95)
+        };
+        compare_as(a, b, &options).unwrap().rows
+    };
+    let many = rows(60, 1.03, Some(0.02));
+    assert_eq!(many[0].verdict, Verdict::Slower);
+    assert!(many[1..].iter().all(|row| row.verdict == Verdict::Alike));
+    let bound = many[1].bound.unwrap();
+    assert!(bound <= 0.02 && many[1].words.starts_with("no difference larger than"));
+    // Slower for sure, and by less than what is little.
+    let little = &rows(200, 1.01, Some(0.05))[0];
+    assert!(little.p.unwrap() < 0.001 && little.verdict == Verdict::Alike);
+    assert_eq!(rows(200, 1.01, None)[0].verdict, Verdict::Slower);
+    let few = &rows(8, 1.0, Some(0.002))[1];
+    assert_eq!(few.verdict, Verdict::CannotTell);
+    // The half-width shrinks with the root: so many times as many as it is too wide.
+    let ratio = few.ratio.as_ref().unwrap();
+    let half = 0.5 * (ratio.interval.hi.unwrap() / ratio.interval.lo.unwrap()).ln();
+    let wanted = few.runs_wanted.unwrap();
+    let expected = 8.0 * (half * 1.65 / 1.002_f64.ln()).powi(2);
+    assert!(
+        (wanted as f64 - expected).abs() <= 1.0,
+        "{wanted}, {expected}"
+    );
+    assert!(
+        few.words
+            .contains(&format!("about {wanted} runs of each may"))
+    );
+}
+
+/// Rounds that only one side has do not count; nor figures that a run lacks.
+#[test]
+fn what_is_missing_is_left_out() {
+    let rounds = of_rounds();
+    let (a, b) = programs(5, 9, 1.0, 0.0, rounds.path());
+    let (Input::Runs(mut a), Input::Runs(mut b)) = (a, b) else {
+        panic!("sets");
+    };
+    a.runs.remove(0);
+    b.runs[4].metrics.remove(1);
+    b.runs
+        .iter_mut()
+        .for_each(|run| run.metrics.push(metric("new", 1.0)));
+    let found = compare_as(Input::Runs(a), Input::Runs(b), &Options::of(0.95)).unwrap();
+    let n: Vec<u64> = found.rows.iter().map(|row| row.a.n).collect();
+    assert_eq!(n, [8, 7, 8, 8, 8]);
+    assert_eq!(found.only_in_b, ["new"]);
+    let code = |code: &str| found.warnings.iter().find(|w| w.code == code);
+    assert!(code("not_in_all_runs").unwrap().text.ends_with("it: plan"));
+    // 2 in 2^8 is 0.0078, and one of five takes 0.01.
+    assert!(code("few_runs").is_none(), "{:?}", found.warnings);
+}
+
+#[test]
+fn few_runs_are_named_and_other_kinds_refused() {
+    let rounds = of_rounds();
+    let (a, b) = programs(5, 6, 2.0, 0.0, rounds.path());
+    let found = compare_as(a.clone(), b, &Options::of(0.95)).unwrap();
+    let few = found
+        .warnings
+        .iter()
+        .find(|w| w.code == "few_runs")
+        .unwrap();
+    assert!(few.text.contains("it takes 8 at least"), "{}", few.text);
+    assert_eq!(
+        found.rows[0].words,
+        "cannot tell: differs alone, not among so many"
+    );
+    let one = undertick_report::compare::Side {
+        about: a.about().clone(),
+        metrics: vec![metric("parse", 1.0)],
+        interrupted: false,
+        is_one_run: true,
+    };
+    let wrong = compare_as(a, Input::One(one), &Options::of(0.95)).unwrap_err();
+    assert!(
+        wrong.contains("is one run") && wrong.contains("--runs"),
+        "{wrong}"
+    );
+}
+
+/// Names choose figures, and one that none has leaves nothing.
+#[test]
+fn only_some() {
+    let (mut a, _) = programs(5, 6, 2.0, 0.0, Path::new("/nowhere"));
+    assert_eq!(a.keep_only(&[]), 5);
+    assert_eq!(a.keep_only(&["p*".to_owned(), "wait".to_owned()]), 3);
+    assert_eq!(a.keep_only(&["nothing".to_owned()]), 0);
+}
+
+/// What GitHub shows: no character of a name means anything there, no row is broken.
+#[test]
+fn as_markdown() {
+    let rounds = of_rounds();
+    let (a, b) = programs(5, 20, 1.5, 0.0, rounds.path());
+    let evil = "a|b `c` <img src=x> @all [x](http://y) **z** #1\n| d";
+    let rename = |input: Input| {
+        let Input::Runs(mut runs) = input else {
+            panic!("a set");
+        };
+        for run in &mut runs.runs {
+            run.metrics[0].name = evil.to_owned();
+        }
+        Input::Runs(runs)
+    };
+    let options = Options {
+        gate: Some(0.1),
+        ..Options::of(0.95)
+    };
+    let found = compare_as(rename(a), rename(b), &options).unwrap();
+    let text = render_markdown(&found);
+    assert!(
+        text.starts_with("### 1 of 5 figures differs: 0 better in B, 1 worse\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("**Surely slower by more than 10 %: a&#124;b"),
+        "{text}"
+    );
+    for harmful in ["<img", "@all", "[x]", "`c`", "**z", " #1", "http:"] {
+        assert!(!text.contains(harmful), "{harmful} in {text}");
+    }
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+    // Two tables of a head, a rule and their rows: one row and four.
+    assert_eq!(rows.len(), 2 + 1 + 2 + 4, "{text}");
+    for row in rows {
+        assert_eq!(row.matches('|').count(), 7, "{row}");
+    }
+    assert_eq!(text.matches("<details>").count(), 1);
+    assert_eq!(text.matches("</details>").count(), 1);
+    let terminal = render(&found, 100);
+    assert!(
+        terminal.contains("Surely slower by more than 10 %"),
+        "{terminal}"
+    );
+    assert!(
+        terminal.lines().all(|line| line.chars().count() <= 100),
+        "{terminal}"
+    );
+}

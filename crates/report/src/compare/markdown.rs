@@ -1,0 +1,155 @@
+//! A comparison as GitHub shows it: how it came out, a table of what differs, the rest
+//! folded away.
+
+use undertick_units::Estimate;
+
+use super::terminal::{bounds, summary};
+use super::{About, Comparison, Row};
+use crate::figures;
+use crate::remarks::number_of;
+use crate::survey::{figure, machine};
+use crate::text::clean;
+
+/// Rows of a table: GitHub cuts a summary of more than 1 MiB away, whole.
+const MOST_ROWS: usize = 2000;
+
+/// The comparison as Markdown with GitHub's tables. Ends with a line break.
+#[must_use]
+pub fn render_markdown(found: &Comparison) -> String {
+    let (differ, rest): (Vec<&Row>, Vec<&Row>) =
+        (found.rows.iter()).partition(|row| row.differs() || is_too_slow(found, row));
+    let mut parts = vec![format!("### {}", headline(found))];
+    parts.extend(gate(found));
+    parts.push([side("A", &found.a), side("B", &found.b)].join("  \n"));
+    if !differ.is_empty() {
+        parts.push(table(found, &differ));
+    }
+    if !rest.is_empty() {
+        let what = match differ.is_empty() {
+            true => number_of(rest.len() as u64, "figure"),
+            false => format!("the other {}", number_of(rest.len() as u64, "figure")),
+        };
+        parts.push(folded(&what, &table(found, &rest)));
+    }
+    parts.push(text(&summary(found)));
+    let only = [("A", &found.only_in_a), ("B", &found.only_in_b)];
+    for (which, names) in only.iter().filter(|(_, names)| !names.is_empty()) {
+        let names: Vec<String> = names.iter().take(MOST_ROWS).map(|n| text(n)).collect();
+        parts.push(folded(
+            &format!(
+                "only in {which}: {}",
+                number_of(names.len() as u64, "figure")
+            ),
+            &names.join(", "),
+        ));
+    }
+    let warnings = found
+        .warnings
+        .iter()
+        .map(|w| format!("> {}", text(&w.text)));
+    let warnings: Vec<String> = warnings.collect();
+    if !warnings.is_empty() {
+        parts.push(format!("> [!NOTE]\n{}", warnings.join("\n>\n")));
+    }
+    parts.join("\n\n").replace('\u{a0}', " ") + "\n"
+}
+
+fn headline(found: &Comparison) -> String {
+    let s = &found.summary;
+    match (s.compared, s.differ) {
+        (0, _) => "No figure is in both".to_owned(),
+        (n, 0) => format!("None of {} is known to differ", number_of(n, "figure")),
+        (n, differ) => format!(
+            "{differ} of {} differ{}: {} better in B, {} worse",
+            number_of(n, "figure"),
+            if differ == 1 { "s" } else { "" },
+            s.better,
+            s.worse
+        ),
+    }
+}
+
+fn gate(found: &Comparison) -> Option<String> {
+    let gate = found.gate.as_ref()?;
+    let share = text(&figures::per_cent(gate.share));
+    let names: Vec<String> = (found.rows.iter())
+        .filter(|row| gate.too_slow.contains(&row.id))
+        .map(|row| text(&row.name))
+        .collect();
+    Some(match names.is_empty() {
+        true => format!("Nothing is surely slower by more than {share}."),
+        false => format!(
+            "**Surely slower by more than {share}: {}**",
+            names.join(", ")
+        ),
+    })
+}
+
+fn is_too_slow(found: &Comparison, row: &Row) -> bool {
+    let ids = found.gate.as_ref().map(|gate| &gate.too_slow);
+    ids.is_some_and(|ids| ids.contains(&row.id))
+}
+
+fn side(which: &str, about: &About) -> String {
+    let runs = about.runs.map_or(String::new(), |runs| {
+        format!(", {}", number_of(runs, "run"))
+    });
+    format!(
+        "{which}: {}{runs} ({})",
+        text(&about.file),
+        text(&machine(&about.host))
+    )
+}
+
+fn folded(summary: &str, body: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n{body}\n\n</details>")
+}
+
+fn table(found: &Comparison, rows: &[&Row]) -> String {
+    let level = figures::per_cent(found.confidence);
+    let mut lines = vec![
+        format!("| | A | B | B/A | {} interval | |", text(&level)),
+        "|---|---:|---:|---:|---:|---|".to_owned(),
+    ];
+    lines.extend(rows.iter().take(MOST_ROWS).map(|row| line(found, row)));
+    if rows.len() > MOST_ROWS {
+        lines.push(format!("| and {} more | | | | | |", rows.len() - MOST_ROWS));
+    }
+    lines.join("\n")
+}
+
+fn line(found: &Comparison, row: &Row) -> String {
+    let (ratio, interval) = match &row.ratio {
+        Some(ratio) => (format!("{:.3}", ratio.value), bounds(ratio)),
+        None => {
+            let difference = figure(&row.difference);
+            (difference.value_and_unit(), difference.figure.interval())
+        }
+    };
+    let value = |estimate: &Estimate| text(&figure(estimate).value_and_unit());
+    let words = match is_too_slow(found, row) || row.differs() {
+        true => format!("**{}**", text(&row.words)),
+        false => text(&row.words),
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {words} |",
+        text(&row.name),
+        value(&row.a),
+        value(&row.b),
+        text(&ratio),
+        text(&interval)
+    )
+}
+
+/// Text that means nothing to Markdown: whatever could is written as a number.
+fn text(of: &str) -> String {
+    let mut shown = String::new();
+    for c in clean(of).chars() {
+        match c {
+            ' ' | '.' | ',' | '-' | '/' | '=' | '%' | '(' | ')' | ';' => shown.push(c),
+            c if c.is_ascii_punctuation() => shown.push_str(&format!("&#{};", u32::from(c))),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
