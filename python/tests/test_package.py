@@ -81,6 +81,16 @@ def test_the_programs_of_the_chapter_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_all_that_chapters_show_in_python_is_python() -> None:
+    """Also what needs a cluster, or a test runner, and is not run here."""
+    chapters = [*(ROOT / "docs").glob("**/*.md"), ROOT / "README.md"]
+    programs = {chapter: python_of(chapter) for chapter in chapters}
+    shown = {chapter.name for chapter, program in programs.items() if program}
+    assert shown >= {"README.md", "python.md", "spark.md"}
+    for chapter, program in programs.items():
+        compile(program, str(chapter), "exec")
+
+
 def test_types(tmp_path: Path) -> None:
     """mypy --strict: the package with its stubs."""
     pytest.importorskip("mypy")

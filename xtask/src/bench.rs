@@ -1,6 +1,8 @@
 //! Benchmarks: figures, never tests. Each prints its target beside the figure
 //! and does not fail for a noisy machine.
 
+pub mod beside_benchmarks;
+pub mod beside_recorders;
 pub mod cmstar;
 pub mod compare;
 pub mod coverage;
@@ -13,6 +15,7 @@ pub mod interference;
 mod kernel;
 pub mod loss;
 pub mod peers;
+mod peers_of_registries;
 pub mod perturbation;
 pub mod primitives;
 pub mod python;
@@ -56,6 +59,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["primitives"] => primitives::measure(10),
         ["primitives", minutes] => primitives::measure(repetitions(minutes)? as u64),
         ["peers"] => peers::measure(),
+        ["beside-recorders"] => beside_recorders::measure(),
+        ["beside-benchmarks"] => beside_benchmarks::measure(),
         ["interference"] => interference::measure(20),
         ["interference", runs] => interference::measure(repetitions(runs)?),
         ["survey"] => survey::measure(10),
@@ -85,7 +90,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
+            "which one? recorder, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::lttng::Daemon;
 use crate::run::{Scratch, command, exists, output, root, run};
 
 /// Orders of each of the two threads of the program under LTTng: three events each.
@@ -120,7 +121,7 @@ fn lttng(scratch: &Scratch) -> Result<Outcome, String> {
     }
     let session = scratch.path("lttng");
     let daemon = Daemon::start(scratch)?;
-    let recorded = daemon.record(&session, &program);
+    let recorded = daemon.record(&session, "shop:*", &[], &[&program, &ORDERS.to_string()]);
     drop(daemon);
     recorded?;
     let of_tool = output(command(&["babeltrace2", &session]))?.lines().count() as u64;
@@ -137,60 +138,6 @@ fn lttng(scratch: &Scratch) -> Result<Outcome, String> {
         "{of_tool} events, as babeltrace2 prints; {} orders",
         2 * ORDERS
     )))
-}
-
-/// A session daemon of our own, ended when dropped.
-struct Daemon {
-    home: String,
-    daemon: std::process::Child,
-}
-
-impl Daemon {
-    fn start(scratch: &Scratch) -> Result<Self, String> {
-        let home = scratch.path("lttng-home");
-        std::fs::create_dir_all(&home).map_err(|e| format!("{home}: {e}"))?;
-        let daemon = Command::new("lttng-sessiond")
-            .arg("--no-kernel")
-            .env("LTTNG_HOME", &home)
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .map_err(|e| format!("lttng-sessiond: {e}"))?;
-        Ok(Self { home, daemon })
-    }
-
-    fn words(&self, words: &[&str]) -> Result<String, String> {
-        let mut command = command(words);
-        command.env("LTTNG_HOME", &self.home);
-        output(command)
-    }
-
-    fn record(&self, session: &str, program: &str) -> Result<(), String> {
-        let to = format!("--output={session}");
-        let started = std::time::Instant::now();
-        while let Err(error) = self.words(&["lttng", "--no-sessiond", "create", "shop", &to]) {
-            if started.elapsed().as_secs() > 20 {
-                return Err(error);
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
-        self.words(&["lttng", "enable-event", "-u", "shop:*"])?;
-        self.words(&["lttng", "add-context", "-u", "-t", "vpid", "-t", "vtid"])?;
-        self.words(&["lttng", "start"])?;
-        let ran = self.words(&[program, &ORDERS.to_string()]);
-        self.words(&["lttng", "destroy", "shop"])?;
-        ran.map(|_| ())
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // Asked, not killed: it has daemons of its own to end.
-        let _ = Command::new("kill")
-            .arg(self.daemon.id().to_string())
-            .status();
-        let _ = self.daemon.wait();
-    }
 }
 
 fn perf(scratch: &Scratch) -> Result<Outcome, String> {

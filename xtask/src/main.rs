@@ -1,9 +1,11 @@
 //! `cargo xtask test`, `lint`, `bench`: what CI runs, and what measures us.
 
 mod bench;
+mod book;
 mod exchange;
 mod licences;
 mod lint;
+mod lttng;
 mod page;
 mod python;
 mod run;
@@ -19,6 +21,8 @@ usage: cargo xtask COMMAND
   test              everything that CI runs; installs what it needs where it may
   lint              format, clippy, documentation, licences, aarch64
   exchange          the part of test that has other tools' traces and readers
+  book              the part of test that holds README and book to what they say
+  first-steps       the README's first steps on a clean checkout, installation included (minutes)
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
   bench loss        1e8 events from one thread, ten times; two threads at full speed
   bench report      analysis rate and memory on 2e8 events
@@ -32,6 +36,8 @@ usage: cargo xtask COMMAND
   bench perturbation  by how much points slow loops, against the same loops without (20 minutes)
   bench survey      do two surveys of one machine agree, ten minutes apart or so many
   bench in_place    5, 20 and 50 ns sections in a running program: error and coverage over 200 recordings
+  bench beside-recorders  an event and a section of LTTng-UST, Tracy and Perfetto beside ours
+  bench beside-benchmarks  sections of known length under Google Benchmark, Criterion and zenbench
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
   bench all         all of them (about fifteen minutes)";
 
@@ -42,6 +48,8 @@ fn main() -> ExitCode {
         ["test"] => test::all(),
         ["lint"] => lint::all(&mut 0),
         ["exchange"] => test::exchange_alone(),
+        ["book"] => test::book_alone(),
+        ["first-steps"] => book::first_steps(),
         ["bench", ref which @ ..] => bench::run(which),
         // Recorded by `bench recorder`: the same blocks through the Rust crate.
         ["__rust-recorder", threads, rounds, n] => {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::exchange::{Outcome, Step};
 use crate::run::{Scratch, command, exists, root, run, run_lines};
 use crate::{lint, page};
 
@@ -99,7 +100,8 @@ pub fn all() -> Result<(), String> {
     aarch64(&mut count);
     python(&mut count);
     outside_readers(&mut count);
-    exchange(&mut count);
+    steps(&mut count, exchanges());
+    steps(&mut count, crate::book::all());
     model(&mut count);
     nightly(&mut count);
     for line in &count.failures {
@@ -328,9 +330,13 @@ fn python(count: &mut Count) {
 }
 
 /// Import and export beside other tools.
-fn exchange(count: &mut Count) {
-    use crate::exchange::Outcome;
-    for step in crate::exchange::all(crate::python::interpreter().as_deref()) {
+fn exchanges() -> Vec<Step> {
+    crate::exchange::all(crate::python::interpreter().as_deref())
+}
+
+/// Each step is one test as a whole.
+fn steps(count: &mut Count, steps: Vec<Step>) {
+    for step in steps {
         let what = step.what;
         match step.result {
             Ok(Outcome::Said(said)) => {
@@ -343,11 +349,20 @@ fn exchange(count: &mut Count) {
     }
 }
 
-/// The same by itself: of what has been built.
+/// Import and export by themselves: of what has been built.
 pub fn exchange_alone() -> Result<(), String> {
-    let mut count = Count::default();
     install();
-    exchange(&mut count);
+    alone(exchanges())
+}
+
+/// README and book by themselves: of what has been built.
+pub fn book_alone() -> Result<(), String> {
+    alone(crate::book::all())
+}
+
+fn alone(of: Vec<Step>) -> Result<(), String> {
+    let mut count = Count::default();
+    steps(&mut count, of);
     println!(
         "{} passed, {} failed, {} skipped",
         count.passed, count.failed, count.skipped

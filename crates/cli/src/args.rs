@@ -43,6 +43,8 @@ pub enum Command {
     Compare(crate::compare::Compare),
     Sql(crate::sql::Sql),
     Reproduce(crate::reproduce::Reproduce),
+    Completions(crate::described::Completions),
+    Man(crate::described::Man),
     /// The probe of `undertick interference`
     #[command(hide = true, name = crate::interference::PROBE)]
     Probe(crate::interference::Probe),

@@ -69,7 +69,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         html.display(),
         trace.display()
     );
-    eprintln!("undertick: the same with a program of your own: see README.md, \"Five minutes\"");
+    eprintln!("undertick: the same with a program of your own: see README.md, \"First steps\"");
     Ok(status)
 }
 

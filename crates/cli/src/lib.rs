@@ -6,6 +6,9 @@ mod calibrate;
 mod clock;
 mod compare;
 mod demo;
+mod described;
+#[cfg(test)]
+mod documented;
 mod estimate;
 mod experiment;
 mod export;
@@ -95,6 +98,8 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Sync(sync) => sync::run(&sync),
         Command::Merge(merge) => merge::run(&merge),
         Command::Header(header) => header::run(&header),
+        Command::Completions(completions) => described::completions(&completions),
+        Command::Man(man) => described::man(&man),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Sample(sample) => sample::run(&sample),

@@ -1,0 +1,102 @@
+//! Peers from Debian and crates.io: installed, built, and which version that is.
+
+use crate::run::{Scratch, command, output, root, run};
+
+const RUST: &str = "benches/peers/rust/Cargo.toml";
+const TARGET: &str = "target/peers";
+
+/// Packages of Debian, installed where they are missing and that is allowed.
+pub fn installed(packages: &[&str]) -> Result<(), String> {
+    let missing = packages.iter().filter(|p| version_of_package(p).is_err());
+    let missing: Vec<&str> = missing.copied().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut install = vec!["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    let mut install = command(&install);
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    run(install)
+}
+
+pub fn version_of_package(package: &str) -> Result<String, String> {
+    output(command(&["dpkg-query", "-W", "-f", "${Version}", package]))
+}
+
+pub fn version_of_crate(name: &str) -> Result<String, String> {
+    let path = root().join("benches/peers/rust/Cargo.lock");
+    let lock = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let after = lock
+        .split(&format!("name = \"{name}\"\nversion = \""))
+        .nth(1);
+    let version = after.and_then(|after| after.split('"').next());
+    version
+        .map(str::to_owned)
+        .ok_or_else(|| format!("no {name} in {}", path.display()))
+}
+
+/// Compiles one of `benches/peers`.
+pub fn compile(scratch: &Scratch, source: &str, options: &[&str]) -> Result<String, String> {
+    let out = scratch.path(source.split('.').next().unwrap_or(source));
+    let file = format!("benches/peers/{source}");
+    let compiler = if source.ends_with(".cpp") {
+        "c++"
+    } else {
+        "cc"
+    };
+    let mut words = vec![
+        compiler,
+        "-O2",
+        "-Iinclude",
+        "-Ibenches/peers",
+        &file,
+        "-o",
+        &out,
+    ];
+    words.extend(options);
+    words.push("-pthread");
+    output(command(&words))?;
+    Ok(out)
+}
+
+/// One of the programs of `benches/peers/rust`; the feature of its name brings the peer.
+pub fn bin(name: &str) -> Result<String, String> {
+    let mut build = command(&[
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        RUST,
+    ]);
+    build.args(["--target-dir", TARGET, "--bin", name, "--features", name]);
+    run(build)?;
+    Ok(path(&format!("{TARGET}/release/{name}")))
+}
+
+/// One of its benchmarks, and the programs that cargo made of it.
+pub fn bench(name: &str) -> Result<String, String> {
+    let mut build = command(&[
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        RUST,
+    ]);
+    build.args(["--target-dir", TARGET, "--bench", name]);
+    build.args(["--message-format", "json"]);
+    let said = output(build)?;
+    let made = said
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let made = made.filter(|line| line["target"]["name"] == name);
+    let program = made
+        .filter_map(|line| line["executable"].as_str().map(str::to_owned))
+        .next_back();
+    program.ok_or_else(|| format!("cargo made no program of {name}"))
+}
+
+fn path(file: &str) -> String {
+    root().join(file).to_string_lossy().into_owned()
+}
