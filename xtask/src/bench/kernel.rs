@@ -147,7 +147,15 @@ pub fn growth(most: u64) -> Result<(), String> {
     for (events, threads) in cases.filter(|&(events, _)| events <= most) {
         let trace = scratch.path("g.ut");
         let ring = if threads > 64 { "256KiB" } else { "8MiB" };
-        let options = ["--no-calibration", "--kernel", "off", "--ring", ring];
+        let options = [
+            "--no-calibration",
+            "--kernel",
+            "off",
+            "--overflow",
+            "block",
+            "--ring",
+            ring,
+        ];
         record(
             &trace,
             &options,
