@@ -41,7 +41,7 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
     let scratch = Scratch::new("kernel")?;
     let shape = compile(&scratch, "shape")?;
     let trace = scratch.path("s.ut");
-    let plain = ["--no-calibration", "--kernel", "off"];
+    let plain = ["--no-calibration", "--kernel", "off", "--overflow", "block"];
     record(&trace, &plain, &[&shape, THREADS, &events.to_string()])?;
     let undertick = undertick();
     let mut ways = vec![
