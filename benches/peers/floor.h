@@ -37,3 +37,17 @@ static void timed(const char *what, void (*block)(uint32_t), uint32_t n) {
     clock_gettime(CLOCK_MONOTONIC, &b);
     printf("%s 0 %.4f %u\n", what, ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / n, n);
 }
+
+/* Blocks of both in turn with the floor's. Arguments: blocks, points in each. */
+static int beside_floor(int argc, char **argv, void (*event)(uint32_t), void (*section)(uint32_t)) {
+    int blocks = argc > 1 ? atoi(argv[1]) : 10;
+    uint32_t n = argc > 2 ? (uint32_t)atoi(argv[2]) : 20000;
+    make_floor_ring();
+    event(n);
+    for (int i = 0; i < blocks; i++) {
+        timed("floor", floor_1, n);
+        timed("event", event, n);
+        timed("section", section, n);
+    }
+    return 0;
+}

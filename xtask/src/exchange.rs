@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::lttng::Daemon;
-use crate::run::{Scratch, command, exists, output, root, run};
+use crate::run::{Scratch, c_program, command, exists, output, root, run};
 
 /// Orders of each of the two threads of the program under LTTng: three events each.
 const ORDERS: u64 = 2000;
@@ -229,14 +229,7 @@ fn own_trace(scratch: &Scratch) -> Result<String, String> {
         ut_begin(2); ut_end(2); ut_begin(1); ut_end(1); ut_event(3, 7); ut_end(1);\n\
         ut_event(4, i); ut_event(6, i * i % 9); ut_event(5, i); } return 0; }\n";
     std::fs::write(&source, text).map_err(|e| e.to_string())?;
-    run(command(&[
-        "cc",
-        "-O2",
-        "-Iinclude",
-        &source,
-        "-o",
-        &program,
-    ]))?;
+    run(c_program(&source, &program))?;
     undertick(&["record", "--no-calibration", "-o", &trace, "--", &program])?;
     Ok(trace)
 }

@@ -99,3 +99,8 @@ impl Drop for Scratch {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// Compiles a C program with points in it.
+pub fn c_program(source: &str, program: &str) -> Command {
+    command(&["cc", "-O2", "-Iinclude", source, "-o", program])
+}

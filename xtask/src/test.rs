@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::exchange::{Outcome, Step};
-use crate::run::{Scratch, command, exists, root, run, run_lines};
+use crate::run::{Scratch, c_program, command, exists, root, run, run_lines};
 use crate::{lint, page};
 
 /// What was run so far.
@@ -59,11 +59,21 @@ impl Count {
             }
             skipped += u64::from(line.trim_start().starts_with("skipped:"));
         });
+        self.add([passed, failed, skipped], failures, result);
+    }
+
+    /// What a command of many tests said of itself, and how it ended.
+    fn add(
+        &mut self,
+        [passed, failed, skipped]: [u64; 3],
+        mut failures: Vec<String>,
+        ended: Result<(), String>,
+    ) {
         self.passed += passed;
         self.failed += failed;
         self.skipped += skipped;
         self.failures.append(&mut failures);
-        if let Err(text) = result {
+        if let Err(text) = ended {
             self.fail(&text);
             self.failed += u64::from(failed == 0);
         }
@@ -319,14 +329,7 @@ fn python(count: &mut Count) {
             failures.push(line.to_owned());
         }
     });
-    count.passed += passed;
-    count.failed += failed;
-    count.skipped += skipped;
-    count.failures.append(&mut failures);
-    if let Err(text) = result {
-        count.fail(&text);
-        count.failed += u64::from(failed == 0);
-    }
+    count.add([passed, failed, skipped], failures, result);
 }
 
 /// Import and export beside other tools.
@@ -393,14 +396,7 @@ fn outside_readers(count: &mut Count) {
     let prepared = std::fs::write(&source, text)
         .map_err(|e| e.to_string())
         .and_then(|()| {
-            run(command(&[
-                "cc",
-                "-O2",
-                "-Iinclude",
-                &source,
-                "-o",
-                &program,
-            ]))?;
+            run(c_program(&source, &program))?;
             run(command(&[
                 &undertick, "record", "-o", &trace, "--", &program,
             ]))?;
@@ -454,14 +450,7 @@ fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) 
             failures.push(line.to_owned());
         }
     });
-    count.passed += passed;
-    count.failed += failed;
-    count.skipped += skipped;
-    count.failures.append(&mut failures);
-    if let Err(text) = result {
-        count.fail(&text);
-        count.failed += u64::from(failed == 0);
-    }
+    count.add([passed, failed, skipped], failures, result);
 }
 
 /// The ring's protocol and the clock page's latch, all interleavings, and with

@@ -69,27 +69,19 @@ pub(crate) fn rows(
         }
         let i = next;
         next += 1;
-        let (kind, event) = (columns.kind[i], columns.event[i]);
-        let (ts, payload) = (columns.ts[i], columns.payload[i]);
-        let flag = columns.descheduled[i];
-        ring.counts.note_flag(flag);
-        if kind == GAP {
+        let row = Row::of(columns, i);
+        ring.counts.note_flag(row.flag);
+        if row.kind == GAP {
             seen.gaps += 1;
             seen.lost_in_gaps = seen
                 .lost_in_gaps
-                .saturating_add(payload.max(0).unsigned_abs());
+                .saturating_add(row.payload.max(0).unsigned_abs());
             ring.abandon(engine, true);
             continue;
         }
-        let Ok(event) = u16::try_from(event) else {
+        let Ok(event) = u16::try_from(columns.event[i]) else {
             seen.bad += 1;
             continue;
-        };
-        let row = Row {
-            kind,
-            flag,
-            ts,
-            payload,
         };
         let taken = match table {
             None => by_themselves(ring, engine, &row, event),

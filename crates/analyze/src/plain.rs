@@ -176,32 +176,19 @@ impl Run<'_> {
 
     #[inline]
     fn end(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
-        let [.., outer, open] = self.stack.as_slice() else {
-            return self.end_of_outermost(cell, now, ts);
+        let Some((open, around)) = self.stack.split_last() else {
+            return Taken::No;
         };
         if open.interval != cell.span || !is_plain(open, now) {
             return Taken::No;
         }
-        let (sample, parent) = (plain(open, now, ts), Parent::One(outer.interval));
+        let parent = around
+            .last()
+            .map_or(Parent::Various, |outer| Parent::One(outer.interval));
+        let (depth, sample) = (around.len(), plain(open, now, ts));
         let taken = self.wait(cell.span, sample, parent);
         if !matches!(taken, Taken::No) {
-            self.stack.truncate(self.stack.len() - 1);
-        }
-        taken
-    }
-
-    #[inline]
-    fn end_of_outermost(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
-        let [open] = self.stack.as_slice() else {
-            return Taken::No;
-        };
-        if open.interval != cell.span || !is_plain(open, now) {
-            return Taken::No;
-        }
-        let sample = plain(open, now, ts);
-        let taken = self.wait(cell.span, sample, Parent::Various);
-        if !matches!(taken, Taken::No) {
-            self.stack.clear();
+            self.stack.truncate(depth);
         }
         taken
     }

@@ -168,15 +168,7 @@ fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Found {
         let of = |b: &f64| a.iter().filter(|&a| is(b - a)).count() as u64;
         b.iter().map(of).sum::<u64>()
     };
-    Found {
-        value: 0.5 * (at(all.div_ceil(2)) + at(all / 2 + 1)),
-        interval: Interval::new(at(rank), at(all + 1 - rank)),
-        p: Some(of_ranks(
-            tail,
-            all,
-            [beside(|d| d > 0.0), beside(|d| d < 0.0)],
-        )),
-    }
+    found(all, tail, rank, at, beside)
 }
 
 /// Of the means of any two of `each`, one with itself too (Walsh's averages).
@@ -189,6 +181,17 @@ fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Found {
     let all = means.len() as u64;
     let at = |rank: u64| means[rank as usize - 1];
     let beside = |is: fn(f64) -> bool| means.iter().filter(|&&d| is(d)).count() as u64;
+    found(all, tail, rank, at, beside)
+}
+
+/// Of `all` figures: `at` gives one by its rank, `beside` counts those of a sign.
+fn found(
+    all: u64,
+    tail: &Tail,
+    rank: u64,
+    at: impl Fn(u64) -> f64,
+    beside: impl Fn(fn(f64) -> bool) -> u64,
+) -> Found {
     Found {
         value: 0.5 * (at(all.div_ceil(2)) + at(all / 2 + 1)),
         interval: Interval::new(at(rank), at(all + 1 - rank)),

@@ -8,11 +8,11 @@ use std::fmt;
 use undertick_analyze::{Compensate, Cull, Options, analyze};
 use undertick_clock::{Choice, facts::Facts};
 use undertick_report::document::{IntervalReport, Report};
+use undertick_trace::TraceError;
 use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_trace::read::Trace;
 use undertick_trace::record::{Request, record};
-use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
-use undertick_trace::{Overflow, TraceError};
+use undertick_trace::session::Settings;
 use undertick_units::{Estimate, Interval};
 
 unsafe extern "C" {
@@ -174,14 +174,7 @@ fn measure_once(
     let request = Request {
         trace: dir.path().join("calibration.ut"),
         command: workload_command.to_vec(),
-        settings: Settings {
-            overflow: Overflow::Grow,
-            ring_bytes: DEFAULT_RING_BYTES,
-            budget_bytes: None,
-            clock: choice.clock,
-            parent: None,
-            rates: Vec::new(),
-        },
+        settings: Settings::growing(choice.clock),
         choice: *choice,
         facts: facts.clone(),
         calibration: None,

@@ -9,34 +9,17 @@ pub struct Chapter {
     pub title: &'static str,
 }
 
-const CLOCKS: Chapter = Chapter {
-    file: "clocks.md",
-    title: "Clocks",
-};
-const COMPENSATION: Chapter = Chapter {
-    file: "compensation.md",
-    title: "Taking the measuring out again",
-};
-const INTERVALS: Chapter = Chapter {
-    file: "intervals.md",
-    title: "Intervals",
-};
-const PERTURBATION: Chapter = Chapter {
-    file: "perturbation.md",
-    title: "What measuring costs the program",
-};
-const READING: Chapter = Chapter {
-    file: "reading-the-page.md",
-    title: "Reading the page",
-};
-const SCRIPTS: Chapter = Chapter {
-    file: "scripts.md",
-    title: "Scripts",
-};
-const SLOW_CLOCKS: Chapter = Chapter {
-    file: "slow-clocks.md",
-    title: "Slow clocks",
-};
+const fn chapter(file: &'static str, title: &'static str) -> Chapter {
+    Chapter { file, title }
+}
+
+const CLOCKS: Chapter = chapter("clocks.md", "Clocks");
+const COMPENSATION: Chapter = chapter("compensation.md", "Taking the measuring out again");
+const INTERVALS: Chapter = chapter("intervals.md", "Intervals");
+const PERTURBATION: Chapter = chapter("perturbation.md", "What measuring costs the program");
+const READING: Chapter = chapter("reading-the-page.md", "Reading the page");
+const SCRIPTS: Chapter = chapter("scripts.md", "Scripts");
+const SLOW_CLOCKS: Chapter = chapter("slow-clocks.md", "Slow clocks");
 
 /// Codes of the warnings in reports, and their chapters.
 pub const CHAPTERS: [(&str, Chapter); 27] = [

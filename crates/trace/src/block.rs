@@ -236,11 +236,23 @@ pub fn check(bytes: &[u8]) -> Next {
 /// Never panics, whatever the bytes are.
 pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
     records.clear();
+    let next = check(bytes);
+    let Next::Block(header, length) = next else {
+        return next;
+    };
+    match decode_records(&bytes[..length], header.records, records) {
+        Some(()) => next,
+        None => Next::Damaged,
+    }
+}
+
+/// As [`decode_into`], into `records`.
+pub(crate) fn decode_records(block: &[u8], n: u32, records: &mut Vec<Record>) -> Option<()> {
     let mut records = Records {
         palette: Vec::new(),
         records,
     };
-    decode_into(bytes, &mut records)
+    decode_into(block, n, &mut records)
 }
 
 struct Records<'a> {
@@ -305,41 +317,31 @@ impl Keys<'_> {
     }
 }
 
-/// Decodes the block at the start of `bytes`; what the sink does not take counts as
-/// damaged. Never panics, whatever the bytes are.
-pub(crate) fn decode_into(bytes: &[u8], sink: &mut impl Sink) -> Next {
-    let next = check(bytes);
-    let Next::Block(header, length) = next else {
-        return next;
-    };
-    let palette = u32::from_le_bytes(bytes[28..32].try_into().expect("four bytes")) as usize;
-    let mut rest = &bytes[HEADER_BYTES..length];
-    let mut decoded = || {
-        if palette > 255 {
-            return None;
-        }
-        let palette: Vec<u32> = take(&mut rest, 4 * palette)?
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
-            .collect();
-        sink.palette(&palette)?;
-        let mut room = Room {
-            times: [0; GROUP],
-            payloads: [0; GROUP],
-        };
-        let mut previous = 0;
-        let mut left = header.records as usize;
-        while left > 0 {
-            let n = left.min(GROUP);
-            sink.group(&group(&mut rest, n, &mut previous, &mut room)?)?;
-            left -= n;
-        }
-        rest.is_empty().then_some(())
-    };
-    match decoded() {
-        Some(()) => next,
-        None => Next::Damaged,
+/// Decodes a block that [`check`] found whole, of so many records; nothing where it makes
+/// no sense or the sink does not take it. Never panics, whatever the bytes are.
+pub(crate) fn decode_into(block: &[u8], records: u32, sink: &mut impl Sink) -> Option<()> {
+    let palette = u32::from_le_bytes(block[28..32].try_into().expect("four bytes")) as usize;
+    let mut rest = &block[HEADER_BYTES..];
+    if palette > 255 {
+        return None;
     }
+    let palette: Vec<u32> = take(&mut rest, 4 * palette)?
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
+        .collect();
+    sink.palette(&palette)?;
+    let mut room = Room {
+        times: [0; GROUP],
+        payloads: [0; GROUP],
+    };
+    let mut previous = 0;
+    let mut left = records as usize;
+    while left > 0 {
+        let n = left.min(GROUP);
+        sink.group(&group(&mut rest, n, &mut previous, &mut room)?)?;
+        left -= n;
+    }
+    rest.is_empty().then_some(())
 }
 
 /// Room for the columns of a group.

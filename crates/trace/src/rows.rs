@@ -122,27 +122,31 @@ impl Rows {
     /// Decodes the block at the start of `bytes` and adds its rows; how many of them are
     /// events. Never panics, whatever the bytes are.
     pub fn push_block(&mut self, bytes: &[u8]) -> (Next, u64) {
-        let before = self.len();
+        let next = block::check(bytes);
+        let Next::Block(header, length) = next else {
+            return (next, 0);
+        };
+        let (block, before) = (&bytes[..length], self.len());
         let mut plain = Plain {
             rows: self,
             keys: [Key::default(); 256],
             known: 0,
         };
-        let next = block::decode_into(bytes, &mut plain);
-        if let Next::Block(header, _) = next {
+        if block::decode_into(block, header.records, &mut plain).is_some() {
             self.belong_to(header);
             return (next, (self.len() - before) as u64);
         }
-        // Continuations, or no block.
+        // There are continuations, or it makes no sense.
         self.cut(before);
         let mut records = std::mem::take(&mut self.records);
-        let next = block::decode(bytes, &mut records);
-        let events = match next {
-            Next::Block(header, _) => self.push(header, &records),
-            _ => 0,
+        records.clear();
+        let decoded = block::decode_records(block, header.records, &mut records);
+        let found = match decoded {
+            Some(()) => (next, self.push(header, &records)),
+            None => (Next::Damaged, 0),
         };
         self.records = records;
-        (next, events)
+        found
     }
 
     #[inline]

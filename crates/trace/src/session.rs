@@ -41,6 +41,21 @@ pub struct Settings {
     pub rates: Vec<Rate>,
 }
 
+impl Settings {
+    /// Rings that grow, as big as they are unless asked otherwise; nothing is sampled.
+    #[must_use]
+    pub fn growing(clock: ClockId) -> Self {
+        Self {
+            overflow: Overflow::Grow,
+            ring_bytes: DEFAULT_RING_BYTES,
+            budget_bytes: None,
+            clock,
+            parent: None,
+            rates: Vec::new(),
+        }
+    }
+}
+
 /// First size of a ring unless asked otherwise: 6 ms at full speed. A thread
 /// takes it as it writes, so one that writes little takes little.
 pub const DEFAULT_RING_BYTES: u64 = 8 << 20;

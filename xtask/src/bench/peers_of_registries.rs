@@ -59,32 +59,31 @@ pub fn compile(scratch: &Scratch, source: &str, options: &[&str]) -> Result<Stri
     Ok(out)
 }
 
-/// One of the programs of `benches/peers/rust`; the feature of its name brings the peer.
-pub fn bin(name: &str) -> Result<String, String> {
-    let mut build = command(&[
+fn cargo_build() -> std::process::Command {
+    command(&[
         "cargo",
         "build",
         "--release",
         "--locked",
         "--manifest-path",
         RUST,
-    ]);
-    build.args(["--target-dir", TARGET, "--bin", name, "--features", name]);
+        "--target-dir",
+        TARGET,
+    ])
+}
+
+/// One of the programs of `benches/peers/rust`; the feature of its name brings the peer.
+pub fn bin(name: &str) -> Result<String, String> {
+    let mut build = cargo_build();
+    build.args(["--bin", name, "--features", name]);
     run(build)?;
     Ok(path(&format!("{TARGET}/release/{name}")))
 }
 
 /// One of its benchmarks, and the programs that cargo made of it.
 pub fn bench(name: &str) -> Result<String, String> {
-    let mut build = command(&[
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--manifest-path",
-        RUST,
-    ]);
-    build.args(["--target-dir", TARGET, "--bench", name]);
+    let mut build = cargo_build();
+    build.args(["--bench", name]);
     build.args(["--message-format", "json"]);
     let said = output(build)?;
     let made = said

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use undertick_clock::{Choice, facts::Facts};
+use undertick_trace::kernel;
 use undertick_trace::manifest::{Calibration, Exit, Manifest};
 use undertick_trace::record::{Request, With, record_with};
-use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
-use undertick_trace::{Overflow, kernel};
+use undertick_trace::session::Settings;
 
 use super::rounds::{Rounds, SIDES};
 use crate::experiment::Cannot;
@@ -158,14 +158,7 @@ impl InTurn {
         Request {
             trace,
             command: self.commands[side].clone(),
-            settings: Settings {
-                overflow: Overflow::Grow,
-                ring_bytes: DEFAULT_RING_BYTES,
-                budget_bytes: None,
-                clock: self.choice.clock,
-                parent: None,
-                rates: Vec::new(),
-            },
+            settings: Settings::growing(self.choice.clock),
             choice: self.choice,
             facts: self.facts.clone(),
             calibration: self.calibration.clone(),

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use undertick_clock::{Choice, facts::Facts};
-use undertick_trace::Overflow;
 use undertick_trace::kernel;
 use undertick_trace::record::{self, Request, record};
-use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
+use undertick_trace::session::Settings;
 
 use super::place::Cpus;
 use crate::experiment::{Cannot, Experiment, Machine, Numbering, Performed, Repetition, Tell};
@@ -69,14 +68,7 @@ impl Machine for Here {
         let request = Request {
             trace: trace.to_owned(),
             command,
-            settings: Settings {
-                overflow: Overflow::Grow,
-                ring_bytes: DEFAULT_RING_BYTES,
-                budget_bytes: None,
-                clock: self.choice.clock,
-                parent: None,
-                rates: Vec::new(),
-            },
+            settings: Settings::growing(self.choice.clock),
             choice: self.choice,
             facts: self.facts.clone(),
             calibration: None,

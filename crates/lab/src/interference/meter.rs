@@ -14,10 +14,10 @@ use undertick_clock::{Choice, Source, bracket};
 use undertick_report::document::Warning;
 use undertick_report::interference::{Interference, Probe};
 use undertick_ring::Record;
+use undertick_trace::kernel;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::record::{Request as Recording, Tell, Watch, record_watched};
-use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
-use undertick_trace::{Overflow, kernel};
+use undertick_trace::session::Settings;
 
 use super::analysis::{self, Found, Run};
 use super::bursts::{About, Burst, Decoder};
@@ -267,14 +267,7 @@ pub(super) fn run_probe(
     let recording = Recording {
         trace: trace.to_owned(),
         command,
-        settings: Settings {
-            overflow: Overflow::Grow,
-            ring_bytes: DEFAULT_RING_BYTES,
-            budget_bytes: None,
-            clock: request.choice.clock,
-            parent: None,
-            rates: Vec::new(),
-        },
+        settings: Settings::growing(request.choice.clock),
         choice: request.choice,
         facts: request.facts.clone(),
         calibration: None,

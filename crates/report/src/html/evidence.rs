@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 
 use super::escape::Text;
-use super::tables::{cell, duration, name_cell};
+use super::tables::{cell, duration, headings_of, name_cell};
 use crate::document::{IntervalReport, Report};
 use crate::figures;
 use crate::remarks::{self, Fell};
@@ -32,12 +32,7 @@ pub(super) fn table(page: &mut String, report: &Report) -> Result {
          events say fell into samples. Only what is not the program's own doing is left out.</p>\n\
          <div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
     );
-    for heading in HEADINGS {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
+    headings_of(page, HEADINGS)?;
     page.push_str("</tr></thead>\n<tbody>\n");
     for (index, interval, fell) in fell {
         for fell in fell {

@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 
 use super::escape::Text;
-use super::tables::{cell, estimate, name_cell, shown};
+use super::tables::{cell, estimate, headings_of, name_cell, shown};
 use crate::document::{IntervalReport, Report, Slowed};
 use crate::figures;
 use crate::remarks;
@@ -30,12 +30,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
             "<p class=\"hint\">What lies inside was switched off and on at random while the program \
              ran. Nothing of this is subtracted.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
         );
-        for heading in HEADINGS {
-            write!(
-                page,
-                "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-            )?;
-        }
+        headings_of(page, HEADINGS)?;
         page.push_str("</tr></thead>\n<tbody>\n");
         for (index, interval) in report.intervals.iter().enumerate() {
             if let Some(slowed) = &interval.slowed {

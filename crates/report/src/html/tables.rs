@@ -43,6 +43,20 @@ pub(super) fn cell(
     write!(page, "<td data-label=\"{label}\"{sort}>{content}</td>")
 }
 
+/// Headings that a reader may sort by.
+pub(super) fn headings_of(
+    page: &mut String,
+    headings: impl IntoIterator<Item = impl Display>,
+) -> Result {
+    for heading in headings {
+        write!(
+            page,
+            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
+        )?;
+    }
+    Ok(())
+}
+
 pub(super) fn name_cell(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     write!(
         page,
@@ -77,12 +91,7 @@ pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
          interval, in the unit of its figure.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>"
     )?;
     let headings = ["interval", "n", "median", "mean", "p99", "max", "culled"];
-    for heading in headings {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
+    headings_of(page, headings)?;
     let scale = Scale::of(report);
     write!(
         page,
@@ -253,23 +262,21 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
         "<p class=\"hint\">Samples left out on evidence, and what recording itself cost. All: \
          with every matched sample; as read: with nothing subtracted.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
     );
-    for heading in [
-        "interval",
-        "left out",
-        "because",
-        "median, all",
-        "median, as read",
-        "median",
-        "mean, all",
-        "mean, as read",
-        "mean",
-        "cost subtracted",
-    ] {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
+    headings_of(
+        page,
+        [
+            "interval",
+            "left out",
+            "because",
+            "median, all",
+            "median, as read",
+            "median",
+            "mean, all",
+            "mean, as read",
+            "mean",
+            "cost subtracted",
+        ],
+    )?;
     page.push_str("</tr></thead>\n<tbody>\n");
     for (index, interval) in touched {
         write!(page, "<tr data-interval=\"{index}\">")?;
@@ -355,12 +362,7 @@ pub(super) fn losses(page: &mut String, report: &Report) -> Result {
         "ends without start",
         "end read before start",
     ];
-    for heading in headings {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
+    headings_of(page, headings)?;
     page.push_str("</tr></thead>\n<tbody>\n");
     for (index, i) in unmatched {
         write!(page, "<tr data-interval=\"{index}\">")?;
@@ -421,12 +423,7 @@ pub(super) fn frequencies(page: &mut String, report: &Report) -> Result {
         "<section id=\"frequencies\">\n<h2>Frequencies</h2>\n<div class=\"wide\"><table class=\"figures sortable\">\n\
          <thead><tr>",
     );
-    for heading in ["event", "count", "per second", "share"] {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
+    headings_of(page, ["event", "count", "per second", "share"])?;
     page.push_str("</tr></thead>\n<tbody>\n");
     for frequency in &report.frequencies {
         let name = Text(name_or_blank(&frequency.name));
