@@ -55,6 +55,7 @@ mod part;
 mod perturbation;
 mod plain;
 pub mod raw;
+pub mod recent;
 mod ring;
 mod rules;
 mod sampled;

@@ -25,6 +25,7 @@ pub struct Arguments {
 pub enum Command {
     Demo(Demo),
     Record(Record),
+    Live(crate::live::Live),
     Report(Report),
     Export(Export),
     Import(crate::import::Import),
@@ -186,6 +187,13 @@ pub struct Header {
     Ctrl-C stops waiting for it."
 )]
 pub struct Record {
+    #[command(flatten)]
+    pub recording: Recording,
+}
+
+// No comment for the user: it would stand in the help of the commands that have these.
+#[derive(Args)]
+pub struct Recording {
     /// Trace directory to make [default: PROGRAM.ut, with a number if that exists]
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: Option<PathBuf>,

@@ -15,6 +15,7 @@ mod export;
 mod header;
 mod import;
 mod interference;
+mod live;
 mod merge;
 mod output;
 mod passes;
@@ -92,6 +93,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Demo(demo) => demo::run(demo),
         Command::Record(record) => recording::run(record),
+        Command::Live(live) => live::run(live),
         Command::Report(report) => reporting::run(&report),
         Command::Export(export) => export::run(&export),
         Command::Import(import) => import::run(&import),

@@ -4,18 +4,34 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
-use undertick_trace::attach::{self, Attach, attach, command_of};
+use undertick_trace::attach::{self, Attach, attach_watched, command_of};
 use undertick_trace::functions::Functions;
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
-use undertick_trace::record::{Request, record};
+use undertick_trace::record::{Request, Tell, With, record_with};
 use undertick_trace::session::Settings;
 
 use crate::Failure;
-use crate::args::Record;
+use crate::args::{Record, Recording};
 use crate::progress::Progress;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
+    let prepared = prepare(arguments.recording)?;
+    let mut progress = Progress::new();
+    let result = perform(prepared, With::default(), |tell| progress.tell(tell));
+    progress.done();
+    result.map(|ended| ended.say())
+}
+
+/// A recording that may begin.
+pub struct Prepared {
+    pub request: Request,
+    /// The program that runs already.
+    pub attach: Option<Attach>,
+}
+
+/// From what the user asked for; measures what recording costs.
+pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     match arguments.pid {
         Some(pid) => attach::check(pid)?, // before anything is measured
         None if arguments.length.is_some() => {
@@ -57,7 +73,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         eprintln!("undertick: note: {warning}");
     }
     let request = Request {
-        trace: trace.clone(),
+        trace,
         command: arguments.command,
         settings: Settings {
             overflow: arguments.overflow.into(),
@@ -75,25 +91,47 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         perturbation,
         functions,
     };
-    let mut progress = Progress::new();
-    let result = match arguments.pid {
-        Some(pid) => {
-            let length = arguments.length;
-            attach(request, Attach { pid, length }, |tell| progress.tell(tell))
-        }
-        None => record(request, |tell| progress.tell(tell)),
-    };
-    progress.done();
-    let manifest = result?;
-    summary(&trace, &manifest);
-    Ok(match arguments.pid {
-        Some(_) => 0,
-        None => status(manifest.exit),
+    let length = arguments.length;
+    Ok(Prepared {
+        request,
+        attach: arguments.pid.map(|pid| Attach { pid, length }),
     })
 }
 
+/// A recording that is over.
+pub struct Ended {
+    trace: PathBuf,
+    manifest: Manifest,
+    is_attached: bool,
+}
+
+/// Records until the program, or its recording, has ended.
+pub fn perform(prepared: Prepared, with: With, told: impl FnMut(Tell)) -> Result<Ended, Failure> {
+    let trace = prepared.request.trace.clone();
+    let manifest = match prepared.attach {
+        Some(attach) => attach_watched(prepared.request, attach, with.watch, told)?,
+        None => record_with(prepared.request, with, told)?,
+    };
+    Ok(Ended {
+        trace,
+        manifest,
+        is_attached: prepared.attach.is_some(),
+    })
+}
+
+impl Ended {
+    /// Says what there is; gives the exit status.
+    pub fn say(&self) -> u8 {
+        summary(&self.trace, &self.manifest);
+        match self.is_attached {
+            true => 0,
+            false => status(self.manifest.exit),
+        }
+    }
+}
+
 /// What the trace is named after.
-fn program_name(arguments: &Record) -> OsString {
+fn program_name(arguments: &Recording) -> OsString {
     let running = arguments.pid.map(|pid| {
         let words = command_of(pid).unwrap_or_default();
         words

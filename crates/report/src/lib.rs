@@ -32,6 +32,7 @@ pub mod figures;
 pub mod fleet;
 pub mod html;
 pub mod interference;
+pub mod live;
 pub mod plot;
 mod remarks;
 pub mod reproduce;

@@ -16,8 +16,8 @@ use crate::TraceError;
 use crate::door::Program;
 use crate::kernel::Of;
 use crate::manifest::{Exit, Manifest};
-use crate::record::{Request, Tell, watch_signals};
-use crate::running::{PAUSE, Running};
+use crate::record::{Request, Tell, Watch, watch_signals};
+use crate::running::Running;
 use crate::session::Session;
 
 /// Which program, and until when.
@@ -45,8 +45,21 @@ pub fn check(pid: i32) -> Result<(), TraceError> {
 /// records it, or the trace could not be kept; what was recorded is still in the
 /// trace directory.
 pub fn attach(
+    request: Request,
+    to: Attach,
+    told: impl FnMut(Tell),
+) -> Result<Manifest, TraceError> {
+    attach_watched(request, to, None, told)
+}
+
+/// As [`attach`], with somebody who looks at the records while they come.
+///
+/// # Errors
+/// As [`attach`].
+pub fn attach_watched(
     mut request: Request,
     to: Attach,
+    watch: Option<Watch>,
     mut told: impl FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     if request.settings.overflow == Overflow::Block {
@@ -67,6 +80,7 @@ pub fn attach(
             session.switch(true);
             Ok(())
         })?;
+    let pause = running.watched(watch);
     let interrupted = loop {
         let moved = running.round(&mut told);
         let was_over = program.has_ended();
@@ -75,7 +89,7 @@ pub fn attach(
         if was_over || length_is_over || interrupted {
             break interrupted;
         }
-        Running::pause(moved, PAUSE);
+        Running::pause(moved, pause);
     };
     let exit = Exit {
         status: None,

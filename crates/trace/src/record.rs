@@ -83,7 +83,25 @@ pub struct Watch {
     pub every: Duration,
     /// What looks at them.
     pub tap: Tap,
+    /// Who wants to know what recording this is.
+    pub about: Option<About>,
 }
+
+impl Watch {
+    /// Looks as often as any recording does.
+    #[must_use]
+    pub fn new(tap: Tap) -> Self {
+        Self {
+            every: PAUSE,
+            tap,
+            about: None,
+        }
+    }
+}
+
+/// Told at the start, and five times a second from then on, what is known of the
+/// recording: its clock and costs, and the names that the program has given so far.
+pub type About = Box<dyn FnMut(&Manifest)>;
 
 /// As [`record()`], with somebody who looks at the records while they come.
 ///
@@ -125,11 +143,7 @@ pub fn record_with(
             start(command, session, announces, functions)
         },
     )?;
-    let mut pause = PAUSE;
-    if let Some(Watch { every, tap }) = with.watch {
-        pause = every;
-        running.tap(tap);
-    }
+    let pause = running.watched(with.watch);
     let exit = watch(&mut running, child, &mut signals, pause, &mut told);
     running.finish(exit, told)
 }

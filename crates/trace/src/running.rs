@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use undertick_clock::Source;
 
 use crate::TraceError;
-use crate::collector::{Collector, Tap};
+use crate::collector::Collector;
 use crate::functions::Recorded;
 use crate::hosts::identity::ClockIdentity;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
@@ -18,7 +18,7 @@ use crate::kernel::raw::RAW_KERNEL_FILE;
 use crate::kernel::{Of, Watcher, Watching};
 use crate::manifest::{self, Anchor, Manifest, SCHEMA_VERSION, State, TraceHost};
 use crate::perturbation::{self, Levels, Switcher};
-use crate::record::{Request, Tell};
+use crate::record::{About, Request, Tell, Watch};
 use crate::session::Session;
 
 /// Pause between two rounds, unless there was much to do: 1 ms of one thread at
@@ -49,6 +49,7 @@ pub(crate) struct Running<'a> {
     started: Instant,
     told: Instant,
     passed_on: Instant,
+    about: Option<About>,
     /// Held while we record: who opens the trace meanwhile sees it.
     lock: File,
 }
@@ -146,6 +147,7 @@ impl<'a> Running<'a> {
             started,
             told: started,
             passed_on: started,
+            about: None,
             lock,
         };
         Ok((running, kernel))
@@ -158,6 +160,7 @@ impl<'a> Running<'a> {
             self.told = Instant::now();
             let progress = self.collector.progress(&self.session);
             told(Tell::Recording(progress, self.started.elapsed()));
+            self.tell_about();
         }
         if self.passed_on.elapsed() >= RATES_EVERY {
             self.passed_on = Instant::now();
@@ -173,9 +176,26 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Lets somebody look at the records while they come.
-    pub(crate) fn tap(&mut self, tap: Tap) {
+    /// Lets somebody look at the records while they come; gives the pause between two
+    /// rounds.
+    pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Duration {
+        let Some(Watch { every, tap, about }) = watch else {
+            return PAUSE;
+        };
         self.collector.tap = Some(tap);
+        self.about = about;
+        self.tell_about();
+        every
+    }
+
+    fn tell_about(&mut self) {
+        let Some(about) = &mut self.about else {
+            return;
+        };
+        let (names, threads) = self.session.names();
+        self.manifest.names = merge_names(names, &self.request.names);
+        self.manifest.threads = threads;
+        about(&self.manifest);
     }
 
     /// Since it began.

@@ -78,6 +78,7 @@ impl Heard {
     pub(super) fn tap(heard: &Rc<RefCell<Self>>, every: Duration) -> Watch {
         let heard = Rc::clone(heard);
         Watch {
+            about: None,
             every,
             tap: Box::new(move |header, records| {
                 let mut heard = heard.borrow_mut();

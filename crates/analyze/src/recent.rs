@@ -1,0 +1,355 @@
+//! The last seconds of a recording that goes on, as far as they were looked at.
+//!
+//! **Question.** How long do the sections of a running program take now, at a price that
+//! does not grow with what it writes?
+//!
+//! **Method.** Records are looked at in windows of time, the same for all threads: what
+//! lies in them is a fair sample of what happens, busy and quiet threads in their
+//! proportion. [`Look`] takes the records of a window out of the stream, where that
+//! costs a comparison for each block; [`Recent`] holds those of the last windows and
+//! analyses them as a report does ([`crate::Analysis`]).
+//!
+//! **Caveats.** Of a section that begins or ends outside of a window only one end is
+//! seen. It is counted at its end ([`Found::ends`]), and has no duration: where sections
+//! are as long as windows, the long ones are missed more often than the short ones, which
+//! [`Found::cut`] shows. What the kernel says is not there: samples are dropped by the
+//! descheduled flag alone.
+
+use std::collections::VecDeque;
+
+use undertick_report::document::{IntervalReport, Report};
+use undertick_ring::{Kind, Record};
+use undertick_trace::block::BlockHeader;
+use undertick_trace::manifest::Manifest;
+use undertick_trace::rows::Rows;
+
+use crate::analysis::Analysis;
+use crate::error::Error;
+use crate::options::Options;
+
+/// A part of the time, ticks of the recording clock: from the first on, until before the
+/// second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// First reading in it.
+    pub from: u64,
+    /// First reading after it.
+    pub until: u64,
+}
+
+impl Window {
+    /// Holds nothing.
+    pub const EMPTY: Self = Self { from: 0, until: 0 };
+
+    const fn ticks(self) -> u64 {
+        self.until.saturating_sub(self.from)
+    }
+
+    /// What two windows have in common.
+    fn and(self, other: Self) -> Self {
+        let from = self.from.max(other.from);
+        Self {
+            from,
+            until: self.until.min(other.until).max(from),
+        }
+    }
+}
+
+/// Records of one ring, one after the other.
+#[derive(Clone, Debug)]
+struct Run {
+    header: BlockHeader,
+    records: Vec<[u64; 2]>,
+}
+
+impl Run {
+    /// Where in the ring the next record would be.
+    fn end(&self) -> u64 {
+        self.header.position + 16 * self.records.len() as u64
+    }
+
+    /// What of it was written in a window.
+    fn within(&self, window: Window) -> Option<Self> {
+        let part = part_within(&self.records, window);
+        (!part.is_empty()).then(|| Self {
+            header: BlockHeader {
+                position: self.header.position + 16 * part.start as u64,
+                ..self.header
+            },
+            records: self.records[part].to_vec(),
+        })
+    }
+}
+
+/// Takes the records of a window out of the stream of a recording.
+#[derive(Debug)]
+pub struct Look {
+    window: Window,
+    /// The window that was closed last.
+    before: Window,
+    /// Records after which the window is closed.
+    most: usize,
+    records: usize,
+    late: usize,
+    runs: Vec<Run>,
+}
+
+/// What was found in a window.
+#[derive(Debug)]
+pub struct Taken {
+    window: Window,
+    runs: Vec<Run>,
+    late: usize,
+    /// There was more than could be taken: the window was closed early.
+    pub is_cut: bool,
+}
+
+impl Taken {
+    /// Records in it.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.runs.iter().map(|run| run.records.len()).sum()
+    }
+}
+
+/// Of a thread that was far behind, this many times the records asked for are taken at
+/// most; then the window is given up.
+const FAR_TOO_MANY: usize = 4;
+
+impl Default for Look {
+    /// Looks at nothing yet.
+    fn default() -> Self {
+        Self {
+            window: Window::EMPTY,
+            before: Window::EMPTY,
+            most: 0,
+            records: 0,
+            late: 0,
+            runs: Vec::new(),
+        }
+    }
+}
+
+impl Look {
+    /// Closes the window, at `until` if that comes first, and begins another one, which
+    /// must not begin earlier. What was written in the old one and has not come yet is
+    /// left out: wait a moment.
+    ///
+    /// `most` is how many records may be taken, about; what is beyond closes the window
+    /// for all threads alike.
+    pub fn at(&mut self, until: u64, next: Window, most: usize) -> Taken {
+        let from = self.window.from;
+        let closed = Window {
+            from,
+            until: self.window.until.min(until).max(from),
+        };
+        let runs = std::mem::take(&mut self.runs);
+        let taken = Taken {
+            window: closed,
+            runs: runs.iter().filter_map(|run| run.within(closed)).collect(),
+            late: self.late,
+            is_cut: self.is_cut(),
+        };
+        let runs: Vec<Run> = runs.iter().filter_map(|run| run.within(next)).collect();
+        *self = Self {
+            window: next,
+            before: closed,
+            most,
+            records: runs.iter().map(|run| run.records.len()).sum(),
+            late: 0,
+            runs,
+        };
+        taken
+    }
+
+    /// There was more in the window than could be taken.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.records > self.most
+    }
+
+    /// Records taken so far.
+    #[must_use]
+    pub const fn records(&self) -> usize {
+        self.records
+    }
+
+    /// How much of the window is over at `now`, ticks.
+    #[must_use]
+    pub fn looked(&self, now: u64) -> u64 {
+        self.window.until.min(now).saturating_sub(self.window.from)
+    }
+
+    /// Takes of a block what was written in the window. Blocks of a ring come in order.
+    pub fn offer(&mut self, header: BlockHeader, records: &[[u64; 2]]) {
+        self.late += part_within(records, self.before).len();
+        let part = part_within(records, self.window);
+        if part.is_empty() {
+            return;
+        }
+        let taken = &records[part.clone()];
+        self.records += taken.len();
+        if self.records > FAR_TOO_MANY * self.most {
+            self.window = Window::EMPTY;
+            self.runs.clear();
+            return;
+        }
+        if self.records > self.most
+            && let Some(last) = taken.iter().rev().find_map(reading)
+        {
+            self.window.until = self.window.until.min(last + 1);
+        }
+        let position = header.position + 16 * part.start as u64;
+        match self.runs.last_mut() {
+            Some(run) if run.header.ring == header.ring && run.end() == position => {
+                run.records.extend_from_slice(taken);
+            }
+            _ => self.runs.push(Run {
+                header: BlockHeader { position, ..header },
+                records: taken.to_vec(),
+            }),
+        }
+    }
+}
+
+/// When a record was written; `None` of one that goes with the one before it.
+fn reading(words: &[u64; 2]) -> Option<u64> {
+    let record = Record::from_words(*words);
+    (record.kind != Kind::Continuation).then_some(record.ts)
+}
+
+/// Which of the records of a ring were written in a window, with what goes with them.
+fn part_within(records: &[[u64; 2]], window: Window) -> std::ops::Range<usize> {
+    let first_from = |ts: u64| {
+        let (mut low, mut high) = (0, records.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            // The next one that has a reading of its own speaks for those before it.
+            let read = (records[middle..high].iter().enumerate())
+                .find_map(|(i, words)| Some((middle + i, reading(words)?)));
+            match read {
+                Some((at, read)) if read < ts => low = at + 1,
+                _ => high = middle,
+            }
+        }
+        // What goes with a record before it is not the first.
+        let more = records[low..].iter().take_while(|w| reading(w).is_none());
+        if low == 0 { 0 } else { low + more.count() }
+    };
+    if window.ticks() == 0 {
+        return 0..0;
+    }
+    let from = first_from(window.from);
+    from..first_from(window.until).max(from)
+}
+
+/// What was looked at in the last seconds.
+#[derive(Debug, Default)]
+pub struct Recent {
+    windows: VecDeque<Taken>,
+}
+
+/// What the last seconds say.
+#[derive(Debug)]
+pub struct Found {
+    /// Estimates from what was looked at. Its counts are of that, and what it says of
+    /// the trace as a whole (losses, threads) is not known here.
+    pub report: Report,
+    /// Time that was looked at, seconds.
+    pub looked_s: f64,
+    /// From the first window to the end of the last one, seconds.
+    pub of_s: f64,
+    /// Records in it.
+    pub records: usize,
+}
+
+impl Recent {
+    /// Adds what was found in a window. If records of the one before came after it was
+    /// closed, what is known of the past is not whole, and is forgotten.
+    pub fn add(&mut self, taken: Taken) {
+        if taken.late > 0 {
+            self.windows.clear();
+        }
+        if taken.window.ticks() > 0 {
+            self.windows.push_back(taken);
+        }
+    }
+
+    /// Forgets what was written before.
+    pub fn forget(&mut self, before: u64) {
+        while (self.windows.front()).is_some_and(|oldest| oldest.window.until <= before) {
+            self.windows.pop_front();
+        }
+    }
+
+    /// Analyses what is there of the time in `span`; `manifest` says of what recording.
+    ///
+    /// # Errors
+    /// The recording does not support the options.
+    pub fn report(
+        &self,
+        manifest: &Manifest,
+        options: Options,
+        span: Window,
+    ) -> Result<Found, Error> {
+        let mut analysis = Analysis::new(manifest, options)?;
+        let mut runs: Vec<&Run> = self.windows.iter().flat_map(|w| &w.runs).collect();
+        runs.sort_by_key(|run| (run.header.ring, run.header.position));
+        let mut records = 0;
+        for _ in 0..analysis.passes() {
+            let mut worker = analysis.worker(true);
+            let (mut rows, mut decoded) = (Rows::default(), Vec::new());
+            // Where the record after the last one would be: without a gap between, what
+            // begins in one run may end in the next; else it is as if it were another ring.
+            let (mut after, mut as_ring) = (None::<(u32, u64)>, 0);
+            records = 0;
+            for run in runs.iter().filter_map(|run| run.within(span)) {
+                let header = run.header;
+                if after.is_some_and(|after| after != (header.ring, header.position)) {
+                    as_ring += 1;
+                }
+                after = Some((header.ring, run.end()));
+                records += run.records.len();
+                let header = BlockHeader {
+                    ring: as_ring,
+                    ..header
+                };
+                decoded.clear();
+                decoded.extend(run.records.iter().map(|words| Record::from_words(*words)));
+                rows.clear();
+                rows.push(header, &decoded);
+                worker.push_rows(header, &rows.of_ring())?;
+            }
+            analysis.absorb(worker.finish());
+            analysis.finish_pass();
+        }
+        let seconds = |ticks: u64| ticks as f64 * manifest.clock.ns_per_tick() * 1e-9;
+        let looked = self.windows.iter().map(|w| w.window.and(span));
+        let looked: Vec<Window> = looked.filter(|window| window.ticks() > 0).collect();
+        let of = match (looked.first(), looked.last()) {
+            (Some(first), Some(last)) => last.until.saturating_sub(first.from),
+            _ => 0,
+        };
+        Ok(Found {
+            report: analysis.finish()?,
+            looked_s: seconds(looked.iter().map(|window| window.ticks()).sum()),
+            of_s: seconds(of),
+            records,
+        })
+    }
+}
+
+impl Found {
+    /// How often an interval ended in what was looked at.
+    #[must_use]
+    pub const fn ends(interval: &IntervalReport) -> u64 {
+        interval.count + interval.culled.count + interval.unmatched_ends
+    }
+
+    /// Share of the ends of an interval whose start was not looked at; `None` without ends.
+    #[must_use]
+    pub fn cut(interval: &IntervalReport) -> Option<f64> {
+        let ends = Self::ends(interval);
+        (ends > 0).then(|| interval.unmatched_ends as f64 / ends as f64)
+    }
+}

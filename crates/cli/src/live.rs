@@ -1,0 +1,119 @@
+//! `undertick live`: a recording that can be watched.
+
+mod figures;
+mod terminal;
+mod view;
+
+use std::fs::File;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use undertick_trace::record::With;
+
+use crate::Failure;
+use crate::args::Recording;
+use crate::progress::Progress;
+use crate::recording;
+use view::View;
+
+/// Record a program and watch it: rates, losses and the times of its sections, twice a second
+#[derive(Args)]
+#[command(
+    override_usage = "undertick live [OPTIONS] [--] <PROGRAM>...\n       undertick live [OPTIONS] --pid <PID>",
+    after_help = "Examples:\n  undertick live -o run.ut -- ./server --port 8080\n  \
+    undertick live --pid $(pgrep server) --for 60s -o now.ut\n\n\
+    Keys: q leaves the view (recording goes on until the program ends; with --pid it ends, and the\n\
+    program runs on), s orders the sections, space lets the figures stand still, ? shows all keys.\n\
+    Ctrl-C interrupts the program, as under `undertick record`.\n\n\
+    The figures are those of the last five seconds, from as much of them as can be looked at for one\n\
+    hundredth of a CPU. What is kept is the whole recording: `undertick report` says more of it.\n\
+    A program that is started reads nothing, and prints to a file: the screen is the view's."
+)]
+pub struct Live {
+    #[command(flatten)]
+    pub recording: Recording,
+    /// File for what the program prints; it must not exist [default: NAME.ut.log]
+    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    pub log: Option<PathBuf>,
+}
+
+pub fn run(arguments: Live) -> Result<u8, Failure> {
+    if !std::io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "live needs a terminal to draw on, and standard output is none; `undertick record` needs none",
+        ));
+    }
+    let prepared = recording::prepare(arguments.recording)?;
+    let printed = match prepared.attach {
+        Some(_) => None,
+        None => Some(Printed::new(arguments.log, &prepared.request.trace)?),
+    };
+    let output = (printed.as_ref())
+        .map(|printed| printed.file.try_clone())
+        .transpose()
+        .map_err(Failure::usage)?;
+    let log = printed.as_ref().map(|printed| printed.path.as_path());
+    let (view, watch) = View::start(&prepared, log)?;
+    let with = With {
+        watch: Some(watch),
+        output,
+    };
+    // Where the view was left, as much as any recording shows.
+    let mut progress: Option<Progress> = None;
+    let result = recording::perform(prepared, with, |tell| {
+        if !view.tell(tell) {
+            progress.get_or_insert_with(Progress::new).tell(tell);
+        }
+    });
+    view.finish();
+    progress.map(Progress::done);
+    let ended = match result {
+        Ok(ended) => ended,
+        Err(failure) => {
+            printed.map(Printed::remove_if_empty);
+            return Err(failure);
+        }
+    };
+    let status = ended.say();
+    if let Some(path) = printed.and_then(Printed::remove_if_empty) {
+        eprintln!(
+            "undertick: what the program printed is in {}",
+            path.display()
+        );
+    }
+    Ok(status)
+}
+
+/// What a program prints that was started.
+struct Printed {
+    path: PathBuf,
+    file: File,
+}
+
+impl Printed {
+    fn new(asked: Option<PathBuf>, trace: &Path) -> Result<Self, Failure> {
+        let path = asked.unwrap_or_else(|| {
+            let mut name = trace.as_os_str().to_owned();
+            name.push(".log");
+            name.into()
+        });
+        let file = (File::options().append(true).create_new(true).open(&path)).map_err(|e| {
+            Failure::usage(format!(
+                "{}: cannot be made for what the program prints ({e}); give another with --log",
+                path.display()
+            ))
+        })?;
+        Ok(Self { path, file })
+    }
+
+    /// A program that printed nothing leaves no file; else where it is.
+    fn remove_if_empty(self) -> Option<PathBuf> {
+        let is_empty = self.file.metadata().is_ok_and(|about| about.len() == 0);
+        if is_empty {
+            let _ = std::fs::remove_file(&self.path);
+            return None;
+        }
+        Some(self.path)
+    }
+}

@@ -1,0 +1,179 @@
+//! The figures of the last seconds, for a share of a CPU that does not grow.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use undertick_analyze::Options;
+use undertick_analyze::recent::{Found, Look, Recent, Window};
+use undertick_clock::Source;
+use undertick_report::live;
+use undertick_trace::collector::Tap;
+use undertick_trace::manifest::Manifest;
+
+/// What the figures are of.
+const LAST: Duration = Duration::from_secs(5);
+/// Records are not waited for any longer than this.
+const LATE: Duration = Duration::from_millis(100);
+/// Share of a CPU that looking and estimating may take.
+const SHARE: f64 = 0.01;
+/// Records of a refresh at first, and within what this is changed.
+const RECORDS: (usize, usize, usize) = (500, 8_000, 100_000);
+
+/// Looks at records, and estimates.
+pub struct Figures {
+    look: Arc<Mutex<Look>>,
+    clock: Source,
+    ticks_per_s: f64,
+    recent: Recent,
+    /// What is looked at now; without an end where everything is.
+    window: Window,
+    /// How long a window is while a part of the time is looked at.
+    length: u64,
+    /// Records of a refresh.
+    most: usize,
+    /// CPU time that a record takes, seconds.
+    record_s: f64,
+    /// CPU time that was taken beyond what is allowed, seconds.
+    debt_s: f64,
+    rng: ChaCha8Rng,
+}
+
+impl Figures {
+    pub fn new(clock: Source, ticks_per_s: f64) -> Self {
+        Self {
+            look: Arc::default(),
+            clock,
+            ticks_per_s,
+            recent: Recent::default(),
+            window: Window::EMPTY,
+            length: 0,
+            most: RECORDS.1,
+            record_s: 60e-9,
+            debt_s: 0.0,
+            rng: ChaCha8Rng::seed_from_u64(clock.read_ticks()),
+        }
+    }
+
+    /// What a recording is given, so that its records can be looked at.
+    pub fn tap(&self) -> Tap {
+        let look = Arc::clone(&self.look);
+        Box::new(move |header, records| locked(&look).offer(header, records))
+    }
+
+    /// Looks at nothing any more.
+    pub fn stop(&self) {
+        locked(&self.look).at(0, Window::EMPTY, 0);
+    }
+
+    /// `period` after the last time: the figures, if there is CPU time for them; none if
+    /// those of the last time are to stand.
+    pub fn refresh(&mut self, manifest: &Manifest, period: Duration) -> Option<live::Recent> {
+        let now = self.clock.read_ticks();
+        self.turn_window(now, self.ticks(period));
+        let allowed_s = SHARE * period.as_secs_f64();
+        self.debt_s -= allowed_s;
+        if self.debt_s > 0.0 {
+            return None;
+        }
+        self.debt_s = 0.0;
+        let span = Window {
+            from: now.saturating_sub(self.ticks(LAST)),
+            until: u64::MAX,
+        };
+        self.recent.forget(span.from);
+        let before = thread_cpu_s();
+        let found = self.recent.report(manifest, Options::default(), span);
+        let spent_s = thread_cpu_s() - before;
+        self.debt_s = spent_s - allowed_s;
+        if let Ok(found) = &found {
+            // A record is analysed again at each refresh, until it is too old.
+            let times = LAST.as_secs_f64() / period.as_secs_f64();
+            let one_s = spent_s / found.records.max(RECORDS.0) as f64;
+            self.record_s += 0.3 * (one_s - self.record_s);
+            self.most = (allowed_s / times / self.record_s) as usize;
+            self.most = self.most.clamp(RECORDS.0, RECORDS.2);
+        }
+        found.ok().filter(|found| found.looked_s > 0.0).map(shown)
+    }
+
+    fn ticks(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.ticks_per_s) as u64
+    }
+
+    /// Closes the window, and begins the next one: the whole time as long as that is not
+    /// too much, else a part of it, at a time that no program can be in step with.
+    fn turn_window(&mut self, now: u64, period: u64) {
+        let late = self.ticks(LATE);
+        let mut look = locked(&self.look);
+        let was_whole = self.window.until == u64::MAX;
+        let is_cut = look.is_cut();
+        let until = now.saturating_sub(late);
+        let whole = |from| Window {
+            from,
+            until: u64::MAX,
+        };
+        // How long it may be.
+        let room = period.saturating_sub(2 * late);
+        let had = look.looked(until);
+        let seen = look.records().max(1);
+        let fits = (had as f64 * 0.8 * self.most as f64 / seen as f64) as u64;
+        self.window = if self.window == Window::EMPTY {
+            whole(now)
+        } else if was_whole && !is_cut {
+            whole(until)
+        } else if !is_cut && fits > 2 * period {
+            whole(now)
+        } else {
+            self.length = fits.clamp(1, room.max(1));
+            let from = now + self.rng.random_range(0..=room - self.length.min(room));
+            Window {
+                from,
+                until: from + self.length,
+            }
+        };
+        let taken = look.at(until, self.window, self.most);
+        drop(look);
+        self.recent.add(taken);
+    }
+}
+
+fn locked(look: &Mutex<Look>) -> MutexGuard<'_, Look> {
+    look.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As it is drawn.
+fn shown(found: Found) -> live::Recent {
+    let (looked_s, of_s) = (found.looked_s, found.of_s);
+    let confidence = found.report.settings.confidence;
+    let entries = (found.report.intervals.into_iter())
+        .filter(|interval| Found::ends(interval) > 0)
+        .map(|interval| live::Entry {
+            per_s: Found::ends(&interval) as f64 / looked_s,
+            cut: Found::cut(&interval).unwrap_or(0.0),
+            interval,
+        });
+    live::Recent {
+        entries: entries.collect(),
+        of_s,
+        looked_share: (looked_s / of_s).min(1.0),
+        confidence,
+    }
+}
+
+/// CPU time of this thread, seconds.
+pub fn thread_cpu_s() -> f64 {
+    cpu_s(rustix::time::ClockId::ThreadCPUTime)
+}
+
+/// CPU time of this process, seconds.
+pub fn process_cpu_s() -> f64 {
+    cpu_s(rustix::time::ClockId::ProcessCPUTime)
+}
+
+fn cpu_s(clock: rustix::time::ClockId) -> f64 {
+    let now = rustix::time::clock_gettime(clock);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}

@@ -1,0 +1,288 @@
+//! The thread that draws and hears keys, while another one records.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
+use undertick_clock::Source;
+use undertick_report::live::{self, State};
+use undertick_trace::Overflow;
+use undertick_trace::collector::Progress;
+use undertick_trace::manifest::Manifest;
+use undertick_trace::record::{Tell, Watch};
+
+use super::figures::{Figures, process_cpu_s, thread_cpu_s};
+use super::terminal;
+use crate::Failure;
+use crate::recording::Prepared;
+
+/// How often it is drawn anew.
+const PERIOD: Duration = Duration::from_millis(500);
+/// How long a key waits at most, and the end of the recording.
+const KEYS: Duration = Duration::from_millis(100);
+/// Rates that are remembered: more than any screen is wide.
+const RATES: usize = 1000;
+/// Bytes of what the program printed that are looked at.
+const PRINTED_BYTES: u64 = 8 * 1024;
+
+/// What the recorder and the view tell each other.
+#[derive(Default)]
+struct Shared {
+    about: Mutex<Option<Manifest>>,
+    told: Mutex<Told>,
+    /// The user has left the view.
+    left: AtomicBool,
+    /// The recording is over.
+    over: AtomicBool,
+}
+
+/// What the recorder said last.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    progress: Progress,
+    elapsed: Duration,
+    keeping: Option<f64>,
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A view that is being drawn.
+pub struct View {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+impl View {
+    /// Takes the screen over; the recording is to be watched as given.
+    pub fn start(prepared: &Prepared, printed: Option<&Path>) -> Result<(Self, Watch), Failure> {
+        let request = &prepared.request;
+        if request.settings.overflow == Overflow::Overwrite {
+            return Err(Failure::usage(
+                "live with --overflow overwrite: such rings are read when the recording ends, so that there is \
+                 nothing to see; use grow, drop or block",
+            ));
+        }
+        let clock = Source::open(request.facts.clock).map_err(Failure::usage)?;
+        let figures = Figures::new(clock, request.facts.rate.claim.rate.ticks_per_s());
+        let shared = Arc::new(Shared::default());
+        let is_attached = prepared.attach.is_some();
+        let command = match prepared.attach {
+            Some(attach) => undertick_trace::attach::command_of(attach.pid).unwrap_or_default(),
+            None => (request.command.iter())
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+        };
+        let screen = terminal::take_over().map_err(|e| Failure {
+            status: 1,
+            text: format!("the terminal cannot be drawn on: {e}"),
+        })?;
+        let about = Arc::clone(&shared);
+        let watch = Watch {
+            about: Some(Box::new(move |manifest| {
+                *locked(&about.about) = Some(manifest.clone());
+            })),
+            ..Watch::new(figures.tap())
+        };
+        let drawing = Drawing {
+            shared: Arc::clone(&shared),
+            figures,
+            screen,
+            printed: printed.map(Path::to_owned),
+            used: [0.0; 2],
+            state: first_state(command, is_attached),
+        };
+        let thread = std::thread::Builder::new()
+            .name("undertick-view".to_owned())
+            .spawn(move || drawing.run())
+            .map_err(|e| {
+                terminal::give_back();
+                Failure::usage(e)
+            })?;
+        Ok((Self { shared, thread }, watch))
+    }
+
+    /// Says how far the recording is; false once the user has left the view.
+    pub fn tell(&self, tell: Tell) -> bool {
+        let mut told = locked(&self.shared.told);
+        match tell {
+            Tell::Recording(progress, elapsed) => {
+                (told.progress, told.elapsed) = (progress, elapsed)
+            }
+            Tell::Keeping(share) => told.keeping = Some(share),
+        }
+        !self.shared.left.load(Ordering::Relaxed)
+    }
+
+    /// Gives the screen back.
+    pub fn finish(self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+        let left = self.shared.left.load(Ordering::Relaxed);
+        let ended = self.thread.join();
+        if !left || ended.is_err() {
+            terminal::give_back();
+        }
+    }
+}
+
+fn first_state(command: Vec<String>, is_attached: bool) -> State {
+    State {
+        command,
+        is_attached,
+        elapsed_s: 0.0,
+        events: 0,
+        lost: 0,
+        bytes: 0,
+        threads: 0,
+        rates: VecDeque::new(),
+        own_use: None,
+        recent: None,
+        output: Vec::new(),
+        order: live::Order::default(),
+        above: 0,
+        is_paused: false,
+        is_help: false,
+        keeping: None,
+    }
+}
+
+struct Drawing {
+    shared: Arc<Shared>,
+    figures: Figures,
+    screen: DefaultTerminal,
+    printed: Option<PathBuf>,
+    /// CPU time of the process and of the view, at the last refresh, seconds.
+    used: [f64; 2],
+    state: State,
+}
+
+impl Drawing {
+    fn run(mut self) {
+        let mut refreshed = Instant::now();
+        self.used = [process_cpu_s(), thread_cpu_s()];
+        let mut is_shown = self.draw();
+        while is_shown && !self.shared.over.load(Ordering::Relaxed) {
+            let left = PERIOD.saturating_sub(refreshed.elapsed());
+            let is_key = event::poll(left.min(KEYS)).unwrap_or(false);
+            if is_key {
+                let goes_on = event::read().is_ok_and(|event| self.hear(&event));
+                is_shown = goes_on && self.draw();
+                continue;
+            }
+            let elapsed = refreshed.elapsed();
+            if elapsed >= PERIOD {
+                refreshed = Instant::now();
+                self.refresh(elapsed);
+                is_shown = self.draw();
+            }
+        }
+        self.figures.stop();
+        if !self.shared.over.load(Ordering::Relaxed) {
+            terminal::give_back();
+            self.shared.left.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// False if there is no screen any more.
+    fn draw(&mut self) -> bool {
+        let state = &self.state;
+        self.screen.draw(|frame| live::draw(frame, state)).is_ok()
+    }
+
+    fn refresh(&mut self, period: Duration) {
+        let told = *locked(&self.shared.told);
+        let state = &mut self.state;
+        let (seconds, events) = (told.elapsed.as_secs_f64(), told.progress.events);
+        if seconds > state.elapsed_s {
+            let new = events.saturating_sub(state.events) as f64;
+            state.rates.push_back(new / (seconds - state.elapsed_s));
+            if state.rates.len() > RATES {
+                state.rates.pop_front();
+            }
+        }
+        (state.elapsed_s, state.events) = (seconds, events);
+        (state.lost, state.bytes) = (told.progress.lost, told.progress.bytes);
+        state.threads = told.progress.rings;
+        state.keeping = told.keeping;
+        let used = [process_cpu_s(), thread_cpu_s()];
+        let of = |i: usize| (used[i] - self.used[i]) / period.as_secs_f64();
+        state.own_use = Some((of(0), of(1)));
+        self.used = used;
+        if let Some(path) = &self.printed {
+            state.output = last_lines(path);
+        }
+        if state.keeping.is_some() {
+            return; // the last seconds of the program stand
+        }
+        let about = locked(&self.shared.about);
+        let found = (about.as_ref()).and_then(|about| self.figures.refresh(about, period));
+        drop(about);
+        if let Some(found) = found
+            && !state.is_paused
+        {
+            state.recent = Some(found);
+        }
+    }
+
+    /// A key; false if it ends the view.
+    fn hear(&mut self, event: &Event) -> bool {
+        let Event::Key(key) = event else {
+            return true; // another size: drawn anew
+        };
+        if key.kind == KeyEventKind::Release {
+            return true;
+        }
+        let state = &mut self.state;
+        let entries = state
+            .recent
+            .as_ref()
+            .map_or(0, |recent| recent.entries.len());
+        let down = |by: usize| (state.above + by).min(entries.saturating_sub(1));
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc if state.is_help => state.is_help = false,
+            KeyCode::Char('q') if state.is_attached => interrupt(),
+            KeyCode::Char('q') => return false,
+            KeyCode::Char('s') => state.order = state.order.next(),
+            KeyCode::Char(' ') => state.is_paused = !state.is_paused,
+            KeyCode::Char('?' | 'h') => state.is_help = !state.is_help,
+            KeyCode::Down => state.above = down(1),
+            KeyCode::PageDown => state.above = down(5),
+            KeyCode::End => state.above = down(entries),
+            KeyCode::Up => state.above = state.above.saturating_sub(1),
+            KeyCode::PageUp => state.above = state.above.saturating_sub(5),
+            KeyCode::Home => state.above = 0,
+            _ => {}
+        }
+        true
+    }
+}
+
+/// Ends the recording as Ctrl-C does.
+fn interrupt() {
+    let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
+}
+
+/// The last lines of a file that is being written.
+fn last_lines(path: &Path) -> Vec<String> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        let from = bytes.saturating_sub(PRINTED_BYTES);
+        let mut last = vec![0; (bytes - from) as usize];
+        file.read_exact_at(&mut last, from)?;
+        Ok(last)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = &lines[lines.len().saturating_sub(10)..];
+    last.iter().map(|line| (*line).to_owned()).collect()
+}

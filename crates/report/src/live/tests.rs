@@ -1,0 +1,1 @@
+//! The view, drawn without a terminal.
