@@ -12,9 +12,9 @@ use clap::Args;
 use undertick_trace::record::With;
 
 use crate::Failure;
-use crate::args::Recording;
+use crate::args::{Overflow, Recording};
 use crate::progress::Progress;
-use crate::recording;
+use crate::recording::{self, Ended, Prepared};
 use view::View;
 
 /// Record a program and watch it: rates, losses and the times of its sections, twice a second
@@ -44,31 +44,18 @@ pub fn run(arguments: Live) -> Result<u8, Failure> {
             "live needs a terminal to draw on, and standard output is none; `undertick record` needs none",
         ));
     }
+    if matches!(arguments.recording.overflow, Overflow::Overwrite) {
+        return Err(Failure::usage(
+            "live with --overflow overwrite: such rings are read when the recording ends, so that there is \
+             nothing to see; use grow, drop or block",
+        ));
+    }
     let prepared = recording::prepare(arguments.recording)?;
     let printed = match prepared.attach {
         Some(_) => None,
         None => Some(Printed::new(arguments.log, &prepared.request.trace)?),
     };
-    let output = (printed.as_ref())
-        .map(|printed| printed.file.try_clone())
-        .transpose()
-        .map_err(Failure::usage)?;
-    let log = printed.as_ref().map(|printed| printed.path.as_path());
-    let (view, watch) = View::start(&prepared, log)?;
-    let with = With {
-        watch: Some(watch),
-        output,
-    };
-    // Where the view was left, as much as any recording shows.
-    let mut progress: Option<Progress> = None;
-    let result = recording::perform(prepared, with, |tell| {
-        if !view.tell(tell) {
-            progress.get_or_insert_with(Progress::new).tell(tell);
-        }
-    });
-    view.finish();
-    progress.map(Progress::done);
-    let ended = match result {
+    let ended = match watched(prepared, printed.as_ref()) {
         Ok(ended) => ended,
         Err(failure) => {
             printed.map(Printed::remove_if_empty);
@@ -83,6 +70,32 @@ pub fn run(arguments: Live) -> Result<u8, Failure> {
         );
     }
     Ok(status)
+}
+
+/// Records under a view.
+fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failure> {
+    let output = printed.map(|printed| printed.file.try_clone()).transpose();
+    let output = output.map_err(Failure::usage)?;
+    let log = printed.map(|printed| printed.path.as_path());
+    let (view, watch) = View::start(&prepared, log)?;
+    let with = With {
+        watch: Some(watch),
+        output,
+    };
+    // Where the view was left, as much as any recording shows.
+    let mut progress: Option<Progress> = None;
+    let result = recording::perform(prepared, with, |tell| {
+        if !view.tell(tell) {
+            progress.get_or_insert_with(Progress::new).tell(tell);
+        }
+    });
+    let took = view.finish();
+    progress.map(Progress::done);
+    if let Some(took) = took.filter(|_| result.is_ok()) {
+        let took = undertick_report::figures::per_cent(took);
+        eprintln!("undertick: the view took {took} of a CPU");
+    }
+    result
 }
 
 /// What a program prints that was started.

@@ -175,7 +175,8 @@ pub fn draw(frame: &mut Frame<'_>, state: &State) {
     .areas(area);
     head(frame, top, state);
     rate(frame, rates, state);
-    line(frame, about, &of_what(state), Style::new());
+    let about_all = both_ends(usize::from(about.width), &of_what(state), &used(state));
+    line(frame, about, &about_all, Style::new().dim());
     entries(frame, table, state);
     if output > 0 {
         lines_printed(frame, printed, &state.output);
@@ -233,7 +234,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
             .fg(Color::Red)
             .bold(),
     };
-    let mut parts = vec![
+    let mut parts = [
         Span::raw(format!("{} events  ", figures::count(state.events))),
         lost,
         Span::raw(format!(
@@ -242,21 +243,10 @@ fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
             number_of(state.threads as u64, "thread")
         )),
     ];
-    if let Some((recorder, view)) = state.own_use {
-        let used = format!(
-            "  takes {} of a CPU, the view {}",
-            figures::per_cent(recorder),
-            figures::per_cent(view)
-        );
-        let room = usize::from(area.width);
-        if parts.iter().map(Span::width).sum::<usize>() + width_of(&used) <= room {
-            parts.push(Span::raw(used).dim());
-        }
-    }
     for part in &mut parts {
         part.content = part.content.replace('\u{a0}', " ").into();
     }
-    frame.render_widget(Line::from(parts), second);
+    frame.render_widget(Line::from(parts.to_vec()), second);
 }
 
 /// Events per second, now and before.
@@ -306,11 +296,16 @@ fn of_what(state: &State) -> String {
         0.999.. => "every event looked at".to_owned(),
         share => format!("{} of the time looked at", figures::per_cent(share)),
     };
-    format!(
-        "last {:.1} s, {looked}; [{} intervals]",
-        recent.of_s,
-        figures::per_cent(recent.confidence)
-    )
+    format!("last {:.1} s, {looked}", recent.of_s)
+}
+
+/// What the recorder takes.
+fn used(state: &State) -> String {
+    let Some((recorder, view)) = state.own_use else {
+        return String::new();
+    };
+    let (recorder, view) = (figures::per_cent(recorder), figures::per_cent(view));
+    format!("takes {recorder} of a CPU, view {view}").replace('\u{a0}', " ")
 }
 
 fn entries(frame: &mut Frame<'_>, area: Rect, state: &State) {
@@ -410,6 +405,3 @@ fn help(frame: &mut Frame<'_>, area: Rect, state: &State) {
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(block), place);
 }
-
-#[cfg(test)]
-mod tests;

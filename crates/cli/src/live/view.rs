@@ -13,7 +13,6 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
 use undertick_clock::Source;
 use undertick_report::live::{self, State};
-use undertick_trace::Overflow;
 use undertick_trace::collector::Progress;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::record::{Tell, Watch};
@@ -58,19 +57,13 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A view that is being drawn.
 pub struct View {
     shared: Arc<Shared>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<f64>,
 }
 
 impl View {
     /// Takes the screen over; the recording is to be watched as given.
     pub fn start(prepared: &Prepared, printed: Option<&Path>) -> Result<(Self, Watch), Failure> {
         let request = &prepared.request;
-        if request.settings.overflow == Overflow::Overwrite {
-            return Err(Failure::usage(
-                "live with --overflow overwrite: such rings are read when the recording ends, so that there is \
-                 nothing to see; use grow, drop or block",
-            ));
-        }
         let clock = Source::open(request.facts.clock).map_err(Failure::usage)?;
         let figures = Figures::new(clock, request.facts.rate.claim.rate.ticks_per_s());
         let shared = Arc::new(Shared::default());
@@ -122,14 +115,15 @@ impl View {
         !self.shared.left.load(Ordering::Relaxed)
     }
 
-    /// Gives the screen back.
-    pub fn finish(self) {
+    /// Gives the screen back; the share of a CPU that the view took.
+    pub fn finish(self) -> Option<f64> {
         self.shared.over.store(true, Ordering::Relaxed);
         let left = self.shared.left.load(Ordering::Relaxed);
         let ended = self.thread.join();
         if !left || ended.is_err() {
             terminal::give_back();
         }
+        ended.ok()
     }
 }
 
@@ -165,8 +159,11 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn run(mut self) {
-        let mut refreshed = Instant::now();
+    /// Until the recording is over, or the user leaves; gives the share of a CPU that it
+    /// took.
+    fn run(mut self) -> f64 {
+        let begun = Instant::now();
+        let mut refreshed = begun;
         self.used = [process_cpu_s(), thread_cpu_s()];
         let mut is_shown = self.draw();
         while is_shown && !self.shared.over.load(Ordering::Relaxed) {
@@ -189,6 +186,7 @@ impl Drawing {
             terminal::give_back();
             self.shared.left.store(true, Ordering::Relaxed);
         }
+        thread_cpu_s() / begun.elapsed().as_secs_f64()
     }
 
     /// False if there is no screen any more.

@@ -42,7 +42,7 @@ const COLUMNS: [(u16, Column); 10] = [
         5,
         Column {
             title: "n",
-            width: 9,
+            width: 11,
             text: |e, _| one(figures::short_count(e.interval.count)),
         },
     ),
@@ -175,10 +175,12 @@ pub(super) fn table(
     let right = |text: String, width: u16| {
         Line::raw(shorten(&text.replace('\u{a0}', " "), usize::from(width))).right_aligned()
     };
+    let level = figures::per_cent(recent.confidence).replace('\u{a0}', " ");
+    let title = format!("span [{level}]");
     let titles = columns
         .iter()
         .map(|c| Cell::new(right(c.title.to_owned(), c.width)));
-    let header = Row::new(std::iter::once(Cell::new("interval")).chain(titles));
+    let header = Row::new(std::iter::once(Cell::new(title)).chain(titles));
     let fit = usize::from(area.height.saturating_sub(1) / 2).max(1);
     let above = state.above.min(entries.len().saturating_sub(fit));
     let rows = entries.iter().skip(above).take(fit).map(|entry| {
@@ -206,12 +208,8 @@ pub(super) fn table(
     let hidden = entries.len().saturating_sub(fit);
     if hidden > 0 {
         // Which of how many, where the header has room: in the name's column.
-        let text = format!(
-            "interval {}-{} of {}",
-            above + 1,
-            above + fit,
-            entries.len()
-        );
+        let (first, last, all) = (above + 1, above + fit, entries.len());
+        let text = format!("{first}-{last} of {all} [{level}]");
         let place = Rect {
             width: name,
             height: 1,

@@ -1,1 +1,0 @@
-//! The view, drawn without a terminal.
