@@ -13,6 +13,7 @@ pub mod hog;
 pub mod in_place;
 pub mod interference;
 mod kernel;
+pub mod live;
 pub mod loss;
 pub mod peers;
 mod peers_of_registries;
@@ -44,6 +45,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
     ]))?;
     match which {
         ["recorder"] => recorder::measure(),
+        ["live"] => live::measure(),
         ["loss"] => loss::measure(10),
         ["report"] => report::measure(),
         ["kernel"] => kernel::measure(100_000_000, 5),
@@ -90,7 +92,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
+            "which one? recorder, live, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -24,6 +24,7 @@ usage: cargo xtask COMMAND
   book              the part of test that holds README and book to what they say
   first-steps       the README's first steps on a clean checkout, installation included (minutes)
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
+  bench live        what watching costs, beside recording alone (seven minutes)
   bench loss        1e8 events from one thread, ten times; two threads at full speed
   bench report      analysis rate and memory on 2e8 events
   bench truth       compensated means against counted work, 20 ns to 1 ms

@@ -155,6 +155,9 @@ fn install() {
     .flat_map(|&(_, packages)| packages)
     .copied()
     .collect();
+    if !exists(&["tmux", "-V"]) {
+        missing.push("tmux");
+    }
     if !std::path::Path::new("/usr/share/benchmark/compare.py").exists() {
         missing.push("libbenchmark-tools");
     }
