@@ -91,6 +91,17 @@ test_("a heading sorts, and says so", async () => {
     assert.equal(await heading.getAttribute("aria-sort"), "ascending");
     assert.deepEqual(await read(), [...values.reverse().map(String), ...none]);
     assert.equal(await page.locator("#intervals th[aria-sort=none]").count(), 6);
+    // As numbers: as texts these would stand otherwise, with and without regard to digits.
+    const odd = [12.5, 12.45, 1e-7, -3, 1.5e21, 9];
+    const ascending = [-3, 1e-7, 9, 12.45, 12.5, 1.5e21];
+    await page.locator("#intervals tbody td[data-label=median]").evaluateAll((cells, odd) => {
+      odd.forEach((value, i) => (cells[i].dataset.sort = String(value)));
+      cells.slice(odd.length).forEach((cell) => delete cell.dataset.sort);
+    }, odd);
+    await heading.locator("button").click();
+    assert.deepEqual((await read()).slice(0, odd.length).map(Number), [...ascending].reverse());
+    await heading.locator("button").click();
+    assert.deepEqual((await read()).slice(0, odd.length).map(Number), ascending);
   });
 });
 
