@@ -346,6 +346,13 @@ impl Found {
         interval.count + interval.culled.count + interval.unmatched_ends
     }
 
+    /// How often an interval was executed in what was looked at: of a sampled one, those
+    /// that the recorded ones stand for.
+    #[must_use]
+    pub fn executions(interval: &IntervalReport) -> u64 {
+        (interval.sampled.as_ref()).map_or(Self::ends(interval), |sampled| sampled.executions)
+    }
+
     /// Share of the ends of an interval whose start was not looked at; `None` without ends.
     #[must_use]
     pub fn cut(interval: &IntervalReport) -> Option<f64> {

@@ -377,3 +377,42 @@ fn the_past_is_forgotten() {
     assert!((found.looked_s - 3e-6).abs() < 1e-12);
     assert_eq!(found.records, 6);
 }
+
+/// Of sampled spans some are recorded; how often they came is what these stand for.
+#[test]
+fn sampled_spans_count_as_what_they_stand_for() {
+    let with = |kind: Kind, ts: u64, payload: u32| {
+        Record {
+            payload,
+            ..Record::from_words(record(kind, ts))
+        }
+        .to_words()
+    };
+    let stand_for = [3, 40, 1, 12, 20];
+    let records: Vec<[u64; 2]> = (stand_for.iter().zip(1..))
+        .flat_map(|(&n, i)| {
+            [
+                with(Kind::Begin, 100 * i, n),
+                with(Kind::End, 100 * i + 30, 16),
+            ]
+        })
+        .collect();
+    let (mut look, mut recent) = (Look::default(), Recent::default());
+    let _ = look.at(
+        0,
+        Window {
+            from: 0,
+            until: 1000,
+        },
+        100,
+    );
+    look.offer(header(0, 0, 10), &records);
+    recent.add(look.at(1000, Window::EMPTY, 0));
+    let found = found(&recent, ALL);
+    let interval = &found.report.intervals[0];
+    assert_eq!(
+        (Found::ends(interval), Found::executions(interval)),
+        (5, 76)
+    );
+    assert_eq!((interval.min, interval.max), (Some(30.0), Some(30.0)));
+}

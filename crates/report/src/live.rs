@@ -390,7 +390,7 @@ fn help(frame: &mut Frame<'_>, area: Rect, state: &State) {
         "space   let the figures stand still, or go on",
         "up down, Page Up, Page Down, Home, End: other intervals",
         "",
-        "~ a rate from a part of the time; no interval is claimed",
+        "~ a rate from a part of what happened; no interval is claimed",
         "? a bound that the data cannot give",
     ]);
     let (width, height) = (area.width.min(70), lines.len() as u16 + 2);

@@ -151,7 +151,7 @@ fn shown(found: Found) -> live::Recent {
     let entries = (found.report.intervals.into_iter())
         .filter(|interval| Found::ends(interval) > 0)
         .map(|interval| live::Entry {
-            per_s: Found::ends(&interval) as f64 / looked_s,
+            per_s: Found::executions(&interval) as f64 / looked_s,
             cut: Found::cut(&interval).unwrap_or(0.0),
             interval,
         });

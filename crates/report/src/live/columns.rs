@@ -141,9 +141,9 @@ fn culled(entry: &Entry) -> String {
     }
 }
 
-/// Where only a part of the time was looked at, that part speaks for the whole.
+/// Where only a part was looked at, or recorded, that part speaks for the whole.
 fn rate(entry: &Entry, recent: &Recent) -> String {
-    let about = if recent.looked_share < 0.999 { "~" } else { "" };
+    let about = if recent.looked_share < 0.999 || entry.interval.sampled.is_some() { "~" } else { "" };
     let rate = per_second(entry.per_s);
     format!("{about}{}", rate.trim_end_matches("/s").trim_end())
 }
