@@ -26,6 +26,7 @@ use undertick_trace::rows::Rows;
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::options::Options;
+use crate::part::Worker;
 
 /// A part of the time, ticks of the recording clock: from the first on, until before the
 /// second.
@@ -282,44 +283,24 @@ impl Recent {
         }
     }
 
-    /// Analyses what is there of the time in `span`; `manifest` says of what recording.
+    /// Takes in what is there of the time in `span`; `manifest` says of what recording.
+    /// What that takes goes with the records, [`Gathered::report`] with the intervals.
     ///
     /// # Errors
     /// The recording does not support the options.
-    pub fn report(
+    pub fn gather(
         &self,
         manifest: &Manifest,
         options: Options,
         span: Window,
-    ) -> Result<Found, Error> {
+    ) -> Result<Gathered, Error> {
         let mut analysis = Analysis::new(manifest, options)?;
         let mut runs: Vec<&Run> = self.windows.iter().flat_map(|w| &w.runs).collect();
         runs.sort_by_key(|run| (run.header.ring, run.header.position));
-        let mut records = 0;
+        let runs: Vec<Run> = runs.iter().filter_map(|run| run.within(span)).collect();
         for _ in 0..analysis.passes() {
             let mut worker = analysis.worker(true);
-            let (mut rows, mut decoded) = (Rows::default(), Vec::new());
-            // Where the record after the last one would be: without a gap between, what
-            // begins in one run may end in the next; else it is as if it were another ring.
-            let (mut after, mut as_ring) = (None::<(u32, u64)>, 0);
-            records = 0;
-            for run in runs.iter().filter_map(|run| run.within(span)) {
-                let header = run.header;
-                if after.is_some_and(|after| after != (header.ring, header.position)) {
-                    as_ring += 1;
-                }
-                after = Some((header.ring, run.end()));
-                records += run.records.len();
-                let header = BlockHeader {
-                    ring: as_ring,
-                    ..header
-                };
-                decoded.clear();
-                decoded.extend(run.records.iter().map(|words| Record::from_words(*words)));
-                rows.clear();
-                rows.push(header, &decoded);
-                worker.push_rows(header, &rows.of_ring())?;
-            }
+            take(&mut worker, &runs)?;
             analysis.absorb(worker.finish());
             analysis.finish_pass();
         }
@@ -330,11 +311,61 @@ impl Recent {
             (Some(first), Some(last)) => last.until.saturating_sub(first.from),
             _ => 0,
         };
-        Ok(Found {
-            report: analysis.finish()?,
+        Ok(Gathered {
+            analysis,
             looked_s: seconds(looked.iter().map(|window| window.ticks()).sum()),
             of_s: seconds(of),
-            records,
+            records: runs.iter().map(|run| run.records.len()).sum(),
+        })
+    }
+}
+
+/// Runs in the order of their rings.
+fn take(worker: &mut Worker, runs: &[Run]) -> Result<(), Error> {
+    let (mut rows, mut decoded) = (Rows::default(), Vec::new());
+    // Where the record after the last one would be: without a gap between, what begins in
+    // one run may end in the next; else it is as if it were another ring.
+    let (mut after, mut as_ring) = (None::<(u32, u64)>, 0);
+    for run in runs {
+        let header = run.header;
+        if after.is_some_and(|after| after != (header.ring, header.position)) {
+            as_ring += 1;
+        }
+        after = Some((header.ring, run.end()));
+        let header = BlockHeader {
+            ring: as_ring,
+            ..header
+        };
+        decoded.clear();
+        decoded.extend(run.records.iter().map(|words| Record::from_words(*words)));
+        rows.clear();
+        rows.push(header, &decoded);
+        worker.push_rows(header, &rows.of_ring())?;
+    }
+    Ok(())
+}
+
+/// The last seconds, before they are estimated.
+#[derive(Debug)]
+pub struct Gathered {
+    analysis: Analysis,
+    looked_s: f64,
+    of_s: f64,
+    /// Records in it.
+    pub records: usize,
+}
+
+impl Gathered {
+    /// Estimates.
+    ///
+    /// # Errors
+    /// The recording does not support the options.
+    pub fn report(self) -> Result<Found, Error> {
+        Ok(Found {
+            report: self.analysis.finish()?,
+            looked_s: self.looked_s,
+            of_s: self.of_s,
+            records: self.records,
         })
     }
 }

@@ -99,7 +99,8 @@ fn options() -> Options {
 }
 
 fn found(recent: &Recent, span: Window) -> Found {
-    recent.report(&manifest(), options(), span).unwrap()
+    let gathered = recent.gather(&manifest(), options(), span).unwrap();
+    gathered.report().unwrap()
 }
 
 const ALL: Window = Window {
@@ -206,7 +207,7 @@ fn without_a_pause_nothing_is_missed() {
     let in_part = |ts| (part.from..part.until).contains(&ts);
     let whole = threads.iter().flat_map(|thread| &thread.spans);
     let whole = whole.filter(|s| in_part(s.begin) && in_part(s.end));
-    let found = recent.report(&manifest(), options(), part).unwrap();
+    let found = found(&recent, part);
     assert_eq!(found.report.intervals[0].count, whole.count() as u64);
     assert!((found.looked_s - (part.until - part.from) as f64 * 1e-9).abs() < 1e-9);
 }

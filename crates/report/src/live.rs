@@ -71,6 +71,8 @@ pub struct Recent {
     pub entries: Vec<Entry>,
     /// How many seconds these are.
     pub of_s: f64,
+    /// When they ended, seconds since the recording began.
+    pub until_s: f64,
     /// Share of the time that was looked at.
     pub looked_share: f64,
     /// Level of the intervals.
@@ -296,7 +298,14 @@ fn of_what(state: &State) -> String {
         0.999.. => "every event looked at".to_owned(),
         share => format!("{} of the time looked at", figures::per_cent(share)),
     };
-    format!("last {:.1} s, {looked}", recent.of_s)
+    let of = figures::duration(recent.of_s * 1e9);
+    match state.elapsed_s - recent.until_s {
+        1.5.. => format!(
+            "{of}, {:.0} s ago, {looked}",
+            state.elapsed_s - recent.until_s
+        ),
+        _ => format!("last {of}, {looked}"),
+    }
 }
 
 /// What the recorder takes.

@@ -63,6 +63,7 @@ fn state(entries: Vec<Entry>) -> State {
         recent: Some(Recent {
             entries,
             of_s: 4.9,
+            until_s: 3_725.4,
             looked_share: 1.0,
             confidence: 0.95,
         }),
@@ -227,7 +228,7 @@ fn what_was_looked_at_is_said() {
     let drawn = lines(&state, 80, 24);
     let text = drawn.join("\n");
     assert!(
-        text.contains("last 4.9 s, 3.1 % of the time looked at "),
+        text.contains("last 4.90 s, 3.1 % of the time looked at "),
         "{text}"
     );
     // Rates are about; of a cut section it is said.
@@ -247,6 +248,13 @@ fn what_was_looked_at_is_said() {
     assert!(
         whole.contains("every event looked at") && !whole.contains('~'),
         "{whole}"
+    );
+    // Where estimating takes long the figures are not of the last moment.
+    state.recent.as_mut().unwrap().until_s = 3_720.0;
+    let old = lines(&state, 80, 24).join("\n");
+    assert!(
+        old.contains("4.90 s, 6 s ago, 3.1 % of the time looked at "),
+        "{old}"
     );
     state.recent = None;
     let none = lines(&state, 80, 24).join("\n");

@@ -28,7 +28,8 @@ pub fn measure() -> Result<(), String> {
             for turn in 0..2 {
                 // Who is first takes turns, too.
                 let is_live = (round + turn) % 2 == 1;
-                let name = scratch.path(&format!("{what}-{round}-{turn}.ut").replace([' ', '/'], "-"));
+                let name =
+                    scratch.path(&format!("{what}-{round}-{turn}.ut").replace([' ', '/'], "-"));
                 let how = if is_live { "live" } else { "record" };
                 let line = format!(
                     "{} {how} --no-calibration --kernel off -o {name} -- {paced} {SECONDS} {wanted} {threads}",
@@ -59,5 +60,10 @@ pub fn measure() -> Result<(), String> {
 /// The share, per cent, in `the view took 0.71 % of a CPU`.
 fn share(said: &str) -> Option<f64> {
     let after = said.split("the view took ").nth(1)?;
-    after.split(['\u{a0}', ' ']).next()?.trim_start_matches('<').parse().ok()
+    after
+        .split(['\u{a0}', ' '])
+        .next()?
+        .trim_start_matches('<')
+        .parse()
+        .ok()
 }

@@ -34,8 +34,9 @@ pub struct Figures {
     length: u64,
     /// Records of a refresh.
     most: usize,
-    /// CPU time that a record takes, seconds.
+    /// CPU time that taking in a record takes, and that estimating takes, seconds.
     record_s: f64,
+    estimating_s: f64,
     /// CPU time that was taken beyond what is allowed, seconds.
     debt_s: f64,
     rng: ChaCha8Rng,
@@ -52,6 +53,7 @@ impl Figures {
             length: 0,
             most: RECORDS.1,
             record_s: 60e-9,
+            estimating_s: 0.0,
             debt_s: 0.0,
             rng: ChaCha8Rng::seed_from_u64(clock.read_ticks()),
         }
@@ -84,19 +86,24 @@ impl Figures {
             until: u64::MAX,
         };
         self.recent.forget(span.from);
-        let before = thread_cpu_s();
-        let found = self.recent.report(manifest, Options::default(), span);
-        let spent_s = thread_cpu_s() - before;
+        let before_s = thread_cpu_s();
+        let gathered = (self.recent.gather(manifest, Options::default(), span)).ok()?;
+        let (records, taken_s) = (gathered.records, thread_cpu_s() - before_s);
+        let found = gathered.report().ok()?;
+        let spent_s = thread_cpu_s() - before_s;
         self.debt_s = spent_s - allowed_s;
-        if let Ok(found) = &found {
-            // A record is analysed again at each refresh, until it is too old.
-            let times = LAST.as_secs_f64() / period.as_secs_f64();
-            let one_s = spent_s / found.records.max(RECORDS.0) as f64;
-            self.record_s += 0.3 * (one_s - self.record_s);
-            self.most = (allowed_s / times / self.record_s) as usize;
-            self.most = self.most.clamp(RECORDS.0, RECORDS.2);
-        }
-        found.ok().filter(|found| found.looked_s > 0.0).map(shown)
+        // Smoothed, for a thread may be hit while it works.
+        let smooth = |before: &mut f64, now: f64| *before += 0.3 * (now - *before);
+        smooth(&mut self.record_s, taken_s / records.max(RECORDS.0) as f64);
+        smooth(&mut self.estimating_s, spent_s - taken_s);
+        // Where there is much to estimate the figures are renewed less often: no sense in
+        // doing that for few records.
+        let for_records_s = (allowed_s - self.estimating_s).max(self.estimating_s);
+        // A record is taken in again each time, until it is too old.
+        let times = LAST.as_secs_f64() / period.as_secs_f64();
+        self.most = (for_records_s / times / self.record_s) as usize;
+        self.most = self.most.clamp(RECORDS.0, RECORDS.2);
+        (found.looked_s > 0.0).then(|| shown(found))
     }
 
     fn ticks(&self, time: Duration) -> u64 {
@@ -158,6 +165,7 @@ fn shown(found: Found) -> live::Recent {
     live::Recent {
         entries: entries.collect(),
         of_s,
+        until_s: 0.0, // whoever shows them knows when that was
         looked_share: (looked_s / of_s).min(1.0),
         confidence,
     }

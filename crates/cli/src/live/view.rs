@@ -226,7 +226,10 @@ impl Drawing {
         if let Some(found) = found
             && !state.is_paused
         {
-            state.recent = Some(found);
+            state.recent = Some(live::Recent {
+                until_s: state.elapsed_s,
+                ..found
+            });
         }
     }
 

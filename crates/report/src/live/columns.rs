@@ -143,7 +143,11 @@ fn culled(entry: &Entry) -> String {
 
 /// Where only a part was looked at, or recorded, that part speaks for the whole.
 fn rate(entry: &Entry, recent: &Recent) -> String {
-    let about = if recent.looked_share < 0.999 || entry.interval.sampled.is_some() { "~" } else { "" };
+    let about = if recent.looked_share < 0.999 || entry.interval.sampled.is_some() {
+        "~"
+    } else {
+        ""
+    };
     let rate = per_second(entry.per_s);
     format!("{about}{}", rate.trim_end_matches("/s").trim_end())
 }
