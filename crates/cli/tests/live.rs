@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use support::{compile, refused, undertick};
 
-/// Two threads with requests of two stages, for as long as it is told; the file that it is
-/// given says how many there were when it has ended, and with SIGINT it ends at once.
+/// Two threads with requests of two stages, for as long as it is told, or until there is a
+/// file named `end`; the file that it is given says how many there were when it has ended,
+/// and with SIGINT it ends at once.
 const SERVER: &str = r#"
 #include "undertick.h"
 #include <pthread.h>
@@ -30,7 +31,7 @@ static double now(void) {
 }
 static void *work(void *count) {
     double until = now() + seconds;
-    while (!stop && now() < until) {
+    while (!stop && now() < until && access("end", F_OK) != 0) {
         ut_begin(REQUEST);
         ut_begin(PARSE);
         for (volatile int i = 0; i < 1000; i++) { }
@@ -84,6 +85,7 @@ impl Tmux {
         };
         let (width, height) = (width.to_string(), height.to_string());
         tmux.tell(&[
+            "-u",
             "-f",
             "/dev/null",
             "new-session",
@@ -190,6 +192,11 @@ impl Tmux {
         self.line(&format!("clear; {command}; echo \"it gave $?\""));
     }
 
+    /// Lets the server end.
+    fn end(&self) {
+        std::fs::write(self.dir.join("end"), "").unwrap();
+    }
+
     fn trace(&self) -> PathBuf {
         self.dir.join("t.ut")
     }
@@ -259,7 +266,7 @@ fn a_program_that_is_started() {
     };
     // Its name is longer than a line.
     let server = tmux.server();
-    let short = "./server 6 count";
+    let short = "./server 600 count";
     assert!(server.ends_with("/server"));
     tmux.run(&format!("{} -- {short}", live()));
     let screen = tmux.wait_for("request");
@@ -286,6 +293,7 @@ fn a_program_that_is_started() {
     // The program is still at work, and ends by itself.
     tmux.wait(|_| tmux.asks("#{alternate_on}") == "0");
     assert!(!tmux.dir.join("count").exists(), "it ended with the view");
+    tmux.end();
     tmux.wait_for("it gave 0");
     tmux.is_given_back();
     let screen = tmux.screen().join("\n");
@@ -345,16 +353,14 @@ fn a_program_that_runs() {
         return;
     };
     let mut server = Command::new(tmux.server())
-        .args(["8", "count"])
+        .args(["600", "count"])
         .current_dir(&tmux.dir)
         .spawn()
         .unwrap();
-    let mut attach = format!("{} --pid {}", live(), server.id());
-    attach.push_str(" || true");
-    tmux.run(&attach);
+    tmux.run(&format!("{} --pid {}", live(), server.id()));
     let screen = tmux.wait_for("request");
     let text = screen.join("\n");
-    assert!(screen[0].contains("server 8 count"), "{text}");
+    assert!(screen[0].contains("server 600 count"), "{text}");
     assert!(screen[29].starts_with(" q stop recording"), "{text}");
     assert!(!text.contains("printed by the program"), "{text}");
     tmux.keys(&["q"]);
@@ -365,6 +371,7 @@ fn a_program_that_runs() {
         status.is_none(),
         "the program ended with the view: {status:?}"
     );
+    tmux.end();
     let status = server.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(0), None));
     let [events, lost, requests] = recorded(&tmux.trace());
