@@ -1,6 +1,7 @@
 //! What is the same whether the program was started or ran already: the trace
 //! directory, the loop that drains, and the end.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -36,6 +37,10 @@ const RATES_EVERY: Duration = Duration::from_millis(100);
 const LAST_POINTS: Duration = Duration::from_millis(5);
 /// How long a ring that was being made then has.
 const LAST_RINGS: Duration = Duration::from_millis(200);
+
+/// How long is gone on with rings that are made after the program has ended, or was told
+/// to record no more.
+const LAST_ROUNDS: Duration = Duration::from_secs(10);
 
 /// A recording that runs.
 pub(crate) struct Running<'a> {
@@ -218,7 +223,9 @@ impl<'a> Running<'a> {
             }
             self.session.close_doors();
         }
-        while self.collector.round(&self.session, true) > 0 {}
+        // A program that goes on making rings must not keep us.
+        let since = Instant::now();
+        while self.collector.round(&self.session, true) > 0 && since.elapsed() < LAST_ROUNDS {}
     }
 
     /// Ends the recording and keeps the trace.
@@ -286,6 +293,7 @@ impl<'a> Running<'a> {
         manifest.threads = threads;
         manifest.lost = session.lost_no_ring();
         manifest.session = None;
+        manifest.warnings.extend(session.damage());
         if manifest.lost > 0 {
             let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
             manifest.warnings.push(format!(
@@ -333,7 +341,8 @@ pub(crate) fn remove_empty(trace: &Path) {
 }
 
 fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
-    names.retain(|known| !file.iter().any(|given| given.event == known.event));
+    let given: HashSet<u16> = file.iter().map(|given| given.event).collect();
+    names.retain(|known| !given.contains(&known.event));
     names.extend_from_slice(file);
     names
 }

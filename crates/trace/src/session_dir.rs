@@ -1,0 +1,195 @@
+//! The directory of a session, by its descriptor: programs own it, and may put anything
+//! in its place or in the place of its files.
+//!
+//! Files are opened and removed relative to it, links are not followed, and what is no
+//! plain file of the session's owner is not looked at. So nothing outside of it is
+//! touched, whatever the program does to the directory.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use undertick_ring::layout;
+
+use crate::TraceError;
+
+/// A session's directory.
+#[derive(Debug)]
+pub struct SessionDir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl SessionDir {
+    /// Makes one, 0700, with a name that is new.
+    ///
+    /// # Errors
+    /// It cannot be made there.
+    pub(crate) fn make(parent: &Path) -> Result<Self, TraceError> {
+        let uid = rustix::process::getuid().as_raw();
+        let pid = std::process::id();
+        for attempt in 0..1000u32 {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec;
+            let path = parent.join(format!("undertick-{uid}-{pid}-{now:x}-{attempt}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {
+                    let opened = Self::open(&path).map_err(TraceError::io(&path, "cannot open"))?;
+                    if opened.owner() == Some(uid) {
+                        return Ok(opened);
+                    }
+                    return Err(TraceError::Recording(format!(
+                        "{}: another user has put something in the session directory's place: give a directory in UNDERTICK_DIR that only you write to",
+                        path.display()
+                    )));
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => {
+                    return Err(TraceError::io(&path, "cannot make the session directory")(
+                        e,
+                    ));
+                }
+            }
+        }
+        Err(TraceError::Recording(format!(
+            "{}: no free name for a session directory",
+            parent.display()
+        )))
+    }
+
+    /// Opens one that is there; whose it is says [`Self::owner`].
+    ///
+    /// # Errors
+    /// It is no directory, or a link.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let fd = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        let path = path.to_owned();
+        Ok(Self { fd, path })
+    }
+
+    /// The user to whom it belongs.
+    #[must_use]
+    pub fn owner(&self) -> Option<u32> {
+        Some(rustix::fs::fstat(&self.fd).ok()?.st_uid)
+    }
+
+    /// Where it was made.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a file that is not there yet, 0600.
+    pub(crate) fn create(&self, name: &str) -> Result<File, TraceError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
+            .map(File::from)
+            .map_err(|e| TraceError::io(&self.path.join(name), "cannot create")(e.into()))
+    }
+
+    /// Opens a file for reading and writing; `None` if there is none.
+    ///
+    /// # Errors
+    /// It is no plain file, has another name elsewhere, or is not `owner`'s.
+    pub(crate) fn file(&self, name: &str, owner: u32) -> Result<Option<File>, TraceError> {
+        let path = || self.path.join(name);
+        // Not waiting: it may be a fifo.
+        let flags =
+            OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(TraceError::io(&path(), "cannot open")(e.into())),
+        };
+        let about = file
+            .metadata()
+            .map_err(TraceError::io(&path(), "cannot look at"))?;
+        if about.uid() != owner || !about.is_file() || about.nlink() > 1 {
+            return Err(TraceError::damaged(
+                &path(),
+                "not a file of the session: the program put something else in its place",
+            ));
+        }
+        Ok(Some(file))
+    }
+
+    /// Removes a file, or a link, not what it leads to.
+    pub(crate) fn remove(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.fd, name, AtFlags::empty());
+    }
+
+    /// Gives it to another user.
+    pub(crate) fn give_to(&self, owner: (Option<u32>, Option<u32>)) -> Result<(), TraceError> {
+        std::os::unix::fs::fchown(self.fd.as_fd(), owner.0, owner.1).map_err(TraceError::io(
+            &self.path,
+            "cannot be given to the program's user",
+        ))
+    }
+
+    /// Numbers of the rings whose files there are, at most so many.
+    pub(crate) fn rings(&self, most: usize) -> Vec<u32> {
+        let Ok(entries) = rustix::fs::Dir::read_from(&self.fd) else {
+            return Vec::new();
+        };
+        (entries.flatten())
+            .filter_map(|entry| {
+                let name = entry.file_name().to_str().ok()?;
+                let number = name.strip_prefix(layout::RING_PREFIX)?;
+                (number.len() == 8)
+                    .then(|| u32::from_str_radix(number, 16).ok())
+                    .flatten()
+            })
+            .take(most)
+            .collect()
+    }
+
+    /// Removes it and all that is in it.
+    pub(crate) fn remove_all(&self) {
+        // The program may have taken its rights.
+        let _ = rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(0o700));
+        // A program may just be making a file there.
+        for _ in 0..10 {
+            self.empty();
+            if !self.is_at(&self.path) || fs::remove_dir(&self.path).is_ok() {
+                break;
+            }
+        }
+        // The program may have moved it.
+        let by_us = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        if let Ok(moved) = fs::read_link(by_us)
+            && self.is_at(&moved)
+        {
+            let _ = fs::remove_dir(&moved);
+        }
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        let Ok(ours) = rustix::fs::fstat(&self.fd) else {
+            return false;
+        };
+        fs::symlink_metadata(path)
+            .is_ok_and(|there| (there.dev(), there.ino()) == (ours.st_dev, ours.st_ino))
+    }
+
+    fn empty(&self) {
+        let Ok(entries) = rustix::fs::Dir::read_from(&self.fd) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            if rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()).is_err() {
+                // A directory, which links inside are not followed from.
+                let inside = PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
+                let _ = fs::remove_dir_all(inside.join(OsStr::from_bytes(name.to_bytes())));
+            }
+        }
+    }
+}
