@@ -1,5 +1,3 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let mut records = Vec::new();
-    undertick_trace::block::decode(bytes, &mut records);
-});
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| undertick_fuzz::run("block", bytes));
