@@ -286,6 +286,11 @@ impl<'a> Running<'a> {
         }
         manifest.sampled = std::mem::take(&mut self.collector.sampled);
         manifest.sampled.sort_by_key(|s| (s.ring, s.event));
+        if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
+            manifest.warnings.push(
+                "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
+            );
+        }
         manifest.exit = Some(exit);
         manifest.duration_ns = i64::try_from(self.started.elapsed().as_nanos()).ok();
         manifest.clock.anchors.extend(anchor(self.request));
