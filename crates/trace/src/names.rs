@@ -124,6 +124,23 @@ mod tests {
         bytes
     }
 
+    /// Longer than memory, and as many names as there are numbers: it ends soon and is
+    /// bounded.
+    #[test]
+    fn a_log_without_end() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 40).unwrap();
+        assert_eq!(log(&file).len(), MOST_BYTES);
+        let many: Vec<u8> = (0..MOST_NAMES as i32 + 10)
+            .flat_map(|tid| record(2, 0, 1, tid, b"n"))
+            .collect();
+        assert_eq!(parse(&many).1.len(), MOST_NAMES);
+        let again: Vec<u8> = (0..100_000)
+            .flat_map(|_| record(1, 7, 1, 1, b"n"))
+            .collect();
+        assert_eq!(parse(&again).0.len(), 1);
+    }
+
     #[test]
     fn the_last_name_counts_and_rubbish_is_skipped() {
         let log = [

@@ -193,3 +193,83 @@ impl SessionDir {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn uid() -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    /// Links, fifos, directories and files with a second name are no files of a session,
+    /// and nobody waits for them.
+    #[test]
+    fn only_plain_files_of_its_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        drop(dir.create("plain").unwrap());
+        assert!(dir.file("plain", uid()).unwrap().is_some());
+        assert!(dir.file("missing", uid()).unwrap().is_none());
+        assert!(dir.file("plain", uid() + 1).is_err());
+        assert!(dir.create("plain").is_err());
+        let outside = parent.path().join("outside");
+        fs::write(&outside, b"o").unwrap();
+        symlink(&outside, dir.path().join("link")).unwrap();
+        fs::hard_link(&outside, dir.path().join("second")).unwrap();
+        fs::create_dir(dir.path().join("directory")).unwrap();
+        rustix::fs::mkfifoat(&dir.fd, "fifo", Mode::from_raw_mode(0o600)).unwrap();
+        for name in ["link", "second", "directory", "fifo"] {
+            assert!(dir.file(name, uid()).is_err(), "{name}");
+        }
+        dir.remove("link");
+        dir.remove("second");
+        assert_eq!(fs::read(&outside).unwrap(), b"o");
+    }
+
+    #[test]
+    fn rings_are_found_by_their_names() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        for name in [
+            "ring-00000001",
+            "ring-0000000g",
+            "ring-1",
+            "ring-000000020",
+            "names",
+        ] {
+            drop(dir.create(name).unwrap());
+        }
+        drop(dir.create("ring-ffffffff").unwrap());
+        let mut rings = dir.rings(10);
+        rings.sort_unstable();
+        assert_eq!(rings, [1, u32::MAX]);
+        assert_eq!(dir.rings(1).len(), 1);
+    }
+
+    /// What stands in its place stays; what was in it goes, wherever it is now.
+    #[test]
+    fn a_directory_that_was_moved() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        let (away, decoy) = (parent.path().join("away"), parent.path().join("decoy"));
+        fs::create_dir(&decoy).unwrap();
+        fs::write(decoy.join("ring-00000000"), b"mine").unwrap();
+        drop(dir.create("ring-00000000").unwrap());
+        fs::create_dir(dir.path().join("inside")).unwrap();
+        symlink(&decoy, dir.path().join("inside/link")).unwrap();
+        fs::rename(dir.path(), &away).unwrap();
+        symlink(&decoy, dir.path()).unwrap();
+        dir.remove("ring-00000000");
+        assert!(!away.join("ring-00000000").exists());
+        dir.remove_all();
+        assert!(!away.exists());
+        assert_eq!(fs::read(decoy.join("ring-00000000")).unwrap(), b"mine");
+        assert_eq!(fs::read_link(dir.path()).unwrap(), decoy);
+        assert!(
+            SessionDir::open(dir.path()).is_err(),
+            "a link is no directory"
+        );
+    }
+}
