@@ -1,9 +1,13 @@
-/* BLOCKS EVENTS WORK: blocks of so many events with so many steps of work before each;
- * the nanoseconds of each block, per event. */
+/* BLOCKS EVENTS WORK [full]: blocks of so many events with so many steps of work before
+ * each; the nanoseconds of each block, per event. With `full` the recorder, whose child
+ * this is, is stopped meanwhile, so that the ring is full from its second segment on. */
+#define _GNU_SOURCE
 #include "undertick.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static double now_ns(void) {
     struct timespec t;
@@ -14,10 +18,11 @@ static double now_ns(void) {
 int main(int argc, char **argv) {
     unsigned long blocks, events, steps, b, i, s;
     uint64_t x = 1;
-    if (argc != 4) return 2;
+    if (argc < 4) return 2;
     blocks = strtoul(argv[1], NULL, 10);
     events = strtoul(argv[2], NULL, 10);
     steps = strtoul(argv[3], NULL, 10);
+    if (argc > 4) kill(getppid(), SIGSTOP);
     for (b = 0; b < blocks; b++) {
         double before = now_ns();
         for (i = 0; i < events; i++) {
@@ -28,5 +33,6 @@ int main(int argc, char **argv) {
         }
         printf("%.4f\n", (now_ns() - before) / (double)events);
     }
+    if (argc > 4) kill(getppid(), SIGCONT);
     return 0;
 }

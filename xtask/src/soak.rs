@@ -58,8 +58,7 @@ pub fn run(time: &str) -> Result<(), String> {
         "build",
         "--release",
         "--locked",
-        "-p",
-        "undertick-cli",
+        "--workspace",
     ]))?;
     let scratch = Scratch::new("soak")?;
     let (program, trace) = (scratch.path("soak"), scratch.path("s.ut"));

@@ -11,7 +11,8 @@ const EVENTS: &str = "50000";
 const WORK: [&str; 3] = ["0", "100", "1000"];
 
 /// Ring that never fills: it may grow to far more than what is written before the
-/// collector comes by. Ring that is full nearly always: two segments.
+/// collector comes by. Ring that is full nearly always: two segments, and the collector is
+/// stopped.
 const NEVER_FULL: [&str; 3] = ["--no-calibration", "--overflow", "grow"];
 const FULL: [&str; 5] = ["--no-calibration", "--overflow", "drop", "--ring", "256KiB"];
 
@@ -23,8 +24,9 @@ pub fn measure(pairs: usize) -> Result<(), String> {
         "\na full ring in drop mode beside one that never fills; median of {pairs} pairs in turn [95 %]"
     );
     for steps in WORK {
-        let mut of_run = |options: &[&str]| -> Result<(f64, f64), String> {
-            let said = record(&trace, options, &[&program, BLOCKS, EVENTS, steps])?;
+        let of_run = |options: &[&str], full: &[&str]| -> Result<(f64, f64), String> {
+            let words = [&[&program, BLOCKS, EVENTS, steps][..], full].concat();
+            let said = record(&trace, options, &words)?;
             let blocks: Vec<f64> = said.lines().filter_map(|line| line.parse().ok()).collect();
             let manifest = manifest(&trace)?;
             let number = |name: &str| manifest[name].as_u64().unwrap_or(0) as f64;
@@ -35,11 +37,11 @@ pub fn measure(pairs: usize) -> Result<(), String> {
         for pair in 0..pairs {
             // Who comes first changes, so that a machine that slows down favours nobody.
             let (full, never) = if pair % 2 == 0 {
-                let full = of_run(&FULL)?;
-                (full, of_run(&NEVER_FULL)?)
+                let full = of_run(&FULL, &["full"])?;
+                (full, of_run(&NEVER_FULL, &[])?)
             } else {
-                let never = of_run(&NEVER_FULL)?;
-                (of_run(&FULL)?, never)
+                let never = of_run(&NEVER_FULL, &[])?;
+                (of_run(&FULL, &["full"])?, never)
             };
             if never.1 > 0.0 {
                 return Err(
