@@ -6,6 +6,7 @@ pub mod beside_recorders;
 pub mod cmstar;
 pub mod compare;
 pub mod coverage;
+pub mod drop;
 pub mod evidence;
 pub mod functions;
 pub mod growth_drawn;
@@ -47,6 +48,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["recorder"] => recorder::measure(),
         ["live"] => live::measure(),
         ["loss"] => loss::measure(10),
+        ["drop"] => drop::measure(20),
+        ["drop", pairs] => drop::measure(repetitions(pairs)?),
         ["report"] => report::measure(),
         ["kernel"] => kernel::measure(100_000_000, 5),
         ["kernel", events] => kernel::measure(repetitions(events)? as u64, 5),
@@ -92,7 +95,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, live, loss, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
+            "which one? recorder, live, loss, drop, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -3,12 +3,14 @@
 mod bench;
 mod book;
 mod exchange;
+mod fuzz;
 mod licences;
 mod lint;
 mod lttng;
 mod page;
 mod python;
 mod run;
+mod soak;
 mod statistics;
 mod test;
 mod unedited;
@@ -23,9 +25,12 @@ usage: cargo xtask COMMAND
   exchange          the part of test that has other tools' traces and readers
   book              the part of test that holds README and book to what they say
   first-steps       the README's first steps on a clean checkout, installation included (minutes)
+  fuzz [SECONDS]    the fuzz targets under libFuzzer, ten minutes unless said otherwise (needs nightly)
+  soak [TIME]       5 million events a second for so long (1h unless said otherwise)
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
   bench live        what watching costs, beside recording alone (seven minutes)
   bench loss        1e8 events from one thread, ten times; two threads at full speed
+  bench drop        a full ring in drop mode beside one that never fills
   bench report      analysis rate and memory on 2e8 events
   bench truth       compensated means against counted work, 20 ns to 1 ms
   bench hog         descheduled flag and culling with a hog on the same CPU
@@ -51,6 +56,13 @@ fn main() -> ExitCode {
         ["exchange"] => test::exchange_alone(),
         ["book"] => test::book_alone(),
         ["first-steps"] => book::first_steps(),
+        ["fuzz"] => fuzz::all(fuzz::SECONDS),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::all(seconds),
+            Err(_) => Err(format!("fuzz {seconds}: give a number of seconds")),
+        },
+        ["soak"] => soak::run("1h"),
+        ["soak", time] => soak::run(time),
         ["bench", ref which @ ..] => bench::run(which),
         // Recorded by `bench recorder`: the same blocks through the Rust crate.
         ["__rust-recorder", threads, rounds, n] => {

@@ -72,6 +72,7 @@ pub fn attach_watched(
     let (program, doors) = Program::find(to.pid)?;
     request.command = program.command.iter().map(Into::into).collect();
     let (user, group) = program.owner;
+    crate::record::allow_many_files();
     let mut session = Session::create_for(request.settings.clone(), doors, (user, Some(group)))?;
     session.enter()?;
     let mut signals = watch_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;

@@ -1,13 +1,15 @@
 //! Drains all rings of a session into a raw file.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use undertick_ring::layout::SEGMENT_BYTES;
 use undertick_ring::{Mapped, Memory, Overflow, Reader, Record};
 
 use crate::TraceError;
@@ -28,6 +30,18 @@ const LITTLE_AGE: Duration = Duration::from_millis(10);
 
 /// How often rings are searched for writers that are gone.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
+/// Rings asked for whose files are not there are looked for one by one up to so many;
+/// beyond, the directory is looked at.
+const MOST_LOOKED_FOR: usize = 64;
+/// Of rings that were asked for and never made so many numbers are kept.
+const MOST_AWAITED: usize = 1 << 16;
+/// Warnings about single rings; what comes after is counted.
+const MOST_WARNINGS: usize = 100;
+/// How often a chunk is copied again that its writer took back meanwhile.
+const MOST_COPIES: u32 = 1000;
+
+/// Why nothing more is taken from a ring.
+const CUT: &str = "the program cut its file short";
 
 struct Ring {
     map: RingMap,
@@ -60,11 +74,16 @@ pub struct Progress {
 
 /// The collector of one session.
 pub struct Collector {
-    dir: PathBuf,
     overflow: Overflow,
     rings: Vec<Ring>,
-    /// Ring numbers that were asked for and whose files were not there yet.
+    /// Ring numbers that were asked for and whose files were not there yet, and when the
+    /// directory was last looked at for them.
     awaited: Vec<u32>,
+    looked: Instant,
+    /// Segments that a ring can have come to.
+    most_segments: u32,
+    /// Segments that were prepared for rings that are open.
+    prepared: u32,
     /// Numbers of the next ring, by control page.
     next_rings: Vec<u32>,
     finished: Vec<manifest::Ring>,
@@ -85,6 +104,7 @@ pub struct Collector {
     pub(crate) tap: Option<Tap>,
     /// What the user must know.
     pub warnings: Vec<String>,
+    more_warnings: u64,
 }
 
 impl Collector {
@@ -99,10 +119,12 @@ impl Collector {
             .open(raw)
             .map_err(TraceError::io(raw, "cannot create"))?;
         Ok(Self {
-            dir: session.dir().to_owned(),
             overflow: session.settings().overflow,
             rings: Vec::new(),
             awaited: Vec::new(),
+            looked: Instant::now(),
+            most_segments: session.segments().1,
+            prepared: 0,
             next_rings: Vec::new(),
             finished: Vec::new(),
             sampled: Vec::new(),
@@ -118,22 +140,18 @@ impl Collector {
             levels: None,
             tap: None,
             warnings: Vec::new(),
+            more_warnings: 0,
         })
     }
 
     /// One round over all rings; returns the bytes taken from them. With
     /// `last`, also rings that only a dead writer can close are finished.
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
-        self.find_rings(session);
+        self.find_rings(session, last);
         if let Some(levels) = &self.levels {
             levels.settle();
         }
         let mut moved = 0;
-        let limit = if self.overflow == Overflow::Grow {
-            session.segments().1
-        } else {
-            u32::MAX
-        };
         // Killed threads leave their rings open: searched for now and then, and
         // always when memory gets short.
         let (used, budget) = session.segments();
@@ -154,9 +172,10 @@ impl Collector {
                 self.finish(session, ring);
             } else {
                 if self.overflow == Overflow::Grow {
-                    let (used, _) = session.segments();
+                    let (used, budget) = session.segments();
                     let ring = &mut self.rings[i].map;
-                    ring.prepare(ring.allocated().saturating_add(limit.saturating_sub(used)));
+                    let free = budget.saturating_sub(used.max(self.prepared));
+                    self.prepared += ring.prepare(ring.allocated().saturating_add(free));
                 }
                 i += 1;
             }
@@ -165,15 +184,37 @@ impl Collector {
         moved
     }
 
-    fn find_rings(&mut self, session: &Session) {
+    fn find_rings(&mut self, session: &Session, last: bool) {
+        let dir = session.opened_dir();
         self.awaited.extend(session.new_rings(&mut self.next_rings));
-        let (dir, owner) = (&self.dir, session.owner());
-        let (rings, warnings) = (&mut self.rings, &mut self.warnings);
-        self.awaited
-            .retain(|&number| match RingMap::open(dir, number, owner) {
+        if self.awaited.len() > MOST_AWAITED {
+            // Nobody makes so many at a time: the oldest will not come.
+            self.awaited.drain(..self.awaited.len() - MOST_AWAITED);
+        }
+        let mut wanted = None;
+        if self.awaited.len() > MOST_LOOKED_FOR {
+            // The more there are, the longer it takes.
+            let wait = LITTLE_AGE * (1 + self.awaited.len() as u32 / 4096);
+            if !last && self.looked.elapsed() < wait {
+                return;
+            }
+            let there = dir.rings(MOST_AWAITED + self.rings.len());
+            wanted = Some(there.into_iter().collect::<HashSet<u32>>());
+            self.looked = Instant::now();
+        }
+        let awaited = std::mem::take(&mut self.awaited);
+        for number in awaited {
+            if wanted
+                .as_ref()
+                .is_some_and(|there| !there.contains(&number))
+            {
+                self.awaited.push(number);
+                continue;
+            }
+            match RingMap::open(dir, number, session.owner()) {
                 Ok(Some(map)) => {
                     let reader = Reader::new(map.memory());
-                    rings.push(Ring {
+                    self.rings.push(Ring {
                         map,
                         reader,
                         received: 0,
@@ -182,14 +223,29 @@ impl Collector {
                         abandoned: false,
                         sampled: None,
                     });
-                    false
                 }
-                Ok(None) => true,
-                Err(error) => {
-                    warnings.push(error.to_string());
-                    false
-                }
-            });
+                Ok(None) => self.awaited.push(number),
+                Err(error) => self.warn(error.to_string()),
+            }
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.warnings.len() < MOST_WARNINGS {
+            self.warnings.push(text);
+        } else {
+            self.more_warnings += 1;
+        }
+    }
+
+    /// Nothing more is taken from a ring; what came before stays.
+    fn abandon(&mut self, i: usize, why: &str) {
+        let ring = &mut self.rings[i];
+        ring.abandoned = true;
+        let (number, pid, tid) = (ring.map.number, ring.map.pid, ring.map.tid);
+        self.warn(format!(
+            "ring {number} of process {pid} thread {tid}: {why}, what came before is kept"
+        ));
     }
 
     fn drain(&mut self, session: &Session, i: usize, to_the_end: bool) -> u64 {
@@ -197,11 +253,19 @@ impl Collector {
         // One look a round. Little is left to become more, but not for long:
         // running after the writer would cost it a cache miss an event.
         let ring = &mut self.rings[i];
-        if ring.reader.look() < LITTLE_BYTES && !to_the_end && ring.drained.elapsed() < LITTLE_AGE {
+        let bytes = ring.reader.look();
+        if ring.map.is_cut() && !ring.abandoned {
+            self.abandon(i, CUT);
+            return 0;
+        }
+        if bytes < LITTLE_BYTES && !to_the_end && ring.drained.elapsed() < LITTLE_AGE {
             return 0;
         }
         ring.drained = Instant::now();
-        while !self.rings[i].abandoned {
+        // Who writes on while the rest is taken must not keep us.
+        let room = u64::from(ring.map.memory().max_segments()) * SEGMENT_BYTES;
+        let mut copies = 0;
+        while !self.rings[i].abandoned && moved <= 2 * room && copies < MOST_COPIES {
             let ring = &mut self.rings[i];
             let next = if to_the_end {
                 ring.reader.chunk()
@@ -212,23 +276,33 @@ impl Collector {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
                 Err(corrupt) => {
-                    ring.abandoned = true;
-                    self.warnings.push(format!(
-                        "ring {} of process {} thread {}: {corrupt}; the program overwrote its ring, what came before is kept",
-                        ring.map.number, ring.map.pid, ring.map.tid
-                    ));
+                    let why = format!("{corrupt}; the program overwrote its ring");
+                    self.abandon(i, &why);
                     break;
                 }
             };
+            if chunk.at / SEGMENT_BYTES >= u64::from(self.most_segments) {
+                self.abandon(
+                    i,
+                    "it names a segment beyond the budget; the program overwrote its ring",
+                );
+                break;
+            }
             // Copied first: what is counted and checked must not change under
             // our hands.
             self.records.clear();
             let memory = ring.map.memory();
             self.records
                 .extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
+            if ring.map.is_cut() {
+                self.abandon(i, CUT);
+                break;
+            }
             if !ring.reader.is_whole(&chunk) {
+                copies += 1;
                 continue;
             }
+            copies = 0;
             // A gap takes its time from the event after it: wait for that.
             let gap = |words: &[u64; 2]| Record::from_words(*words).is_gap();
             if !to_the_end && self.records.last().is_some_and(gap) {
@@ -292,11 +366,12 @@ impl Collector {
         let now = || sampled::of_ring(ring.map.number, &ring.map.memory());
         let counts = ring.sampled.unwrap_or_else(now);
         self.sampled.extend(counts);
+        self.prepared -= ring.map.prepared();
         session.give_back(ring.map.number, ring.map.allocated());
         if session.is_attached() {
             ring.map.give_back_memory();
         }
-        let _ = std::fs::remove_file(&ring.map.path);
+        session.opened_dir().remove(&ring.map.name);
     }
 
     fn flush(&mut self, all: bool) {
@@ -356,6 +431,10 @@ impl Collector {
         self.flush(true);
         let written = self.disk.take().map_or(Ok(()), Disk::finish);
         self.finished.sort_by_key(|ring| ring.ring);
+        if self.more_warnings > 0 {
+            let more = format!("{} more rings could not be read", self.more_warnings);
+            self.warnings.push(more);
+        }
         (self.finished, self.warnings, written)
     }
 }

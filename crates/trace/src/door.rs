@@ -201,7 +201,8 @@ impl Door {
         let bytes = (control::BYTES + door::BYTES) as usize;
         let page = map(&file, bytes).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
         let door = Self {
-            page: ControlPage::at(page),
+            // SAFETY: just mapped, unmapped when the door is dropped.
+            page: unsafe { ControlPage::at(page, bytes) },
             base: page.wrapping_add(control::BYTES as usize),
             file,
         };
@@ -233,10 +234,9 @@ impl Door {
 
     /// The same, mapped once more.
     pub(crate) fn page_again(&self) -> Result<ControlPage, TraceError> {
-        let again = map(&self.file, control::BYTES as usize);
+        let again = ControlPage::of(&self.file);
         let path = Path::new(door::NAME);
-        let base = again.map_err(|e| TraceError::io(path, "cannot map")(e.into()))?;
-        let mut page = ControlPage::at(base);
+        let mut page = again.map_err(|e| TraceError::io(path, "cannot map")(e.into()))?;
         page.serial = self.page.serial;
         Ok(page)
     }
@@ -312,6 +312,7 @@ impl Drop for Door {
     fn drop(&mut self) {
         let bytes = (control::BYTES + door::BYTES) as usize;
         let base = self.base.wrapping_sub(control::BYTES as usize);
+        self.page.end();
         // SAFETY: mapped in `open`; nothing borrows it any more.
         let _ = unsafe { rustix::mm::munmap(base.cast(), bytes) };
     }

@@ -93,8 +93,39 @@ pub fn import(
         Some(source) => source,
         None => detect::source(file)?,
     };
+    made(out, |intake| {
+        let about = match source {
+            Source::Ctf => ctf::read(file, intake)?,
+            _ => read(file, source, open(file, &mut told)?, intake)?,
+        };
+        keep(file, source, out, about, intake, &mut told)
+    })
+}
+
+/// As [`import`], of text that has been read already; of CTF what `babeltrace2` prints.
+/// `file` is only its name in what is said of it.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_text(
+    file: &Path,
+    source: Source,
+    text: impl BufRead,
+    out: &Path,
+) -> Result<Manifest, TraceError> {
+    made(out, |intake| {
+        let about = read(file, source, text, intake)?;
+        keep(file, source, out, about, intake, |_| {})
+    })
+}
+
+/// Makes a trace in a new directory, which does not stay if it fails.
+fn made(
+    out: &Path,
+    make: impl FnOnce(&mut Intake) -> Result<Manifest, TraceError>,
+) -> Result<Manifest, TraceError> {
     make_trace_dir(out)?;
-    let made = make(file, source, out, &mut told);
+    let made = make(&mut Intake::new(out));
     if made.is_err() {
         for name in [KERNEL_FILE, EVENTS_FILE, MESSAGES_FILE] {
             let _ = std::fs::remove_file(out.join(name));
@@ -104,19 +135,29 @@ pub fn import(
     made
 }
 
-fn make(
+fn read(
+    file: &Path,
+    source: Source,
+    text: impl BufRead,
+    intake: &mut Intake,
+) -> Result<About, TraceError> {
+    match source {
+        Source::Ctf => ctf::read_text(file, text, intake),
+        Source::Chrome => chrome::read(file, text, intake),
+        Source::Perfetto => perfetto::read(file, text, intake),
+        Source::PerfScript => perf_script::read(file, text, intake),
+    }
+}
+
+/// Writes what has been read.
+fn keep(
     file: &Path,
     source: Source,
     out: &Path,
-    told: &mut impl FnMut(f64),
+    about: About,
+    intake: &mut Intake,
+    mut told: impl FnMut(f64),
 ) -> Result<Manifest, TraceError> {
-    let mut intake = Intake::new(out);
-    let about = match source {
-        Source::Ctf => ctf::read(file, &mut intake)?,
-        Source::Chrome => chrome::read(file, open(file, &mut *told)?, &mut intake)?,
-        Source::Perfetto => perfetto::read(file, open(file, &mut *told)?, &mut intake)?,
-        Source::PerfScript => perf_script::read(file, open(file, &mut *told)?, &mut intake)?,
-    };
     if intake.spool.len() == 0 {
         return Err(TraceError::Usage(format!(
             "{}: holds no event that {} could have; is it the right file?",
@@ -124,15 +165,13 @@ fn make(
             source.name()
         )));
     }
-    let written = write::write(out, &mut intake, |share| told(0.6 + 0.2 * share))?;
+    let written = write::write(out, intake, |share| told(0.6 + 0.2 * share))?;
     if !about.messages.is_empty() {
         write_messages(out, &about.messages)?;
     }
-    let mut manifest = manifest(file, source, about, &intake, written);
-    let kernel = manifest.1;
-    let manifest = &mut manifest.0;
-    keep::finish_events(out, manifest, kernel, |share| told(0.8 + 0.2 * share))?;
-    Ok(manifest.clone())
+    let (mut manifest, kernel) = manifest(file, source, about, intake, written);
+    keep::finish_events(out, &mut manifest, kernel, |share| told(0.8 + 0.2 * share))?;
+    Ok(manifest)
 }
 
 /// The file, decompressed if it is compressed; `told` hears of the first 0.6.

@@ -110,11 +110,11 @@ pub(crate) fn finish_events(
     }
     manifest.rings.sort_by_key(|ring| ring.ring);
     manifest.events = manifest.rings.iter().map(|ring| ring.received).sum();
-    manifest.lost += manifest
+    manifest.lost = manifest
         .rings
         .iter()
         .map(|r| r.dropped.saturating_add(r.overwritten))
-        .fold(0, u64::saturating_add);
+        .fold(manifest.lost, u64::saturating_add);
     if damaged {
         manifest.warnings.push(
             "the raw data was damaged in the middle; what came after is not in the trace"

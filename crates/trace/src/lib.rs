@@ -13,6 +13,7 @@ pub mod attach;
 pub mod block;
 mod clock_check;
 pub mod collector;
+mod cut_files;
 mod descheduled;
 mod door;
 mod error;
@@ -37,6 +38,7 @@ mod running;
 pub mod sampled;
 pub mod schema;
 pub mod session;
+mod session_dir;
 pub mod spans;
 
 pub use descheduled::self_test as descheduled_self_test;

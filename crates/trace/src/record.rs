@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::Resource;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::{Origin, WithOrigin};
@@ -174,6 +175,14 @@ fn command(words: &[OsString], output: Option<&File>) -> Result<Command, TraceEr
     Ok(command)
 }
 
+/// Each ring is a file that we have open: as many as we may have. The program keeps the
+/// limit that it would have without us.
+pub(crate) fn allow_many_files() {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = rustix::process::setrlimit(Resource::Nofile, limit);
+}
+
 fn start(
     mut command: Command,
     session: &Session,
@@ -183,9 +192,13 @@ fn start(
     command
         .env(undertick_ring::layout::SESSION_ENV, session.dir())
         .envs(functions.map(Recorded::variable));
-    // SAFETY: sigprocmask, signal, getpid and write are safe between fork and exec.
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    allow_many_files();
+    // SAFETY: sigprocmask, signal, getpid, setrlimit and write are safe between fork and
+    // exec.
     unsafe {
         command.pre_exec(move || {
+            let _ = rustix::process::setrlimit(Resource::Nofile, limit.clone());
             if let Some(file) = announces {
                 kernel::announce(file);
             }

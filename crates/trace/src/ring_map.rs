@@ -1,23 +1,23 @@
 //! A ring's file, as the collector has it mapped.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
 use std::sync::atomic::Ordering;
 
 use undertick_ring::Mapped;
 use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
 
 use crate::TraceError;
+use crate::cut_files::Watched;
 use crate::session::map;
+use crate::session_dir::SessionDir;
 
 /// A ring file as the collector has it mapped.
 pub struct RingMap {
     memory: Mapped,
     bytes: usize,
     file: File,
-    /// Its path, to be removed when the ring is finished.
-    pub path: PathBuf,
+    /// Its file's name in the session directory, to be removed when the ring is finished.
+    pub name: String,
     /// Ring number, from the file's name (the content is not trusted).
     pub number: u32,
     /// Process and thread, as the ring says.
@@ -25,6 +25,8 @@ pub struct RingMap {
     /// See `pid`.
     pub tid: i32,
     prepared: u32,
+    taken: u32,
+    cut: Watched,
 }
 
 // SAFETY: accessed through atomics only.
@@ -36,36 +38,30 @@ impl RingMap {
     ///
     /// # Errors
     /// It is there and is no ring.
-    pub fn open(dir: &Path, number: u32, owner: u32) -> Result<Option<Self>, TraceError> {
-        let path = dir.join(format!("{}{number:08x}", layout::RING_PREFIX));
-        let file = match OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-        {
-            Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(TraceError::io(&path, "cannot open")(e)),
+    pub fn open(dir: &SessionDir, number: u32, owner: u32) -> Result<Option<Self>, TraceError> {
+        let name = format!("{}{number:08x}", layout::RING_PREFIX);
+        let Some(file) = dir.file(&name, owner)? else {
+            return Ok(None);
         };
-        let meta = file
+        let path = || dir.path().join(&name);
+        let length = file
             .metadata()
-            .map_err(TraceError::io(&path, "cannot look at"))?;
-        let segments = (meta.len() / SEGMENT_BYTES)
+            .map_err(TraceError::io(&path(), "cannot look at"))?
+            .len();
+        let segments = (length / SEGMENT_BYTES)
             .saturating_sub(1)
             .min(u64::from(layout::MAX_SEGMENTS)) as u32;
-        if meta.uid() != owner || !meta.is_file() {
-            return Err(TraceError::damaged(&path, "not a file of ours"));
-        }
         if segments == 0 {
             return Ok(None);
         }
         let bytes = (segments as usize + 1) * SEGMENT_BYTES as usize;
-        let base = map(&file, bytes).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+        let base =
+            map(&file, bytes).map_err(|e| TraceError::io(&path(), "cannot map")(e.into()))?;
         // SAFETY: just mapped, of that size, page-aligned, unmapped on drop.
-        let memory = unsafe { Mapped::new(base, segments) };
+        let (memory, cut) = unsafe { (Mapped::new(base, segments), Watched::new(base, bytes)) };
         let u32_of = |offset| memory.field_u32(offset).load(Ordering::Relaxed);
         if memory.field_u64(ring::OFF_MAGIC).load(Ordering::Acquire) != ring::MAGIC {
+            cut.end();
             // SAFETY: mapped above, not used any more.
             let _ = unsafe { rustix::mm::munmap(base.cast(), bytes) };
             return Ok(None);
@@ -77,16 +73,19 @@ impl RingMap {
             memory,
             bytes,
             file,
-            path,
+            name,
             number,
             pid,
             tid,
             prepared: 0,
+            taken: 0,
+            cut,
         };
         if sound {
             Ok(Some(map))
         } else {
-            Err(TraceError::damaged(&map.path, "its header is not a ring's"))
+            let path = dir.path().join(&map.name);
+            Err(TraceError::damaged(&path, "its header is not a ring's"))
         }
     }
 
@@ -94,6 +93,12 @@ impl RingMap {
     #[must_use]
     pub const fn memory(&self) -> Mapped {
         self.memory
+    }
+
+    /// Whether the program cut the file short, and zeros were read in its place.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.cut.is_cut()
     }
 
     /// Events the writer dropped.
@@ -139,15 +144,16 @@ impl RingMap {
     }
 
     /// Keeps pages ready for the writer's next segments, so that growing costs
-    /// it no page allocation: as many again as it uses, at most `limit`.
-    pub fn prepare(&mut self, limit: u32) {
+    /// it no page allocation: as many again as it uses, at most `limit`. How many more
+    /// these are now.
+    pub fn prepare(&mut self, limit: u32) -> u32 {
         let used = self.allocated();
         let target = used
             .saturating_mul(2)
             .min(limit)
             .min((self.bytes as u64 / SEGMENT_BYTES - 1) as u32);
         if used == 0 || self.prepared >= target {
-            return;
+            return 0;
         }
         let from = self.prepared.max(used);
         // A few at a time: the rings must not wait for it.
@@ -163,13 +169,22 @@ impl RingMap {
             )
             .is_err()
             {
-                return;
+                return 0;
             }
         }
+        let more = to.saturating_sub(from);
         self.prepared = to;
+        self.taken += more;
         self.memory
             .field_u32(ring::OFF_READY)
             .store(to, Ordering::Release);
+        more
+    }
+
+    /// Segments for which [`Self::prepare`] has taken memory.
+    #[must_use]
+    pub const fn prepared(&self) -> u32 {
+        self.taken
     }
 }
 
@@ -210,6 +225,7 @@ impl RingMap {
 
 impl Drop for RingMap {
     fn drop(&mut self) {
+        self.cut.end();
         // SAFETY: mapped in `open`; the readers that borrow it are gone.
         let _ = unsafe { rustix::mm::munmap(self.memory.base().cast(), self.bytes) };
     }

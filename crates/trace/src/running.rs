@@ -1,6 +1,7 @@
 //! What is the same whether the program was started or ran already: the trace
 //! directory, the loop that drains, and the end.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -36,6 +37,10 @@ const RATES_EVERY: Duration = Duration::from_millis(100);
 const LAST_POINTS: Duration = Duration::from_millis(5);
 /// How long a ring that was being made then has.
 const LAST_RINGS: Duration = Duration::from_millis(200);
+
+/// How long is gone on with rings that are made after the program has ended, or was told
+/// to record no more.
+const LAST_ROUNDS: Duration = Duration::from_secs(10);
 
 /// A recording that runs.
 pub(crate) struct Running<'a> {
@@ -218,7 +223,9 @@ impl<'a> Running<'a> {
             }
             self.session.close_doors();
         }
-        while self.collector.round(&self.session, true) > 0 {}
+        // A program that goes on making rings must not keep us.
+        let since = Instant::now();
+        while self.collector.round(&self.session, true) > 0 && since.elapsed() < LAST_ROUNDS {}
     }
 
     /// Ends the recording and keeps the trace.
@@ -279,6 +286,11 @@ impl<'a> Running<'a> {
         }
         manifest.sampled = std::mem::take(&mut self.collector.sampled);
         manifest.sampled.sort_by_key(|s| (s.ring, s.event));
+        if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
+            manifest.warnings.push(
+                "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
+            );
+        }
         manifest.exit = Some(exit);
         manifest.duration_ns = i64::try_from(self.started.elapsed().as_nanos()).ok();
         manifest.clock.anchors.extend(anchor(self.request));
@@ -286,6 +298,7 @@ impl<'a> Running<'a> {
         manifest.threads = threads;
         manifest.lost = session.lost_no_ring();
         manifest.session = None;
+        manifest.warnings.extend(session.damage());
         if manifest.lost > 0 {
             let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
             manifest.warnings.push(format!(
@@ -333,7 +346,8 @@ pub(crate) fn remove_empty(trace: &Path) {
 }
 
 fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
-    names.retain(|known| !file.iter().any(|given| given.event == known.event));
+    let given: HashSet<u16> = file.iter().map(|given| given.event).collect();
+    names.retain(|known| !given.contains(&known.event));
     names.extend_from_slice(file);
     names
 }

@@ -1,9 +1,9 @@
 //! The session directory: what the collector and the programs share while a
 //! recording runs.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -14,10 +14,12 @@ use undertick_ring::Overflow;
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::TraceError;
+use crate::cut_files::Watched;
 use crate::door::Door;
 use crate::manifest::{Name, Thread};
 pub use crate::ring_map::RingMap;
 use crate::sampled::{self, Rate};
+pub use crate::session_dir::SessionDir;
 
 /// Least memory that a session is started with.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;
@@ -64,8 +66,13 @@ const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
 
 /// A session directory; removed when dropped.
 pub struct Session {
-    dir: PathBuf,
+    dir: SessionDir,
     page: ControlPage,
+    /// Control page and log of names, as they were made: the program may put something
+    /// else in their place.
+    control: File,
+    /// See `control`.
+    names: File,
     /// Of a program that was started without a session: what it shares with us
     /// instead of the page.
     doors: Vec<Door>,
@@ -103,17 +110,14 @@ impl Session {
         let mut warnings = Vec::new();
         let (parent, free) = place(&settings, &mut warnings)?;
         let budget_bytes = budget(&settings, &parent, free)?;
-        let dir = make_dir(&parent)?;
-        let path = dir.join(layout::CONTROL_FILE);
-        let file = create_file(&path)?;
-        file.set_len(control::BYTES)
-            .map_err(TraceError::io(&path, "cannot set its size"))?;
-        create_file(&dir.join(layout::NAMES_FILE))?;
-        let page = map(&file, control::BYTES as usize)
-            .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+        let dir = SessionDir::make(&parent)?;
+        let files = Self::files(&dir).inspect_err(|_| dir.remove_all());
+        let (control, page, names) = files?;
         let session = Self {
             dir,
-            page: ControlPage::at(page),
+            page,
+            control,
+            names,
             doors,
             owner,
             settings,
@@ -122,14 +126,11 @@ impl Session {
         };
         if owner != rustix::process::getuid().as_raw() {
             let owner = (Some(owner), group);
-            let chown = |path: &Path| {
-                std::os::unix::fs::chown(path, owner.0, owner.1).map_err(TraceError::io(
-                    path,
-                    "cannot be given to the program's user",
-                ))
-            };
-            chown(&session.dir)?;
-            chown(&session.dir.join(layout::NAMES_FILE))?;
+            session.dir.give_to(owner)?;
+            let names = session.dir.path().join(layout::NAMES_FILE);
+            std::os::unix::fs::fchown(session.names.as_fd(), owner.0, owner.1).map_err(
+                TraceError::io(&names, "cannot be given to the program's user"),
+            )?;
         }
         session.fill_control(&session.page);
         for rate in &session.settings.rates {
@@ -142,6 +143,18 @@ impl Session {
             session.switch(true);
         }
         Ok(session)
+    }
+
+    /// The control page, mapped, and the names log of a directory that is empty yet.
+    fn files(dir: &SessionDir) -> Result<(File, ControlPage, File), TraceError> {
+        let path = dir.path().join(layout::CONTROL_FILE);
+        let file = dir.create(layout::CONTROL_FILE)?;
+        file.set_len(control::BYTES)
+            .map_err(TraceError::io(&path, "cannot set its size"))?;
+        let names = dir.create(layout::NAMES_FILE)?;
+        let page =
+            ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+        Ok((file, page, names))
     }
 
     /// Makes a door's control page ready; nobody records by it yet.
@@ -180,10 +193,10 @@ impl Session {
     /// The directory's name is too long.
     pub(crate) fn enter(&mut self) -> Result<(), TraceError> {
         let names: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
-        let path = self.dir.join(layout::NAMES_FILE);
-        fs::write(&path, names).map_err(TraceError::io(&path, "cannot write"))?;
+        let path = self.dir.path().join(layout::NAMES_FILE);
+        (self.names.write_all_at(&names, 0)).map_err(TraceError::io(&path, "cannot write"))?;
         for door in &mut self.doors {
-            door.enter(&self.dir)?;
+            door.enter(self.dir.path())?;
         }
         Ok(())
     }
@@ -202,12 +215,23 @@ impl Session {
 
     /// The names that the program gave, by event and by thread.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
-        if !self.is_attached() {
-            return crate::names::read(&self.dir);
-        }
-        let mut log = fs::read(self.dir.join(layout::NAMES_FILE)).unwrap_or_default();
+        let mut log = crate::names::log(&self.names);
         log.extend(self.doors.iter().flat_map(|door| door.names().0));
-        crate::names::parse(&log)
+        let (mut events, threads) = crate::names::parse(&log);
+        if !self.is_attached() {
+            events.extend(crate::functions::names(self.dir.path()));
+        }
+        (events, threads)
+    }
+
+    /// What the program did to the session's own files.
+    pub(crate) fn damage(&self) -> Option<String> {
+        self.page.cut.is_cut().then(|| {
+            format!(
+                "{}: the program cut the session's control page short: rings that it made after that are not recorded",
+                self.dir.path().join(layout::CONTROL_FILE).display()
+            )
+        })
     }
 
     /// Names for which the program's doors had no room.
@@ -218,7 +242,11 @@ impl Session {
     /// The pages by which points are switched, mapped once more.
     pub(crate) fn pages_again(&self) -> Result<Vec<ControlPage>, TraceError> {
         if self.doors.is_empty() {
-            return Ok(vec![open_control(&self.dir)?]);
+            let path = || self.dir.path().join(layout::CONTROL_FILE);
+            let page = ControlPage::of(&self.control);
+            return Ok(vec![
+                page.map_err(|e| TraceError::io(&path(), "cannot map")(e.into()))?,
+            ]);
         }
         self.doors.iter().map(Door::page_again).collect()
     }
@@ -246,8 +274,7 @@ impl Session {
     }
 
     fn fill_control(&self, page: &ControlPage) {
-        let doors = (self.doors.len() as u64).max(1);
-        let segments = |bytes: u64| (bytes / SEGMENT_BYTES).clamp(1, u64::from(u32::MAX)) as u32;
+        let segments = |bytes: u64| (bytes / SEGMENT_BYTES).clamp(2, u64::from(u32::MAX)) as u32;
         let clock = match self.settings.clock {
             ClockId::Tsc | ClockId::Cntvct => 1,
             ClockId::Monotonic => 3,
@@ -261,12 +288,9 @@ impl Session {
             // Two at least: one is being filled while the other is drained.
             (
                 control::OFF_RING_SEGMENTS,
-                segments(self.settings.ring_bytes).max(2),
+                segments(self.settings.ring_bytes),
             ),
-            (
-                control::OFF_BUDGET_SEGMENTS,
-                segments(self.budget_bytes / doors).max(2),
-            ),
+            (control::OFF_BUDGET_SEGMENTS, self.budget_segments()),
             (control::OFF_COLLECTOR_ALIVE, 1),
         ] {
             page.field_u32(offset).store(value, Ordering::Relaxed);
@@ -278,6 +302,11 @@ impl Session {
     /// The directory; programs find it through [`layout::SESSION_ENV`].
     #[must_use]
     pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The same, whatever the program has put in its place.
+    pub(crate) const fn opened_dir(&self) -> &SessionDir {
         &self.dir
     }
 
@@ -342,13 +371,21 @@ impl Session {
         });
     }
 
-    /// Segments the programs hold, and may hold.
+    /// Segments the programs hold, as they say, and may hold.
     #[must_use]
     pub fn segments(&self) -> (u32, u32) {
+        let doors = (self.doors.len() as u32).max(1);
         (
             self.sum(control::OFF_SEGMENTS_USED),
-            self.sum(control::OFF_BUDGET_SEGMENTS),
+            self.budget_segments().saturating_mul(doors),
         )
+    }
+
+    /// What the pages say, which programs can write to.
+    fn budget_segments(&self) -> u32 {
+        let doors = (self.doors.len() as u64).max(1);
+        let segments = self.budget_bytes / doors / SEGMENT_BYTES;
+        segments.clamp(2, u64::from(u32::MAX)) as u32
     }
 
     /// Switches all measuring points on or off.
@@ -378,16 +415,36 @@ pub(crate) struct ControlPage {
     base: *mut u8,
     /// What `on` holds beside the mode: the session's number, where it has one.
     pub(crate) serial: u32,
+    /// The file is the program's to cut.
+    cut: Watched,
 }
 
 // SAFETY: the page is accessed through atomics only.
 unsafe impl Send for ControlPage {}
 
 impl ControlPage {
-    /// At `base`, whose first [`control::BYTES`] bytes are mapped as long as it is
-    /// used.
-    pub(crate) const fn at(base: *mut u8) -> Self {
-        Self { base, serial: 0 }
+    /// At `base`, where `bytes`, at least [`control::BYTES`], of a file are mapped.
+    ///
+    /// # Safety
+    /// The mapping stays as long as the value is used, and nothing but atomics access it.
+    pub(crate) unsafe fn at(base: *mut u8, bytes: usize) -> Self {
+        // SAFETY: as the caller says.
+        let cut = unsafe { Watched::new(base, bytes) };
+        let serial = 0;
+        Self { base, serial, cut }
+    }
+
+    /// Maps the page of a file; see [`Self::unmap`].
+    pub(crate) fn of(file: &File) -> rustix::io::Result<Self> {
+        let bytes = control::BYTES as usize;
+        let base = map(file, bytes)?;
+        // SAFETY: just mapped; who unmaps it, by `unmap`, has the only value.
+        Ok(unsafe { Self::at(base, bytes) })
+    }
+
+    /// The mapping ends.
+    pub(crate) fn end(&self) {
+        self.cut.end();
     }
 
     fn keep(&self, event: u16, is_kept: bool) {
@@ -414,9 +471,10 @@ impl ControlPage {
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
-    /// Of [`open_control`].
-    pub(crate) fn unmap(self) {
-        // SAFETY: mapped in `open_control`; `self` was the last to use it.
+    /// What [`Self::of`] mapped.
+    pub(crate) fn unmap(&self) {
+        self.end();
+        // SAFETY: mapped in `of`; nothing borrows it any more.
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), control::BYTES as usize) };
     }
 }
@@ -437,9 +495,7 @@ pub(crate) fn open_control(dir: &Path) -> Result<ControlPage, TraceError> {
     if bytes != control::BYTES {
         return Err(TraceError::damaged(&path, "not a session's control page"));
     }
-    let page = map(&file, control::BYTES as usize)
-        .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
-    let page = ControlPage::at(page);
+    let page = ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
     let magic = page.field_u64(control::OFF_MAGIC).load(Ordering::Acquire);
     let version = page.field_u32(control::OFF_VERSION).load(Ordering::Relaxed);
     if (magic, version) == (control::MAGIC, layout::VERSION) {
@@ -461,11 +517,8 @@ impl Drop for Session {
                 .store(0, Ordering::Relaxed);
         }
         self.close_doors();
-        // SAFETY: the page mapped in `create`; nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.page.base.cast(), control::BYTES as usize) };
-        // A program may just be making a file there.
-        let removed = |_: &u32| fs::remove_dir_all(&self.dir).is_ok() || !self.dir.exists();
-        let _ = (0..10).find(removed);
+        self.page.unmap();
+        self.dir.remove_all();
     }
 }
 
@@ -527,34 +580,6 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-fn make_dir(parent: &Path) -> Result<PathBuf, TraceError> {
-    let uid = rustix::process::getuid().as_raw();
-    let pid = std::process::id();
-    for attempt in 0..1000u32 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec;
-        let dir = parent.join(format!("undertick-{uid}-{pid}-{now:x}-{attempt}"));
-        match fs::DirBuilder::new().mode(0o700).create(&dir) {
-            Ok(()) => return Ok(dir),
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(TraceError::io(&dir, "cannot make the session directory")(e)),
-        }
-    }
-    Err(TraceError::Recording(format!(
-        "{}: no free name for a session directory",
-        parent.display()
-    )))
-}
-
-fn create_file(path: &Path) -> Result<File, TraceError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(TraceError::io(path, "cannot create"))
-}
-
 pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     unsafe {
@@ -572,21 +597,19 @@ pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
 
 /// Takes away what a killed recorder has left: memory of rings that a program has
 /// mapped still, and the directory.
-fn remove_left_behind(dir: &Path, owner: u32) {
-    let is_ours = (dir.file_name())
-        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"undertick-"))
-        && fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir() && about.uid() == owner);
-    if !is_ours {
+fn remove_left_behind(path: &Path, owner: u32) {
+    let is_named_so =
+        (path.file_name()).is_some_and(|name| name.as_encoded_bytes().starts_with(b"undertick-"));
+    let Some(dir) = SessionDir::open(path).ok().filter(|_| is_named_so) else {
+        return;
+    };
+    if dir.owner() != Some(owner) {
         return;
     }
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let number = (name.to_str())
-            .and_then(|name| name.strip_prefix(layout::RING_PREFIX))
-            .and_then(|number| u32::from_str_radix(number, 16).ok());
-        if let Some(Ok(Some(ring))) = number.map(|number| RingMap::open(dir, number, owner)) {
+    for number in dir.rings(RINGS_OF_A_DOOR as usize) {
+        if let Ok(Some(ring)) = RingMap::open(&dir, number, owner) {
             ring.give_back_memory();
         }
     }
-    let _ = fs::remove_dir_all(dir);
+    dir.remove_all();
 }

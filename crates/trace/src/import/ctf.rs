@@ -1,9 +1,9 @@
 //! The Common Trace Format, as LTTng writes it: read by `babeltrace2`, whose text is
 //! read here.
 
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::About;
 use super::decimal;
@@ -42,7 +42,8 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError>
         String::from_utf8_lossy(&text).into_owned()
     });
     let mut events = Events::default();
-    let done = events.all(&mut child, intake, dir);
+    let text = BufReader::with_capacity(1 << 18, child.stdout.take().expect("piped"));
+    let done = events.all(text, intake, dir);
     if done.is_err() {
         let _ = child.kill();
     }
@@ -64,6 +65,17 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError>
         ));
     }
     Ok(events.about(packets))
+}
+
+/// What the reader prints.
+pub(super) fn read_text(
+    dir: &Path,
+    text: impl BufRead,
+    intake: &mut Intake,
+) -> Result<About, TraceError> {
+    let mut events = Events::default();
+    events.all(text, intake, dir)?;
+    Ok(events.about(0))
 }
 
 /// Events and packets that the tracer discarded, as the reader tells it.
@@ -98,11 +110,10 @@ struct Events {
 impl Events {
     fn all(
         &mut self,
-        child: &mut Child,
+        mut lines: impl BufRead,
         intake: &mut Intake,
         dir: &Path,
     ) -> Result<(), TraceError> {
-        let mut lines = BufReader::with_capacity(1 << 18, child.stdout.take().expect("piped"));
         let mut line = Vec::new();
         loop {
             line.clear();

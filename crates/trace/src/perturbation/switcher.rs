@@ -122,7 +122,7 @@ impl Switching {
             }
         }
         self.switch(Switched::Between);
-        self.pages.into_iter().for_each(ControlPage::unmap);
+        self.pages.iter().for_each(ControlPage::unmap);
         pairs
     }
 

@@ -1,0 +1,254 @@
+//! Mapped files that the program may cut short while we read them.
+//!
+//! A load beyond the end of a mapped file is a SIGBUS, which ends a process. The files
+//! of a session are the program's to cut: only files without a name can be sealed
+//! against that, and reading by system calls instead would cost one for each look at
+//! each ring. So what a load meets beyond the end is zeros: a handler puts memory of our
+//! own there, and says so. Nothing is asked as long as nothing is cut.
+//!
+//! The same happens where a hole of a file is read and its file system is full.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// Where a file is mapped. Never freed, used again: the handler may be walking them.
+struct Area {
+    /// 0: nothing is mapped.
+    start: AtomicUsize,
+    end: AtomicUsize,
+    is_cut: AtomicBool,
+    next: *const Area,
+}
+
+// SAFETY: `next` is set before the area is shared, and areas are never freed.
+unsafe impl Sync for Area {}
+
+static AREAS: AtomicPtr<Area> = AtomicPtr::new(null_mut());
+static UNUSED: Mutex<Vec<&'static Area>> = Mutex::new(Vec::new());
+/// Bytes of a page, a power of two.
+static PAGE: AtomicUsize = AtomicUsize::new(4096);
+/// What was done about the signal before us.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
+
+/// A mapping that may be cut.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    area: &'static Area,
+}
+
+impl std::fmt::Debug for Area {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let from = self.start.load(Ordering::Relaxed);
+        write!(f, "{from:#x}..{:#x}", self.end.load(Ordering::Relaxed))
+    }
+}
+
+impl Watched {
+    /// Watches the pages from `base` on.
+    ///
+    /// # Safety
+    /// They are a mapping of the caller's own, which nothing but atomics access and
+    /// which stays until [`Self::end`] or until `self` is dropped.
+    pub(crate) unsafe fn new(base: *mut u8, bytes: usize) -> Self {
+        static HANDLER: Once = Once::new();
+        HANDLER.call_once(install);
+        let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let area = unused.pop().unwrap_or_else(|| {
+            let area = Box::leak(Box::new(Area {
+                start: AtomicUsize::new(0),
+                end: AtomicUsize::new(0),
+                is_cut: AtomicBool::new(false),
+                next: AREAS.load(Ordering::Relaxed),
+            }));
+            // Only under the lock of `UNUSED`. Partner: `on_bus_error`.
+            AREAS.store(area, Ordering::Release);
+            area
+        });
+        area.is_cut.store(false, Ordering::Relaxed);
+        area.end.store(base as usize + bytes, Ordering::Relaxed);
+        area.start.store(base as usize, Ordering::Release);
+        Self { area }
+    }
+
+    /// Watches no more: what is mapped there from now on is something else.
+    pub(crate) fn end(&self) {
+        self.area.start.store(0, Ordering::Release);
+    }
+
+    /// Whether zeros have been read in place of what was there.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.area.is_cut.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.end();
+        let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.push(self.area);
+    }
+}
+
+fn install() {
+    PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: all zeros are a valid sigaction.
+    let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) = on_bus_error;
+    ours.sa_sigaction = handler as usize;
+    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: `before` is filled by the first call where it succeeds, and kept for ever
+    // before the second installs a handler that uses it, which does only what a handler may.
+    unsafe {
+        if libc::sigaction(libc::SIGBUS, null(), before.as_mut_ptr()) == 0 {
+            BEFORE.store(Box::leak(Box::new(before.assume_init())), Ordering::Release);
+            libc::sigaction(libc::SIGBUS, &raw const ours, null_mut());
+        }
+    }
+}
+
+/// Puts zeros in place of what is gone from the place of the fault to the mapping's end;
+/// the load is then made again. What lies before it is left as it is.
+extern "C" fn on_bus_error(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives a valid siginfo, whose address is set for this signal.
+    let at = unsafe { (*about).si_addr() } as usize;
+    let mut area = AREAS.load(Ordering::Acquire).cast_const();
+    // SAFETY: areas are never freed.
+    while let Some(here) = unsafe { area.as_ref() } {
+        let start = here.start.load(Ordering::Acquire);
+        let end = here.end.load(Ordering::Relaxed);
+        if start != 0 && (start..end).contains(&at) {
+            let from = at & !(PAGE.load(Ordering::Relaxed) - 1);
+            // SAFETY: errno is this thread's own; the pages are within a mapping that the
+            // thread which faults is using, and lost what they held.
+            let mapped = unsafe {
+                let errno = *libc::__errno_location();
+                let mapped = libc::mmap(
+                    from as *mut c_void,
+                    end - from,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                    -1,
+                    0,
+                );
+                *libc::__errno_location() = errno;
+                mapped
+            };
+            if mapped != libc::MAP_FAILED {
+                here.is_cut.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
+        area = here.next;
+    }
+    hand_on(signal, about, context);
+}
+
+/// It is not about us: as if we were not there.
+fn hand_on(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
+    let before = BEFORE.load(Ordering::Acquire);
+    // SAFETY: set before the handler was installed, never freed; a handler of that
+    // kind takes these arguments.
+    unsafe {
+        match (*before).sa_sigaction {
+            libc::SIG_DFL | libc::SIG_IGN => {
+                // The load is made again, and ends us.
+                libc::sigaction(signal, before, null_mut());
+            }
+            handler if (*before).sa_flags & libc::SA_SIGINFO != 0 => {
+                let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) =
+                    std::mem::transmute(handler);
+                handler(signal, about, context);
+            }
+            handler => {
+                let handler: extern "C" fn(libc::c_int) = std::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    const BYTES: usize = 64 * 1024;
+
+    fn mapped(file: &std::fs::File) -> *mut u8 {
+        crate::session::map(file, BYTES).unwrap()
+    }
+
+    fn word(base: *mut u8, at: usize) -> u64 {
+        // SAFETY: within the mapping, aligned.
+        unsafe { AtomicU64::from_ptr(base.add(at).cast()) }.load(Ordering::Relaxed)
+    }
+
+    /// Beyond the cut there are zeros, before it is what was there; another file and a
+    /// later mapping are not touched.
+    #[test]
+    fn what_is_cut_reads_as_zeros() {
+        let files = [(); 2].map(|()| tempfile::tempfile().unwrap());
+        for file in &files {
+            std::os::unix::fs::FileExt::write_all_at(file, &[7; BYTES], 0).unwrap();
+        }
+        let bases = [mapped(&files[0]), mapped(&files[1])];
+        // SAFETY: just mapped, unmapped below.
+        let watched = bases.map(|base| unsafe { Watched::new(base, BYTES) });
+        files[0].set_len(3 * 4096).unwrap();
+        let sevens = u64::from_ne_bytes([7; 8]);
+        assert_eq!(word(bases[0], 2 * 4096), sevens);
+        assert!(!watched[0].is_cut());
+        assert_eq!(word(bases[0], 9 * 4096), 0);
+        assert!(watched[0].is_cut() && !watched[1].is_cut());
+        assert_eq!(word(bases[0], 2 * 4096), sevens);
+        assert_eq!(word(bases[0], 4 * 4096), 0);
+        files[0].set_len(0).unwrap();
+        assert_eq!(word(bases[0], 0), 0);
+        assert_eq!(word(bases[0], BYTES - 8), 0);
+        assert_eq!(word(bases[1], BYTES - 8), sevens);
+        drop(watched);
+        for base in bases {
+            // SAFETY: mapped above, not used any more.
+            unsafe { libc::munmap(base.cast(), BYTES) };
+        }
+        let again = mapped(&files[1]);
+        // SAFETY: just mapped, for the rest of the process.
+        let watched = unsafe { Watched::new(again, BYTES) };
+        assert!(!watched.is_cut());
+        assert_eq!(word(again, 0), sevens);
+    }
+
+    /// Not a test by itself: the program of the next one.
+    #[test]
+    fn a_fault_of_somebody_else() {
+        if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_none() {
+            return;
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(BYTES as u64).unwrap();
+        let base = mapped(&file);
+        // SAFETY: the first half of what was just mapped.
+        let _watched = unsafe { Watched::new(base, BYTES / 2) };
+        file.set_len(0).unwrap();
+        assert_eq!(word(base, 0), 0);
+        word(base, BYTES / 2);
+        std::process::exit(0);
+    }
+
+    #[test]
+    fn what_is_not_watched_ends_the_process_as_ever() {
+        use std::os::unix::process::ExitStatusExt;
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["cut_files::tests::a_fault_of_somebody_else", "--exact"])
+            .args(["--test-threads", "1"])
+            .env("UNDERTICK_TEST_PROGRAM", "1")
+            .output()
+            .unwrap()
+            .status;
+        assert_eq!(status.signal(), Some(libc::SIGBUS), "{status:?}");
+    }
+}

@@ -1,0 +1,275 @@
+//! The directory of a session, by its descriptor: programs own it, and may put anything
+//! in its place or in the place of its files.
+//!
+//! Files are opened and removed relative to it, links are not followed, and what is no
+//! plain file of the session's owner is not looked at. So nothing outside of it is
+//! touched, whatever the program does to the directory.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use undertick_ring::layout;
+
+use crate::TraceError;
+
+/// A session's directory.
+#[derive(Debug)]
+pub struct SessionDir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl SessionDir {
+    /// Makes one, 0700, with a name that is new.
+    ///
+    /// # Errors
+    /// It cannot be made there.
+    pub(crate) fn make(parent: &Path) -> Result<Self, TraceError> {
+        let uid = rustix::process::getuid().as_raw();
+        let pid = std::process::id();
+        for attempt in 0..1000u32 {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec;
+            let path = parent.join(format!("undertick-{uid}-{pid}-{now:x}-{attempt}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {
+                    let opened = Self::open(&path).map_err(TraceError::io(&path, "cannot open"))?;
+                    if opened.owner() == Some(uid) {
+                        return Ok(opened);
+                    }
+                    return Err(TraceError::Recording(format!(
+                        "{}: another user has put something in the session directory's place: give a directory in UNDERTICK_DIR that only you write to",
+                        path.display()
+                    )));
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => {
+                    return Err(TraceError::io(&path, "cannot make the session directory")(
+                        e,
+                    ));
+                }
+            }
+        }
+        Err(TraceError::Recording(format!(
+            "{}: no free name for a session directory",
+            parent.display()
+        )))
+    }
+
+    /// Opens one that is there; whose it is says [`Self::owner`].
+    ///
+    /// # Errors
+    /// It is no directory, or a link.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let fd = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        let path = path.to_owned();
+        Ok(Self { fd, path })
+    }
+
+    /// The user to whom it belongs.
+    #[must_use]
+    pub fn owner(&self) -> Option<u32> {
+        Some(rustix::fs::fstat(&self.fd).ok()?.st_uid)
+    }
+
+    /// Where it was made.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a file that is not there yet, 0600.
+    pub(crate) fn create(&self, name: &str) -> Result<File, TraceError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
+            .map(File::from)
+            .map_err(|e| TraceError::io(&self.path.join(name), "cannot create")(e.into()))
+    }
+
+    /// Opens a file for reading and writing; `None` if there is none.
+    ///
+    /// # Errors
+    /// It is no plain file, has another name elsewhere, or is not `owner`'s.
+    pub(crate) fn file(&self, name: &str, owner: u32) -> Result<Option<File>, TraceError> {
+        let path = || self.path.join(name);
+        // Not waiting: it may be a fifo.
+        let flags =
+            OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(e) => return Err(TraceError::io(&path(), "cannot open")(e.into())),
+        };
+        let about = file
+            .metadata()
+            .map_err(TraceError::io(&path(), "cannot look at"))?;
+        if about.uid() != owner || !about.is_file() || about.nlink() > 1 {
+            return Err(TraceError::damaged(
+                &path(),
+                "not a file of the session: the program put something else in its place",
+            ));
+        }
+        Ok(Some(file))
+    }
+
+    /// Removes a file, or a link, not what it leads to.
+    pub(crate) fn remove(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.fd, name, AtFlags::empty());
+    }
+
+    /// Gives it to another user.
+    pub(crate) fn give_to(&self, owner: (Option<u32>, Option<u32>)) -> Result<(), TraceError> {
+        std::os::unix::fs::fchown(self.fd.as_fd(), owner.0, owner.1).map_err(TraceError::io(
+            &self.path,
+            "cannot be given to the program's user",
+        ))
+    }
+
+    /// Numbers of the rings whose files there are, at most so many.
+    pub(crate) fn rings(&self, most: usize) -> Vec<u32> {
+        let Ok(entries) = rustix::fs::Dir::read_from(&self.fd) else {
+            return Vec::new();
+        };
+        (entries.flatten())
+            .filter_map(|entry| {
+                let name = entry.file_name().to_str().ok()?;
+                let number = name.strip_prefix(layout::RING_PREFIX)?;
+                (number.len() == 8)
+                    .then(|| u32::from_str_radix(number, 16).ok())
+                    .flatten()
+            })
+            .take(most)
+            .collect()
+    }
+
+    /// Removes it and all that is in it.
+    pub(crate) fn remove_all(&self) {
+        // The program may have taken its rights.
+        let _ = rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(0o700));
+        // A program may just be making a file there.
+        for _ in 0..10 {
+            self.empty();
+            if !self.is_at(&self.path) || fs::remove_dir(&self.path).is_ok() {
+                break;
+            }
+        }
+        // The program may have moved it.
+        let by_us = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        if let Ok(moved) = fs::read_link(by_us)
+            && self.is_at(&moved)
+        {
+            let _ = fs::remove_dir(&moved);
+        }
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        let Ok(ours) = rustix::fs::fstat(&self.fd) else {
+            return false;
+        };
+        fs::symlink_metadata(path)
+            .is_ok_and(|there| (there.dev(), there.ino()) == (ours.st_dev, ours.st_ino))
+    }
+
+    fn empty(&self) {
+        let Ok(entries) = rustix::fs::Dir::read_from(&self.fd) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            if rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()).is_err() {
+                // A directory, which links inside are not followed from.
+                let inside = PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
+                let _ = fs::remove_dir_all(inside.join(OsStr::from_bytes(name.to_bytes())));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn uid() -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    /// Links, fifos, directories and files with a second name are no files of a session,
+    /// and nobody waits for them.
+    #[test]
+    fn only_plain_files_of_its_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        drop(dir.create("plain").unwrap());
+        assert!(dir.file("plain", uid()).unwrap().is_some());
+        assert!(dir.file("missing", uid()).unwrap().is_none());
+        assert!(dir.file("plain", uid() + 1).is_err());
+        assert!(dir.create("plain").is_err());
+        let outside = parent.path().join("outside");
+        fs::write(&outside, b"o").unwrap();
+        symlink(&outside, dir.path().join("link")).unwrap();
+        fs::hard_link(&outside, dir.path().join("second")).unwrap();
+        fs::create_dir(dir.path().join("directory")).unwrap();
+        rustix::fs::mkfifoat(&dir.fd, "fifo", Mode::from_raw_mode(0o600)).unwrap();
+        for name in ["link", "second", "directory", "fifo"] {
+            assert!(dir.file(name, uid()).is_err(), "{name}");
+        }
+        dir.remove("link");
+        dir.remove("second");
+        assert_eq!(fs::read(&outside).unwrap(), b"o");
+    }
+
+    #[test]
+    fn rings_are_found_by_their_names() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        for name in [
+            "ring-00000001",
+            "ring-0000000g",
+            "ring-1",
+            "ring-000000020",
+            "names",
+        ] {
+            drop(dir.create(name).unwrap());
+        }
+        drop(dir.create("ring-ffffffff").unwrap());
+        let mut rings = dir.rings(10);
+        rings.sort_unstable();
+        assert_eq!(rings, [1, u32::MAX]);
+        assert_eq!(dir.rings(1).len(), 1);
+    }
+
+    /// What stands in its place stays; what was in it goes, wherever it is now.
+    #[test]
+    fn a_directory_that_was_moved() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        let (away, decoy) = (parent.path().join("away"), parent.path().join("decoy"));
+        fs::create_dir(&decoy).unwrap();
+        fs::write(decoy.join("ring-00000000"), b"mine").unwrap();
+        drop(dir.create("ring-00000000").unwrap());
+        fs::create_dir(dir.path().join("inside")).unwrap();
+        symlink(&decoy, dir.path().join("inside/link")).unwrap();
+        fs::rename(dir.path(), &away).unwrap();
+        symlink(&decoy, dir.path()).unwrap();
+        dir.remove("ring-00000000");
+        assert!(!away.join("ring-00000000").exists());
+        dir.remove_all();
+        assert!(!away.exists());
+        assert_eq!(fs::read(decoy.join("ring-00000000")).unwrap(), b"mine");
+        assert_eq!(fs::read_link(dir.path()).unwrap(), decoy);
+        assert!(
+            SessionDir::open(dir.path()).is_err(),
+            "a link is no directory"
+        );
+    }
+}

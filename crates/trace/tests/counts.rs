@@ -1,0 +1,258 @@
+//! Every published event is in the trace or among the losses, once: of killed programs,
+//! and of writers that are faster than anybody can read.
+//!
+//! For longer: UNDERTICK_SATURATED_SECONDS=30.
+
+mod common;
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use common::{alone, program, run, settings};
+use undertick_trace::manifest::Manifest;
+use undertick_trace::read::Trace;
+use undertick_trace::schema::{self, Kind};
+use undertick_trace::{Overflow, TraceError};
+
+const MIB: u64 = 1 << 20;
+/// Threads of a child that is killed.
+const THREADS: usize = 8;
+
+/// Kind, event and payload of each row, ring by ring, in order.
+fn each_row(trace: &Path, mut each: impl FnMut(i32, i8, i32, i64)) -> Manifest {
+    let trace = Trace::open(trace, |_| {}).unwrap();
+    for batch in trace.batches() {
+        let batch = batch.unwrap();
+        let ring = batch.column(schema::RING).as_primitive::<Int32Type>();
+        let kind = batch.column(schema::KIND).as_primitive::<Int8Type>();
+        let event = batch.column(schema::EVENT).as_primitive::<Int32Type>();
+        let payload = batch.column(schema::PAYLOAD).as_primitive::<Int64Type>();
+        for i in 0..batch.num_rows() {
+            each(
+                ring.value(i),
+                kind.value(i),
+                event.value(i),
+                payload.value(i),
+            );
+        }
+    }
+    trace.manifest
+}
+
+/// Rows of a ring that holds `count` in counted.c: how many, or which is wrong.
+#[derive(Default)]
+struct Counted {
+    events: u64,
+    wrong: Option<(u64, i32, i64)>,
+}
+
+impl Counted {
+    fn take(&mut self, event: i32, payload: i64) {
+        let i = self.events;
+        let expected = if i % 3 == 2 {
+            (2, (i << 32 | u64::from(!(i as u32))) as i64)
+        } else {
+            (1, i as i64)
+        };
+        if (event, payload) != expected {
+            self.wrong.get_or_insert((i, event, payload));
+        }
+        self.events += 1;
+    }
+}
+
+#[test]
+fn a_thousand_kills_over_eight_threads() {
+    let _alone = alone();
+    let binary = program("counted.c", &[]);
+    let (recordings, children) = (25, 40);
+    let (mut checked, mut behind) = (0u64, 0u64);
+    for recording in 0..recordings {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("k.ut");
+        let cells = tempfile::tempfile_in(dir.path()).unwrap();
+        cells.set_len(16 * (THREADS * children) as u64).unwrap();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), cells.as_raw_fd());
+        let command = [
+            binary.to_str().unwrap(),
+            "kills",
+            &children.to_string(),
+            &(recording + 1).to_string(),
+            &path,
+        ];
+        let manifest = run(
+            &trace,
+            &command,
+            settings(Overflow::Grow, MIB, Some(512 * MIB)),
+        )
+        .unwrap();
+        assert_eq!(manifest.exit.unwrap().status, Some(0));
+        let mut of_rings = HashMap::<i32, Counted>::new();
+        let manifest = each_row(&trace, |ring, kind, event, payload| {
+            assert_eq!(
+                kind,
+                Kind::Instant as i8,
+                "nothing is lost, so there is no gap"
+            );
+            of_rings.entry(ring).or_default().take(event, payload);
+        });
+        assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
+        // A process' number may come again, not within so few.
+        let of_threads: HashMap<i32, i32> =
+            (manifest.rings.iter().map(|ring| (ring.tid, ring.ring))).collect();
+        assert_eq!(of_threads.len(), manifest.rings.len());
+        for cell in 0..THREADS * children {
+            let (published, tid) = (word(&cells, 2 * cell), word(&cells, 2 * cell + 1));
+            let what = format!("recording {recording}, cell {cell}, thread {tid}");
+            let ring = of_threads.get(&(tid as i32));
+            let counted = ring.and_then(|ring| of_rings.get(ring));
+            let kept = counted.map_or(0, |counted| counted.events);
+            assert_eq!(
+                counted.and_then(|c| c.wrong),
+                None,
+                "{what}: torn, twice or out of order"
+            );
+            // One may have been published and not counted yet, when it was killed.
+            assert!(
+                (published..=published + 1).contains(&kept),
+                "{what}: {kept} of {published}"
+            );
+            checked += published;
+            behind += kept - published;
+        }
+    }
+    println!(
+        "{} kills, {checked} events counted, {behind} in flight",
+        recordings * children as u64
+    );
+    assert!(checked > 100_000, "the programs hardly ran");
+}
+
+fn word(file: &fs::File, index: usize) -> u64 {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 8 * index as u64).unwrap();
+    u64::from_le_bytes(bytes)
+}
+
+/// Counts the rows of saturated writers, whose payloads are 0, 1, 2, ...
+#[derive(Default)]
+struct Flood {
+    events: u64,
+    /// What the next payload must be at least.
+    next: u64,
+    /// Events that the gaps tell of, and those that are missing from the numbers.
+    told: u64,
+    missing: u64,
+    backward: u64,
+}
+
+impl Flood {
+    fn take(&mut self, kind: i8, payload: i64) {
+        if kind == Kind::Gap as i8 {
+            self.told += payload as u64;
+            return;
+        }
+        // 32 bits of the number are there.
+        let ahead = (payload as u32).wrapping_sub(self.next as u32);
+        self.backward += u64::from(ahead > u32::MAX / 2);
+        self.missing += u64::from(ahead);
+        self.next += u64::from(ahead) + 1;
+        self.events += 1;
+    }
+}
+
+/// What the threads of a saturated program said, its trace, and what was found there.
+fn saturated(
+    trace: &Path,
+    threads: usize,
+    settings: undertick_trace::session::Settings,
+) -> Result<(HashMap<i32, u64>, Manifest, HashMap<i32, Flood>), TraceError> {
+    let seconds: f64 = std::env::var("UNDERTICK_SATURATED_SECONDS")
+        .map_or(0.5, |text| text.parse().expect("a number"));
+    let binary = program("counted.c", &[]);
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let command = [
+        "sh",
+        "-c",
+        "out=$1; shift; exec \"$@\" >>\"$out\"",
+        "sh",
+        said.path().to_str().unwrap(),
+        binary.to_str().unwrap(),
+        "saturate",
+        &threads.to_string(),
+        &format!("{}", (seconds * 1000.0) as u64),
+    ];
+    run(trace, &command, settings)?;
+    let counts = (fs::read_to_string(said.path()).unwrap().lines())
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(tid, n)| (tid.parse().unwrap(), n.parse().unwrap()))
+        .collect();
+    let mut floods = HashMap::<i32, Flood>::new();
+    let manifest = each_row(trace, |ring, kind, _, payload| {
+        floods.entry(ring).or_default().take(kind, payload);
+    });
+    Ok((counts, manifest, floods))
+}
+
+#[test]
+fn saturated_writers_are_accounted_for_exactly() {
+    let _alone = alone();
+    for threads in [2, 8] {
+        for (overflow, ring, budget) in [
+            (Overflow::Drop, 256 * 1024, None),
+            (Overflow::Overwrite, MIB, None),
+            (Overflow::Block, 256 * 1024, None),
+            (Overflow::Grow, 256 * 1024, Some(8 * MIB)), // then drops
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let trace = dir.path().join("s.ut");
+            let what = format!("{overflow:?}, {threads} threads");
+            let (said, manifest, floods) =
+                saturated(&trace, threads, settings(overflow, ring, budget)).unwrap();
+            assert_eq!(
+                (said.len(), manifest.rings.len()),
+                (threads, threads),
+                "{what}"
+            );
+            for ring in &manifest.rings {
+                let flood = &floods[&ring.ring];
+                let what = format!("{what}: {ring:?}");
+                assert_eq!(ring.written, said[&ring.tid], "{what}");
+                assert_eq!(
+                    ring.received + ring.dropped + ring.overwritten,
+                    ring.written,
+                    "{what}"
+                );
+                assert_eq!(flood.events, ring.received, "{what}");
+                assert_eq!(flood.backward, 0, "{what}: in order, and none twice");
+                // What is lost after the last one that was kept is in the account alone.
+                let after = ring.written - flood.next;
+                let lost = ring.dropped + ring.overwritten;
+                assert_eq!(flood.missing + after, lost, "{what}");
+                if ring.overwritten == 0 {
+                    assert!(flood.told <= flood.missing, "{what}");
+                }
+            }
+            let sum = |of: fn(&undertick_trace::manifest::Ring) -> u64| {
+                manifest.rings.iter().map(of).sum::<u64>()
+            };
+            let (written, received) = (sum(|r| r.written), sum(|r| r.received));
+            assert_eq!(manifest.lost, written - received, "{what}");
+            assert_eq!(manifest.events, received, "{what}");
+            match overflow {
+                Overflow::Block => assert_eq!(manifest.lost, 0, "{what}"),
+                Overflow::Overwrite | Overflow::Drop => assert!(manifest.lost > 0, "{what}"),
+                Overflow::Grow => {}
+            }
+            println!(
+                "{what}: {written} written, {received} received, {} lost",
+                manifest.lost
+            );
+        }
+    }
+}

@@ -1,0 +1,206 @@
+/* A program that does to its session whatever its rights allow: SECONDS SEED DECOY.
+ * DECOY is a directory outside of the session that it puts in the place of things.
+ *
+ * A witness writes 1000 events to ring 0, which is left alone. Then children, one after
+ * the other, record while one of their threads damages; where it hits themselves, they
+ * die, and the next one comes. */
+#define _GNU_SOURCE
+#include "undertick.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEGMENT 131072L
+static char dir[256], away[300];
+static const char *decoy;
+static int dir_fd;
+static uint64_t state;
+
+static uint64_t draw(uint64_t n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % n;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t number(void) {
+    static const uint64_t edges[] = {0, 1, 16, 131072, 131073, 1u << 20, 0xffffffffu, 1ull << 40, 1ull << 63, ~0ull, ~0ull - 15};
+    return draw(3) ? edges[draw(sizeof edges / sizeof *edges)] : state;
+}
+
+static int open_there(const char *name, int flags) {
+    return openat(dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+/* One of the first rings or one of the last: never ring 0. */
+static void ring_name(char *name) {
+    uint32_t next = 0;
+    int fd = open_there("control", O_RDONLY);
+    if (fd >= 0 && pread(fd, &next, 4, 64) != 4) next = 0;
+    if (fd >= 0) close(fd);
+    next = next > 6 && draw(2) ? next - 1 - (uint32_t)draw(5) : 1 + (uint32_t)draw(40);
+    sprintf(name, "ring-%08x", next);
+}
+
+static void put(int fd, off_t at, uint64_t value, size_t bytes) {
+    if (fd >= 0 && pwrite(fd, &value, bytes, at) < 0) return;
+}
+
+static void header(const char *name) {
+    static const off_t fields[] = {0, 8, 16, 20, 24, 40, 64, 64, 64, 72, 80, 80, 88, 92, 128, 136, 4096, 4104, 4112, 69632};
+    int fd = open_there(name, O_RDWR), i;
+    for (i = 0; i < 8; i++) put(fd, fields[draw(sizeof fields / sizeof *fields)], number(), draw(2) ? 8 : 4);
+    if (fd >= 0) close(fd);
+}
+
+static void length(const char *name) {
+    static const off_t lengths[] = {0, 1, 4096, 4097, SEGMENT, SEGMENT + 4096, 2 * SEGMENT, (off_t)1 << 40};
+    int fd = open_there(name, O_RDWR);
+    if (fd < 0) return;
+    if (ftruncate(fd, lengths[draw(8)]) != 0) errno = 0;
+    close(fd);
+}
+
+static void replace(const char *name) {
+    char to[400];
+    unlinkat(dir_fd, name, 0);
+    unlinkat(dir_fd, name, AT_REMOVEDIR);
+    snprintf(to, sizeof to, "%s/%s", decoy, draw(2) ? "ring-00000001" : "names");
+    switch (draw(5)) {
+    case 0: if (symlinkat(to, dir_fd, name)) return; break;
+    case 1: if (linkat(AT_FDCWD, to, dir_fd, name, 0)) return; break;
+    case 2: if (mkfifoat(dir_fd, name, 0600)) return; break;
+    case 3: if (mkdirat(dir_fd, name, 0700)) return; break;
+    default: if (symlinkat("/dev/zero", dir_fd, name)) return; break;
+    }
+}
+
+/* A file that says that it is a ring. */
+static void forge(const char *name) {
+    int fd = open_there(name, O_RDWR | O_CREAT);
+    uint32_t segments = draw(2) ? 8192 : 1 + (uint32_t)draw(64), i;
+    if (fd < 0) return;
+    if (ftruncate(fd, ((off_t)segments + 1) * SEGMENT) == 0) {
+        put(fd, 8, 1, 4);
+        put(fd, 20, segments, 4);
+        put(fd, 24, draw(2) ? 1 : number(), 4);
+        for (i = 0; i < 64; i++) put(fd, 4096 + 8 * (off_t)i, draw(4) ? draw(segments) : number(), 8);
+        put(fd, 64, draw(2) ? draw((uint64_t)segments * SEGMENT) & ~15ull : number(), 8);
+        put(fd, 88, number(), 4);
+        put(fd, 92, draw(2) ? 256 : number(), 4);
+        put(fd, 40, draw(2) + 1, 4);
+        put(fd, 0, 0x3130474e49525455ull, 8);
+    }
+    close(fd);
+}
+
+static void control(int may_cut) {
+    static const off_t fields[] = {0, 8, 12, 16, 20, 24, 28, 36, 40, 68, 72, 1024, 1032, 4096};
+    int fd = open_there("control", O_RDWR);
+    if (fd < 0) return;
+    put(fd, fields[draw(14)], number(), draw(2) ? 8 : 4);
+    /* As if rings had been asked for, and nobody made them. */
+    put(fd, 64, 41 + draw(1000), 4);
+    if (may_cut && ftruncate(fd, draw(2) ? 0 : 4096) != 0) errno = 0;
+    close(fd);
+}
+
+static void names(void) {
+    char bytes[64];
+    int fd, i;
+    if (draw(4) == 0) return draw(2) ? replace("names") : length("names");
+    fd = open_there("names", O_WRONLY | O_APPEND | O_CREAT);
+    if (fd < 0) return;
+    for (i = 0; i < 64; i++) bytes[i] = (char)draw(256);
+    memcpy(bytes, "UN\1\0", 4);
+    bytes[6] = (char)draw(48), bytes[7] = 0;
+    for (i = 0; i < 100; i++) if (write(fd, bytes, draw(64)) < 0) break;
+    close(fd);
+}
+
+/* The whole directory is somewhere else for a moment. Held while a point may make a
+ * ring, which it would make there. */
+static pthread_mutex_t at_home = PTHREAD_MUTEX_INITIALIZER;
+static void move(void) {
+    pthread_mutex_lock(&at_home);
+    if (rename(dir, away) != 0) abort();
+    if (symlink(decoy, dir) == 0) {
+        usleep((useconds_t)draw(20000));
+        unlink(dir);
+    }
+    if (rename(away, dir) != 0) abort();
+    pthread_mutex_unlock(&at_home);
+}
+
+static void *work(void *stop) {
+    uint32_t i;
+    for (i = 0; !__atomic_load_n((int *)stop, __ATOMIC_RELAXED); i++) {
+        pthread_mutex_lock(&at_home);
+        ut_event(1, i);
+        pthread_mutex_unlock(&at_home);
+        if (i % 64 == 0) usleep(200);
+    }
+    return NULL;
+}
+
+static void child(double until, double end) {
+    int stop = 0, i;
+    pthread_t threads[3];
+    for (i = 0; i < 3; i++) pthread_create(&threads[i], NULL, work, &stop);
+    while (now() < until) {
+        char name[32], other[32];
+        ring_name(name);
+        switch (draw(10)) {
+        case 0: case 1: case 2: header(name); break;
+        case 3: length(name); break;
+        case 4: replace(name); break;
+        case 5: ring_name(other); renameat(dir_fd, name, dir_fd, other); break;
+        case 6: forge(name); break;
+        case 7: control(end - now() < 1); break;
+        case 8: names(); break;
+        default: move(); break;
+        }
+        usleep((useconds_t)draw(2000));
+    }
+    _exit(0);
+}
+
+int main(int argc, char **argv) {
+    double end;
+    uint32_t i;
+    if (argc < 4) return 2;
+    snprintf(dir, sizeof dir, "%s", getenv("UNDERTICK_SESSION"));
+    snprintf(away, sizeof away, "%s-away", dir);
+    decoy = argv[3];
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
+    end = now() + atof(argv[1]);
+    ut_name(5, "witness");
+    for (i = 0; i < 1000; i++) ut_event(5, i);
+    while (now() < end) {
+        double until = now() + 0.2;
+        pid_t pid;
+        draw(2);
+        pid = fork();
+        if (pid == 0) child(until < end ? until : end, end);
+        waitpid(pid, NULL, 0);
+        if (access(away, F_OK) == 0) {
+            unlink(dir);
+            if (rename(away, dir) != 0) abort();
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,56 @@
+//! Other tools' files.
+
+use std::path::{Path, PathBuf};
+
+use undertick_trace::import::{Source, import_text};
+use undertick_trace::read::Trace;
+
+pub fn chrome(bytes: &[u8]) {
+    import(Source::Chrome, bytes);
+}
+
+pub fn perfetto(bytes: &[u8]) {
+    import(Source::Perfetto, bytes);
+}
+
+/// What `perf script` or `babeltrace2` prints, as the first byte says.
+pub fn lines(bytes: &[u8]) {
+    match bytes.split_first() {
+        Some((b'p', text)) => import(Source::PerfScript, text),
+        Some((_, text)) => import(Source::Ctf, text),
+        None => {}
+    }
+}
+
+/// It is imported, and then can be read to its end, or refused in words.
+fn import(source: Source, bytes: &[u8]) {
+    thread_local! {
+        static DIR: tempfile::TempDir = tempfile::tempdir_in(memory()).expect("a directory");
+    }
+    DIR.with(|dir| {
+        let out = dir.path().join("t.ut");
+        match import_text(Path::new("file"), source, bytes, &out) {
+            Ok(manifest) => {
+                let trace = Trace::open(&out, |_| {}).expect("a trace");
+                let rows: usize = trace.batches().map(|b| b.expect("rows").num_rows()).sum();
+                let kernel = manifest.kernel.map_or(0, |kernel| kernel.rows);
+                assert_eq!(rows as u64, manifest.events + kernel);
+                std::fs::remove_dir_all(&out).expect("it can go");
+            }
+            Err(error) => {
+                assert_eq!(error.exit_status(), 2, "{error}");
+                assert!(!out.exists(), "it left something behind");
+            }
+        }
+    });
+}
+
+/// Where files cost little.
+pub(crate) fn memory() -> PathBuf {
+    let shm = PathBuf::from("/dev/shm");
+    if shm.is_dir() {
+        shm
+    } else {
+        std::env::temp_dir()
+    }
+}

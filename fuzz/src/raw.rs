@@ -1,0 +1,88 @@
+//! Raw blocks, with right checksums: a program cannot write them, but whoever sends a
+//! trace can.
+
+use std::path::PathBuf;
+
+use undertick_trace::block::{self, Next};
+use undertick_trace::raw_order::RawGroups;
+use undertick_trace::rows::Rows;
+
+const MAGIC: &[u8] = b"UTB1";
+
+/// Gives the block at the start the length and the checksum that it should have; where
+/// the next one starts.
+fn mend(bytes: &mut [u8]) -> Option<usize> {
+    let most = bytes.len();
+    let head = bytes.get_mut(..block::HEADER_BYTES)?;
+    head[..4].copy_from_slice(MAGIC);
+    let body = u32::from_le_bytes(head[8..12].try_into().ok()?) as usize;
+    let body = body.min(most - block::HEADER_BYTES);
+    head[8..12].copy_from_slice(&(body as u32).to_le_bytes());
+    let records = u32::from_le_bytes(head[12..16].try_into().ok()?);
+    let records = records.clamp(1, block::MAX_RECORDS as u32);
+    head[12..16].copy_from_slice(&records.to_le_bytes());
+    let whole = &mut bytes[..block::HEADER_BYTES + body];
+    let check = crc32fast::hash(&whole[8..]);
+    whole[4..8].copy_from_slice(&check.to_le_bytes());
+    Some(whole.len())
+}
+
+pub fn block(bytes: &[u8]) {
+    let mut records = Vec::new();
+    block::decode(bytes, &mut records);
+    let mut bytes = bytes.to_vec();
+    mend(&mut bytes);
+    let decoded = block::decode(&bytes, &mut records);
+    let mut rows = Rows::default();
+    let (pushed, events) = rows.push_block(&bytes);
+    assert_eq!(decoded, pushed);
+    match pushed {
+        Next::Block(header, length) => {
+            assert!(length <= bytes.len() && records.len() == header.records as usize);
+            assert!(events <= rows.len() as u64 && rows.len() <= records.len());
+        }
+        _ => assert!(rows.is_empty() && events == 0),
+    }
+    let length = rows.len();
+    assert_eq!(rows.take().num_rows(), length);
+}
+
+/// A file of blocks; the first byte says whether they are mended.
+pub fn raw_file(bytes: &[u8]) {
+    let Some((&first, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let mut bytes = bytes.to_vec();
+    let mut at = 0;
+    while first & 1 == 0
+        && let Some(length) = bytes.get_mut(at..).and_then(mend)
+    {
+        at += length;
+    }
+    let path = file(&bytes);
+    let mut groups = RawGroups::open(&path).expect("it is there");
+    let mut taken = 0;
+    while let Some(group) = groups.next_group().expect("it can be read") {
+        assert!(!group.is_empty());
+        taken += group.len();
+        let mut rest = &group[..];
+        let mut rows = Rows::default();
+        while let (Next::Block(_, length), _) = rows.push_block(rest) {
+            rest = &rest[length..];
+        }
+        rows.take();
+    }
+    assert!(taken <= bytes.len() && groups.share() <= 1.0);
+}
+
+/// One file of this thread's, with other bytes each time.
+fn file(bytes: &[u8]) -> PathBuf {
+    thread_local! {
+        static DIR: tempfile::TempDir = tempfile::tempdir_in(super::imports::memory()).expect("a directory");
+    }
+    DIR.with(|dir| {
+        let path = dir.path().join("raw.utb");
+        std::fs::write(&path, bytes).expect("room for a file");
+        path
+    })
+}

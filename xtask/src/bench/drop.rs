@@ -1,0 +1,65 @@
+//! What a program pays whose ring is full, beside the same program whose ring never is.
+
+use super::{compile, manifest, record};
+use crate::run::Scratch;
+use crate::statistics::{median, median_interval};
+
+const BLOCKS: &str = "60";
+const EVENTS: &str = "50000";
+
+/// Steps of work before each event: none, and those of sections as programs have them.
+const WORK: [&str; 3] = ["0", "100", "1000"];
+
+/// Ring that never fills: it may grow to far more than what is written before the
+/// collector comes by. Ring that is full nearly always: two segments, and the collector is
+/// stopped.
+const NEVER_FULL: [&str; 3] = ["--no-calibration", "--overflow", "grow"];
+const FULL: [&str; 5] = ["--no-calibration", "--overflow", "drop", "--ring", "256KiB"];
+
+pub fn measure(pairs: usize) -> Result<(), String> {
+    let scratch = Scratch::new("drop")?;
+    let program = compile(&scratch, "drop")?;
+    let trace = scratch.path("d.ut");
+    println!(
+        "\na full ring in drop mode beside one that never fills; median of {pairs} pairs in turn [95 %]"
+    );
+    for steps in WORK {
+        let of_run = |options: &[&str], full: &[&str]| -> Result<(f64, f64), String> {
+            let words = [&[&program, BLOCKS, EVENTS, steps][..], full].concat();
+            let said = record(&trace, options, &words)?;
+            let blocks: Vec<f64> = said.lines().filter_map(|line| line.parse().ok()).collect();
+            let manifest = manifest(&trace)?;
+            let number = |name: &str| manifest[name].as_u64().unwrap_or(0) as f64;
+            let lost = number("lost") / (number("lost") + number("events"));
+            Ok((median(&blocks), lost))
+        };
+        let (mut ratios, mut ns, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+        for pair in 0..pairs {
+            // Who comes first changes, so that a machine that slows down favours nobody.
+            let (full, never) = if pair % 2 == 0 {
+                let full = of_run(&FULL, &["full"])?;
+                (full, of_run(&NEVER_FULL, &[])?)
+            } else {
+                let never = of_run(&NEVER_FULL, &[])?;
+                (of_run(&FULL, &["full"])?, never)
+            };
+            if never.1 > 0.0 {
+                return Err(
+                    "the ring that was never to fill lost events: the machine is too busy"
+                        .to_owned(),
+                );
+            }
+            ratios.push(full.0 / never.0);
+            ns.push(never.0);
+            lost.push(full.1);
+        }
+        let (low, high) = median_interval(&ratios);
+        println!(
+            "  {steps:>4} steps of work, {:>7.1} ns/event: {:.4} [{low:.4}, {high:.4}], {:.0} % of the events dropped (target: at most 1.02)",
+            median(&ns),
+            median(&ratios),
+            100.0 * median(&lost)
+        );
+    }
+    Ok(())
+}
