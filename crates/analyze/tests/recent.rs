@@ -207,9 +207,9 @@ fn without_a_pause_nothing_is_missed() {
     let in_part = |ts| (part.from..part.until).contains(&ts);
     let whole = threads.iter().flat_map(|thread| &thread.spans);
     let whole = whole.filter(|s| in_part(s.begin) && in_part(s.end));
-    let found = found(&recent, part);
-    assert_eq!(found.report.intervals[0].count, whole.count() as u64);
-    assert!((found.looked_s - (part.until - part.from) as f64 * 1e-9).abs() < 1e-9);
+    let partial = self::found(&recent, part);
+    assert_eq!(partial.report.intervals[0].count, whole.count() as u64);
+    assert!((partial.looked_s - (part.until - part.from) as f64 * 1e-9).abs() < 1e-9);
 }
 
 /// What begins in one window and ends in another may have ended, and begun again,
