@@ -90,7 +90,9 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
         }
     });
     let took = view.finish();
-    progress.map(Progress::done);
+    if let Some(progress) = progress {
+        progress.done();
+    }
     if let Some(took) = took.filter(|_| result.is_ok()) {
         let took = undertick_report::figures::per_cent(took).replace('\u{a0}', " ");
         eprintln!("undertick: the view took {took} of a CPU");
