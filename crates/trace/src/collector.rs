@@ -366,7 +366,7 @@ impl Collector {
         let now = || sampled::of_ring(ring.map.number, &ring.map.memory());
         let counts = ring.sampled.unwrap_or_else(now);
         self.sampled.extend(counts);
-        self.prepared -= ring.map.prepared();
+        self.prepared -= ring.map.memory_taken();
         session.give_back(ring.map.number, ring.map.allocated());
         if session.is_attached() {
             ring.map.give_back_memory();

@@ -198,7 +198,7 @@ fn start(
     // exec.
     unsafe {
         command.pre_exec(move || {
-            let _ = rustix::process::setrlimit(Resource::Nofile, limit.clone());
+            let _ = rustix::process::setrlimit(Resource::Nofile, limit);
             if let Some(file) = announces {
                 kernel::announce(file);
             }

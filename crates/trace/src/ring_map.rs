@@ -183,7 +183,7 @@ impl RingMap {
 
     /// Segments for which [`Self::prepare`] has taken memory.
     #[must_use]
-    pub const fn prepared(&self) -> u32 {
+    pub const fn memory_taken(&self) -> u32 {
         self.taken
     }
 }

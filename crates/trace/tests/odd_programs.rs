@@ -136,7 +136,7 @@ fn three_thousand_threads_at_once() {
     }
     let usual = rustix::process::Rlimit {
         current: Some(1024),
-        ..before.clone()
+        ..before
     };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, usual).unwrap();
     let (manifest, rows, _) = recorded(&dir.path().join("a.ut"), &["alive", "3000"], 256 * 1024);
