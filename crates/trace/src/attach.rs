@@ -80,6 +80,7 @@ pub fn attach_watched(
             session.switch(true);
             Ok(())
         })?;
+    running.is_of(to.pid, true);
     let pause = running.watched(watch);
     let interrupted = loop {
         let moved = running.round(&mut told);

@@ -253,7 +253,7 @@ fn manifest(
         kernel: (intake.kernel_rows > 0).then(|| kernel(about.clock, intake)),
         perturbation: None,
         hosts: Vec::new(),
-        closures: Vec::new(),
+        closures: Vec::new(), flight: None,
         session: None,
         warnings,
     };

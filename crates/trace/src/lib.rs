@@ -9,12 +9,15 @@
 //! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
 //! several together.
 
+mod accounts;
 pub mod attach;
 pub mod block;
 mod clock_check;
 pub mod collector;
 mod descheduled;
+mod disk;
 mod door;
+mod ended;
 mod error;
 pub mod export;
 pub mod functions;
@@ -33,10 +36,14 @@ pub mod read;
 pub mod record;
 mod ring_map;
 pub mod rows;
+mod recover;
+pub mod resume;
 mod running;
 pub mod sampled;
 pub mod schema;
 pub mod session;
+mod session_lock;
+pub mod snapshot;
 pub mod spans;
 
 pub use descheduled::self_test as descheduled_self_test;

@@ -170,7 +170,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
         kernel: None,
         perturbation: None,
         hosts: Vec::new(),
-        closures: Vec::new(),
+        closures: Vec::new(), flight: None,
         session: None,
         warnings: made.warnings,
     }

@@ -143,6 +143,7 @@ pub fn record_with(
             start(command, session, announces, functions)
         },
     )?;
+    running.is_of(child.id() as i32, false);
     let pause = running.watched(with.watch);
     let exit = watch(&mut running, child, &mut signals, pause, &mut told);
     running.finish(exit, told)

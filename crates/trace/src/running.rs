@@ -3,20 +3,22 @@
 
 use std::fs::File;
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
-use undertick_clock::Source;
+use undertick_clock::{ClockId, Source};
+use undertick_ring::Overflow;
 
 use crate::TraceError;
+use crate::accounts::{ACCOUNTS_FILE, GivenUp, Program};
 use crate::collector::Collector;
 use crate::functions::Recorded;
 use crate::hosts::identity::ClockIdentity;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
 use crate::kernel::{Of, Watcher, Watching};
-use crate::manifest::{self, Anchor, Manifest, SCHEMA_VERSION, State, TraceHost};
+use crate::manifest::{self, Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost};
 use crate::perturbation::{self, Levels, Switcher};
 use crate::record::{About, Request, Tell, Watch};
 use crate::session::Session;
@@ -38,8 +40,12 @@ const LAST_POINTS: Duration = Duration::from_millis(5);
 const LAST_RINGS: Duration = Duration::from_millis(200);
 
 /// A recording that runs.
-pub(crate) struct Running<'a> {
-    request: &'a Request,
+pub(crate) struct Running {
+    trace: PathBuf,
+    /// The clock of the trace.
+    clock: ClockId,
+    /// Names that replace those of the program.
+    given: Vec<manifest::Name>,
     session: Session,
     manifest: Manifest,
     collector: Collector,
@@ -54,7 +60,7 @@ pub(crate) struct Running<'a> {
     lock: File,
 }
 
-impl<'a> Running<'a> {
+impl Running {
     /// Makes the trace directory, opens the sources, and then has `start` begin
     /// what is recorded. The kernel is watched before there is a program, because
     /// it inherits that.
@@ -62,7 +68,7 @@ impl<'a> Running<'a> {
     /// # Errors
     /// Nothing was started, and nothing is left behind.
     pub(crate) fn begin<T>(
-        request: &'a Request,
+        request: &Request,
         session: Session,
         of: Of,
         start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
@@ -93,7 +99,7 @@ impl<'a> Running<'a> {
     }
 
     fn open(
-        request: &'a Request,
+        request: &Request,
         session: Session,
         of: Of,
     ) -> Result<(Self, Option<Watcher>), TraceError> {
@@ -105,9 +111,15 @@ impl<'a> Running<'a> {
             .transpose()?;
         let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let (kernel, about) = Watcher::start(request.kernel, trace, facts, told, of)?.unzip();
+        let mut kernel = kernel;
+        if request.settings.overflow == Overflow::Overwrite
+            && let Some(watcher) = &mut kernel
+        {
+            watcher.keep_the_last();
+        }
         manifest.kernel = about;
         let raw = trace.join(RAW_FILE);
-        let mut collector = Collector::new(&session, &raw)?;
+        let mut collector = Collector::new(&session, trace)?;
         let lock = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         // After the lock: with its manifest it is a trace, which who finds it unlocked
@@ -137,7 +149,9 @@ impl<'a> Running<'a> {
             None => None,
         };
         let running = Self {
-            request,
+            trace: trace.clone(),
+            clock: facts.clock,
+            given: request.names.clone(),
             session,
             manifest,
             collector,
@@ -153,6 +167,43 @@ impl<'a> Running<'a> {
         Ok((running, kernel))
     }
 
+    /// Goes on with a recording whose recorder was killed; `lock` is that of its raw file.
+    ///
+    /// # Errors
+    /// What was left cannot be read.
+    pub(crate) fn again(
+        trace: &Path,
+        session: Session,
+        manifest: Manifest,
+        clock: ClockId,
+        lock: File,
+    ) -> Result<Self, TraceError> {
+        let mut collector = Collector::new(&session, trace)?;
+        collector.warnings.extend(session.warnings.iter().cloned());
+        let now = Instant::now();
+        Ok(Self {
+            trace: trace.to_owned(),
+            clock,
+            given: manifest.names.clone(),
+            session,
+            manifest,
+            collector,
+            kernel: None,
+            switcher: None,
+            functions: None,
+            started: now,
+            told: now,
+            passed_on: now,
+            about: None,
+            lock,
+        })
+    }
+
+    /// Whether a ring is there that is not finished.
+    pub(crate) fn has_rings(&self) -> bool {
+        self.collector.has_rings()
+    }
+
     /// Drains what there is, says so now and then; returns the bytes.
     pub(crate) fn round(&mut self, told: &mut impl FnMut(Tell)) -> u64 {
         let moved = self.collector.round(&self.session, false);
@@ -165,6 +216,7 @@ impl<'a> Running<'a> {
         if self.passed_on.elapsed() >= RATES_EVERY {
             self.passed_on = Instant::now();
             self.session.pass_rates_on();
+            self.session.tell_of_doors();
         }
         moved
     }
@@ -193,9 +245,14 @@ impl<'a> Running<'a> {
             return;
         };
         let (names, threads) = self.session.names();
-        self.manifest.names = merge_names(names, &self.request.names);
+        self.manifest.names = merge_names(names, &self.given);
         self.manifest.threads = threads;
         about(&self.manifest);
+    }
+
+    /// Says what is recorded, for who goes on if we are killed.
+    pub(crate) fn is_of(&mut self, pid: i32, attached: bool) {
+        self.collector.is_of(Program { pid, attached });
     }
 
     /// Since it began.
@@ -230,21 +287,26 @@ impl<'a> Running<'a> {
         exit: manifest::Exit,
         mut told: impl FnMut(Tell),
     ) -> Result<Manifest, TraceError> {
-        let trace = &self.request.trace;
+        let with_functions = self.functions.is_some();
         let pairs = self.switcher.take().map(Switcher::finish);
         self.stop();
         self.account(exit, pairs);
-        let (mut manifest, lock) = (self.manifest, self.lock);
-        let (rings, warnings, written) = self.collector.close();
-        manifest.rings = rings;
-        manifest.warnings.extend(warnings);
-        if manifest.rings.is_empty() && manifest.lost == 0 && self.request.functions.is_none() {
+        let (mut manifest, lock, trace) = (self.manifest, self.lock, &self.trace);
+        let collected = self.collector.close();
+        manifest.rings = collected.rings;
+        manifest.sampled = collected.sampled;
+        manifest.sampled.sort_by_key(|s| (s.ring, s.event));
+        manifest.warnings.extend(collected.warnings);
+        if let Some(given_up) = collected.given_up {
+            flight(&mut manifest, given_up, None);
+        }
+        if manifest.rings.is_empty() && manifest.lost == 0 && !with_functions {
             manifest
                 .warnings
                 .push(nothing_recorded(&self.session).to_owned());
         }
         drop(self.session);
-        if let Err(error) = written {
+        if let Err(error) = collected.written {
             manifest
                 .warnings
                 .push(format!("the disk refused data while recording: {error}"));
@@ -277,12 +339,10 @@ impl<'a> Running<'a> {
         if let Some(functions) = self.functions.take() {
             manifest.warnings.extend(functions.finish(&names));
         }
-        manifest.sampled = std::mem::take(&mut self.collector.sampled);
-        manifest.sampled.sort_by_key(|s| (s.ring, s.event));
         manifest.exit = Some(exit);
         manifest.duration_ns = i64::try_from(self.started.elapsed().as_nanos()).ok();
-        manifest.clock.anchors.extend(anchor(self.request));
-        manifest.names = merge_names(names, &self.request.names);
+        manifest.clock.anchors.extend(anchor(self.clock));
+        manifest.names = merge_names(names, &self.given);
         manifest.threads = threads;
         manifest.lost = session.lost_no_ring();
         manifest.session = None;
@@ -326,20 +386,36 @@ pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
 
 /// Takes away a trace that never began: only what we made.
 pub(crate) fn remove_empty(trace: &Path) {
-    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE] {
+    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE, ACCOUNTS_FILE] {
         let _ = std::fs::remove_file(trace.join(file));
     }
     let _ = std::fs::remove_dir(trace);
 }
 
-fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
+pub(crate) fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
     names.retain(|known| !file.iter().any(|given| given.event == known.event));
     names.extend_from_slice(file);
     names
 }
 
-fn anchor(request: &Request) -> Option<Anchor> {
-    let source = Source::open(request.facts.clock).ok()?;
+/// What a flight recorder says beside its rings.
+pub(crate) fn flight(manifest: &mut Manifest, given_up: GivenUp, snapshot_unix_ns: Option<i64>) {
+    manifest.flight = Some(Flight {
+        snapshot_unix_ns,
+        given_up_rings: given_up.rings,
+        given_up_events: given_up.events,
+    });
+    manifest.lost = manifest.lost.saturating_add(given_up.events);
+    if given_up.rings > 0 {
+        manifest.warnings.push(format!(
+            "{} threads that had ended are not in the trace, nor the {} events they wrote: the last ones that ended are, as far as there was room",
+            given_up.rings, given_up.events
+        ));
+    }
+}
+
+pub(crate) fn anchor(clock: ClockId) -> Option<Anchor> {
+    let source = Source::open(clock).ok()?;
     let anchor = undertick_clock::bracket::anchor(source, 1)?;
     Some(Anchor {
         ticks: anchor.ticks as i64,
@@ -391,7 +467,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             rate_error_ppb: rate.error_ppb,
             granularity_ticks: facts.granularity.map_or(1, |g| g.step_ticks),
             read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
-            anchors: anchor(request).into_iter().collect(),
+            anchors: anchor(facts.clock).into_iter().collect(),
             across_cpus: crate::clock_check::across_cpus(facts),
         },
         descheduled: crate::descheduled_self_test(),
@@ -421,7 +497,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             merged: None,
             map: None,
         }],
-        closures: Vec::new(),
+        closures: Vec::new(), flight: None,
         session: Some(session.dir().to_string_lossy().into_owned()),
         warnings,
     }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -144,6 +144,43 @@ impl Session {
         Ok(session)
     }
 
+    /// The session of a recorder that was killed, and the doors that lead to it.
+    ///
+    /// # Errors
+    /// It is not there, or not of this version.
+    pub(crate) fn reopen(
+        dir: &Path,
+        doors: Vec<Door>,
+        told: &crate::manifest::Recorder,
+        clock: ClockId,
+    ) -> Result<Self, TraceError> {
+        let page = open_control(dir)?;
+        let code = page.field_u32(control::OFF_OVERFLOW);
+        let overflow = Overflow::from_code(code.load(Ordering::Relaxed)).ok_or_else(|| {
+            TraceError::damaged(&dir.join(layout::CONTROL_FILE), "no such overflow policy")
+        })?;
+        let about = fs::metadata(dir).map_err(TraceError::io(dir, "cannot look at"))?;
+        let session = Self {
+            dir: dir.to_owned(),
+            page,
+            doors,
+            owner: about.uid(),
+            settings: Settings {
+                overflow,
+                ring_bytes: told.ring_bytes,
+                budget_bytes: Some(told.budget_bytes),
+                ..Settings::growing(clock)
+            },
+            budget_bytes: told.budget_bytes,
+            warnings: Vec::new(),
+        };
+        for page in session.pages() {
+            page.field_u32(control::OFF_COLLECTOR_ALIVE)
+                .store(1, Ordering::Relaxed);
+        }
+        Ok(session)
+    }
+
     /// Makes a door's control page ready; nobody records by it yet.
     fn prepare(&self, place: u32, door: &Door) -> Result<(), TraceError> {
         let page = door.page();
@@ -208,6 +245,25 @@ impl Session {
         let mut log = fs::read(self.dir.join(layout::NAMES_FILE)).unwrap_or_default();
         log.extend(self.doors.iter().flat_map(|door| door.names().0));
         crate::names::parse(&log)
+    }
+
+    /// Says in the session directory what stands at the doors, for who looks from outside.
+    pub(crate) fn tell_of_doors(&self) {
+        if !self.is_attached() {
+            return;
+        }
+        let names: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
+        let log = OpenOptions::new()
+            .write(true)
+            .open(self.dir.join(layout::NAMES_FILE));
+        if let Ok(log) = log
+            && log.metadata().is_ok_and(|about| about.len() != names.len() as u64)
+        {
+            let _ = log.write_all_at(&names, 0);
+        }
+        self.page
+            .field_u64(control::OFF_LOST_NO_RING)
+            .store(self.lost_no_ring(), Ordering::Relaxed);
     }
 
     /// Names for which the program's doors had no room.
@@ -308,8 +364,14 @@ impl Session {
     /// page, and is moved on.
     pub(crate) fn new_rings(&self, next: &mut Vec<u32>) -> Vec<u32> {
         let mut new = Vec::new();
+        let pages = self.pages().count();
         for (place, page) in self.pages().enumerate() {
             let first = place as u32 * RINGS_OF_A_DOOR;
+            // Behind the last one there is nobody's.
+            let end = match place + 1 == pages {
+                true => u32::MAX,
+                false => first + RINGS_OF_A_DOOR,
+            };
             if next.len() <= place {
                 next.push(first);
             }
@@ -318,19 +380,27 @@ impl Session {
                 .field_u32(control::OFF_NEXT_RING)
                 .load(Ordering::Acquire)
                 .min(next[place].saturating_add(65_536))
-                .min(first + RINGS_OF_A_DOOR);
+                .min(end);
             new.extend(next[place]..asked);
             next[place] = next[place].max(asked);
         }
         new
     }
 
+    /// Numbers of the next rings, by place of the page.
+    pub(crate) fn asked_rings(&self) -> Vec<u32> {
+        let next = |page: &ControlPage| {
+            page.field_u32(control::OFF_NEXT_RING)
+                .load(Ordering::Acquire)
+        };
+        self.pages().map(next).collect()
+    }
+
     /// Gives a finished ring's segments back to the budget.
     pub fn give_back(&self, ring: u32, segments: u32) {
-        let place = if self.is_attached() {
-            ring / RINGS_OF_A_DOOR
-        } else {
-            0
+        let place = match self.doors.len() {
+            0 => 0,
+            doors => (ring / RINGS_OF_A_DOOR).min(doors as u32 - 1),
         };
         let Some(page) = self.pages().nth(place as usize) else {
             return;
@@ -556,12 +626,20 @@ fn create_file(path: &Path) -> Result<File, TraceError> {
 }
 
 pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
+    map_as(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
+}
+
+pub(crate) fn map_as(
+    file: &File,
+    bytes: usize,
+    allowed: ProtFlags,
+) -> rustix::io::Result<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     unsafe {
         rustix::mm::mmap(
             null_mut(),
             bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
+            allowed,
             MapFlags::SHARED,
             file.as_fd(),
             0,

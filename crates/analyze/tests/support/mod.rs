@@ -142,7 +142,7 @@ pub fn manifest() -> Manifest {
         kernel: None,
         perturbation: None,
         hosts: Vec::new(),
-        closures: Vec::new(),
+        closures: Vec::new(), flight: None,
         session: None,
         warnings: vec![],
     }

@@ -65,7 +65,7 @@ pub(super) fn manifest(
         kernel: kernel(input),
         perturbation: None,
         hosts: hosts(input, &alignment),
-        closures: alignment.closures,
+        closures: alignment.closures, flight: None,
         session: None,
         warnings,
         ..first.clone()

@@ -172,6 +172,11 @@ impl Watcher {
         self.tracefs.as_ref()?.switch()
     }
 
+    /// Keeps the last records alone.
+    pub(crate) fn keep_the_last(&mut self) {
+        self.writer.keep_the_last(raw::MOST_LAST_BYTES);
+    }
+
     /// Goes on in a thread of its own: what the rings are drained by must not wait
     /// for a disk that takes these records slowly, nor for their decoding.
     ///

@@ -4,14 +4,20 @@
 //! The file is a sequence of blocks: magic `UTK1`, CRC-32 of what follows, number
 //! of records, then records of 32 bytes, little-endian.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use crate::TraceError;
 
 /// The file's name, while there is one.
 pub(crate) const RAW_KERNEL_FILE: &str = "kernel.utk";
+/// What a flight recorder has beside it: the records before.
+const OLDER_KERNEL_FILE: &str = "kernel-older.utk";
+/// Most that a flight recorder has in one of them: half a million records.
+pub(crate) const MOST_LAST_BYTES: u64 = 16 << 20;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"UTK1");
 const HEADER_BYTES: usize = 12;
@@ -154,8 +160,11 @@ impl Record {
 /// Writes records.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    path: PathBuf,
     file: File,
     body: Vec<u8>,
+    /// Of a flight recorder, which keeps the last ones.
+    last: Option<Last>,
     /// The first thing that went wrong; nothing is written after it.
     failed: Option<io::Error>,
 }
@@ -165,13 +174,26 @@ impl Writer {
     pub(crate) fn create(path: &Path) -> Result<Self, TraceError> {
         let file = File::create_new(path).map_err(TraceError::io(path, "cannot create"))?;
         Ok(Self {
+            path: path.to_owned(),
             file,
             body: Vec::with_capacity(BLOCK_RECORDS * RECORD_BYTES),
+            last: None,
             failed: None,
         })
     }
 
+    /// From here on the last records are kept, and no file grows beyond a bound.
+    pub(crate) fn keep_the_last(&mut self, most_bytes: u64) {
+        self.last = Some(Last {
+            most_bytes,
+            ..Last::default()
+        });
+    }
+
     pub(crate) fn push(&mut self, record: &Record) {
+        if let Some(last) = &mut self.last {
+            last.learn(record);
+        }
         record.put(&mut self.body);
         if self.body.len() >= BLOCK_RECORDS * RECORD_BYTES {
             self.flush();
@@ -193,6 +215,25 @@ impl Writer {
         block.extend_from_slice(&records.to_le_bytes());
         block.append(&mut self.body);
         self.failed = self.file.write_all(&block).err();
+        if let Some(last) = &mut self.last {
+            last.bytes += block.len() as u64;
+            if last.bytes >= last.most_bytes && self.failed.is_none() {
+                self.failed = self.begin_anew().err();
+            }
+        }
+    }
+
+    /// The file becomes the older one; the new one begins with what must be known of
+    /// what went before.
+    fn begin_anew(&mut self) -> io::Result<()> {
+        let older = self.path.with_file_name(OLDER_KERNEL_FILE);
+        std::fs::rename(&self.path, older)?;
+        self.file = File::create_new(&self.path)?;
+        if let Some(last) = &mut self.last {
+            last.bytes = 0;
+            last.known(|record| record.put(&mut self.body));
+        }
+        Ok(())
     }
 
     /// Writes the rest; says what went wrong, if anything did.
@@ -200,6 +241,121 @@ impl Writer {
         self.flush();
         self.failed
     }
+}
+
+/// What a file of the last records must begin with.
+#[derive(Debug, Default)]
+struct Last {
+    /// Most in one file.
+    most_bytes: u64,
+    bytes: u64,
+    /// Process by thread: those that are the program's.
+    threads: BTreeMap<i32, i32>,
+    anchor: Option<Record>,
+    /// Times of the last two rounds: what comes is hardly ever older than the first.
+    rounds: [u64; 2],
+}
+
+impl Last {
+    fn learn(&mut self, record: &Record) {
+        match record.what {
+            What::Round => self.rounds = [self.rounds[1], record.time],
+            What::Anchor => self.anchor = Some(*record),
+            What::Exec => {
+                self.threads.insert(record.tid, record.tid);
+            }
+            What::NewTask => {
+                let maker = self.threads.get(&record.pid).copied();
+                if let Some(maker) = maker {
+                    let process = if record.a == 1 { maker } else { record.tid };
+                    self.threads.insert(record.tid, process);
+                }
+            }
+            What::Exit => {
+                self.threads.remove(&record.tid);
+            }
+            _ => {}
+        }
+    }
+
+    fn known(&self, mut put: impl FnMut(&Record)) {
+        let time = self.rounds[0];
+        put(&Record::new(What::Round, time));
+        self.anchor.iter().for_each(&mut put);
+        let processes: BTreeSet<i32> = self.threads.values().copied().collect();
+        for process in processes {
+            put(&Record {
+                pid: process,
+                tid: process,
+                ..Record::new(What::Exec, time)
+            });
+        }
+        for (&tid, &pid) in self.threads.iter().filter(|(tid, pid)| tid != pid) {
+            put(&Record {
+                pid,
+                tid,
+                a: 1,
+                ..Record::new(What::NewTask, time)
+            });
+        }
+    }
+}
+
+/// The files of a trace, the older one first; those that are there.
+fn files(trace: &Path) -> [PathBuf; 2] {
+    [OLDER_KERNEL_FILE, RAW_KERNEL_FILE].map(|file| trace.join(file))
+}
+
+/// Copies what a recorder that goes on has written into one file of another trace.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn copy(trace: &Path, out: &Path) -> Result<(), TraceError> {
+    let [older, newer] = files(trace);
+    let Ok(mut current) = File::open(&newer) else {
+        return Ok(());
+    };
+    let mut before = File::open(&older).ok();
+    // They may have changed their places meanwhile.
+    let inode = |file: &File| file.metadata().map_or(0, |about| about.ino());
+    if before.as_ref().map(inode) == Some(inode(&current)) {
+        match File::open(&newer) {
+            Ok(new) => current = new,
+            Err(_) => before = None,
+        }
+    }
+    let path = out.join(RAW_KERNEL_FILE);
+    let failed = || TraceError::io(&path, "cannot write");
+    let mut to = File::create_new(&path).map_err(failed())?;
+    for mut from in before.into_iter().chain([current]) {
+        io::copy(&mut from, &mut to).map_err(failed())?;
+    }
+    Ok(())
+}
+
+/// Puts the files together into one.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn join(trace: &Path) -> Result<(), TraceError> {
+    let [older, newer] = files(trace);
+    if !older.exists() {
+        return Ok(());
+    }
+    let new = trace.join("kernel.utk.new");
+    let put = || -> io::Result<()> {
+        let mut to = File::create(&new)?;
+        for path in [&older, &newer] {
+            match File::open(path) {
+                Ok(mut from) => io::copy(&mut from, &mut to).map(drop)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        std::fs::rename(&new, &newer)?;
+        std::fs::remove_file(&older)
+    };
+    put().map_err(TraceError::io(&newer, "cannot write"))
 }
 
 /// Reads records back, up to the first block that is not whole.

@@ -1,0 +1,1 @@
+//! Going on with a recording whose recorder was killed.
