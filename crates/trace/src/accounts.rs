@@ -38,6 +38,8 @@ pub(crate) struct GivenUp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) pid: i32,
+    /// When it began ([`crate::resume::started`]).
+    pub(crate) started: u64,
     /// It ran before the recorder came.
     pub(crate) attached: bool,
 }

@@ -8,6 +8,8 @@
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use undertick_ring::Overflow;
 
 pub use crate::door::command_of;
@@ -74,7 +76,9 @@ pub fn attach_watched(
     let (user, group) = program.owner;
     let mut session = Session::create_for(request.settings.clone(), doors, (user, Some(group)))?;
     session.enter()?;
-    let mut signals = watch_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
+    let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    signals.extend(Running::snapshot_signal(&request.settings));
+    let mut signals = watch_signals(&signals)?;
     let (mut running, ()) =
         Running::begin(&request, session, Of::Running(to.pid), |session, _, _| {
             session.switch(true);
@@ -86,11 +90,11 @@ pub fn attach_watched(
         let moved = running.round(&mut told);
         let was_over = program.has_ended();
         let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
-        let interrupted = signals.pending().count() > 0;
+        let interrupted = end_is_wanted(&mut running, &mut signals);
         if was_over || length_is_over || interrupted {
             break interrupted;
         }
-        Running::pause(moved, pause);
+        running.pause(moved, pause);
     };
     let exit = Exit {
         status: None,
@@ -98,4 +102,20 @@ pub fn attach_watched(
         interrupted,
     };
     running.finish(exit, told)
+}
+
+/// Looks at the signals that came: whether one ends the recording.
+pub(crate) fn end_is_wanted(
+    running: &mut Running,
+    signals: &mut SignalsInfo<WithOrigin>,
+) -> bool {
+    let mut is_wanted = false;
+    for origin in signals.pending() {
+        if origin.signal == libc::SIGRTMIN() {
+            running.snapshot();
+        } else {
+            is_wanted = true;
+        }
+    }
+    is_wanted
 }

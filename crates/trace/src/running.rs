@@ -4,9 +4,10 @@
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
+use undertick_clock::facts::Facts;
 use undertick_clock::{ClockId, Source};
 use undertick_ring::Overflow;
 
@@ -17,15 +18,18 @@ use crate::functions::Recorded;
 use crate::hosts::identity::ClockIdentity;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
-use crate::kernel::{Of, Watcher, Watching};
+use crate::kernel::{self, Length, Of, Watcher, Watching};
 use crate::manifest::{self, Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost};
 use crate::perturbation::{self, Levels, Switcher};
 use crate::record::{About, Request, Tell, Watch};
-use crate::session::Session;
+use crate::session::{Session, Settings};
+use crate::snapshot::snapshot;
 
 /// Pause between two rounds, unless there was much to do: 1 ms of one thread at
 /// full speed is 1.5 MB in its ring.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
+/// Where there is nothing to drain: for threads that end, while there is room for them.
+const FLIGHT_PAUSE: Duration = Duration::from_millis(10);
 /// What is much.
 const BUSY_BYTES: u64 = 4 << 20;
 /// How often progress is told.
@@ -38,6 +42,9 @@ const RATES_EVERY: Duration = Duration::from_millis(100);
 const LAST_POINTS: Duration = Duration::from_millis(5);
 /// How long a ring that was being made then has.
 const LAST_RINGS: Duration = Duration::from_millis(200);
+
+/// Where a snapshot is, or why there is none.
+type Snapshot = Result<PathBuf, String>;
 
 /// A recording that runs.
 pub(crate) struct Running {
@@ -53,9 +60,13 @@ pub(crate) struct Running {
     switcher: Option<Switcher>,
     functions: Option<Recorded>,
     started: Instant,
+    /// How long it was recorded by recorders that were killed.
+    before: Duration,
     told: Instant,
     passed_on: Instant,
     about: Option<About>,
+    /// What came of snapshots that were asked for by a signal.
+    snapshots: (Sender<Snapshot>, Receiver<Snapshot>),
     /// Held while we record: who opens the trace meanwhile sees it.
     lock: File,
 }
@@ -110,13 +121,9 @@ impl Running {
             .map(|functions| functions.start(session.dir(), trace))
             .transpose()?;
         let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
-        let (kernel, about) = Watcher::start(request.kernel, trace, facts, told, of)?.unzip();
-        let mut kernel = kernel;
-        if request.settings.overflow == Overflow::Overwrite
-            && let Some(watcher) = &mut kernel
-        {
-            watcher.keep_the_last();
-        }
+        let length = length_of(&request.settings);
+        let (kernel, about) =
+            Watcher::start(request.kernel, trace, facts, told, of, length)?.unzip();
         manifest.kernel = about;
         let raw = trace.join(RAW_FILE);
         let mut collector = Collector::new(&session, trace)?;
@@ -159,9 +166,11 @@ impl Running {
             switcher,
             functions,
             started,
+            before: Duration::ZERO,
             told: started,
             passed_on: started,
             about: None,
+            snapshots: channel(),
             lock,
         };
         Ok((running, kernel))
@@ -181,6 +190,16 @@ impl Running {
         let mut collector = Collector::new(&session, trace)?;
         collector.warnings.extend(session.warnings.iter().cloned());
         let now = Instant::now();
+        let before = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .saturating_sub(Duration::from_nanos(
+                u64::try_from(manifest.started_unix_ns).unwrap_or(0),
+            ));
+        let mut manifest = manifest;
+        manifest.warnings.push(
+            "the recorder ended before the program did, and another one went on: what found no room in the rings meanwhile is counted as dropped".to_owned(),
+        );
         Ok(Self {
             trace: trace.to_owned(),
             clock,
@@ -192,11 +211,33 @@ impl Running {
             switcher: None,
             functions: None,
             started: now,
+            before,
             told: now,
             passed_on: now,
             about: None,
+            snapshots: channel(),
             lock,
         })
+    }
+
+    /// The kernel's events from here on, as far as there were some before.
+    ///
+    /// # Errors
+    /// They cannot be kept.
+    pub(crate) fn watch_kernel(&mut self, facts: &Facts, pid: i32) -> Result<(), TraceError> {
+        let of_before = self.manifest.kernel.as_ref();
+        if !of_before.is_some_and(|kernel| kernel.sources.iter().any(|source| source.used)) {
+            return Ok(());
+        }
+        kernel::raw::set_aside(&self.trace)?;
+        let length = length_of(self.session.settings());
+        let (wanted, of) = (kernel::Wanted::Auto, Of::Running(pid));
+        let watcher = Watcher::start(wanted, &self.trace, facts, None, of, length)?;
+        if let Some((mut watcher, _)) = watcher {
+            watcher.has_missed();
+            self.kernel = Some(watcher.watch()?);
+        }
+        Ok(())
     }
 
     /// Whether a ring is there that is not finished.
@@ -210,8 +251,11 @@ impl Running {
         if self.told.elapsed() >= TELL_EVERY {
             self.told = Instant::now();
             let progress = self.collector.progress(&self.session);
-            told(Tell::Recording(progress, self.started.elapsed()));
+            told(Tell::Recording(progress, self.before + self.started.elapsed()));
             self.tell_about();
+        }
+        for made in self.snapshots.1.try_iter() {
+            told(Tell::Snapshot(made));
         }
         if self.passed_on.elapsed() >= RATES_EVERY {
             self.passed_on = Instant::now();
@@ -222,10 +266,35 @@ impl Running {
     }
 
     /// Until the next round, unless there was much to do.
-    pub(crate) fn pause(moved: u64, pause: Duration) {
-        if moved < BUSY_BYTES {
+    pub(crate) fn pause(&self, moved: u64, pause: Duration) {
+        let (used, budget) = self.session.segments();
+        if moved >= BUSY_BYTES {
+        } else if self.is_flight() && used < budget / 2 {
+            std::thread::sleep(pause.max(FLIGHT_PAUSE));
+        } else {
             std::thread::sleep(pause);
         }
+    }
+
+    fn is_flight(&self) -> bool {
+        self.session.settings().overflow == Overflow::Overwrite
+    }
+
+    /// The signal that makes a snapshot, where one can be made. Programs never got it
+    /// from us, as they do other ones.
+    pub(crate) fn snapshot_signal(settings: &Settings) -> Option<libc::c_int> {
+        (settings.overflow == Overflow::Overwrite).then(|| libc::SIGRTMIN())
+    }
+
+    /// Makes a snapshot beside the trace, with the first number that is free; goes on
+    /// meanwhile, and says later what came of it.
+    pub(crate) fn snapshot(&mut self) {
+        let (trace, told) = (self.trace.clone(), self.snapshots.0.clone());
+        std::thread::spawn(move || {
+            let out = numbered(&trace);
+            let made = snapshot(&trace, &out, |_| {});
+            let _ = told.send(made.map(|_| out).map_err(|error| error.to_string()));
+        });
     }
 
     /// Lets somebody look at the records while they come; gives the pause between two
@@ -252,7 +321,12 @@ impl Running {
 
     /// Says what is recorded, for who goes on if we are killed.
     pub(crate) fn is_of(&mut self, pid: i32, attached: bool) {
-        self.collector.is_of(Program { pid, attached });
+        let started = crate::resume::started(pid).unwrap_or(0);
+        self.collector.is_of(Program {
+            pid,
+            started,
+            attached,
+        });
     }
 
     /// Since it began.
@@ -340,7 +414,8 @@ impl Running {
             manifest.warnings.extend(functions.finish(&names));
         }
         manifest.exit = Some(exit);
-        manifest.duration_ns = i64::try_from(self.started.elapsed().as_nanos()).ok();
+        let length = self.before + self.started.elapsed();
+        manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
         manifest.clock.anchors.extend(anchor(self.clock));
         manifest.names = merge_names(names, &self.given);
         manifest.threads = threads;
@@ -369,6 +444,23 @@ const fn nothing_recorded(session: &Session) -> &'static str {
     } else {
         "the program recorded no event: is it built with undertick.h or the undertick crate, and not with UNDERTICK_DISABLE?"
     }
+}
+
+/// How much of the kernel's events is kept.
+fn length_of(settings: &Settings) -> Length {
+    match settings.overflow {
+        Overflow::Overwrite => Length::Last,
+        _ => Length::All,
+    }
+}
+
+/// The first name beside a trace that is free: NAME-1.ut, NAME-2.ut, ...
+fn numbered(trace: &Path) -> PathBuf {
+    let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
+    (1u64..)
+        .map(|number| trace.with_file_name(format!("{stem}-{number}.ut")))
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| trace.to_owned())
 }
 
 pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {

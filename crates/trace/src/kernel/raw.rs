@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -183,11 +183,12 @@ impl Writer {
     }
 
     /// From here on the last records are kept, and no file grows beyond a bound.
-    pub(crate) fn keep_the_last(&mut self, most_bytes: u64) {
-        self.last = Some(Last {
+    pub(crate) fn keep_the_last(self, most_bytes: u64) -> Self {
+        let last = Some(Last {
             most_bytes,
             ..Last::default()
         });
+        Self { last, ..self }
     }
 
     pub(crate) fn push(&mut self, record: &Record) {
@@ -306,31 +307,43 @@ fn files(trace: &Path) -> [PathBuf; 2] {
     [OLDER_KERNEL_FILE, RAW_KERNEL_FILE].map(|file| trace.join(file))
 }
 
-/// Copies what a recorder that goes on has written into one file of another trace.
+/// Copies what a recorder that goes on has written into one file of another trace. (If the
+/// files change their places just then, the older records are missing.)
 ///
 /// # Errors
 /// A file cannot be read or written.
 pub(crate) fn copy(trace: &Path, out: &Path) -> Result<(), TraceError> {
     let [older, newer] = files(trace);
-    let Ok(mut current) = File::open(&newer) else {
+    if !newer.exists() {
         return Ok(());
-    };
-    let mut before = File::open(&older).ok();
-    // They may have changed their places meanwhile.
-    let inode = |file: &File| file.metadata().map_or(0, |about| about.ino());
-    if before.as_ref().map(inode) == Some(inode(&current)) {
-        match File::open(&newer) {
-            Ok(new) => current = new,
-            Err(_) => before = None,
-        }
     }
     let path = out.join(RAW_KERNEL_FILE);
-    let failed = || TraceError::io(&path, "cannot write");
-    let mut to = File::create_new(&path).map_err(failed())?;
-    for mut from in before.into_iter().chain([current]) {
-        io::copy(&mut from, &mut to).map_err(failed())?;
+    let put = || -> io::Result<()> {
+        let mut to = BufWriter::with_capacity(1 << 18, File::create_new(&path)?);
+        let inode = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.ino());
+        let before = inode(&older);
+        copy_blocks(&older, &mut to)?;
+        if inode(&older) == before {
+            copy_blocks(&newer, &mut to)?;
+        }
+        to.flush()
+    };
+    put().map_err(TraceError::io(&path, "cannot write"))
+}
+
+/// Makes room for the file of a recorder that goes on: what there is comes before it.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn set_aside(trace: &Path) -> Result<(), TraceError> {
+    join(trace)?;
+    let [older, newer] = files(trace);
+    match std::fs::rename(&newer, older) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(TraceError::io(&newer, "cannot rename")(error))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Puts the files together into one.
@@ -344,18 +357,38 @@ pub(crate) fn join(trace: &Path) -> Result<(), TraceError> {
     }
     let new = trace.join("kernel.utk.new");
     let put = || -> io::Result<()> {
-        let mut to = File::create(&new)?;
+        let mut to = BufWriter::with_capacity(1 << 18, File::create(&new)?);
         for path in [&older, &newer] {
-            match File::open(path) {
-                Ok(mut from) => io::copy(&mut from, &mut to).map(drop)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            copy_blocks(path, &mut to)?;
         }
+        to.flush()?;
         std::fs::rename(&new, &newer)?;
         std::fs::remove_file(&older)
     };
     put().map_err(TraceError::io(&newer, "cannot write"))
+}
+
+/// A recorder that was killed may have left a block that is not whole.
+fn copy_blocks(path: &Path, to: &mut impl Write) -> io::Result<()> {
+    let mut from = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => BufReader::with_capacity(1 << 18, opened?),
+    };
+    let mut block = Vec::new();
+    loop {
+        block.clear();
+        (&mut from).take(HEADER_BYTES as u64).read_to_end(&mut block)?;
+        let Some(records) = block.get(8..HEADER_BYTES) else {
+            return Ok(());
+        };
+        let records = u32::from_le_bytes(records.try_into().expect("four bytes")) as usize;
+        let body = records.min(MOST_RECORDS) * RECORD_BYTES;
+        (&mut from).take(body as u64).read_to_end(&mut block)?;
+        if block.len() < HEADER_BYTES + body {
+            return Ok(());
+        }
+        to.write_all(&block)?;
+    }
 }
 
 /// Reads records back, up to the first block that is not whole.
