@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::flight::{Cells, ENDED, PID, STOP, WRITTEN, assert_accounts, numbers_of};
+use common::flight::{Cells, ENDED, PID, STOP, WRITTEN, assert_accounts, assert_same, numbers_of};
 use common::running::{Program, sessions};
 use common::{alone, payloads, request, rows, settings};
 use undertick_trace::attach::{Attach, attach};
@@ -94,7 +94,7 @@ fn a_snapshot_has_the_last_events_of_each_thread_without_a_hole() {
 /// it; gives the events that were overwritten.
 fn look_at(out: &Path, made: &Manifest, earlier: &[(i32, u64)], later: &[(i32, u64)]) -> u64 {
     let (manifest, rows) = rows(out);
-    assert_eq!(&manifest, made);
+    assert_same(&manifest, made);
     assert!(manifest.warnings.is_empty(), "{:?}", manifest.warnings);
     assert!(manifest.flight.unwrap().snapshot_unix_ns.is_some());
     assert_eq!((manifest.session.as_deref(), manifest.exit), (None, None));
@@ -179,7 +179,7 @@ fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
 /// Rings that are kept, events of all.
 fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
     let (opened, rows) = rows(trace);
-    assert_eq!(&opened, manifest);
+    assert_same(&opened, manifest);
     assert_accounts(manifest, &rows);
     let given_up = manifest.flight.unwrap();
     let written: u64 = manifest.rings.iter().map(|ring| ring.written).sum();
