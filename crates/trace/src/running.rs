@@ -23,7 +23,7 @@ use crate::manifest::{self, Anchor, Flight, Manifest, SCHEMA_VERSION, State, Tra
 use crate::perturbation::{self, Levels, Switcher};
 use crate::record::{About, Request, Tell, Watch};
 use crate::session::{Session, Settings};
-use crate::snapshot::snapshot;
+use crate::snapshot::{numbered, snapshot};
 
 /// Pause between two rounds, unless there was much to do: 1 ms of one thread at
 /// full speed is 1.5 MB in its ring.
@@ -452,15 +452,6 @@ fn length_of(settings: &Settings) -> Length {
         Overflow::Overwrite => Length::Last,
         _ => Length::All,
     }
-}
-
-/// The first name beside a trace that is free: NAME-1.ut, NAME-2.ut, ...
-fn numbered(trace: &Path) -> PathBuf {
-    let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
-    (1u64..)
-        .map(|number| trace.with_file_name(format!("{stem}-{number}.ut")))
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| trace.to_owned())
 }
 
 pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {

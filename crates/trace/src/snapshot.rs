@@ -81,6 +81,82 @@ pub fn snapshot(
     Ok(manifest)
 }
 
+/// The trace directory of the recording that is meant: by itself, by the process id of its
+/// recorder or of a program that it records, or by its session directory.
+///
+/// # Errors
+/// There is none.
+pub fn recording_of(of: &str) -> Result<PathBuf, TraceError> {
+    let path = Path::new(of);
+    if path.join(control_file()).is_file() {
+        return recorder_of(path)
+            .and_then(recorded_by)
+            .ok_or_else(|| orphan(path));
+    }
+    let Some(pid) = of.parse().ok().filter(|_| !path.exists()) else {
+        return Ok(path.to_owned());
+    };
+    if let Some(trace) = recorded_by(pid) {
+        return Ok(trace);
+    }
+    let Some(session) = session_of_program(pid) else {
+        return Err(TraceError::Usage(format!(
+            "{pid}: neither a recorder nor a program that is being recorded; give the trace directory of the recording"
+        )));
+    };
+    (recorder_of(&session).and_then(recorded_by)).ok_or_else(|| orphan(&session))
+}
+
+const fn control_file() -> &'static str {
+    undertick_ring::layout::CONTROL_FILE
+}
+
+fn orphan(session: &Path) -> TraceError {
+    TraceError::Usage(format!(
+        "{}: its recorder is gone; give the trace directory of the recording",
+        session.display()
+    ))
+}
+
+/// Process of the recorder that made a session: it is in the directory's name.
+fn recorder_of(session: &Path) -> Option<i32> {
+    let name = session.canonicalize().ok()?;
+    let name = name.file_name()?.to_str()?.strip_prefix("undertick-")?;
+    name.split('-').nth(1)?.parse().ok()
+}
+
+/// The trace that a process has open to write its raw blocks to.
+fn recorded_by(recorder: i32) -> Option<PathBuf> {
+    let files = fs::read_dir(format!("/proc/{recorder}/fd")).ok()?;
+    let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+    links
+        .filter(|link| link.file_name().is_some_and(|name| name == RAW_FILE))
+        .filter_map(|link| Some(link.parent()?.to_owned()))
+        .find(|trace| read_manifest(trace).is_ok_and(|found| found.session.is_some()))
+}
+
+/// The session whose files a program has mapped.
+fn session_of_program(pid: i32) -> Option<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    maps.lines().find_map(|line| {
+        let path = Path::new(line.get(line.find('/')?..)?);
+        let session = path.parent()?;
+        let name = session.file_name()?.to_str()?;
+        (name.starts_with("undertick-") && session.join(control_file()).exists())
+            .then(|| session.to_owned())
+    })
+}
+
+/// The first name beside a trace that is free: NAME-1.ut, NAME-2.ut, ...
+#[must_use]
+pub fn numbered(trace: &Path) -> PathBuf {
+    let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
+    (1u64..)
+        .map(|number| trace.with_file_name(format!("{stem}-{number}.ut")))
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| trace.to_owned())
+}
+
 /// Where the rings of a recording are.
 fn session_of(trace: &Path, manifest: &Manifest) -> Result<PathBuf, TraceError> {
     let name = trace.display();

@@ -308,6 +308,7 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
         unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
         recorder.join().unwrap();
     });
+    drop(program); // a recording waits for all children
     let refused = |trace: &Path, out: &Path, words: &str| {
         let error = snapshot(trace, out, |_| {}).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
