@@ -18,6 +18,7 @@ use crate::door::Door;
 use crate::manifest::{Name, Thread};
 pub use crate::ring_map::RingMap;
 use crate::sampled::{self, Rate};
+use crate::session_lock::SessionLock;
 
 /// Least memory that a session is started with.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;
@@ -73,6 +74,8 @@ pub struct Session {
     owner: u32,
     settings: Settings,
     budget_bytes: u64,
+    /// Held while writers may wait for us: they see by it that we were killed.
+    _waited_for: Option<SessionLock>,
     /// What the user must know of how it was set up.
     pub warnings: Vec<String>,
 }
@@ -111,6 +114,7 @@ impl Session {
         create_file(&dir.join(layout::NAMES_FILE))?;
         let page = map(&file, control::BYTES as usize)
             .map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+        let waited_for = waited_for(&dir, settings.overflow)?;
         let session = Self {
             dir,
             page: ControlPage::at(page),
@@ -118,6 +122,7 @@ impl Session {
             owner,
             settings,
             budget_bytes,
+            _waited_for: waited_for,
             warnings,
         };
         if owner != rustix::process::getuid().as_raw() {
@@ -172,6 +177,7 @@ impl Session {
                 ..Settings::growing(clock)
             },
             budget_bytes: told.budget_bytes,
+            _waited_for: waited_for(dir, overflow)?,
             warnings: Vec::new(),
         };
         for page in session.pages() {
@@ -537,6 +543,15 @@ impl Drop for Session {
         let removed = |_: &u32| fs::remove_dir_all(&self.dir).is_ok() || !self.dir.exists();
         let _ = (0..10).find(removed);
     }
+}
+
+fn waited_for(dir: &Path, overflow: Overflow) -> Result<Option<SessionLock>, TraceError> {
+    if overflow != Overflow::Block {
+        return Ok(None);
+    }
+    let lock = SessionLock::open(dir)?;
+    lock.share();
+    Ok(Some(lock))
 }
 
 fn place(settings: &Settings, warnings: &mut Vec<String>) -> Result<(PathBuf, u64), TraceError> {

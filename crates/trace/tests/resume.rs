@@ -278,6 +278,79 @@ fn a_program_that_was_attached_to_is_recorded_on() {
     }
 }
 
+/// Programs that wait for their recorder wait for none that is dead, in C and in Rust;
+/// from there on they drop and count, and wait again for one that goes on.
+#[test]
+fn a_program_that_waits_does_not_wait_for_a_dead_recorder() {
+    if std::env::var_os(ROLE).is_some() {
+        return;
+    }
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    for is_rust in [false, true] {
+        let cells = Cells::new();
+        let _stop = cells.stop_if_failed();
+        let trace = dir.path().join(format!("{is_rust}.ut"));
+        let recorders = Recorders::new(trace.clone(), Overflow::Block, 256 * KIB, 8 * MIB);
+        let mut command = cells.command(&["write", "2", "1000"]);
+        if is_rust {
+            let own = std::env::current_exe().unwrap();
+            let own = own.to_str().unwrap();
+            let cells = format!("{PROGRAM}={}", command[2]);
+            let words = ["env", "-u", ROLE, &cells, own, "rust_program", "--exact", "--quiet"];
+            command = words.map(str::to_owned).to_vec();
+        }
+        let mut recorder = recorders.start("record", &command);
+        (0..2).for_each(|t| cells.wait_for(4 * t, 100_000));
+        for _ in 0..3 {
+            recorder.kill();
+            for t in 0..2 {
+                // Far more than two segments: it does not stand.
+                cells.wait_for(4 * t, cells.load(4 * t) + 1_000_000);
+            }
+            recorder = recorders.resume();
+            let before = raw_bytes(&trace);
+            wait_until(|| raw_bytes(&trace) > before);
+        }
+        cells.store(STOP, 1);
+        recorder.ends();
+        assert!(nothing_is_missing(&trace, &cells.written(2)) > 1_000_000);
+    }
+}
+
+/// Variable by which this file is the Rust program.
+const PROGRAM: &str = "UNDERTICK_TEST_CELLS";
+
+/// Not a test by itself: two threads that write on and count, as `flight.c` does.
+#[test]
+fn rust_program() {
+    let Some(path) = std::env::var_os(PROGRAM) else {
+        return;
+    };
+    let cells = &Cells::open(Path::new(&path));
+    cells.store(PID, u64::from(std::process::id()));
+    std::thread::scope(|scope| {
+        for t in 0..2 {
+            scope.spawn(move || {
+                // SAFETY: only returns a number.
+                cells.store(4 * t + 1, unsafe { libc::syscall(libc::SYS_gettid) } as u64);
+                for i in 0u64.. {
+                    match i % 3 {
+                        2 => undertick::event64(2, i << 32 | u64::from(!(i as u32))),
+                        _ => undertick::event(1, i as u32),
+                    }
+                    if (i + 1).is_multiple_of(100) {
+                        cells.store(4 * t, i + 1);
+                        if cells.load(STOP) != 0 {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
 /// A flight recorder that is killed: rings and ended threads are still what they were.
 #[test]
 fn a_flight_recorder_goes_on_with_threads_that_ended_before() {

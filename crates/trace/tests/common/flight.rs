@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use undertick_trace::manifest::Manifest;
@@ -24,6 +25,11 @@ impl Cells {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
         Self(file)
+    }
+
+    /// Those of another process.
+    pub fn open(path: &Path) -> Self {
+        Self(File::options().read(true).write(true).open(path).unwrap())
     }
 
     pub fn load(&self, cell: usize) -> u64 {
