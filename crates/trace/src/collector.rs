@@ -370,6 +370,7 @@ impl Collector {
         if last || self.listed.elapsed() >= LIST_EVERY {
             self.listed = now;
             self.list_rings(now);
+            self.shorten_names(session);
         }
         let (dir, owner) = (&self.dir, session.owner());
         let (rings, warnings, known) = (&mut self.rings, &mut self.warnings, &self.known);
@@ -386,6 +387,26 @@ impl Collector {
                 false
             }
         });
+    }
+
+    /// The names of threads that are given up would be the one thing that grows.
+    fn shorten_names(&self, session: &Session) {
+        let Some(store) = self.ended.as_ref().filter(|_| !session.is_attached()) else {
+            return;
+        };
+        if !self.lock.take() {
+            return;
+        }
+        let mut known: HashSet<(i32, Option<i32>)> = HashSet::new();
+        let rings = self.rings.iter().map(|ring| (ring.map.pid, ring.map.tid));
+        for (pid, tid) in rings.chain(store.threads()) {
+            known.extend([(pid, None), (pid, Some(tid))]);
+        }
+        crate::names::shorten(&self.dir, |pid, tid| {
+            let task = tid.map_or_else(String::new, |tid| format!("/task/{tid}"));
+            known.contains(&(pid, tid)) || Path::new(&format!("/proc/{pid}{task}")).exists()
+        });
+        self.lock.give();
     }
 
     /// Rings that are there and are not known: made long after their number was given.

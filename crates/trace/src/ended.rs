@@ -126,6 +126,12 @@ impl EndedRings {
             .map_err(TraceError::io(&self.trace, "cannot write the rings' accounts"))
     }
 
+    /// Process and thread of each ring that is kept.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = (i32, i32)> {
+        let rings = self.rings.iter().flatten();
+        rings.map(|ended| (ended.ring.pid, ended.ring.tid))
+    }
+
     /// Events kept, and lost: of the rings that are kept, and of those given up.
     pub(crate) fn events(&self) -> (u64, u64) {
         let rings = self.rings.iter().flatten();

@@ -1,22 +1,90 @@
 //! The names log, as the programs left it.
 
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::FallocateFlags;
 use undertick_ring::layout::{NAMES_FILE, names};
 
 use crate::manifest::{Name, Thread};
+
+/// What a flight recorder has kept of the beginning of the log.
+const KEPT_FILE: &str = "names-kept";
+/// A log of more than that is shortened.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Reads the names log of a session, and its tables of functions. What is no
 /// record is skipped; nothing there is trusted. Later names replace earlier ones.
 #[must_use]
 pub fn read(session: &Path) -> (Vec<Name>, Vec<Thread>) {
-    let (mut events, threads) = parse(&std::fs::read(session.join(NAMES_FILE)).unwrap_or_default());
+    let (mut events, threads) = parse(&log(session).0);
     events.extend(crate::functions::names(session));
     (events, threads)
 }
 
+/// The log, what was kept of its beginning first; and its length.
+fn log(session: &Path) -> (Vec<u8>, u64) {
+    let kept = fs::read(session.join(KEPT_FILE)).unwrap_or_default();
+    let (from, kept) = kept.split_first_chunk().unwrap_or((&[0; 8], &[]));
+    let from = u64::from_le_bytes(*from);
+    let mut log = kept.to_vec();
+    let read = File::open(session.join(NAMES_FILE)).and_then(|mut file| {
+        file.seek(SeekFrom::Start(from))?;
+        file.read_to_end(&mut log)
+    });
+    (log, from + read.unwrap_or(0) as u64)
+}
+
+/// Shortens the log if it has become long: keeps what `is_wanted`, of an event's name by
+/// its process, of a thread's by process and thread. The log's own beginning is given
+/// back as a hole, since programs append to it meanwhile.
+pub(crate) fn shorten(session: &Path, is_wanted: impl Fn(i32, Option<i32>) -> bool) {
+    let path = session.join(NAMES_FILE);
+    if fs::metadata(&path).map_or(0, |about| about.blocks() * 512) <= MOST_BYTES {
+        return;
+    }
+    let (bytes, length) = log(session);
+    let (events, threads) = parse(&bytes);
+    let mut kept = length.to_le_bytes().to_vec();
+    for name in &events {
+        let pid = name.pid.unwrap_or(0);
+        if is_wanted(pid, None) {
+            put(&mut kept, (names::EVENT, name.event), (pid, 0), &name.name);
+        }
+    }
+    for thread in &threads {
+        if is_wanted(thread.pid, Some(thread.tid)) {
+            put(&mut kept, (names::THREAD, 0), (thread.pid, thread.tid), &thread.name);
+        }
+    }
+    let (new, to) = (session.join("names-kept.new"), session.join(KEPT_FILE));
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    // In this order: a name is always in one of them.
+    let _ = fs::write(&new, &kept)
+        .and_then(|()| fs::rename(&new, &to))
+        .and_then(|()| File::options().write(true).open(&path))
+        .and_then(|file| Ok(rustix::fs::fallocate(&file, flags, 0, length)?));
+}
+
+fn put(log: &mut Vec<u8>, (what, event): (u16, u16), (pid, tid): (i32, i32), text: &str) {
+    let mut cut = text.len().min(names::MAX_TEXT_BYTES);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    for half in [names::MAGIC, what, event, cut as u16] {
+        log.extend_from_slice(&half.to_le_bytes());
+    }
+    log.extend_from_slice(&pid.to_le_bytes());
+    log.extend_from_slice(&tid.to_le_bytes());
+    log.extend_from_slice(&text.as_bytes()[..cut]);
+}
+
 pub(crate) fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
-    let (mut events, mut threads) = (Vec::<Name>::new(), Vec::<Thread>::new());
+    let (mut events, mut threads) = (Vec::new(), Vec::new());
+    let mut places = HashMap::new();
     while bytes.len() >= names::HEADER_BYTES {
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let i32_at =
@@ -29,25 +97,30 @@ pub(crate) fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
             continue;
         };
         let name = String::from_utf8_lossy(text).into_owned();
-        let (pid, tid, event) = (i32_at(8), i32_at(12), u16_at(4));
-        match u16_at(2) {
+        let (what, pid, tid, event) = (u16_at(2), i32_at(8), i32_at(12), u16_at(4));
+        match what {
             names::EVENT => {
-                events.retain(|known| (known.pid, known.event) != (Some(pid), event));
-                events.push(Name {
+                let before = places.insert((what, pid, i32::from(event)), events.len());
+                before.into_iter().for_each(|at: usize| events[at] = None);
+                events.push(Some(Name {
                     pid: Some(pid),
                     event,
                     name,
-                });
+                }));
             }
             names::THREAD => {
-                threads.retain(|known| (known.pid, known.tid) != (pid, tid));
-                threads.push(Thread { pid, tid, name });
+                let before = places.insert((what, pid, tid), threads.len());
+                before.into_iter().for_each(|at: usize| threads[at] = None);
+                threads.push(Some(Thread { pid, tid, name }));
             }
             _ => {}
         }
         bytes = &bytes[names::HEADER_BYTES + length..];
     }
-    (events, threads)
+    (
+        events.into_iter().flatten().collect(),
+        threads.into_iter().flatten().collect(),
+    )
 }
 
 #[cfg(test)]
@@ -90,5 +163,45 @@ mod tests {
                 name: "worker \u{e9}".to_owned()
             }]
         );
+    }
+
+    /// Ten names of events and 100 000 of threads, of which a few live on, while a program
+    /// goes on appending.
+    #[test]
+    fn a_long_log_is_shortened_and_no_wanted_name_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(NAMES_FILE);
+        let append = |bytes: &[u8]| {
+            use std::io::Write;
+            let log = File::options().create(true).append(true).open(&path);
+            log.unwrap().write_all(bytes).unwrap();
+        };
+        let wanted = |pid: i32, tid: Option<i32>| pid == 10 && tid.is_none_or(|tid| tid % 1000 == 7);
+        let mut most = 0;
+        for round in 0..10 {
+            append(&record(1, round, 10, 10, format!("event {round}").as_bytes()));
+            append(&record(1, 1, 11 + i32::from(round), 1, b"of a process that is gone"));
+            for tid in 0..10_000 {
+                append(&record(2, 0, 10, i32::from(round) * 10_000 + tid, b"worker with a name of its own"));
+            }
+            append(&record(1, 5, 10, 10, format!("five in {round}").as_bytes()));
+            shorten(dir.path(), wanted);
+            most = most.max(fs::metadata(&path).unwrap().blocks() * 512);
+        }
+        assert!(most < 2 * MOST_BYTES, "{most}");
+        let (events, threads) = read(dir.path());
+        let mut seen: Vec<_> = events.iter().map(|name| (name.pid, name.event, name.name.clone())).collect();
+        seen.retain(|(pid, _, _)| *pid == Some(10));
+        seen.sort();
+        let expected: Vec<_> = (0..10)
+            .map(|event| {
+                let text = if event == 5 { "five in 9".to_owned() } else { format!("event {event}") };
+                (Some(10), event, text)
+            })
+            .collect();
+        assert_eq!(seen, expected);
+        let lasting = threads.iter().filter(|thread| thread.tid % 1000 == 7);
+        assert_eq!(lasting.count(), 100);
+        assert!(threads.len() < 50_000, "{}", threads.len());
     }
 }

@@ -192,7 +192,7 @@ mod tests {
     use crate::block::BlockHeader;
 
     /// A file of blocks: ring and rows of each; a row's time is its number in the file.
-    fn file(blocks: &[(u32, usize)]) -> (tempfile::TempDir, std::path::PathBuf) {
+    fn file(blocks: &[(u32, usize)]) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("raw.utb");
         let (mut bytes, mut time) = (Vec::new(), 0);
