@@ -105,10 +105,7 @@ pub fn attach_watched(
 }
 
 /// Looks at the signals that came: whether one ends the recording.
-pub(crate) fn end_is_wanted(
-    running: &mut Running,
-    signals: &mut SignalsInfo<WithOrigin>,
-) -> bool {
+pub(crate) fn end_is_wanted(running: &mut Running, signals: &mut SignalsInfo<WithOrigin>) -> bool {
     let mut is_wanted = false;
     for origin in signals.pending() {
         if origin.signal == libc::SIGRTMIN() {

@@ -37,12 +37,7 @@ pub(crate) struct EndedRings {
 impl EndedRings {
     /// Goes on with what a trace has; both files together have at most `budget` bytes,
     /// but for what one ring has beyond.
-    pub(crate) fn open(
-        trace: &Path,
-        budget: u64,
-        rings: Vec<Ended>,
-        given_up: GivenUp,
-    ) -> Self {
+    pub(crate) fn open(trace: &Path, budget: u64, rings: Vec<Ended>, given_up: GivenUp) -> Self {
         let length = |place: usize| {
             fs::metadata(trace.join(ENDED_FILES[place])).map_or(0, |about| about.len())
         };
@@ -122,8 +117,10 @@ impl EndedRings {
         for gone in std::mem::take(&mut self.rings[1]) {
             self.give_up(&gone);
         }
-        (accounts.replace(&self.rings[0], self.given_up))
-            .map_err(TraceError::io(&self.trace, "cannot write the rings' accounts"))
+        (accounts.replace(&self.rings[0], self.given_up)).map_err(TraceError::io(
+            &self.trace,
+            "cannot write the rings' accounts",
+        ))
     }
 
     /// Process and thread of each ring that is kept.

@@ -253,7 +253,8 @@ fn manifest(
         kernel: (intake.kernel_rows > 0).then(|| kernel(about.clock, intake)),
         perturbation: None,
         hosts: Vec::new(),
-        closures: Vec::new(), flight: None,
+        closures: Vec::new(),
+        flight: None,
         session: None,
         warnings,
     };

@@ -170,7 +170,8 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
         kernel: None,
         perturbation: None,
         hosts: Vec::new(),
-        closures: Vec::new(), flight: None,
+        closures: Vec::new(),
+        flight: None,
         session: None,
         warnings: made.warnings,
     }

@@ -57,7 +57,12 @@ pub(crate) fn shorten(session: &Path, is_wanted: impl Fn(i32, Option<i32>) -> bo
     }
     for thread in &threads {
         if is_wanted(thread.pid, Some(thread.tid)) {
-            put(&mut kept, (names::THREAD, 0), (thread.pid, thread.tid), &thread.name);
+            put(
+                &mut kept,
+                (names::THREAD, 0),
+                (thread.pid, thread.tid),
+                &thread.name,
+            );
         }
     }
     let (new, to) = (session.join("names-kept.new"), session.join(KEPT_FILE));
@@ -176,13 +181,32 @@ mod tests {
             let log = File::options().create(true).append(true).open(&path);
             log.unwrap().write_all(bytes).unwrap();
         };
-        let wanted = |pid: i32, tid: Option<i32>| pid == 10 && tid.is_none_or(|tid| tid % 1000 == 7);
+        let wanted =
+            |pid: i32, tid: Option<i32>| pid == 10 && tid.is_none_or(|tid| tid % 1000 == 7);
         let mut most = 0;
         for round in 0..10 {
-            append(&record(1, round, 10, 10, format!("event {round}").as_bytes()));
-            append(&record(1, 1, 11 + i32::from(round), 1, b"of a process that is gone"));
+            append(&record(
+                1,
+                round,
+                10,
+                10,
+                format!("event {round}").as_bytes(),
+            ));
+            append(&record(
+                1,
+                1,
+                11 + i32::from(round),
+                1,
+                b"of a process that is gone",
+            ));
             for tid in 0..10_000 {
-                append(&record(2, 0, 10, i32::from(round) * 10_000 + tid, b"worker with a name of its own"));
+                append(&record(
+                    2,
+                    0,
+                    10,
+                    i32::from(round) * 10_000 + tid,
+                    b"worker with a name of its own",
+                ));
             }
             append(&record(1, 5, 10, 10, format!("five in {round}").as_bytes()));
             shorten(dir.path(), wanted);
@@ -190,12 +214,19 @@ mod tests {
         }
         assert!(most < 2 * MOST_BYTES, "{most}");
         let (events, threads) = read(dir.path());
-        let mut seen: Vec<_> = events.iter().map(|name| (name.pid, name.event, name.name.clone())).collect();
+        let mut seen: Vec<_> = events
+            .iter()
+            .map(|name| (name.pid, name.event, name.name.clone()))
+            .collect();
         seen.retain(|(pid, _, _)| *pid == Some(10));
         seen.sort();
         let expected: Vec<_> = (0..10)
             .map(|event| {
-                let text = if event == 5 { "five in 9".to_owned() } else { format!("event {event}") };
+                let text = if event == 5 {
+                    "five in 9".to_owned()
+                } else {
+                    format!("event {event}")
+                };
                 (Some(10), event, text)
             })
             .collect();

@@ -418,9 +418,10 @@ fn finish_interrupted(
         return Ok(());
     }
     let mut told = told;
-    let taken_over = file.try_clone().ok().and_then(|lock| {
-        crate::resume::end(dir, manifest, lock, &mut told)
-    });
+    let taken_over = file
+        .try_clone()
+        .ok()
+        .and_then(|lock| crate::resume::end(dir, manifest, lock, &mut told));
     if let Some(ended) = taken_over {
         *manifest = ended?;
         return Ok(());

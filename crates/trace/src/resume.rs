@@ -36,9 +36,11 @@ use crate::session::Session;
 /// It is no trace, or its clock is none of ours.
 pub fn clock_of(trace: &Path) -> Result<ClockId, TraceError> {
     let manifest = read_manifest(trace)?;
-    manifest.clock.name.parse().map_err(|_| {
-        TraceError::damaged(trace, format!("no such clock: {}", manifest.clock.name))
-    })
+    manifest
+        .clock
+        .name
+        .parse()
+        .map_err(|_| TraceError::damaged(trace, format!("no such clock: {}", manifest.clock.name)))
 }
 
 /// Goes on with a recording until its program has ended, or SIGINT, SIGTERM, SIGHUP or

@@ -251,7 +251,10 @@ impl Running {
         if self.told.elapsed() >= TELL_EVERY {
             self.told = Instant::now();
             let progress = self.collector.progress(&self.session);
-            told(Tell::Recording(progress, self.before + self.started.elapsed()));
+            told(Tell::Recording(
+                progress,
+                self.before + self.started.elapsed(),
+            ));
             self.tell_about();
         }
         for made in self.snapshots.1.try_iter() {
@@ -475,7 +478,10 @@ pub(crate) fn remove_empty(trace: &Path) {
     let _ = std::fs::remove_dir(trace);
 }
 
-pub(crate) fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
+pub(crate) fn merge_names(
+    mut names: Vec<manifest::Name>,
+    file: &[manifest::Name],
+) -> Vec<manifest::Name> {
     names.retain(|known| !file.iter().any(|given| given.event == known.event));
     names.extend_from_slice(file);
     names
@@ -580,7 +586,8 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             merged: None,
             map: None,
         }],
-        closures: Vec::new(), flight: None,
+        closures: Vec::new(),
+        flight: None,
         session: Some(session.dir().to_string_lossy().into_owned()),
         warnings,
     }

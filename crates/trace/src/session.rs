@@ -263,7 +263,9 @@ impl Session {
             .write(true)
             .open(self.dir.join(layout::NAMES_FILE));
         if let Ok(log) = log
-            && log.metadata().is_ok_and(|about| about.len() != names.len() as u64)
+            && log
+                .metadata()
+                .is_ok_and(|about| about.len() != names.len() as u64)
         {
             let _ = log.write_all_at(&names, 0);
         }
@@ -644,11 +646,7 @@ pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
     map_as(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
 }
 
-pub(crate) fn map_as(
-    file: &File,
-    bytes: usize,
-    allowed: ProtFlags,
-) -> rustix::io::Result<*mut u8> {
+pub(crate) fn map_as(file: &File, bytes: usize, allowed: ProtFlags) -> rustix::io::Result<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     unsafe {
         rustix::mm::mmap(

@@ -128,7 +128,9 @@ fn recorder_of(session: &Path) -> Option<i32> {
 /// The trace that a process has open to write its raw blocks to.
 fn recorded_by(recorder: i32) -> Option<PathBuf> {
     let files = fs::read_dir(format!("/proc/{recorder}/fd")).ok()?;
-    let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+    let links = files
+        .flatten()
+        .filter_map(|file| fs::read_link(file.path()).ok());
     links
         .filter(|link| link.file_name().is_some_and(|name| name == RAW_FILE))
         .filter_map(|link| Some(link.parent()?.to_owned()))
@@ -160,7 +162,10 @@ pub fn numbered(trace: &Path) -> PathBuf {
 /// Where the rings of a recording are.
 fn session_of(trace: &Path, manifest: &Manifest) -> Result<PathBuf, TraceError> {
     let name = trace.display();
-    let session = manifest.session.as_ref().filter(|_| manifest.state == State::Recording);
+    let session = manifest
+        .session
+        .as_ref()
+        .filter(|_| manifest.state == State::Recording);
     let Some(session) = session.map(PathBuf::from) else {
         return Err(TraceError::Usage(format!(
             "{name}: not being recorded any more; it is a trace by itself, as in `undertick report {name}`"

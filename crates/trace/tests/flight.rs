@@ -98,18 +98,32 @@ fn look_at(out: &Path, made: &Manifest, earlier: &[(i32, u64)], later: &[(i32, u
     assert!(manifest.warnings.is_empty(), "{:?}", manifest.warnings);
     assert!(manifest.flight.unwrap().snapshot_unix_ns.is_some());
     assert_eq!((manifest.session.as_deref(), manifest.exit), (None, None));
-    let names: Vec<&str> = manifest.names.iter().map(|name| name.name.as_str()).collect();
+    let names: Vec<&str> = manifest
+        .names
+        .iter()
+        .map(|name| name.name.as_str())
+        .collect();
     assert_eq!(names, ["narrow", "wide"]);
     assert_accounts(&manifest, &rows);
     assert_eq!(manifest.rings.len(), 3);
     for (&(tid, before), &(_, after)) in earlier.iter().zip(later) {
         let numbers = numbers_of(&rows, tid);
         let (first, last) = (numbers[0], *numbers.last().unwrap());
-        assert!(numbers.iter().copied().eq(first..=last), "{tid}: a hole, or twice");
+        assert!(
+            numbers.iter().copied().eq(first..=last),
+            "{tid}: a hole, or twice"
+        );
         // The count follows the event.
-        assert!(before as i64 - 1 <= last && last <= after as i64, "{tid}: {before} {last} {after}");
+        assert!(
+            before as i64 - 1 <= last && last <= after as i64,
+            "{tid}: {before} {last} {after}"
+        );
         let ring = manifest.rings.iter().find(|ring| ring.tid == tid).unwrap();
-        assert_eq!((ring.overwritten, ring.dropped), (first as u64, 0), "{ring:?}");
+        assert_eq!(
+            (ring.overwritten, ring.dropped),
+            (first as u64, 0),
+            "{ring:?}"
+        );
         // A ring is at least two segments of 8192 records, one of which is whole; four
         // records are three events.
         assert!(numbers.len() >= 6000, "{tid}: {}", numbers.len());
@@ -142,7 +156,10 @@ fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
         (256 * KIB, 64 * MIB),
         || {
             let session = PathBuf::from(
-                (undertick_trace::read::read_manifest(&trace).unwrap().session).unwrap(),
+                (undertick_trace::read::read_manifest(&trace)
+                    .unwrap()
+                    .session)
+                    .unwrap(),
             );
             let mut most = (0, 0);
             for round in 0u64.. {
@@ -169,7 +186,10 @@ fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
     assert_eq!(all, cells.load(WRITTEN));
     assert!((4096..=8192 + 8).contains(&kept), "{kept}");
     assert!(
-        manifest.warnings.iter().any(|text| text.contains("threads that had ended")),
+        manifest
+            .warnings
+            .iter()
+            .any(|text| text.contains("threads that had ended")),
         "{:?}",
         manifest.warnings
     );
@@ -185,7 +205,10 @@ fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
     let written: u64 = manifest.rings.iter().map(|ring| ring.written).sum();
     let seen = manifest.rings.len() as u64 + given_up.given_up_rings;
     assert!(seen >= least, "{seen} of {least} threads");
-    assert_eq!(manifest.events + manifest.lost, written + given_up.given_up_events);
+    assert_eq!(
+        manifest.events + manifest.lost,
+        written + given_up.given_up_events
+    );
     assert_eq!(given_up.given_up_events, 5 * given_up.given_up_rings);
     let mut numbers = BTreeSet::new();
     let mut newest = 0;
@@ -194,15 +217,26 @@ fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
         // A thread's number may be had again by another one.
         for five in all.chunks(5) {
             let number = five[0] / 8;
-            assert!(five.iter().copied().eq((0..five.len() as i64).map(|i| number * 8 + i)));
+            assert!(
+                five.iter()
+                    .copied()
+                    .eq((0..five.len() as i64).map(|i| number * 8 + i))
+            );
             assert!(numbers.insert(number), "{number} twice");
             newest = newest.max(number);
         }
     }
     // What is given up is the oldest.
     let oldest = *numbers.iter().next().unwrap();
-    assert!(numbers.len() as i64 + 64 >= newest - oldest, "{oldest}..{newest}: {}", numbers.len());
-    (manifest.rings.len() as u64, written + given_up.given_up_events)
+    assert!(
+        numbers.len() as i64 + 64 >= newest - oldest,
+        "{oldest}..{newest}: {}",
+        numbers.len()
+    );
+    (
+        manifest.rings.len() as u64,
+        written + given_up.given_up_events,
+    )
 }
 
 /// The signal goes to the recorder; the program, which has a handler for it, gets none.
@@ -245,7 +279,11 @@ fn a_signal_makes_a_numbered_snapshot() {
         cells.store(STOP, 1);
         recorder.join().unwrap().unwrap()
     });
-    assert_eq!(manifest.exit.unwrap().status, Some(0), "the program got the signal");
+    assert_eq!(
+        manifest.exit.unwrap().status,
+        Some(0),
+        "the program got the signal"
+    );
 }
 
 /// Ends the recording of a test that fails, which would wait for its end.
@@ -292,14 +330,28 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
             let (_, rows) = rows(&out);
             let ring = manifest.rings.iter().find(|ring| ring.tid == pid).unwrap();
             assert_eq!(ring.written, all, "{ring:?}");
-            let events = payloads(&rows.iter().filter(|r| r.mode == 0).copied().collect::<Vec<_>>());
+            let events = payloads(
+                &rows
+                    .iter()
+                    .filter(|r| r.mode == 0)
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
             let got = &events[&(pid, 2)];
             assert_eq!(*got.last().unwrap() as u64, count - 1);
             assert_eq!(got.len() as u64, ring.received);
-            assert!(manifest.names.iter().any(|name| (name.event, name.name.as_str()) == (77, "given late")));
+            assert!(
+                manifest
+                    .names
+                    .iter()
+                    .any(|name| (name.event, name.name.as_str()) == (77, "given late"))
+            );
             let kernel = manifest.kernel.unwrap();
             if kernel.sources.iter().any(|source| source.used) {
-                assert_eq!(rows.iter().filter(|row| row.mode == 1).count() as u64, kernel.rows);
+                assert_eq!(
+                    rows.iter().filter(|row| row.mode == 1).count() as u64,
+                    kernel.rows
+                );
             } else {
                 println!("skipped: no evidence of the kernel here");
             }
@@ -358,6 +410,10 @@ fn snapshots_one_after_the_other_do_not_keep_the_recorder_from_its_work() {
     assert!(made > 10, "{made}");
     let (kept, written) = ended_threads(&trace, &manifest, 4000);
     assert_eq!((kept, written), (4000, cells.load(WRITTEN)));
-    let lost: u64 = manifest.rings.iter().map(|ring| ring.written - ring.received).sum();
+    let lost: u64 = manifest
+        .rings
+        .iter()
+        .map(|ring| ring.written - ring.received)
+        .sum();
     assert_eq!((lost, manifest.lost), (0, 0));
 }

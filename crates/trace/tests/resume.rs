@@ -47,7 +47,12 @@ fn recorder() {
         }
         "attach" => {
             let (pid, length) = (words[5].parse().unwrap(), None);
-            attach(request(trace, &[], settings()), Attach { pid, length }, |_| {}).unwrap();
+            attach(
+                request(trace, &[], settings()),
+                Attach { pid, length },
+                |_| {},
+            )
+            .unwrap();
         }
         _ => {
             record(request(trace, &words[5..], settings()), |_| {}).unwrap();
@@ -64,7 +69,11 @@ struct Recorders {
 
 impl Recorders {
     fn new(trace: PathBuf, overflow: Overflow, ring: u64, budget: u64) -> Self {
-        let settings = [(overflow as u32).to_string(), ring.to_string(), budget.to_string()];
+        let settings = [
+            (overflow as u32).to_string(),
+            ring.to_string(),
+            budget.to_string(),
+        ];
         Self { trace, settings }
     }
 
@@ -135,11 +144,18 @@ fn nothing_is_missing(trace: &Path, written: &[(i32, u64)]) -> u64 {
     let (manifest, rows) = rows(trace);
     assert_accounts(&manifest, &rows);
     for &(tid, written) in written {
-        let rings: Vec<_> = manifest.rings.iter().filter(|ring| ring.tid == tid).collect();
+        let rings: Vec<_> = manifest
+            .rings
+            .iter()
+            .filter(|ring| ring.tid == tid)
+            .collect();
         assert_eq!(rings.len(), 1, "{tid}: {rings:?}");
         let ring = rings[0];
         // The count follows the event.
-        assert!((written..=written + 1).contains(&ring.written), "{written}: {ring:?}");
+        assert!(
+            (written..=written + 1).contains(&ring.written),
+            "{written}: {ring:?}"
+        );
         assert_eq!(ring.overwritten, 0, "{ring:?}");
         let mut next = 0;
         for row in rows.iter().filter(|row| row.tid == tid) {
@@ -148,7 +164,10 @@ fn nothing_is_missing(trace: &Path, written: &[(i32, u64)]) -> u64 {
         assert!(next as u64 <= ring.written, "{next}: {ring:?}");
         // What was dropped at the very end has no event after it that could tell.
         let told = next as u64 - ring.received;
-        assert!(told <= ring.dropped && next as u64 + ring.dropped - told == ring.written, "{ring:?}");
+        assert!(
+            told <= ring.dropped && next as u64 + ring.dropped - told == ring.written,
+            "{ring:?}"
+        );
     }
     manifest.lost
 }
@@ -179,12 +198,18 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let (mut kills, mut dropped) = (0, 0);
     // Several traces: each recorder that goes on reads what there is.
-    for (part, overflow) in [Overflow::Grow, Overflow::Drop].into_iter().cycle().take(8).enumerate() {
+    for (part, overflow) in [Overflow::Grow, Overflow::Drop]
+        .into_iter()
+        .cycle()
+        .take(8)
+        .enumerate()
+    {
         let cells = Cells::new();
         let _stop = cells.stop_if_failed();
         let trace = dir.path().join(format!("{part}.ut"));
         let recorders = Recorders::new(trace.clone(), overflow, 256 * KIB, 8 * MIB);
-        let mut recorder = recorders.start("record", &cells.command(&["write", "8", "700", "1500"]));
+        let mut recorder =
+            recorders.start("record", &cells.command(&["write", "8", "700", "1500"]));
         (0..8).for_each(|t| cells.wait_for(4 * t, 1));
         for _ in 0..25 {
             std::thread::sleep(Duration::from_micros(500 + scramble(&mut state) % 60_000));
@@ -192,7 +217,11 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
             recorder.kill();
             kills += 1;
             // Now and then long enough for the rings to fill.
-            let pause = if scramble(&mut state).is_multiple_of(8) { 60_000 } else { 2_000 };
+            let pause = if scramble(&mut state).is_multiple_of(8) {
+                60_000
+            } else {
+                2_000
+            };
             std::thread::sleep(Duration::from_micros(scramble(&mut state) % pause));
             assert_eq!(read_manifest(&trace).unwrap().state, State::Recording);
             let after = cells.written(8);
@@ -201,7 +230,10 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
         }
         let now = cells.written(8);
         std::thread::sleep(Duration::from_millis(30));
-        assert!(now.iter().zip(cells.written(8)).all(|(b, a)| b.1 < a.1), "the program stands");
+        assert!(
+            now.iter().zip(cells.written(8)).all(|(b, a)| b.1 < a.1),
+            "the program stands"
+        );
         cells.store(STOP, 1);
         recorder.ends();
         dropped += nothing_is_missing(&trace, &cells.written(8));
@@ -226,7 +258,10 @@ fn a_program_that_was_attached_to_is_recorded_on() {
         let cells = Cells::new();
         let _stop = cells.stop_if_failed();
         let command = cells.command(&["write", "3", "300", "1000"]);
-        let mut program = Command::new(&command[0]).args(&command[1..]).spawn().unwrap();
+        let mut program = Command::new(&command[0])
+            .args(&command[1..])
+            .spawn()
+            .unwrap();
         cells.wait_for(PID, 1);
         let trace = dir.path().join(format!("{ends_first}.ut"));
         let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
@@ -256,7 +291,10 @@ fn a_program_that_was_attached_to_is_recorded_on() {
         for (tid, written) in cells.written(3) {
             let numbers = numbers_of(&rows, tid);
             let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
-            assert!(numbers.iter().copied().eq(first..=last), "{tid}: a hole, or twice");
+            assert!(
+                numbers.iter().copied().eq(first..=last),
+                "{tid}: a hole, or twice"
+            );
             if ends_first {
                 assert_eq!(last, written as i64 - 1);
             }
@@ -297,7 +335,16 @@ fn a_program_that_waits_does_not_wait_for_a_dead_recorder() {
             let own = std::env::current_exe().unwrap();
             let own = own.to_str().unwrap();
             let cells = format!("{PROGRAM}={}", command[2]);
-            let words = ["env", "-u", ROLE, &cells, own, "rust_program", "--exact", "--quiet"];
+            let words = [
+                "env",
+                "-u",
+                ROLE,
+                &cells,
+                own,
+                "rust_program",
+                "--exact",
+                "--quiet",
+            ];
             command = words.map(str::to_owned).to_vec();
         }
         let mut recorder = recorders.start("record", &command);
@@ -415,14 +462,21 @@ fn who_opens_it_finishes_it_and_what_is_refused() {
     let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
     wait_until(|| raw_bytes(&trace) > 0);
     let facts = |trace: &Path| {
-        facts::gather(Source::open(clock_of(trace).unwrap()).unwrap(), Duration::ZERO).unwrap()
+        facts::gather(
+            Source::open(clock_of(trace).unwrap()).unwrap(),
+            Duration::ZERO,
+        )
+        .unwrap()
     };
     let refused = |words: &str| {
         let error = resume(&trace, &facts(&trace), |_| {}).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         error
     };
-    assert!(matches!(refused("its recorder lives"), TraceError::Recording(_)));
+    assert!(matches!(
+        refused("its recorder lives"),
+        TraceError::Recording(_)
+    ));
     recorder.kill();
     let before = cells.written(2);
     std::thread::sleep(Duration::from_millis(50));
@@ -432,7 +486,11 @@ fn who_opens_it_finishes_it_and_what_is_refused() {
     for (tid, written) in before {
         let numbers = numbers_of(&rows, tid);
         assert!(numbers.iter().copied().eq(0..numbers.len() as i64), "{tid}");
-        assert!(numbers.len() as u64 >= written, "{} of {written}", numbers.len());
+        assert!(
+            numbers.len() as u64 >= written,
+            "{} of {written}",
+            numbers.len()
+        );
     }
     assert!(manifest.session.is_none());
     assert_eq!(refused("nothing to go on with").exit_status(), 2);

@@ -65,7 +65,8 @@ pub(super) fn manifest(
         kernel: kernel(input),
         perturbation: None,
         hosts: hosts(input, &alignment),
-        closures: alignment.closures, flight: None,
+        closures: alignment.closures,
+        flight: None,
         session: None,
         warnings,
         ..first.clone()

@@ -377,7 +377,9 @@ fn copy_blocks(path: &Path, to: &mut impl Write) -> io::Result<()> {
     let mut block = Vec::new();
     loop {
         block.clear();
-        (&mut from).take(HEADER_BYTES as u64).read_to_end(&mut block)?;
+        (&mut from)
+            .take(HEADER_BYTES as u64)
+            .read_to_end(&mut block)?;
         let Some(records) = block.get(8..HEADER_BYTES) else {
             return Ok(());
         };
@@ -519,5 +521,82 @@ mod tests {
             assert_eq!((reader.by_ref().count(), reader.torn), (0, true), "{at}");
         }
         assert!(Reader::open(&dir.path().join("none")).unwrap().is_none());
+    }
+
+    /// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, and
+    /// before them whose threads they are.
+    #[test]
+    fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(RAW_KERNEL_FILE);
+        let most = 64 << 10;
+        let mut writer = Writer::create(&path).unwrap().keep_the_last(most);
+        let of = |what, pid, tid, a, time| Record {
+            pid,
+            tid,
+            a,
+            ..Record::new(what, time)
+        };
+        let early = [
+            of(What::Exec, 10, 10, 0, 1),
+            of(What::NewTask, 10, 11, 1, 2),
+            of(What::NewTask, 11, 12, 1, 3),
+            of(What::NewTask, 12, 20, 0, 4), // a process of its own
+            of(What::NewTask, 20, 21, 1, 5),
+            of(What::Exit, 10, 11, 0, 6),
+            of(What::NewTask, 99, 98, 1, 7), // nobody's
+            of(What::Anchor, 0, 0, 0, 8),
+        ];
+        early.iter().for_each(|record| writer.push(record));
+        let all = 200_000;
+        for i in 0..all {
+            if i % 1000 == 0 {
+                writer.push(&Record::new(What::Round, 100 + i));
+                writer.flush();
+            }
+            writer.push(&Record::new(What::Fault, 100 + i));
+        }
+        assert!(writer.finish().is_none());
+        let bytes = |file| std::fs::metadata(dir.path().join(file)).unwrap().len();
+        // A block more than the bound, in each.
+        assert!(bytes(RAW_KERNEL_FILE) + bytes(OLDER_KERNEL_FILE) < 2 * (most + 33_000));
+        let out = tempfile::tempdir().unwrap();
+        copy(dir.path(), out.path()).unwrap();
+        join(dir.path()).unwrap();
+        assert!(!dir.path().join(OLDER_KERNEL_FILE).exists());
+        let read = |dir: &Path| -> Vec<Record> {
+            let mut reader = Reader::open(&dir.join(RAW_KERNEL_FILE)).unwrap().unwrap();
+            let all = reader.by_ref().collect();
+            assert!(!reader.torn);
+            all
+        };
+        let records = read(dir.path());
+        assert_eq!(records, read(out.path()));
+        let faults: Vec<u64> = (records.iter())
+            .filter(|record| record.what == What::Fault)
+            .map(|record| record.time)
+            .collect();
+        assert!(faults.len() as u64 > most / 32, "{}", faults.len());
+        assert!(
+            faults
+                .iter()
+                .copied()
+                .eq(100 + all - faults.len() as u64..100 + all)
+        );
+        let first = faults[0];
+        let known: Vec<_> = (records.iter())
+            .take_while(|record| record.what != What::Fault)
+            .inspect(|record| assert!(record.time <= first, "{record:?} {first}"))
+            .map(|record| (record.what, record.pid, record.tid, record.a))
+            .collect();
+        let expected = [
+            (What::Round, 0, 0, 0),
+            (What::Anchor, 0, 0, 0),
+            (What::Exec, 10, 10, 0),
+            (What::Exec, 20, 20, 0),
+            (What::NewTask, 10, 12, 1),
+            (What::NewTask, 20, 21, 1),
+        ];
+        assert_eq!(known[..6], expected);
     }
 }

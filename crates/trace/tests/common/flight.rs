@@ -46,7 +46,11 @@ impl Cells {
     pub fn command(&self, words: &[&str]) -> Vec<String> {
         let binary = program("flight.c", &[]);
         let path = format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd());
-        let mut command = vec![binary.to_str().unwrap().to_owned(), words[0].to_owned(), path];
+        let mut command = vec![
+            binary.to_str().unwrap().to_owned(),
+            words[0].to_owned(),
+            path,
+        ];
         command.extend(words[1..].iter().map(ToString::to_string));
         command
     }
@@ -119,7 +123,11 @@ pub fn assert_accounts(manifest: &Manifest, rows: &[Row]) {
     for ring in &manifest.rings {
         let (events, _) = by.remove(&ring.ring).unwrap_or_default();
         assert_eq!(events, ring.received, "{ring:?}");
-        assert_eq!(ring.written, ring.received + ring.dropped + ring.overwritten, "{ring:?}");
+        assert_eq!(
+            ring.written,
+            ring.received + ring.dropped + ring.overwritten,
+            "{ring:?}"
+        );
     }
     assert!(by.is_empty(), "rings without an account");
     let all: u64 = manifest.rings.iter().map(|ring| ring.received).sum();
@@ -131,6 +139,12 @@ pub fn assert_same(one: &Manifest, other: &Manifest) {
     assert!(one.rings == other.rings, "the accounts of rings differ");
     assert_eq!(
         (one.events, one.lost, one.flight, &one.warnings, &one.parts),
-        (other.events, other.lost, other.flight, &other.warnings, &other.parts)
+        (
+            other.events,
+            other.lost,
+            other.flight,
+            &other.warnings,
+            &other.parts
+        )
     );
 }
