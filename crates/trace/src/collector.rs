@@ -56,7 +56,12 @@ impl Ring {
         let memory = map.memory();
         let reader = known.map_or_else(
             || Reader::new(memory),
-            |known| Reader::resume(memory, known.position, known.continuations),
+            |known| {
+                let reader = Reader::resume(memory, known.position, known.continuations);
+                // The dead one may have written what it had not yet given back.
+                reader.publish(reader.position());
+                reader
+            },
         );
         Self {
             map,

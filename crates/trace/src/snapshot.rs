@@ -10,7 +10,8 @@
 //! up to its head: the rings end together, within microseconds. A writer that comes round
 //! while its ring is copied makes a hole in the copy; then what was copied before the
 //! hole is dropped, too, since it is overwritten by now. So what is in a snapshot of a
-//! ring has no gap, and all that is not in it is counted.
+//! ring has no gap, and all that is not in it is counted. Of a ring that is overwritten so
+//! quickly that less than half of it is left at its turn, what came since is copied, too.
 //!
 //! **Caveats.** Rings are copied one after the other: of a ring whose writer comes round
 //! before its turn the copy begins, and may end, later than that of the others. Of the
@@ -26,8 +27,8 @@ use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, flock};
 use undertick_clock::ClockId;
-use undertick_ring::layout::control;
-use undertick_ring::{Corrupt, Kind, Mapped, Reader, Record};
+use undertick_ring::layout::{SEGMENT_BYTES, control};
+use undertick_ring::{Corrupt, Kind, Mapped, Memory, Reader, Record};
 
 use crate::TraceError;
 use crate::accounts;
@@ -274,6 +275,8 @@ struct Looked {
     reader: Reader<Mapped>,
     /// As far as it is copied.
     head: u64,
+    /// Bytes that it held when it was first looked at.
+    held: u64,
     dropped: u64,
 }
 
@@ -327,6 +330,7 @@ impl Looked {
             map,
             reader,
             head: 0,
+            held: 0,
             dropped: 0,
         }
     }
@@ -335,6 +339,11 @@ impl Looked {
     fn look(&mut self) {
         self.dropped = self.map.dropped();
         self.head = self.reader.look() + self.reader.position();
+        if self.held == 0 {
+            let oldest = self.map.memory().load_oldest();
+            let start = oldest.saturating_mul(SEGMENT_BYTES);
+            self.held = self.head.saturating_sub(start);
+        }
     }
 
     /// Copies the ring up to where it was looked at, or, if the writer has come round
@@ -347,7 +356,9 @@ impl Looked {
         );
         for _ in 0..MOST_TRIES {
             match self.copy_seen(copied) {
-                Ok(()) if self.reader.position() >= self.head => return None,
+                Ok(()) if self.reader.position() >= self.head && self.is_enough(copied) => {
+                    return None;
+                }
                 Ok(()) => self.look(),
                 Err(corrupt) => {
                     return Some(format!(
@@ -360,6 +371,12 @@ impl Looked {
         Some(format!(
             "{ring}: written faster than it can be copied; give a greater --ring"
         ))
+    }
+
+    /// Of a ring whose writer was quick, little may be left of what was there when it was
+    /// looked at; there is more by now.
+    const fn is_enough(&self, copied: &Copied) -> bool {
+        copied.records.len() as u64 * 32 >= self.held
     }
 
     /// Copies until all that was seen is, or is overwritten.
