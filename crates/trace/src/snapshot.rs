@@ -55,11 +55,7 @@ const MOST_TRIES: u32 = 1000;
 /// # Errors
 /// It is no recording that overwrites, or it has ended; `out` is there already, or cannot
 /// be written.
-pub fn snapshot(
-    trace: &Path,
-    out: &Path,
-    mut told: impl FnMut(f64),
-) -> Result<Manifest, TraceError> {
+pub fn snapshot(trace: &Path, out: &Path, told: impl FnMut(f64)) -> Result<Manifest, TraceError> {
     let mut manifest = read_manifest(trace)?;
     let session = session_of(trace, &manifest)?;
     let lock = SessionLock::open(&session)?;
@@ -73,7 +69,7 @@ pub fn snapshot(
     let made = make(trace, &session, out, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
-    let made = made.and_then(|_lock| keep::finish(out, &mut manifest, |share| told(share)));
+    let made = made.and_then(|_lock| keep::finish(out, &mut manifest, told));
     if let Err(error) = made {
         accounts::remove(out);
         remove_empty(out);

@@ -95,6 +95,7 @@ impl Recorders {
     }
 }
 
+/// A recorder, or a program: not there any more when the test is over.
 struct Recorder(Child);
 
 impl Recorder {
@@ -258,10 +259,8 @@ fn a_program_that_was_attached_to_is_recorded_on() {
         let cells = Cells::new();
         let _stop = cells.stop_if_failed();
         let command = cells.command(&["write", "3", "300", "1000"]);
-        let mut program = Command::new(&command[0])
-            .args(&command[1..])
-            .spawn()
-            .unwrap();
+        let child = Command::new(&command[0]).args(&command[1..]).spawn();
+        let mut program = Recorder(child.unwrap());
         cells.wait_for(PID, 1);
         let trace = dir.path().join(format!("{ends_first}.ut"));
         let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
@@ -279,7 +278,7 @@ fn a_program_that_was_attached_to_is_recorded_on() {
         if ends_first {
             recorder.kill();
             cells.store(STOP, 1);
-            program.wait().unwrap();
+            program.0.wait().unwrap();
             recorders.resume().ends();
         } else {
             recorder.interrupt();
@@ -311,7 +310,7 @@ fn a_program_that_was_attached_to_is_recorded_on() {
             recorder.ends();
             assert_eq!(common::rows(&again.trace).0.lost, 0);
             cells.store(STOP, 1);
-            program.wait().unwrap();
+            program.0.wait().unwrap();
         }
     }
 }
