@@ -1,8 +1,10 @@
 //! The screen: taken over, and given back whatever happens.
 
 use std::io;
+use std::time::Duration;
 
 use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
 /// Takes the screen over. A panic gives it back, and [`give_back`].
@@ -25,6 +27,19 @@ pub fn take_over() -> io::Result<DefaultTerminal> {
     };
     keep_signals().inspect_err(|_| give_back())?;
     Ok(terminal)
+}
+
+/// Waits for a key, at most so long; false if the terminal was closed.
+pub fn is_there(wait: Duration) -> bool {
+    let screen = io::stdout();
+    let mut asked = [PollFd::new(&screen, PollFlags::IN)];
+    let wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(wait.subsec_nanos()),
+    };
+    // A signal in between is no answer.
+    let _ = poll(&mut asked, Some(&wait));
+    !(asked[0].revents()).intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
 
 /// Gives the screen back as it was.

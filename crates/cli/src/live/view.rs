@@ -26,6 +26,8 @@ use crate::recording::Prepared;
 const PERIOD: Duration = Duration::from_millis(500);
 /// How long a key waits at most, and the end of the recording.
 const KEYS: Duration = Duration::from_millis(100);
+/// How long the view has to end.
+const ITS_END: Duration = Duration::from_secs(2);
 /// Rates that are remembered: more than any screen is wide.
 const RATES: usize = 1000;
 /// Bytes of what the program printed that are looked at.
@@ -119,11 +121,16 @@ impl View {
     pub fn finish(self) -> Option<f64> {
         self.shared.over.store(true, Ordering::Relaxed);
         let left = self.shared.left.load(Ordering::Relaxed);
-        let ended = self.thread.join();
-        if !left || ended.is_err() {
+        let since = Instant::now();
+        while !self.thread.is_finished() && since.elapsed() < ITS_END {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Where the terminal does not answer any more the trace must not wait for it.
+        let ended = (self.thread.is_finished()).then(|| self.thread.join().ok());
+        if !left || ended.is_none() {
             terminal::give_back();
         }
-        ended.ok()
+        ended.flatten()
     }
 }
 
@@ -168,7 +175,11 @@ impl Drawing {
         let mut is_shown = self.draw();
         while is_shown && !self.shared.over.load(Ordering::Relaxed) {
             let left = PERIOD.saturating_sub(refreshed.elapsed());
-            let is_key = event::poll(left.min(KEYS)).unwrap_or(false);
+            // Of one that is gone the library would ask for keys for ever.
+            if !terminal::is_there(left.min(KEYS)) {
+                break;
+            }
+            let is_key = event::poll(Duration::ZERO).unwrap_or(false);
             if is_key {
                 let goes_on = event::read().is_ok_and(|event| self.hear(&event));
                 is_shown = goes_on && self.draw();
