@@ -44,5 +44,6 @@ pub fn is_there(wait: Duration) -> bool {
 
 /// Gives the screen back as it was.
 pub fn give_back() {
-    ratatui::restore();
+    // Not one that says why it cannot: where the terminal is gone, that ends the recorder.
+    let _ = ratatui::try_restore();
 }
