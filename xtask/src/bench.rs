@@ -37,13 +37,7 @@ use crate::run::{self, Scratch, command, output, root};
 
 /// Builds and runs one benchmark, or all.
 pub fn run(which: &[&str]) -> Result<(), String> {
-    run::run(command(&[
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--workspace",
-    ]))?;
+    run::build_workspace()?;
     match which {
         ["recorder"] => recorder::measure(),
         ["live"] => live::measure(),

@@ -30,6 +30,12 @@ pub fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
+/// The program and all that the benchmarks call, as users build them.
+pub fn build_workspace() -> Result<(), String> {
+    let words = ["cargo", "build", "--release", "--locked", "--workspace"];
+    run(command(&words))
+}
+
 /// Runs it and shows and hands over each line of its standard output.
 pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<(), String> {
     let text = format!("{command:?}");

@@ -6,7 +6,8 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::run::{Scratch, c_program, command, output, root, run as run_command};
+use crate::run::{Scratch, build_workspace, c_program, command, output, root, run as run_command};
+use crate::statistics::median;
 
 /// Events in a second, and threads that write them.
 const EVENTS: u64 = 5_000_000;
@@ -53,13 +54,7 @@ fn free_bytes(dir: &str) -> Result<u64, String> {
 pub fn run(time: &str) -> Result<(), String> {
     let seconds =
         seconds(time).ok_or_else(|| format!("soak {time}: give a time as 90s, 20m or 8h"))?;
-    run_command(command(&[
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--workspace",
-    ]))?;
+    build_workspace()?;
     let scratch = Scratch::new("soak")?;
     let (program, trace) = (scratch.path("soak"), scratch.path("s.ut"));
     let (free, needed) = (
@@ -120,12 +115,6 @@ pub fn run(time: &str) -> Result<(), String> {
     told(&trace, written, seconds, &seen)
 }
 
-/// The middle of so many.
-fn median(mut all: Vec<u64>) -> u64 {
-    all.sort_unstable();
-    all.get(all.len() / 2).copied().unwrap_or(0)
-}
-
 fn told(trace: &str, written: u64, seconds: u64, seen: &[(u64, u64)]) -> Result<(), String> {
     let text = fs::read_to_string(format!("{trace}/manifest.json"))
         .map_err(|e| format!("{trace}: {e}"))?;
@@ -135,14 +124,14 @@ fn told(trace: &str, written: u64, seconds: u64, seen: &[(u64, u64)]) -> Result<
     // The first second is the start; a tenth of the others at each end.
     let steady = &seen[seen.len().min(1)..];
     let tenth = (steady.len() / 10).max(1).min(steady.len());
-    let ends = |of: fn(&(u64, u64)) -> u64| {
+    let ends = |of: fn(&(u64, u64)) -> f64| {
         let (first, last) = (&steady[..tenth], &steady[steady.len() - tenth..]);
         (
-            median(first.iter().map(of).collect()),
-            median(last.iter().map(of).collect()),
+            median(&first.iter().map(of).collect::<Vec<f64>>()),
+            median(&last.iter().map(of).collect::<Vec<f64>>()),
         )
     };
-    let (own, rings) = (ends(|m| m.0), ends(|m| m.1));
+    let (own, rings) = (ends(|m| m.0 as f64), ends(|m| m.1 as f64));
     println!(
         "soak: {seconds} s, {:.2} million events/s, {events} kept, {lost} lost, kept + lost = written: {}",
         written as f64 / seconds as f64 / 1e6,
@@ -167,7 +156,7 @@ fn told(trace: &str, written: u64, seconds: u64, seen: &[(u64, u64)]) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::{median, seconds};
+    use super::seconds;
 
     #[test]
     fn times() {
@@ -178,6 +167,5 @@ mod tests {
         for bad in ["", "h", "0s", "1d", "-1s", "99999999999999999999h"] {
             assert_eq!(seconds(bad), None, "{bad}");
         }
-        assert_eq!(median(vec![3, 1, 2]), 2);
     }
 }

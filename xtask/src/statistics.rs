@@ -37,6 +37,7 @@ mod tests {
         assert_eq!(median(&values), 50.0);
         // Ranks 40 and 61: the tabled 95 % interval of the median for n = 100.
         assert_eq!(median_interval(&values), (40.0, 61.0));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert!(median(&[]).is_nan());
     }
 }

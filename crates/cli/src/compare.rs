@@ -179,7 +179,7 @@ fn recorded(arguments: &Compare, dir: PathBuf) -> Result<Recorded, Failure> {
     let (choice, facts) = clock()?;
     let (calibration, warning) = calibrate(&choice, &facts);
     if let Some(warning) = warning {
-        eprintln!("undertick: note: {warning}");
+        say!("undertick: note: {warning}");
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let wanted = InTurn {

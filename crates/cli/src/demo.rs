@@ -15,13 +15,13 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     let trace = arguments
         .output
         .unwrap_or_else(|| recording::free_name("undertick-demo".as_ref()));
-    eprintln!(
+    say!(
         "undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it"
     );
     let (choice, facts) = recording::clock()?;
     let (calibration, warning) = recording::calibrate(&choice, &facts);
     if let Some(warning) = warning {
-        eprintln!("undertick: note: {warning}");
+        say!("undertick: note: {warning}");
     }
     let request = Request {
         trace: trace.clone(),
@@ -64,12 +64,12 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         html: Some(html.clone()),
         json: arguments.json,
     })?;
-    eprintln!(
+    say!(
         "undertick: the page is {}, the trace {}",
         html.display(),
         trace.display()
     );
-    eprintln!("undertick: the same with a program of your own: see README.md, \"First steps\"");
+    say!("undertick: the same with a program of your own: see README.md, \"First steps\"");
     Ok(status)
 }
 

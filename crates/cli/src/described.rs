@@ -45,7 +45,7 @@ pub fn man(arguments: &Man) -> Result<u8, Failure> {
             status: 1,
             text: format!("{}: cannot write: {e}", dir.display()),
         })?;
-    eprintln!(
+    say!(
         "undertick: {}/undertick.1 and the pages of its commands",
         dir.display()
     );

@@ -90,7 +90,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
         crate::passes::PassesTable::drawn(&outcome.report) + &drawn::render(&outcome.report, 100)
     })?;
     if !arguments.json {
-        eprintln!("trace: {}", trace.display());
+        say!("trace: {}", trace.display());
     }
     status(&outcome)
 }

@@ -23,7 +23,7 @@ pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = exported(arguments, &mut progress);
     progress.done();
-    eprintln!("undertick: {} in {}", result?, arguments.file.display());
+    say!("undertick: {} in {}", result?, arguments.file.display());
     Ok(0)
 }
 

@@ -45,6 +45,6 @@ fn write(dir: &Path, name: &str, bytes: &[u8], mark: &[u8]) -> Result<(), Failur
             std::fs::write(&path, bytes).map_err(failed)?;
         }
     }
-    eprintln!("undertick: {}", path.display());
+    say!("undertick: {}", path.display());
     Ok(())
 }

@@ -64,7 +64,7 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
     progress.done();
     let manifest = imported?;
     for warning in &manifest.warnings {
-        eprintln!("undertick: warning: {warning}");
+        say!("undertick: warning: {warning}");
     }
     let kernel = manifest.kernel.as_ref();
     let told = serde_json::json!({

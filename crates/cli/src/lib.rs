@@ -1,6 +1,15 @@
 //! The command line of Undertick: parses, calls, prints. A library, because it is also
 //! that of the Python package (`python -m undertick`).
 
+/// A line on standard error. That nobody is there any more to read it, as when a terminal
+/// is closed, ends nothing.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod args;
 mod calibrate;
 mod clock;
@@ -72,7 +81,7 @@ where
     let status = match perform(arguments.command) {
         Ok(status) => status,
         Err(failure) => {
-            eprintln!("undertick: {}", failure.text);
+            say!("undertick: {}", failure.text);
             failure.status
         }
     };

@@ -7,6 +7,7 @@ mod view;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use undertick_trace::record::With;
@@ -64,7 +65,7 @@ pub fn run(arguments: Live) -> Result<u8, Failure> {
     };
     let status = ended.say();
     if let Some(path) = printed.and_then(Printed::remove_if_empty) {
-        eprintln!(
+        say!(
             "undertick: what the program printed is in {}",
             path.display()
         );
@@ -95,9 +96,14 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
     }
     if let Some(took) = took.filter(|_| result.is_ok()) {
         let took = undertick_report::figures::per_cent(took).replace('\u{a0}', " ");
-        eprintln!("undertick: the view took {took} of a CPU");
+        say!("undertick: the view took {took} of a CPU");
     }
     result
+}
+
+/// What a thread that panicked may have left is shown all the same.
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a program prints that was started.

@@ -49,7 +49,7 @@ pub fn run(arguments: &Merge) -> Result<u8, Failure> {
     progress.done();
     let manifest = merged?;
     for warning in &manifest.warnings {
-        eprintln!("undertick: warning: {warning}");
+        say!("undertick: warning: {warning}");
     }
     let told = serde_json::json!({
         "trace": arguments.output.display().to_string(),

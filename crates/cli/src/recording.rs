@@ -70,7 +70,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         calibrate(&choice, &facts)
     };
     if let Some(warning) = warning {
-        eprintln!("undertick: note: {warning}");
+        say!("undertick: note: {warning}");
     }
     let request = Request {
         trace,
@@ -146,7 +146,7 @@ fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
     let filter = undertick_functions::filter(filter).map_err(Failure::usage)?;
     let functions = Functions::of(program, filter)?;
     if let Some(note) = functions.note() {
-        eprintln!("undertick: note: {note}");
+        say!("undertick: note: {note}");
     }
     Ok(functions)
 }
@@ -177,17 +177,17 @@ pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>,
 
 fn summary(trace: &Path, manifest: &Manifest) {
     let rings = manifest.rings.len();
-    eprintln!(
+    say!(
         "undertick: {} events of {rings} threads in {}, {} lost",
         manifest.events,
         trace.display(),
         manifest.lost
     );
     if let Some(kernel) = &manifest.kernel {
-        eprintln!("undertick: {}", evidence(kernel));
+        say!("undertick: {}", evidence(kernel));
     }
     for warning in &manifest.warnings {
-        eprintln!("undertick: note: {warning}");
+        say!("undertick: note: {warning}");
     }
 }
 

@@ -182,7 +182,7 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         level,
         partner_command: crate::own_command(PARTNER),
     };
-    eprintln!(
+    say!(
         "{repetitions} repetitions of {cycles} cycles: about {:.0} s",
         reproduce::expected_seconds(&request)
     );

@@ -104,7 +104,7 @@ fn listen(
     stop: &AtomicBool,
 ) -> Result<u8, Failure> {
     let mut listener = Listener::bind(address, source, side)?;
-    eprintln!(
+    say!(
         "undertick: {} answers at {} with {}; Ctrl-C ends it",
         side.name,
         listener.address()?,
@@ -190,7 +190,7 @@ fn keep(arguments: &Sync, file: &SyncFile) -> Result<Option<PathBuf>, Failure> {
         file.write(path)?;
         return Ok(Some(path.clone()));
     }
-    eprintln!("undertick: note: the exchanges are not kept: give -o FILE or --into NAME.ut");
+    say!("undertick: note: the exchanges are not kept: give -o FILE or --into NAME.ut");
     Ok(None)
 }
 

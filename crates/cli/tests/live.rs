@@ -346,6 +346,27 @@ fn ctrl_c_interrupts_the_program() {
     assert_eq!(recorded(&tmux.trace()), [5 * requests, 0, requests]);
 }
 
+/// When the terminal is closed, as when a connection breaks, the recorder ends the program
+/// as a shell would have, and the trace is whole.
+#[test]
+fn a_terminal_that_is_closed() {
+    let Some(tmux) = Tmux::start("closed", 80, 24) else {
+        return;
+    };
+    tmux.server();
+    tmux.run(&format!("{} -- ./server 600 count", live()));
+    tmux.wait_for("request");
+    tmux.tell(&["kill-server"]);
+    let since = Instant::now();
+    let manifest = tmux.trace().join("manifest.json");
+    while !std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("\"complete\"")) {
+        assert!(since.elapsed() < Duration::from_secs(60), "no whole trace");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let [_, lost, requests] = recorded(&tmux.trace());
+    assert!(lost == 0 && requests > 0, "{lost} lost of {requests}");
+}
+
 /// A program that ran already runs on when the user has seen enough.
 #[test]
 fn a_program_that_runs() {

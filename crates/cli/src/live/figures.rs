@@ -1,6 +1,6 @@
 //! The figures of the last seconds, for a share of a CPU that does not grow.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rand::RngExt;
@@ -13,14 +13,19 @@ use undertick_report::live;
 use undertick_trace::collector::Tap;
 use undertick_trace::manifest::Manifest;
 
+use super::locked;
+
 /// What the figures are of.
 const LAST: Duration = Duration::from_secs(5);
 /// Records are not waited for any longer than this.
 const LATE: Duration = Duration::from_millis(100);
 /// Share of a CPU that looking and estimating may take.
 const SHARE: f64 = 0.01;
-/// Records of a refresh at first, and within what this is changed.
-const RECORDS: (usize, usize, usize) = (500, 8_000, 100_000);
+/// Records of a refresh at first.
+const RECORDS: usize = 8_000;
+/// Within what this is changed.
+const FEWEST_RECORDS: usize = 500;
+const MOST_RECORDS: usize = 100_000;
 
 /// Looks at records, and estimates.
 pub struct Figures {
@@ -30,8 +35,6 @@ pub struct Figures {
     recent: Recent,
     /// What is looked at now; without an end where everything is.
     window: Window,
-    /// How long a window is while a part of the time is looked at.
-    length: u64,
     /// Records of a refresh.
     most: usize,
     /// CPU time that taking in a record takes, and that estimating takes, seconds.
@@ -50,8 +53,7 @@ impl Figures {
             ticks_per_s,
             recent: Recent::default(),
             window: Window::EMPTY,
-            length: 0,
-            most: RECORDS.1,
+            most: RECORDS,
             record_s: 60e-9,
             estimating_s: 0.0,
             debt_s: 0.0,
@@ -70,9 +72,14 @@ impl Figures {
         locked(&self.look).at(0, Window::EMPTY, 0);
     }
 
-    /// `period` after the last time: the figures, if there is CPU time for them; none if
-    /// those of the last time are to stand.
-    pub fn refresh(&mut self, manifest: &Manifest, period: Duration) -> Option<live::Recent> {
+    /// `period` after the last time, at `until_s` of the recording: the figures, if there is
+    /// CPU time for them; none if those of the last time are to stand.
+    pub fn refresh(
+        &mut self,
+        manifest: &Manifest,
+        period: Duration,
+        until_s: f64,
+    ) -> Option<live::Recent> {
         let now = self.clock.read_ticks();
         self.turn_window(now, self.ticks(period));
         let allowed_s = SHARE * period.as_secs_f64();
@@ -94,7 +101,10 @@ impl Figures {
         self.debt_s = spent_s - allowed_s;
         // Smoothed, for a thread may be hit while it works.
         let smooth = |before: &mut f64, now: f64| *before += 0.3 * (now - *before);
-        smooth(&mut self.record_s, taken_s / records.max(RECORDS.0) as f64);
+        smooth(
+            &mut self.record_s,
+            taken_s / records.max(FEWEST_RECORDS) as f64,
+        );
         smooth(&mut self.estimating_s, spent_s - taken_s);
         // Where there is much to estimate the figures are renewed less often: no sense in
         // doing that for few records.
@@ -102,8 +112,8 @@ impl Figures {
         // A record is taken in again each time, until it is too old.
         let times = LAST.as_secs_f64() / period.as_secs_f64();
         self.most = (for_records_s / times / self.record_s) as usize;
-        self.most = self.most.clamp(RECORDS.0, RECORDS.2);
-        (found.looked_s > 0.0).then(|| shown(found))
+        self.most = self.most.clamp(FEWEST_RECORDS, MOST_RECORDS);
+        (found.looked_s > 0.0).then(|| shown(found, until_s))
     }
 
     fn ticks(&self, time: Duration) -> u64 {
@@ -134,11 +144,11 @@ impl Figures {
         } else if !is_cut && fits > 2 * period {
             whole(now)
         } else {
-            self.length = fits.clamp(1, room.max(1));
-            let from = now + self.rng.random_range(0..=room - self.length.min(room));
+            let length = fits.clamp(1, room.max(1));
+            let from = now + self.rng.random_range(0..=room - length.min(room));
             Window {
                 from,
-                until: from + self.length,
+                until: from + length,
             }
         };
         let taken = look.at(until, self.window, self.most);
@@ -147,12 +157,8 @@ impl Figures {
     }
 }
 
-fn locked(look: &Mutex<Look>) -> MutexGuard<'_, Look> {
-    look.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// As it is drawn.
-fn shown(found: Found) -> live::Recent {
+fn shown(found: Found, until_s: f64) -> live::Recent {
     let (looked_s, of_s) = (found.looked_s, found.of_s);
     let confidence = found.report.settings.confidence;
     let entries = (found.report.intervals.into_iter())
@@ -165,7 +171,7 @@ fn shown(found: Found) -> live::Recent {
     live::Recent {
         entries: entries.collect(),
         of_s,
-        until_s: 0.0, // whoever shows them knows when that was
+        until_s,
         looked_share: (looked_s / of_s).min(1.0),
         confidence,
     }

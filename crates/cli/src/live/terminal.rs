@@ -1,11 +1,37 @@
 //! The screen: taken over, and given back whatever happens.
 
 use std::io;
+use std::mem::ManuallyDrop;
+use std::panic;
 use std::time::Duration;
 
-use ratatui::DefaultTerminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
+use ratatui::{DefaultTerminal, Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+/// The screen while it is ours.
+///
+/// Where the terminal is gone the library says on standard error what it could not do, in
+/// its hook for panics and when it drops a terminal; nobody is there to read that, and the
+/// failure to print it would end the recorder. So both are done here.
+pub struct Screen(ManuallyDrop<DefaultTerminal>);
+
+impl Screen {
+    /// # Errors
+    /// The terminal is gone.
+    pub fn draw(&mut self, draws: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        self.0.draw(draws).map(drop)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.0.show_cursor();
+    }
+}
 
 /// Takes the screen over. A panic gives it back, and [`give_back`].
 ///
@@ -15,24 +41,32 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, 
 ///
 /// # Errors
 /// The terminal refuses.
-pub fn take_over() -> io::Result<DefaultTerminal> {
-    let terminal = ratatui::try_init()?;
+pub fn take_over() -> io::Result<Screen> {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |about| {
+        give_back();
+        before(about);
+    }));
+    enable_raw_mode()?;
+    let taken = execute!(io::stdout(), EnterAlternateScreen);
+    let terminal = taken.and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+    let screen = Screen(ManuallyDrop::new(terminal.inspect_err(|_| give_back())?));
     let keep_signals = || -> rustix::io::Result<()> {
-        let screen = io::stdout();
-        let mut modes = tcgetattr(&screen)?;
+        let out = io::stdout();
+        let mut modes = tcgetattr(&out)?;
         modes.local_modes |= LocalModes::ISIG;
         // What stands for no key.
         modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
-        tcsetattr(&screen, OptionalActions::Now, &modes)
+        tcsetattr(&out, OptionalActions::Now, &modes)
     };
     keep_signals().inspect_err(|_| give_back())?;
-    Ok(terminal)
+    Ok(screen)
 }
 
 /// Waits for a key, at most so long; false if the terminal was closed.
 pub fn is_there(wait: Duration) -> bool {
-    let screen = io::stdout();
-    let mut asked = [PollFd::new(&screen, PollFlags::IN)];
+    let out = io::stdout();
+    let mut asked = [PollFd::new(&out, PollFlags::IN)];
     let wait = Timespec {
         tv_sec: 0,
         tv_nsec: i64::from(wait.subsec_nanos()),
@@ -44,6 +78,5 @@ pub fn is_there(wait: Duration) -> bool {
 
 /// Gives the screen back as it was.
 pub fn give_back() {
-    // Not one that says why it cannot: where the terminal is gone, that ends the recorder.
     let _ = ratatui::try_restore();
 }

@@ -5,11 +5,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
 use undertick_clock::Source;
 use undertick_report::live::{self, State};
@@ -18,7 +17,8 @@ use undertick_trace::manifest::Manifest;
 use undertick_trace::record::{Tell, Watch};
 
 use super::figures::{Figures, process_cpu_s, thread_cpu_s};
-use super::terminal;
+use super::locked;
+use super::terminal::{self, Screen};
 use crate::Failure;
 use crate::recording::Prepared;
 
@@ -50,10 +50,6 @@ struct Told {
     progress: Progress,
     elapsed: Duration,
     keeping: Option<f64>,
-}
-
-fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A view that is being drawn.
@@ -158,7 +154,7 @@ fn first_state(command: Vec<String>, is_attached: bool) -> State {
 struct Drawing {
     shared: Arc<Shared>,
     figures: Figures,
-    screen: DefaultTerminal,
+    screen: Screen,
     printed: Option<PathBuf>,
     /// CPU time of the process and of the view, at the last refresh, seconds.
     used: [f64; 2],
@@ -232,15 +228,11 @@ impl Drawing {
             return; // the last seconds of the program stand
         }
         let about = locked(&self.shared.about);
-        let found = (about.as_ref()).and_then(|about| self.figures.refresh(about, period));
+        let found =
+            (about.as_ref()).and_then(|about| self.figures.refresh(about, period, state.elapsed_s));
         drop(about);
-        if let Some(found) = found
-            && !state.is_paused
-        {
-            state.recent = Some(live::Recent {
-                until_s: state.elapsed_s,
-                ..found
-            });
+        if found.is_some() && !state.is_paused {
+            state.recent = found;
         }
     }
 
