@@ -276,13 +276,13 @@ UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e,
 
 #if defined(__x86_64__)
 enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28,
-       UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
+       UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FLOCK_ = 73, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
        UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
        UT_SYS_MEMFD_CREATE_ = 319, UT_STAT_UID_ = 7, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
 enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233,
-       UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
+       UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FLOCK_ = 32, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
        UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
        UT_SYS_MEMFD_CREATE_ = 279, UT_STAT_UID_ = 6, UT_O_NOFOLLOW_ = 0100000 };
 #define UT_RSEQ_SIGNATURE_ 0xd428bc00u
@@ -528,14 +528,26 @@ UT_INLINE_ int ut_is_over_(void) {
 
 UT_COLD_ void ut_count_lost_(void) { __atomic_fetch_add(&ut_process.control->lost_no_ring, 1, __ATOMIC_RELAXED); }
 
+/* Whoever waits for a recorder looks now and then whether there is one: it holds a
+ * lock, which the kernel takes back when it is killed. */
+UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
+    char path[240];
+    long fd;
+    ut_path_(path, "control", 0, 0);
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
+    if (fd < 0) return;
+    if (ut_syscall_(UT_SYS_FLOCK_, fd, 2 | 4, 0, 0, 0, 0) == 0) control->collector_alive = 0; /* exclusive, at once */
+    ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+}
+
 /* Segment for the next records; its cursor, or 0: drop and count. */
 UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
     struct ut_control_ *control = ut_process.control;
     struct ut_ring_ *ring = w->ring;
-    uint32_t segment;
+    uint32_t segment, waits = 0;
     uintptr_t start;
     for (;;) {
-        /* Partner: Reader::release in the collector. */
+        /* Partner: Reader::publish in the collector. */
         uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
         int drained = w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_;
         /* Not before the ring has its first size: a segment that was drained
@@ -575,6 +587,7 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
         if (control->overflow == UT_BLOCK_ && control->collector_alive && w->allocated > 0) {
             int64_t pause[2] = {0, 50000};
             ut_syscall_(UT_SYS_NANOSLEEP_, (long)pause, 0, 0, 0, 0, 0);
+            if (++waits % 200 == 0) ut_look_for_recorder_(control);
             continue;
         }
         w->gap++;

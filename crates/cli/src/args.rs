@@ -36,6 +36,7 @@ pub enum Command {
     Estimate(crate::estimate::Estimate),
     Clock(crate::clock::Clock),
     Sample(crate::sample::Sample),
+    Snapshot(crate::snapshot::Snapshot),
     Slow(crate::slow::Slow),
     Run(crate::experiment::Run),
     Primitives(crate::experiment::Primitives),
@@ -176,11 +177,13 @@ pub struct Header {
 /// Run an instrumented program, or come to one that runs, and keep what it records
 #[derive(Args)]
 #[command(
-    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>",
+    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record --resume <NAME.ut>",
     after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
     undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
-    undertick record --perturbation 1 -o slowed.ut -- ./program\n\n\
+    undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
+    undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
+    undertick record --resume run.ut   (its recorder was killed, the program runs on)\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
     program; the exit status is 0. Children that it forks are recorded too.\n\n\
     Without, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
@@ -189,6 +192,11 @@ pub struct Header {
 pub struct Record {
     #[command(flatten)]
     pub recording: Recording,
+    /// Go on with a recording whose recorder was killed, in the same trace: nothing that
+    /// the program had published is lost, and what it could not write meanwhile is counted.
+    /// Ctrl-C ends the recording, not the program
+    #[arg(long, value_name = "NAME.ut", exclusive = true)]
+    pub resume: Option<PathBuf>,
 }
 
 // No comment for the user: it would stand in the help of the commands that have these.

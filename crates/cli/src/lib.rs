@@ -35,6 +35,7 @@ mod reproduce;
 mod sample;
 mod sizes;
 mod slow;
+mod snapshot;
 mod sql;
 mod survey;
 mod sync;
@@ -114,6 +115,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),
         Command::Estimate(estimate) => estimate::run(&estimate),
         Command::Sample(sample) => sample::run(&sample),
+        Command::Snapshot(what) => snapshot::run(&what),
         Command::Slow(slow) => slow::run(&slow),
         Command::Clock(clock) => clock::run(&clock),
         Command::Survey(survey) => survey::run(&survey),

@@ -39,6 +39,10 @@ impl Progress {
                 self.bar.tick();
             }
             Tell::Keeping(share) => self.share("keeping", share),
+            Tell::Snapshot(made) => self.bar.suspend(|| match made {
+                Ok(trace) => say!("undertick: snapshot in {}", trace.display()),
+                Err(error) => say!("undertick: no snapshot: {error}"),
+            }),
         }
     }
 

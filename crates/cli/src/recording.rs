@@ -16,11 +16,25 @@ use crate::args::{Record, Recording};
 use crate::progress::Progress;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
+    if let Some(trace) = &arguments.resume {
+        return resume(trace);
+    }
     let prepared = prepare(arguments.recording)?;
     let mut progress = Progress::new();
     let result = perform(prepared, With::default(), |tell| progress.tell(tell));
     progress.done();
     result.map(|ended| ended.say())
+}
+
+/// Goes on with what a recorder that was killed has left.
+fn resume(trace: &Path) -> Result<u8, Failure> {
+    let source = Source::open(undertick_trace::resume::clock_of(trace)?).map_err(Failure::usage)?;
+    let facts = facts_of(source)?;
+    let mut progress = Progress::new();
+    let result = undertick_trace::resume::resume(trace, &facts, |tell| progress.tell(tell));
+    progress.done();
+    summary(trace, &result?);
+    Ok(0)
 }
 
 /// A recording that may begin.
@@ -155,15 +169,17 @@ fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
 pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
     let choice = undertick_clock::choose_from_environment().map_err(Failure::usage)?;
     let source = Source::open(choice.clock).map_err(Failure::usage)?;
-    let facts =
-        facts::gather(source, undertick_clock::rate::SHORTEST_SPAN).map_err(|e| Failure {
-            status: 1,
-            text: format!(
-                "the rate of {} could not be found: {e:?}",
-                choice.clock.name()
-            ),
-        })?;
-    Ok((choice, facts))
+    Ok((choice, facts_of(source)?))
+}
+
+fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
+    facts::gather(source, undertick_clock::rate::SHORTEST_SPAN).map_err(|e| Failure {
+        status: 1,
+        text: format!(
+            "the rate of {} could not be found: {e:?}",
+            source.clock().name()
+        ),
+    })
 }
 
 /// What recording costs here; if that cannot be measured, why.
@@ -175,7 +191,7 @@ pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>,
     }
 }
 
-fn summary(trace: &Path, manifest: &Manifest) {
+pub fn summary(trace: &Path, manifest: &Manifest) {
     let rings = manifest.rings.len();
     say!(
         "undertick: {} events of {rings} threads in {}, {} lost",

@@ -72,7 +72,7 @@ fn source(dir: &Path) -> Command {
 
 /// A recorder that has come to `program`, and what it is to write to.
 fn recorder(program: &mut Program, trace: &Path, options: &[&str]) -> Child {
-    let child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args([
             "record",
             "--no-calibration",
@@ -89,6 +89,9 @@ fn recorder(program: &mut Program, trace: &Path, options: &[&str]) -> Child {
         .unwrap();
     // One that was killed has left the points on; from here on they are ours.
     while !trace.join("manifest.json").exists() {
+        if child.try_wait().unwrap().is_some() {
+            panic!("it ended: {:?}", said(&child.wait_with_output().unwrap()));
+        }
         std::thread::sleep(Duration::from_millis(1));
     }
     program.tell("on 0");

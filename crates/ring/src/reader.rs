@@ -73,6 +73,25 @@ impl<M: Memory> Reader<M> {
         }
     }
 
+    /// A reader that goes on where another one ended: at `position`, below which there
+    /// are so many `continuations`, modulo 2^32. What that one gave back to the writer
+    /// and did not keep counts as overwritten.
+    pub fn resume(memory: M, position: u64, continuations: u32) -> Self {
+        let tail = memory.load_tail(M::OBSERVE_TAIL);
+        let mut reader = Self {
+            position,
+            continuations,
+            ..Self::new(memory)
+        };
+        let mut whole = tail & !(M::SEGMENT_BYTES - 1);
+        if whole == tail && reader.memory.load_head(M::OBSERVE_HEAD) <= whole {
+            // That segment has not been begun, so the one before was not taken back.
+            whole = whole.saturating_sub(M::SEGMENT_BYTES);
+        }
+        reader.skip_to(whole);
+        reader
+    }
+
     /// The ring's memory.
     pub const fn memory(&self) -> &M {
         &self.memory
@@ -154,10 +173,21 @@ impl<M: Memory> Reader<M> {
     /// Gives the chunk back to the writer. `continuations`: how many of its
     /// records are no events.
     pub fn release(&mut self, chunk: &Chunk, continuations: u32) {
+        self.pass(chunk, continuations);
+        self.publish(self.position);
+    }
+
+    /// As [`Self::release`], but the writer does not learn of it: for who only looks,
+    /// and for who has to put the copy in a safe place first.
+    pub const fn pass(&mut self, chunk: &Chunk, continuations: u32) {
         self.position = chunk.position + chunk.bytes;
         self.continuations = self.continuations.wrapping_add(continuations);
+    }
+
+    /// Gives the writer what was passed below `position`.
+    pub fn publish(&self, position: u64) {
         // Partner: Writer::find_segment. Our copy is done before it writes.
-        self.memory.store_tail(self.position, M::PUBLISH_TAIL);
+        self.memory.store_tail(position, M::PUBLISH_TAIL);
     }
 
     /// Under the overwrite policy the oldest segments may be gone: goes to the
@@ -179,12 +209,24 @@ impl<M: Memory> Reader<M> {
         if self.memory.load_oldest() != oldest {
             return false;
         }
+        self.skip(start, continuations_at_start);
+        true
+    }
+
+    /// Goes to the start of a segment that is whole, if that is ahead.
+    fn skip_to(&mut self, start: u64) {
+        if start > self.position {
+            let continuations = (self.entry(start) >> 32) as u32;
+            self.skip(start, continuations);
+        }
+    }
+
+    fn skip(&mut self, start: u64, continuations_at_start: u32) {
         let records = (start - self.position) / RECORD_BYTES;
         let continuations = continuations_at_start.wrapping_sub(self.continuations);
         self.overwritten += records.saturating_sub(u64::from(continuations));
         self.continuations = continuations_at_start;
         self.position = start;
-        true
     }
 
     fn entry(&self, position: u64) -> u64 {

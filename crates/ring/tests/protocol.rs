@@ -315,6 +315,44 @@ mod threads {
         assert_eq!((seen.gaps, writer.dropped()), (3, 3));
     }
 
+    /// Each wide event fills a segment: two records, one of them a continuation.
+    #[test]
+    fn a_reader_goes_on_where_another_one_was() {
+        let shared = Shared::new(5);
+        let model = || Model::<SOUND>(Arc::clone(&shared));
+        let mut writer = Writer::new(model(), Overflow::Drop, 2);
+        let mut supply = Supply(5);
+        for i in 0..3 {
+            write(&mut writer, i, true, &mut supply).unwrap();
+        }
+        let mut first = Reader::new(model());
+        let chunk = first.chunk().unwrap().unwrap();
+        first.pass(&chunk, 1);
+        // The writer has nothing back yet.
+        assert_eq!(
+            (first.position(), shared.tail.load(Ordering::Relaxed)),
+            (32, 0)
+        );
+        let mut second = Reader::resume(model(), 32, 1);
+        let mut seen = Seen::default();
+        while drain(&mut second, &mut seen, true) {}
+        assert_eq!((seen.events, second.overwritten()), (vec![1, 2], 0));
+        assert_eq!(shared.tail.load(Ordering::Relaxed), 96);
+        // One that kept nothing of what it gave back: the last segment is whole.
+        let mut third = Reader::resume(model(), 0, 0);
+        let mut seen = Seen::default();
+        while drain(&mut third, &mut seen, true) {}
+        assert_eq!((seen.events, third.overwritten()), (vec![2], 2));
+        for i in 3..5 {
+            write(&mut writer, i, true, &mut supply).unwrap();
+        }
+        // The writer went on: what lies behind the tail is there.
+        let mut fourth = Reader::resume(model(), 32, 1);
+        let mut seen = Seen::default();
+        while drain(&mut fourth, &mut seen, true) {}
+        assert_eq!((seen.events, fourth.overwritten()), (vec![3, 4], 2));
+    }
+
     #[test]
     fn overwriting_keeps_the_last_and_counts_the_rest_also_of_wide_events() {
         let shared = Shared::new(3);

@@ -8,6 +8,8 @@
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use undertick_ring::Overflow;
 
 pub use crate::door::command_of;
@@ -75,22 +77,25 @@ pub fn attach_watched(
     crate::record::allow_many_files();
     let mut session = Session::create_for(request.settings.clone(), doors, (user, Some(group)))?;
     session.enter()?;
-    let mut signals = watch_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
+    let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    signals.extend(Running::snapshot_signal(&request.settings));
+    let mut signals = watch_signals(&signals)?;
     let (mut running, ()) =
         Running::begin(&request, session, Of::Running(to.pid), |session, _, _| {
             session.switch(true);
             Ok(())
         })?;
+    running.is_of(to.pid, true);
     let pause = running.watched(watch);
     let interrupted = loop {
         let moved = running.round(&mut told);
         let was_over = program.has_ended();
         let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
-        let interrupted = signals.pending().count() > 0;
+        let interrupted = end_is_wanted(&mut running, &mut signals);
         if was_over || length_is_over || interrupted {
             break interrupted;
         }
-        Running::pause(moved, pause);
+        running.pause(moved, pause);
     };
     let exit = Exit {
         status: None,
@@ -98,4 +103,17 @@ pub fn attach_watched(
         interrupted,
     };
     running.finish(exit, told)
+}
+
+/// Looks at the signals that came: whether one ends the recording.
+pub(crate) fn end_is_wanted(running: &mut Running, signals: &mut SignalsInfo<WithOrigin>) -> bool {
+    let mut is_wanted = false;
+    for origin in signals.pending() {
+        if origin.signal == libc::SIGRTMIN() {
+            running.snapshot();
+        } else {
+            is_wanted = true;
+        }
+    }
+    is_wanted
 }

@@ -1,28 +1,27 @@
 //! Drains all rings of a session into a raw file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use undertick_ring::layout::SEGMENT_BYTES;
-use undertick_ring::{Mapped, Memory, Overflow, Reader, Record};
+use undertick_ring::{Chunk, Mapped, Memory, Overflow, Reader, Record};
 
 use crate::TraceError;
+use crate::accounts::{Accounts, Ended, GivenUp};
 use crate::block::{self, BlockHeader};
+use crate::disk::{BUFFER_BYTES, Disk};
+use crate::ended::EndedRings;
+use crate::keep::RAW_FILE;
 use crate::manifest;
 use crate::perturbation::Levels;
+use crate::recover::Recovered;
 use crate::sampled;
 use crate::session::{RingMap, Session};
+use crate::session_lock::SessionLock;
 
-/// Blocks are handed to the writing thread in buffers of this size.
-const BUFFER_BYTES: usize = 1 << 20;
-/// Buffers that may wait for the disk. Beyond, the rings grow instead.
-const BUFFERS: usize = 32;
 /// Less than this is left in its ring for a while.
 const LITTLE_BYTES: u64 = 64 * 1024;
 /// For how long.
@@ -30,6 +29,11 @@ const LITTLE_AGE: Duration = Duration::from_millis(10);
 
 /// How often rings are searched for writers that are gone.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
+/// How long a ring that was asked for is looked for by its number. One whose thread was
+/// taken off its CPU for longer, in the middle of making it, is found by its name.
+const AWAITED_FOR: Duration = Duration::from_secs(10);
+/// How often the session directory is searched for such rings.
+const LIST_EVERY: Duration = Duration::from_secs(1);
 /// Rings asked for whose files are not there are looked for one by one up to so many;
 /// beyond, the directory is looked at.
 const MOST_LOOKED_FOR: usize = 64;
@@ -43,6 +47,31 @@ const MOST_COPIES: u32 = 1000;
 /// Why nothing more is taken from a ring.
 const CUT: &str = "the program cut its file short";
 
+/// What the user must know, as much of it as anybody reads.
+#[derive(Default)]
+struct Warnings {
+    said: Vec<String>,
+    more: u64,
+}
+
+impl Warnings {
+    fn say(&mut self, text: String) {
+        if self.said.len() < MOST_WARNINGS {
+            self.said.push(text);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn all(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.said
+                .push(format!("{} more rings could not be read", self.more));
+        }
+        self.said
+    }
+}
+
 struct Ring {
     map: RingMap,
     reader: Reader<Mapped>,
@@ -53,6 +82,160 @@ struct Ring {
     abandoned: bool,
     /// What its cells said when recording was switched off.
     sampled: Option<Vec<manifest::Sampled>>,
+    /// Blocks that are not in the file yet: where they end among all bytes, and in the
+    /// ring. Its writer gets that back when they are.
+    on_the_way: VecDeque<(u64, u64)>,
+    /// Its thread is done and it is drained: where its last block ends.
+    ends_at: Option<u64>,
+}
+
+impl Ring {
+    fn new(map: RingMap, known: Option<&Recovered>) -> Self {
+        let memory = map.memory();
+        let reader = known.map_or_else(
+            || Reader::new(memory),
+            |known| {
+                let reader = Reader::resume(memory, known.position, known.continuations);
+                // The dead one may have written what it had not yet given back.
+                reader.publish(reader.position());
+                reader
+            },
+        );
+        Self {
+            map,
+            reader,
+            received: known.map_or(0, |known| known.events),
+            drained: Instant::now(),
+            unwritten: 0,
+            abandoned: false,
+            sampled: None,
+            on_the_way: VecDeque::new(),
+            ends_at: None,
+        }
+    }
+
+    /// Nothing more is taken from it; what came before stays.
+    fn abandon(&mut self, why: &str, warnings: &mut Warnings) {
+        self.abandoned = true;
+        let (number, pid, tid) = (self.map.number, self.map.pid, self.map.tid);
+        warnings.say(format!(
+            "ring {number} of process {pid} thread {tid}: {why}, what came before is kept"
+        ));
+    }
+
+    /// The next records, copied: what is counted and checked must not change under our
+    /// hands. A ring has at most so many segments.
+    fn copy_chunk(
+        &mut self,
+        to_the_end: bool,
+        most_segments: u32,
+        records: &mut Vec<[u64; 2]>,
+        warnings: &mut Warnings,
+    ) -> Option<Chunk> {
+        let mut copies = 0;
+        while !self.abandoned && copies < MOST_COPIES {
+            let next = if to_the_end {
+                self.reader.chunk()
+            } else {
+                self.reader.seen_chunk()
+            };
+            let mut chunk = match next {
+                Ok(chunk) => chunk?,
+                Err(corrupt) => {
+                    let why = format!("{corrupt}; the program overwrote its ring");
+                    self.abandon(&why, warnings);
+                    break;
+                }
+            };
+            if chunk.at / SEGMENT_BYTES >= u64::from(most_segments) {
+                let why = "it names a segment beyond the budget; the program overwrote its ring";
+                self.abandon(why, warnings);
+                break;
+            }
+            copy(&self.map.memory(), &chunk, records);
+            if self.map.is_cut() {
+                self.abandon(CUT, warnings);
+                break;
+            }
+            if !self.reader.is_whole(&chunk) {
+                copies += 1;
+                continue;
+            }
+            // A gap takes its time from the event after it: wait for that.
+            let gap = |words: &[u64; 2]| Record::from_words(*words).is_gap();
+            if !to_the_end && records.last().is_some_and(gap) {
+                records.pop();
+                chunk.bytes -= 16;
+                if records.is_empty() {
+                    break;
+                }
+            }
+            return Some(chunk);
+        }
+        None
+    }
+
+    /// As much as is taken of it in one go: who writes on meanwhile must not keep us.
+    fn most_bytes(&self) -> u64 {
+        2 * u64::from(self.map.memory().max_segments()) * SEGMENT_BYTES
+    }
+
+    fn header(&self, chunk: &Chunk, records: usize) -> BlockHeader {
+        BlockHeader {
+            ring: self.map.number,
+            pid: self.map.pid,
+            tid: self.map.tid,
+            position: chunk.position,
+            records: records as u32,
+        }
+    }
+
+    /// The writer gets back what is in the file, now that so many bytes are.
+    fn give_back(&mut self, written: u64) {
+        let mut position = None;
+        while let Some(&(end, of_ring)) = self.on_the_way.front()
+            && end <= written
+        {
+            self.on_the_way.pop_front();
+            position = Some(of_ring);
+        }
+        if let Some(position) = position {
+            self.reader.publish(position);
+        }
+    }
+
+    /// Its account, when nothing more is read of it.
+    fn account(&mut self, overflow: Overflow) -> Ended {
+        let mut dropped = self.map.dropped().saturating_add(self.unwritten);
+        let mut overwritten = self.reader.overwritten();
+        if overflow != Overflow::Overwrite {
+            // Taken by a recorder that was killed before it was written.
+            dropped = dropped.saturating_add(std::mem::take(&mut overwritten));
+        }
+        let number = self.map.number;
+        let counts = self.sampled.take();
+        Ended {
+            ring: manifest::Ring {
+                ring: number as i32,
+                pid: self.map.pid,
+                tid: self.map.tid,
+                written: self
+                    .received
+                    .saturating_add(dropped)
+                    .saturating_add(overwritten),
+                received: self.received,
+                dropped,
+                overwritten,
+            },
+            sampled: counts.unwrap_or_else(|| sampled::of_ring(number, &self.map.memory())),
+        }
+    }
+}
+
+/// The records of a chunk, into `records` (cleared first).
+pub(crate) fn copy(memory: &Mapped, chunk: &Chunk, records: &mut Vec<[u64; 2]>) {
+    records.clear();
+    records.extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
 }
 
 /// Who looks at the records of a recording while they come: whose they are, and the
@@ -76,9 +259,9 @@ pub struct Progress {
 pub struct Collector {
     overflow: Overflow,
     rings: Vec<Ring>,
-    /// Ring numbers that were asked for and whose files were not there yet, and when the
-    /// directory was last looked at for them.
-    awaited: Vec<u32>,
+    /// Ring numbers that were asked for and whose files were not there yet, since when.
+    awaited: Vec<(u32, Instant)>,
+    /// When the directory was last looked at for many of them.
     looked: Instant,
     /// Segments that a ring can have come to.
     most_segments: u32,
@@ -86,12 +269,22 @@ pub struct Collector {
     prepared: u32,
     /// Numbers of the next ring, by control page.
     next_rings: Vec<u32>,
+    /// Files that are no rings, or cannot be removed: not looked at again.
+    refused: HashSet<u32>,
+    listed: Instant,
+    /// What a recorder that was killed had of rings that are still there.
+    known: HashMap<u32, Recovered>,
     finished: Vec<manifest::Ring>,
     /// How often sampled spans began, of rings that are finished.
     pub sampled: Vec<manifest::Sampled>,
+    accounts: Accounts,
+    /// Of a flight recorder: the threads that have ended.
+    ended: Option<EndedRings>,
+    lock: SessionLock,
     records: Vec<[u64; 2]>,
     buffer: Vec<u8>,
     disk: Option<Disk>,
+    /// Bytes that were handed to the disk.
     bytes: u64,
     finished_events: u64,
     finished_lost: u64,
@@ -103,45 +296,76 @@ pub struct Collector {
     /// Who looks at the records while they come.
     pub(crate) tap: Option<Tap>,
     /// What the user must know.
-    pub warnings: Vec<String>,
-    more_warnings: u64,
+    warnings: Warnings,
 }
 
 impl Collector {
-    /// A collector that writes raw blocks to `raw`.
+    /// A collector that writes raw blocks into the directory of a trace, which has none
+    /// yet, or goes on with what a recorder that was killed has left there.
     ///
     /// # Errors
-    /// The file cannot be made.
-    pub fn new(session: &Session, raw: &Path) -> Result<Self, TraceError> {
+    /// The files cannot be made, or read.
+    pub fn new(session: &Session, trace: &Path) -> Result<Self, TraceError> {
+        let raw = trace.join(RAW_FILE);
         let file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(raw)
-            .map_err(TraceError::io(raw, "cannot create"))?;
+            .append(true)
+            .create(true)
+            .open(&raw)
+            .map_err(TraceError::io(&raw, "cannot create"))?;
+        let overflow = session.settings().overflow;
+        let recovered = crate::recover::recover(trace, session.opened_dir(), overflow)?;
+        let (accounts, mut told) = Accounts::open(trace)?;
+        // What is still there is finished again.
+        (told.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
+        let mut finished: Vec<Ended> = told.ended.into_values().collect();
+        let ended = (overflow == Overflow::Overwrite).then(|| {
+            let rings = std::mem::take(&mut finished);
+            EndedRings::open(trace, session.budget_bytes(), rings, told.given_up)
+        });
+        let events = |count: fn(&manifest::Ring) -> u64| {
+            (finished.iter()).fold(0, |sum: u64, ended| sum.saturating_add(count(&ended.ring)))
+        };
+        let now = Instant::now();
         Ok(Self {
-            overflow: session.settings().overflow,
+            overflow,
             rings: Vec::new(),
-            awaited: Vec::new(),
-            looked: Instant::now(),
+            awaited: recovered.there.iter().map(|&ring| (ring, now)).collect(),
+            looked: now,
             most_segments: session.segments().1,
             prepared: 0,
-            next_rings: Vec::new(),
-            finished: Vec::new(),
-            sampled: Vec::new(),
+            next_rings: recovered.next_rings(session),
+            refused: HashSet::new(),
+            listed: now,
+            known: recovered.rings,
+            finished_events: events(|ring| ring.received),
+            finished_lost: events(|ring| ring.dropped.saturating_add(ring.overwritten)),
+            sampled: (finished.iter())
+                .flat_map(|ended| ended.sampled.clone())
+                .collect(),
+            finished: finished.into_iter().map(|ended| ended.ring).collect(),
+            accounts,
+            ended,
+            lock: SessionLock::open(session.opened_dir())?,
             records: Vec::with_capacity(block::MAX_RECORDS),
             buffer: Vec::with_capacity(BUFFER_BYTES + (1 << 18)),
-            disk: Some(Disk::start(file)),
+            disk: Some(Disk::start(file, recovered.raw_bytes)),
             bytes: 0,
-            finished_events: 0,
-            finished_lost: 0,
-            our_namespace: std::fs::metadata("/proc/self/ns/pid")
-                .map_or(0, |meta| meta.ino() as u32),
-            searched: Instant::now(),
+            our_namespace: our_namespace(),
+            searched: now,
             levels: None,
             tap: None,
-            warnings: Vec::new(),
-            more_warnings: 0,
+            warnings: Warnings::default(),
         })
+    }
+
+    /// The user must know that.
+    pub(crate) fn warn(&mut self, text: &str) {
+        self.warnings.say(text.to_owned());
+    }
+
+    /// Says whose rings these are, for who goes on after us.
+    pub(crate) fn is_of(&mut self, program: crate::accounts::Program) {
+        self.accounts.is_of(program);
     }
 
     /// One round over all rings; returns the bytes taken from them. With
@@ -159,37 +383,73 @@ impl Collector {
         if search {
             self.searched = Instant::now();
         }
+        // A flight recorder is read once it has stopped; threads that ended, before.
+        let reads = last || self.ended.is_none();
+        if last && self.ended.is_some() {
+            self.lock.wait();
+        }
+        let written = self.written();
+        let mut ended = Vec::new();
         let mut i = 0;
         while i < self.rings.len() {
+            self.rings[i].give_back(written);
+            if self.rings[i].ends_at.is_some() {
+                i += 1;
+                continue;
+            }
             let map = &self.rings[i].map;
             let closed = last || map.closed() || (search && map.writer_is_gone(self.our_namespace));
-            // A flight recorder is read once it has stopped.
-            if self.overflow != Overflow::Overwrite || closed {
-                moved += self.drain(session, i, closed);
-            }
-            if closed {
-                let ring = self.rings.swap_remove(i);
-                self.finish(session, ring);
-            } else {
-                if self.overflow == Overflow::Grow {
-                    let (used, budget) = session.segments();
-                    let ring = &mut self.rings[i].map;
-                    let free = budget.saturating_sub(used.max(self.prepared));
-                    self.prepared += ring.prepare(ring.allocated().saturating_add(free));
+            if !reads {
+                match closed {
+                    true => ended.push(self.rings.swap_remove(i)),
+                    false => i += 1,
                 }
-                i += 1;
+                continue;
             }
+            moved += self.drain(session, i, closed);
+            if closed {
+                self.rings[i].ends_at = Some(self.bytes + self.buffer.len() as u64);
+            } else if self.overflow == Overflow::Grow {
+                let (used, budget) = session.segments();
+                let ring = &mut self.rings[i].map;
+                let free = budget.saturating_sub(used.max(self.prepared));
+                self.prepared += ring.prepare(ring.allocated().saturating_add(free));
+            }
+            i += 1;
         }
-        self.flush(moved == 0 || last);
+        // While the disk has something to do, more may come together.
+        let rests = self.disk.as_ref().is_some_and(Disk::rests);
+        self.flush(moved == 0 || last || rests);
+        if last && let Some(disk) = &self.disk {
+            disk.wait();
+        }
+        self.finish_written(session);
+        self.keep_ended(session, ended);
         moved
     }
 
+    /// How many bytes a recorder that was killed now would leave behind; all, if the
+    /// disk refuses: the program must not wait for it.
+    fn written(&self) -> u64 {
+        match &self.disk {
+            Some(disk) if disk.works() => disk.written(),
+            _ => u64::MAX,
+        }
+    }
+
     fn find_rings(&mut self, session: &Session, last: bool) {
-        let dir = session.opened_dir();
-        self.awaited.extend(session.new_rings(&mut self.next_rings));
+        let now = Instant::now();
+        let new = session.new_rings(&mut self.next_rings);
+        self.awaited.extend(new.into_iter().map(|ring| (ring, now)));
         if self.awaited.len() > MOST_AWAITED {
             // Nobody makes so many at a time: the oldest will not come.
             self.awaited.drain(..self.awaited.len() - MOST_AWAITED);
+        }
+        let dir = session.opened_dir();
+        if last || self.listed.elapsed() >= LIST_EVERY {
+            self.listed = now;
+            self.list_rings(session, now);
+            self.shorten_names(session);
         }
         let mut wanted = None;
         if self.awaited.len() > MOST_LOOKED_FOR {
@@ -200,52 +460,64 @@ impl Collector {
             }
             let there = dir.rings(MOST_AWAITED + self.rings.len());
             wanted = Some(there.into_iter().collect::<HashSet<u32>>());
-            self.looked = Instant::now();
+            self.looked = now;
         }
-        let awaited = std::mem::take(&mut self.awaited);
-        for number in awaited {
+        let (rings, warnings, known) = (&mut self.rings, &mut self.warnings, &self.known);
+        let refused = &mut self.refused;
+        (self.awaited).retain(|&(number, since)| {
             if wanted
                 .as_ref()
                 .is_some_and(|there| !there.contains(&number))
             {
-                self.awaited.push(number);
-                continue;
+                return since.elapsed() < AWAITED_FOR;
             }
             match RingMap::open(dir, number, session.owner()) {
                 Ok(Some(map)) => {
-                    let reader = Reader::new(map.memory());
-                    self.rings.push(Ring {
-                        map,
-                        reader,
-                        received: 0,
-                        drained: Instant::now(),
-                        unwritten: 0,
-                        abandoned: false,
-                        sampled: None,
-                    });
+                    rings.push(Ring::new(map, known.get(&number)));
+                    false
                 }
-                Ok(None) => self.awaited.push(number),
-                Err(error) => self.warn(error.to_string()),
+                Ok(None) => since.elapsed() < AWAITED_FOR,
+                Err(error) => {
+                    refused.insert(number);
+                    warnings.say(error.to_string());
+                    false
+                }
             }
-        }
+        });
     }
 
-    fn warn(&mut self, text: String) {
-        if self.warnings.len() < MOST_WARNINGS {
-            self.warnings.push(text);
-        } else {
-            self.more_warnings += 1;
+    /// The names of threads that are given up would be the one thing that grows.
+    fn shorten_names(&self, session: &Session) {
+        let Some(store) = self.ended.as_ref().filter(|_| !session.is_attached()) else {
+            return;
+        };
+        if !self.lock.take() {
+            return;
         }
+        let mut known: HashSet<(i32, Option<i32>)> = HashSet::new();
+        let rings = self.rings.iter().map(|ring| (ring.map.pid, ring.map.tid));
+        for (pid, tid) in rings.chain(store.threads()) {
+            known.extend([(pid, None), (pid, Some(tid))]);
+        }
+        session.shorten_names(|pid, tid| {
+            let task = tid.map_or_else(String::new, |tid| format!("/task/{tid}"));
+            known.contains(&(pid, tid)) || Path::new(&format!("/proc/{pid}{task}")).exists()
+        });
+        self.lock.give();
     }
 
-    /// Nothing more is taken from a ring; what came before stays.
-    fn abandon(&mut self, i: usize, why: &str) {
-        let ring = &mut self.rings[i];
-        ring.abandoned = true;
-        let (number, pid, tid) = (ring.map.number, ring.map.pid, ring.map.tid);
-        self.warn(format!(
-            "ring {number} of process {pid} thread {tid}: {why}, what came before is kept"
-        ));
+    /// Rings that are there and are not known: made long after their number was given.
+    fn list_rings(&mut self, session: &Session, now: Instant) {
+        let there = session.opened_dir().rings(MOST_AWAITED + self.rings.len());
+        if there.len() == self.rings.len() {
+            return;
+        }
+        let known: HashSet<u32> = (self.rings.iter().map(|ring| ring.map.number))
+            .chain(self.awaited.iter().map(|&(ring, _)| ring))
+            .collect();
+        let new = (there.into_iter())
+            .filter(|ring| !known.contains(ring) && !self.refused.contains(ring));
+        self.awaited.extend(new.map(|ring| (ring, now)));
     }
 
     fn drain(&mut self, session: &Session, i: usize, to_the_end: bool) -> u64 {
@@ -255,81 +527,32 @@ impl Collector {
         let ring = &mut self.rings[i];
         let bytes = ring.reader.look();
         if ring.map.is_cut() && !ring.abandoned {
-            self.abandon(i, CUT);
+            ring.abandon(CUT, &mut self.warnings);
             return 0;
         }
         if bytes < LITTLE_BYTES && !to_the_end && ring.drained.elapsed() < LITTLE_AGE {
             return 0;
         }
         ring.drained = Instant::now();
-        // Who writes on while the rest is taken must not keep us.
-        let room = u64::from(ring.map.memory().max_segments()) * SEGMENT_BYTES;
-        let mut copies = 0;
-        while !self.rings[i].abandoned && moved <= 2 * room && copies < MOST_COPIES {
+        while moved <= self.rings[i].most_bytes() {
             let ring = &mut self.rings[i];
-            let next = if to_the_end {
-                ring.reader.chunk()
-            } else {
-                ring.reader.seen_chunk()
-            };
-            let mut chunk = match next {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => break,
-                Err(corrupt) => {
-                    let why = format!("{corrupt}; the program overwrote its ring");
-                    self.abandon(i, &why);
-                    break;
-                }
-            };
-            if chunk.at / SEGMENT_BYTES >= u64::from(self.most_segments) {
-                self.abandon(
-                    i,
-                    "it names a segment beyond the budget; the program overwrote its ring",
-                );
+            let (records, warnings) = (&mut self.records, &mut self.warnings);
+            let Some(chunk) = ring.copy_chunk(to_the_end, self.most_segments, records, warnings)
+            else {
                 break;
-            }
-            // Copied first: what is counted and checked must not change under
-            // our hands.
-            self.records.clear();
-            let memory = ring.map.memory();
-            self.records
-                .extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
-            if ring.map.is_cut() {
-                self.abandon(i, CUT);
-                break;
-            }
-            if !ring.reader.is_whole(&chunk) {
-                copies += 1;
-                continue;
-            }
-            copies = 0;
-            // A gap takes its time from the event after it: wait for that.
-            let gap = |words: &[u64; 2]| Record::from_words(*words).is_gap();
-            if !to_the_end && self.records.last().is_some_and(gap) {
-                self.records.pop();
-                chunk.bytes -= 16;
-                if self.records.is_empty() {
-                    break;
-                }
-            }
+            };
             if let Some(levels) = &mut self.levels {
                 levels.observe(ring.map.number, &self.records, |event, is_kept| {
                     session.keep(event, is_kept);
                 });
             }
-            let header = BlockHeader {
-                ring: ring.map.number,
-                pid: ring.map.pid,
-                tid: ring.map.tid,
-                position: chunk.position,
-                records: self.records.len() as u32,
-            };
+            let header = ring.header(&chunk, self.records.len());
             if let Some(tap) = &mut self.tap {
                 tap(header, &self.records);
             }
             let before = self.buffer.len();
             let continuations = block::encode(header, &self.records, &mut self.buffer);
-            ring.reader.release(&chunk, continuations);
+            ring.reader.pass(&chunk, continuations);
             let events = self.records.len() as u64 - u64::from(continuations);
             if self.disk.as_ref().is_some_and(Disk::works) {
                 ring.received += events;
@@ -337,48 +560,88 @@ impl Collector {
                 ring.unwritten += events;
                 self.buffer.truncate(before);
             }
+            let end = self.bytes + self.buffer.len() as u64;
+            ring.on_the_way.push_back((end, ring.reader.position()));
             moved += chunk.bytes;
             self.flush(false);
         }
         moved
     }
 
-    fn finish(&mut self, session: &Session, ring: Ring) {
-        let dropped = ring.map.dropped() + ring.unwritten;
-        let overwritten = ring.reader.overwritten();
-        self.finished_events += ring.received;
-        self.finished_lost = self
-            .finished_lost
-            .saturating_add(dropped)
-            .saturating_add(overwritten);
-        self.finished.push(manifest::Ring {
-            ring: ring.map.number as i32,
-            pid: ring.map.pid,
-            tid: ring.map.tid,
-            written: ring
-                .received
-                .saturating_add(dropped)
-                .saturating_add(overwritten),
-            received: ring.received,
-            dropped,
-            overwritten,
-        });
-        let now = || sampled::of_ring(ring.map.number, &ring.map.memory());
-        let counts = ring.sampled.unwrap_or_else(now);
-        self.sampled.extend(counts);
+    /// Finishes the rings whose last block is in the file.
+    fn finish_written(&mut self, session: &Session) {
+        let written = self.written();
+        let is_over = |ring: &mut Ring| ring.ends_at.is_some_and(|end| end <= written);
+        let over: Vec<Ring> = self.rings.extract_if(.., is_over).collect();
+        for mut ring in over {
+            let ended = ring.account(self.overflow);
+            self.finished_events += ended.ring.received;
+            self.finished_lost = (self.finished_lost)
+                .saturating_add(ended.ring.dropped)
+                .saturating_add(ended.ring.overwritten);
+            self.accounts.ended(std::slice::from_ref(&ended));
+            self.finished.push(ended.ring);
+            self.sampled.extend(ended.sampled);
+            self.take_away(session, &ring);
+        }
+    }
+
+    /// Keeps the last events of threads that have ended, unless somebody is just making
+    /// a snapshot: then they stay in their rings until the next round.
+    fn keep_ended(&mut self, session: &Session, mut rings: Vec<Ring>) {
+        if rings.is_empty() {
+            return;
+        }
+        let Some(store) = self.ended.as_mut().filter(|_| self.lock.take()) else {
+            self.rings.append(&mut rings);
+            return;
+        };
+        let mut blocks = Vec::new();
+        let mut ended = Vec::new();
+        for ring in &mut rings {
+            let (mut moved, most) = (0, ring.most_bytes());
+            let (records, warnings) = (&mut self.records, &mut self.warnings);
+            while moved <= most
+                && let Some(chunk) = ring.copy_chunk(true, self.most_segments, records, warnings)
+            {
+                moved += chunk.bytes;
+                let header = ring.header(&chunk, records.len());
+                let continuations = block::encode(header, records, &mut blocks);
+                ring.reader.pass(&chunk, continuations);
+                ring.received += records.len() as u64 - u64::from(continuations);
+            }
+            ended.push(ring.account(self.overflow));
+        }
+        if let Err(error) = store.keep(&blocks, &mut ended, &mut self.accounts) {
+            let text = format!("threads that ended are not kept: {error}");
+            if !self.warnings.said.contains(&text) {
+                self.warnings.say(text);
+            }
+        }
+        for ring in &rings {
+            self.take_away(session, ring);
+        }
+        self.lock.give();
+    }
+
+    /// Its events and its account are kept.
+    fn take_away(&mut self, session: &Session, ring: &Ring) {
         self.prepared -= ring.map.memory_taken();
         session.give_back(ring.map.number, ring.map.allocated());
         if session.is_attached() {
             ring.map.give_back_memory();
         }
-        session.opened_dir().remove(&ring.map.name);
+        self.known.remove(&ring.map.number);
+        if !session.opened_dir().remove(&ring.map.name) {
+            self.refused.insert(ring.map.number);
+        }
     }
 
     fn flush(&mut self, all: bool) {
         if self.buffer.is_empty() || (!all && self.buffer.len() < BUFFER_BYTES) {
             return;
         }
-        let Some(disk) = &self.disk else {
+        let Some(disk) = &mut self.disk else {
             return self.buffer.clear();
         };
         self.bytes += self.buffer.len() as u64;
@@ -396,6 +659,11 @@ impl Collector {
         }
     }
 
+    /// Whether a ring is there that is not finished.
+    pub(crate) fn has_rings(&self) -> bool {
+        !self.rings.is_empty()
+    }
+
     /// Whether a ring that was asked for is not there yet.
     pub(crate) fn awaits(&self) -> bool {
         !self.awaited.is_empty()
@@ -405,8 +673,9 @@ impl Collector {
     #[must_use]
     pub fn progress(&self, session: &Session) -> Progress {
         let open = self.rings.iter();
+        let (ended, ended_lost) = self.ended.as_ref().map_or((0, 0), EndedRings::events);
         Progress {
-            events: self.finished_events + open.clone().map(|r| r.received).sum::<u64>(),
+            events: self.finished_events + ended + open.clone().map(|r| r.received).sum::<u64>(),
             lost: open
                 .map(|r| {
                     r.map
@@ -415,7 +684,8 @@ impl Collector {
                         .saturating_add(r.unwritten)
                 })
                 .fold(
-                    self.finished_lost.saturating_add(session.lost_no_ring()),
+                    (self.finished_lost.saturating_add(ended_lost))
+                        .saturating_add(session.lost_no_ring()),
                     u64::saturating_add,
                 ),
             bytes: self.bytes,
@@ -427,94 +697,39 @@ impl Collector {
     ///
     /// # Errors
     /// The disk refused something: what was written before is whole.
-    pub fn close(mut self) -> (Vec<manifest::Ring>, Vec<String>, Result<(), std::io::Error>) {
+    pub(crate) fn close(mut self) -> Collected {
         self.flush(true);
         let written = self.disk.take().map_or(Ok(()), Disk::finish);
-        self.finished.sort_by_key(|ring| ring.ring);
-        if self.more_warnings > 0 {
-            let more = format!("{} more rings could not be read", self.more_warnings);
-            self.warnings.push(more);
-        }
-        (self.finished, self.warnings, written)
-    }
-}
-
-/// Writes buffers on a thread of its own, so that a slow disk fills the rings
-/// and does not stop the draining.
-struct Disk {
-    full: SyncSender<Vec<u8>>,
-    empty: Receiver<Vec<u8>>,
-    failed: std::sync::Arc<std::sync::atomic::AtomicBool>,
-    thread: JoinHandle<Result<(), std::io::Error>>,
-}
-
-impl Disk {
-    fn start(mut file: File) -> Self {
-        let (full, to_write) = sync_channel::<Vec<u8>>(BUFFERS);
-        let (give_back, empty) = sync_channel(BUFFERS + 2);
-        let failed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let tell = std::sync::Arc::clone(&failed);
-        let thread = std::thread::spawn(move || {
-            let mut result = Ok(());
-            let mut whole = 0;
-            for mut buffer in to_write {
-                if result.is_ok() {
-                    match file.write_all(&buffer) {
-                        Ok(()) => whole += buffer.len() as u64,
-                        Err(error) => {
-                            tell.store(true, std::sync::atomic::Ordering::Relaxed);
-                            let _ = keep_whole_blocks(&file, whole, &buffer);
-                            result = Err(error);
-                        }
-                    }
-                }
-                buffer.clear();
-                let _ = give_back.try_send(buffer);
+        let given_up = self.ended.take().map(|store| {
+            let (ended, given_up) = store.finish();
+            for ended in ended {
+                self.finished.push(ended.ring);
+                self.sampled.extend(ended.sampled);
             }
-            result
+            given_up
         });
-        Self {
-            full,
-            empty,
-            failed,
-            thread,
+        self.finished.sort_by_key(|ring| ring.ring);
+        Collected {
+            rings: self.finished,
+            sampled: self.sampled,
+            given_up,
+            warnings: self.warnings.all(),
+            written,
         }
-    }
-
-    fn works(&self) -> bool {
-        !self.failed.load(std::sync::atomic::Ordering::Relaxed)
-    }
-
-    fn empty_buffer(&self) -> Vec<u8> {
-        self.empty
-            .try_recv()
-            .unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES + (1 << 18)))
-    }
-
-    fn write(&self, buffer: Vec<u8>) {
-        let _ = self.full.send(buffer);
-    }
-
-    fn finish(self) -> Result<(), std::io::Error> {
-        drop(self.full);
-        self.thread.join().unwrap_or(Ok(()))
     }
 }
 
-/// Room left on a full disk for the manifest.
-const MANIFEST_ROOM_BYTES: u64 = 64 * 1024;
+/// What there is at the end.
+pub(crate) struct Collected {
+    pub(crate) rings: Vec<manifest::Ring>,
+    pub(crate) sampled: Vec<manifest::Sampled>,
+    /// Of a flight recorder.
+    pub(crate) given_up: Option<GivenUp>,
+    pub(crate) warnings: Vec<String>,
+    /// Whether the disk took it all.
+    pub(crate) written: Result<(), std::io::Error>,
+}
 
-/// The disk took only a part of `buffer`, which began at `start`: keeps the
-/// blocks that are whole, less what the manifest will need.
-fn keep_whole_blocks(file: &File, start: u64, buffer: &[u8]) -> Result<(), std::io::Error> {
-    let taken = file.metadata()?.len().saturating_sub(start);
-    let room = taken.saturating_sub(MANIFEST_ROOM_BYTES);
-    let mut whole = 0;
-    while let Some((length, _)) = block::extent(&buffer[whole..]) {
-        if (whole + length) as u64 > room {
-            break;
-        }
-        whole += length;
-    }
-    file.set_len(start + whole as u64)
+fn our_namespace() -> u32 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino() as u32)
 }

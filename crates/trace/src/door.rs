@@ -86,8 +86,15 @@ impl Program {
 
     /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
+        has_ended(&self.ended)
+    }
+}
+
+/// Whether the process of a pidfd has ended.
+pub(crate) fn has_ended(process: &OwnedFd) -> bool {
+    {
         let mut fds = [rustix::event::PollFd::new(
-            &self.ended,
+            process,
             rustix::event::PollFlags::IN,
         )];
         let now = rustix::event::Timespec {
@@ -289,6 +296,18 @@ impl Door {
             self.byte(door::OFF_DIR + i).store(*byte, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// Takes the place of a recorder that was killed, in the session in `dir`: at which
+    /// place its rings' numbers begin. `None`: the door does not lead there.
+    pub(crate) fn reenter(&mut self, dir: &Path) -> Option<u32> {
+        self.left_behind().filter(|left| left == dir)?;
+        let serial = self.u32_at(door::OFF_SERIAL).load(Ordering::Relaxed);
+        self.page.serial = serial << control::SERIAL_SHIFT;
+        self.u32_at(door::OFF_HOLDER)
+            .store(std::process::id(), Ordering::Relaxed);
+        let next = self.page.field_u32(control::OFF_NEXT_RING);
+        Some(next.load(Ordering::Relaxed))
     }
 
     /// The session is over: no more rings can be made there.

@@ -293,6 +293,7 @@ fn manifest(
         perturbation: None,
         hosts: Vec::new(),
         closures: Vec::new(),
+        flight: None,
         session: None,
         warnings,
     };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{BufWriter, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
@@ -17,6 +17,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::TraceError;
 use crate::block::Next;
+use crate::ended::ENDED_FILES;
 use crate::manifest::{Manifest, Part, State};
 use crate::raw_order::RawGroups;
 use crate::rows::Rows;
@@ -73,10 +74,9 @@ pub(crate) fn finish_events(
     kernel: Option<Part>,
     mut told: impl FnMut(f64),
 ) -> Result<(), TraceError> {
-    let raw = trace.join(RAW_FILE);
     let target = trace.join(EVENTS_FILE);
     let temporary = trace.join("events.parquet.new");
-    let written = write_events(&raw, &temporary, &mut told);
+    let written = write_events(raw_files(trace), &temporary, &mut told);
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
@@ -133,10 +133,22 @@ pub(crate) fn finish_events(
     });
     manifest.state = State::Complete;
     write_manifest(trace, manifest)?;
-    fs::remove_file(&raw).map_err(TraceError::io(&raw, "cannot remove"))?;
+    for raw in raw_files(trace) {
+        fs::remove_file(&raw).map_err(TraceError::io(&raw, "cannot remove"))?;
+    }
+    crate::accounts::remove(trace);
     crate::kernel::keep::remove_raw(trace);
     told(1.0);
     Ok(())
+}
+
+/// The files of raw blocks: that of the recording comes last, and with it goes the lock.
+fn raw_files(trace: &Path) -> Vec<PathBuf> {
+    let ended = ENDED_FILES.map(|file| trace.join(file)).into_iter();
+    ended
+        .filter(|path| path.exists())
+        .chain([trace.join(RAW_FILE)])
+        .collect()
 }
 
 /// What became of raw blocks.
@@ -153,10 +165,14 @@ struct Kept {
 /// Writes the events of a raw file as Parquet, ring by ring. Row groups are
 /// independent: each is made by a thread of its own and appended in its turn, which is
 /// twice as fast on two CPUs.
-fn write_events(raw: &Path, target: &Path, told: &mut impl FnMut(f64)) -> Result<Kept, TraceError> {
+fn write_events(
+    raw: Vec<PathBuf>,
+    target: &Path,
+    told: &mut impl FnMut(f64),
+) -> Result<Kept, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
-    let mut groups = RawGroups::open(raw)?;
+    let mut groups = RawGroups::open_all(raw)?;
     let file = File::create(target).map_err(TraceError::io(target, "cannot create"))?;
     let (mut writer, columns) = ArrowWriter::try_new(
         BufWriter::with_capacity(1 << 20, file),

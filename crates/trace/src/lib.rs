@@ -9,13 +9,16 @@
 //! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
 //! several together.
 
+mod accounts;
 pub mod attach;
 pub mod block;
 mod clock_check;
 pub mod collector;
 mod cut_files;
 mod descheduled;
+mod disk;
 mod door;
+mod ended;
 mod error;
 pub mod export;
 pub mod functions;
@@ -32,6 +35,8 @@ pub mod perturbation;
 pub mod raw_order;
 pub mod read;
 pub mod record;
+mod recover;
+pub mod resume;
 mod ring_map;
 pub mod rows;
 mod running;
@@ -39,6 +44,8 @@ pub mod sampled;
 pub mod schema;
 pub mod session;
 mod session_dir;
+mod session_lock;
+pub mod snapshot;
 pub mod spans;
 
 pub use descheduled::self_test as descheduled_self_test;

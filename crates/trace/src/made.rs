@@ -171,6 +171,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
         perturbation: None,
         hosts: Vec::new(),
         closures: Vec::new(),
+        flight: None,
         session: None,
         warnings: made.warnings,
     }

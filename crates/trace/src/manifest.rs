@@ -76,6 +76,10 @@ pub struct Manifest {
     /// three hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closures: Vec<Closure>,
+    /// Of a recording that keeps the last seconds (`--overflow overwrite`); absent else
+    /// and in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flight: Option<Flight>,
     /// Session directory, while there is one.
     #[serde(default)]
     pub session: Option<String>,
@@ -394,6 +398,18 @@ pub struct Ring {
     pub dropped: u64,
     /// Events overwritten before they were read (`overwrite`).
     pub overwritten: u64,
+}
+
+/// What a flight recorder has to say beside its rings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flight {
+    /// When the snapshot was taken, Unix time in nanoseconds; `None`: this is the
+    /// recording itself.
+    pub snapshot_unix_ns: Option<i64>,
+    /// Rings of threads that had ended whose last events were given up, the oldest first.
+    pub given_up_rings: u64,
+    /// The events that were written to them; they are in `lost`.
+    pub given_up_events: u64,
 }
 
 /// How often the sampled spans of an event began in a ring: exact, however many

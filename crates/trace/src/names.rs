@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
+use rustix::fs::FallocateFlags;
 use undertick_ring::layout::{NAMES_FILE, names};
 
 use crate::manifest::{Name, Thread};
@@ -16,31 +17,97 @@ const MOST_BYTES: usize = 16 << 20;
 /// Most names of events that are kept, and most of threads.
 const MOST_NAMES: usize = 1 << 18;
 
+/// What a flight recorder has kept of the beginning of the log.
+const KEPT_FILE: &str = "names-kept";
+/// A log of more than that is shortened.
+const LONG_BYTES: u64 = 1 << 20;
+
 /// Reads the names log of a session, and its tables of functions. What is no
 /// record is skipped; nothing there is trusted. Later names replace earlier ones.
 #[must_use]
 pub fn read(session: &Path) -> (Vec<Name>, Vec<Thread>) {
-    let opened = SessionDir::open(session).ok();
-    let log = opened.and_then(|dir| dir.file(NAMES_FILE, dir.owner()?).ok().flatten());
-    let (mut events, threads) = parse(&log.map_or_else(Vec::new, |file| self::log(&file)));
+    let held = SessionDir::open(session).ok().and_then(|dir| {
+        let file = dir.file(NAMES_FILE, dir.owner()?).ok().flatten()?;
+        Some(log(&dir, &file).0)
+    });
+    let (mut events, threads) = parse(&held.unwrap_or_default());
     events.extend(crate::functions::names(session));
     (events, threads)
 }
 
-/// What a names log holds, from its start.
-pub(crate) fn log(file: &File) -> Vec<u8> {
+/// The log, what was kept of its beginning first; and its length.
+pub(crate) fn log(dir: &SessionDir, file: &File) -> (Vec<u8>, u64) {
+    let kept = (dir.owner()).and_then(|owner| dir.file(KEPT_FILE, owner).ok().flatten());
+    let kept = kept.map_or_else(Vec::new, |kept| bytes_from(&kept, 0));
+    let (from, kept) = kept.split_first_chunk().unwrap_or((&[0; 8], &[]));
+    let from = u64::from_le_bytes(*from);
+    let after = bytes_from(file, from);
+    let length = from.saturating_add(after.len() as u64);
+    ([kept, &after].concat(), length)
+}
+
+/// What a file holds from there on.
+fn bytes_from(file: &File, from: u64) -> Vec<u8> {
     /// Leaves the file's own place alone: somebody may be appending.
     struct At<'a>(&'a File, u64);
     impl Read for At<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             let bytes = self.0.read_at(buffer, self.1)?;
-            self.1 += bytes as u64;
+            self.1 = self.1.saturating_add(bytes as u64);
             Ok(bytes)
         }
     }
     let mut bytes = Vec::new();
-    let _ = At(file, 0).take(MOST_BYTES as u64).read_to_end(&mut bytes);
+    let _ = At(file, from)
+        .take(MOST_BYTES as u64)
+        .read_to_end(&mut bytes);
     bytes
+}
+
+/// Shortens the log if it has become long: keeps what `is_wanted`, of an event's name by
+/// its process, of a thread's by process and thread. The log's own beginning is given
+/// back as a hole, since programs append to it meanwhile.
+pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Option<i32>) -> bool) {
+    if file.metadata().map_or(0, |about| about.blocks() * 512) <= LONG_BYTES {
+        return;
+    }
+    let (bytes, length) = log(dir, file);
+    let (events, threads) = parse(&bytes);
+    let mut kept = length.to_le_bytes().to_vec();
+    for name in &events {
+        let pid = name.pid.unwrap_or(0);
+        if is_wanted(pid, None) {
+            put(&mut kept, (names::EVENT, name.event), (pid, 0), &name.name);
+        }
+    }
+    for thread in &threads {
+        if is_wanted(thread.pid, Some(thread.tid)) {
+            put(
+                &mut kept,
+                (names::THREAD, 0),
+                (thread.pid, thread.tid),
+                &thread.name,
+            );
+        }
+    }
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    // In this order: a name is always in one of them.
+    if dir.replace(KEPT_FILE, &kept).is_ok() {
+        let _ = rustix::fs::fallocate(file, flags, 0, length);
+    }
+}
+
+fn put(log: &mut Vec<u8>, (what, event): (u16, u16), (pid, tid): (i32, i32), text: &str) {
+    let mut cut = text.len().min(names::MAX_TEXT_BYTES);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    for half in [names::MAGIC, what, event, cut as u16] {
+        log.extend_from_slice(&half.to_le_bytes());
+    }
+    log.extend_from_slice(&pid.to_le_bytes());
+    log.extend_from_slice(&tid.to_le_bytes());
+    log.extend_from_slice(&text.as_bytes()[..cut]);
 }
 
 /// What a names log says: names of events and of threads, in the order in which they were
@@ -130,7 +197,7 @@ mod tests {
     fn a_log_without_end() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 40).unwrap();
-        assert_eq!(log(&file).len(), MOST_BYTES);
+        assert_eq!(bytes_from(&file, 0).len(), MOST_BYTES);
         let many: Vec<u8> = (0..MOST_NAMES as i32 + 10)
             .flat_map(|tid| record(2, 0, 1, tid, b"n"))
             .collect();
@@ -166,5 +233,75 @@ mod tests {
                 name: "worker \u{e9}".to_owned()
             }]
         );
+    }
+
+    /// Ten names of events and 100 000 of threads, of which a few live on, while a program
+    /// goes on appending.
+    #[test]
+    fn a_long_log_is_shortened_and_no_wanted_name_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(NAMES_FILE);
+        File::create(&path).unwrap();
+        let opened = SessionDir::open(dir.path()).unwrap();
+        let log = opened.file(NAMES_FILE, opened.owner().unwrap());
+        let log = log.unwrap().unwrap();
+        let append = |bytes: &[u8]| {
+            use std::io::Write;
+            let log = File::options().create(true).append(true).open(&path);
+            log.unwrap().write_all(bytes).unwrap();
+        };
+        let wanted =
+            |pid: i32, tid: Option<i32>| pid == 10 && tid.is_none_or(|tid| tid % 1000 == 7);
+        let mut most = 0;
+        for round in 0..10 {
+            append(&record(
+                1,
+                round,
+                10,
+                10,
+                format!("event {round}").as_bytes(),
+            ));
+            append(&record(
+                1,
+                1,
+                11 + i32::from(round),
+                1,
+                b"of a process that is gone",
+            ));
+            for tid in 0..10_000 {
+                append(&record(
+                    2,
+                    0,
+                    10,
+                    i32::from(round) * 10_000 + tid,
+                    b"worker with a name of its own",
+                ));
+            }
+            append(&record(1, 5, 10, 10, format!("five in {round}").as_bytes()));
+            shorten(&opened, &log, wanted);
+            most = most.max(std::fs::metadata(&path).unwrap().blocks() * 512);
+        }
+        assert!(most < 2 * LONG_BYTES, "{most}");
+        let (events, threads) = read(dir.path());
+        let mut seen: Vec<_> = events
+            .iter()
+            .map(|name| (name.pid, name.event, name.name.clone()))
+            .collect();
+        seen.retain(|(pid, _, _)| *pid == Some(10));
+        seen.sort();
+        let expected: Vec<_> = (0..10)
+            .map(|event| {
+                let text = if event == 5 {
+                    "five in 9".to_owned()
+                } else {
+                    format!("event {event}")
+                };
+                (Some(10), event, text)
+            })
+            .collect();
+        assert_eq!(seen, expected);
+        let lasting = threads.iter().filter(|thread| thread.tid % 1000 == 7);
+        assert_eq!(lasting.count(), 100);
+        assert!(threads.len() < 50_000, "{}", threads.len());
     }
 }

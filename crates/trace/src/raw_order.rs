@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::TraceError;
 use crate::block;
@@ -28,20 +28,20 @@ struct Place {
     ring: u32,
     bytes: u32,
     records: u32,
+    file: u32,
     offset: u64,
 }
 
-/// Blocks of a raw file, put together for one row group at a time.
+/// Blocks of raw files, put together for one row group at a time.
 #[derive(Debug)]
-pub struct RawGroups<'a> {
-    path: &'a Path,
-    file: File,
+pub struct RawGroups {
+    files: Vec<(PathBuf, File)>,
     size: u64,
     /// Ordered, and how many of them are taken.
     places: Vec<Place>,
     taken: usize,
-    /// What comes from here on has not been looked at.
-    seen: u64,
+    /// What comes from here on has not been looked at: the file, and where in it.
+    seen: (usize, u64),
     done: u64,
     most_blocks: usize,
     /// How often blocks were put in order.
@@ -52,24 +52,36 @@ pub struct RawGroups<'a> {
     pub damaged: bool,
 }
 
-impl<'a> RawGroups<'a> {
+impl RawGroups {
     /// Opens a raw file.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(path: &'a Path) -> Result<Self, TraceError> {
-        let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
-        let metadata = file.metadata();
-        let size = metadata
-            .map_err(TraceError::io(path, "cannot look at"))?
-            .len();
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        Self::open_all(vec![path.to_owned()])
+    }
+
+    /// Opens several, one after the other.
+    ///
+    /// # Errors
+    /// One cannot be opened.
+    pub fn open_all(paths: Vec<PathBuf>) -> Result<Self, TraceError> {
+        let mut files = Vec::new();
+        let mut size = 0;
+        for path in paths {
+            let file = File::open(&path).map_err(TraceError::io(&path, "cannot open"))?;
+            let metadata = file.metadata();
+            size += metadata
+                .map_err(TraceError::io(&path, "cannot look at"))?
+                .len();
+            files.push((path, file));
+        }
         Ok(Self {
-            path,
-            file,
+            files,
             size,
             places: Vec::new(),
             taken: 0,
-            seen: 0,
+            seen: (0, 0),
             done: 0,
             most_blocks: MOST_BLOCKS,
             times: 0,
@@ -108,8 +120,9 @@ impl<'a> RawGroups<'a> {
             }
             let end = piece.len();
             piece.resize(end + place.bytes as usize, 0);
-            (self.file.read_exact_at(&mut piece[end..], place.offset))
-                .map_err(TraceError::io(self.path, "cannot read"))?;
+            let (path, file) = &self.files[place.file as usize];
+            (file.read_exact_at(&mut piece[end..], place.offset))
+                .map_err(TraceError::io(path, "cannot read"))?;
             rows += place.records as usize;
             self.taken += 1;
         }
@@ -121,11 +134,31 @@ impl<'a> RawGroups<'a> {
     fn look_on(&mut self) -> Result<(), TraceError> {
         self.places.clear();
         self.taken = 0;
-        let failed = || TraceError::io(self.path, "cannot read");
-        let mut reader = BufReader::with_capacity(1 << 20, &self.file);
-        (reader.seek(SeekFrom::Start(self.seen))).map_err(failed())?;
-        let mut block = Vec::new();
         while !self.over && self.places.len() < self.most_blocks {
+            let at_its_end = self.look_in_file()?;
+            if at_its_end {
+                self.seen = (self.seen.0 + 1, 0);
+                self.over |= self.seen.0 == self.files.len();
+            }
+        }
+        // Stable: the blocks of a ring stay in their order.
+        self.places.sort_by_key(|place| place.ring);
+        self.times += usize::from(!self.places.is_empty());
+        Ok(())
+    }
+
+    /// Finds the next blocks of one file; whether that was all of it.
+    fn look_in_file(&mut self) -> Result<bool, TraceError> {
+        let (index, mut offset) = self.seen;
+        let Some((path, file)) = self.files.get(index) else {
+            return Ok(true);
+        };
+        let failed = || TraceError::io(path, "cannot read");
+        let mut reader = BufReader::with_capacity(1 << 20, file);
+        (reader.seek(SeekFrom::Start(offset))).map_err(failed())?;
+        let mut block = Vec::new();
+        let mut at_its_end = false;
+        while !at_its_end && self.places.len() < self.most_blocks {
             block.clear();
             let header = block::HEADER_BYTES as u64;
             ((&mut reader).take(header).read_to_end(&mut block)).map_err(failed())?;
@@ -139,18 +172,17 @@ impl<'a> RawGroups<'a> {
                         ring: header.ring,
                         bytes: bytes as u32,
                         records: header.records,
-                        offset: self.seen,
+                        file: index as u32,
+                        offset,
                     });
-                    self.seen += bytes as u64;
+                    offset += bytes as u64;
                 }
-                block::Next::End => self.over = true,
-                block::Next::Damaged => (self.over, self.damaged) = (true, true),
+                block::Next::End => at_its_end = true,
+                block::Next::Damaged => (at_its_end, self.damaged) = (true, true),
             }
         }
-        // Stable: the blocks of a ring stay in their order.
-        self.places.sort_by_key(|place| place.ring);
-        self.times += usize::from(!self.places.is_empty());
-        Ok(())
+        self.seen = (index, offset);
+        Ok(at_its_end)
     }
 }
 
@@ -160,7 +192,7 @@ mod tests {
     use crate::block::BlockHeader;
 
     /// A file of blocks: ring and rows of each; a row's time is its number in the file.
-    fn file(blocks: &[(u32, usize)]) -> (tempfile::TempDir, std::path::PathBuf) {
+    fn file(blocks: &[(u32, usize)]) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("raw.utb");
         let (mut bytes, mut time) = (Vec::new(), 0);
@@ -181,7 +213,7 @@ mod tests {
     }
 
     /// Of each piece: ring and first time of its blocks.
-    fn pieces(groups: &mut RawGroups<'_>) -> Vec<Vec<(u32, u64)>> {
+    fn pieces(groups: &mut RawGroups) -> Vec<Vec<(u32, u64)>> {
         let mut pieces = Vec::new();
         let mut records = Vec::new();
         while let Some(bytes) = groups.next_group().unwrap() {

@@ -417,6 +417,26 @@ fn finish_interrupted(
     if manifest.state == State::Complete {
         return Ok(());
     }
+    let mut told = told;
+    let taken_over = file
+        .try_clone()
+        .ok()
+        .and_then(|lock| crate::resume::end(dir, manifest, lock, &mut told));
+    if let Some(ended) = taken_over {
+        *manifest = ended?;
+        return Ok(());
+    }
+    let accounts = crate::accounts::read(dir);
+    if manifest.rings.is_empty() {
+        let (rings, sampled): (Vec<_>, Vec<_>) = (accounts.ended.into_values())
+            .map(|ended| (ended.ring, ended.sampled))
+            .unzip();
+        manifest.rings = rings;
+        manifest.sampled = sampled.into_iter().flatten().collect();
+    }
+    if manifest.recorder.overflow == "overwrite" && manifest.flight.is_none() {
+        crate::running::flight(manifest, accounts.given_up, None);
+    }
     if let Some(session) = &manifest.session {
         let (names, threads) = crate::names::read(Path::new(session));
         manifest.names = if names.is_empty() {

@@ -50,10 +50,12 @@ pub struct Request {
 }
 
 /// What the user sees meanwhile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Tell {
     /// The program runs.
     Recording(Progress, Duration),
+    /// A snapshot was asked for by a signal: where it is, or why there is none.
+    Snapshot(Result<PathBuf, String>),
     /// The program has ended; the share of the trace that is kept, 0 to 1.
     Keeping(f64),
 }
@@ -133,8 +135,9 @@ pub fn record_with(
     // From here on orphans of the program are our children, so that the
     // recording ends when the last one has.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
-    let mut signals =
-        watch_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD])?;
+    let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD];
+    signals.extend(Running::snapshot_signal(&request.settings));
+    let mut signals = watch_signals(&signals)?;
     let (mut running, child) = Running::begin(
         &request,
         session,
@@ -144,6 +147,7 @@ pub fn record_with(
             start(command, session, announces, functions)
         },
     )?;
+    running.is_of(child.id() as i32, false);
     let pause = running.watched(with.watch);
     let exit = watch(&mut running, child, &mut signals, pause, &mut told);
     running.finish(exit, told)
@@ -244,6 +248,10 @@ fn watch(
             if origin.signal == SIGCHLD {
                 continue;
             }
+            if origin.signal == libc::SIGRTMIN() {
+                running.snapshot();
+                continue;
+            }
             exit.interrupted |= matches!(origin.signal, SIGINT | SIGTERM | SIGQUIT | SIGHUP);
             interrupts += u32::from(origin.signal == SIGINT);
             pass_on(&origin, main);
@@ -253,7 +261,7 @@ fn watch(
         if all_ended || interrupts >= 2 {
             return exit;
         }
-        Running::pause(moved, pause);
+        running.pause(moved, pause);
     }
 }
 

@@ -3,13 +3,21 @@
 use std::fs::File;
 use std::sync::atomic::Ordering;
 
+use rustix::mm::ProtFlags;
 use undertick_ring::Mapped;
 use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
 
 use crate::TraceError;
 use crate::cut_files::Watched;
-use crate::session::map;
+use crate::session::{map, map_as};
 use crate::session_dir::SessionDir;
+
+/// Who maps a ring.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Collector,
+    Looker,
+}
 
 /// A ring file as the collector has it mapped.
 pub struct RingMap {
@@ -39,6 +47,27 @@ impl RingMap {
     /// # Errors
     /// It is there and is no ring.
     pub fn open(dir: &SessionDir, number: u32, owner: u32) -> Result<Option<Self>, TraceError> {
+        Self::open_as(dir, number, owner, Access::Collector)
+    }
+
+    /// As [`Self::open`], to look only: the mapping cannot be written to.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn look(
+        dir: &SessionDir,
+        number: u32,
+        owner: u32,
+    ) -> Result<Option<Self>, TraceError> {
+        Self::open_as(dir, number, owner, Access::Looker)
+    }
+
+    fn open_as(
+        dir: &SessionDir,
+        number: u32,
+        owner: u32,
+        access: Access,
+    ) -> Result<Option<Self>, TraceError> {
         let name = format!("{}{number:08x}", layout::RING_PREFIX);
         let Some(file) = dir.file(&name, owner)? else {
             return Ok(None);
@@ -55,9 +84,13 @@ impl RingMap {
             return Ok(None);
         }
         let bytes = (segments as usize + 1) * SEGMENT_BYTES as usize;
-        let base =
-            map(&file, bytes).map_err(|e| TraceError::io(&path(), "cannot map")(e.into()))?;
-        // SAFETY: just mapped, of that size, page-aligned, unmapped on drop.
+        let mapped = match access {
+            Access::Collector => map(&file, bytes),
+            Access::Looker => map_as(&file, bytes, ProtFlags::READ),
+        };
+        let base = mapped.map_err(|e| TraceError::io(&path(), "cannot map")(e.into()))?;
+        // SAFETY: just mapped, of that size, page-aligned, unmapped on drop. Who only looks
+        // calls nothing that writes: `snapshot` loads.
         let (memory, cut) = unsafe { (Mapped::new(base, segments), Watched::new(base, bytes)) };
         let u32_of = |offset| memory.field_u32(offset).load(Ordering::Relaxed);
         if memory.field_u64(ring::OFF_MAGIC).load(Ordering::Acquire) != ring::MAGIC {

@@ -4,27 +4,33 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::RawFd;
-use std::path::Path;
-use std::sync::mpsc::channel;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use undertick_clock::Source;
+use undertick_clock::facts::Facts;
+use undertick_clock::{ClockId, Source};
+use undertick_ring::Overflow;
 
 use crate::TraceError;
+use crate::accounts::{ACCOUNTS_FILE, GivenUp, Program};
 use crate::collector::Collector;
 use crate::functions::Recorded;
 use crate::hosts::identity::ClockIdentity;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
-use crate::kernel::{Of, Watcher, Watching};
-use crate::manifest::{self, Anchor, Manifest, SCHEMA_VERSION, State, TraceHost};
+use crate::kernel::{self, Length, Of, Watcher, Watching};
+use crate::manifest::{self, Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost};
 use crate::perturbation::{self, Levels, Switcher};
 use crate::record::{About, Request, Tell, Watch};
-use crate::session::Session;
+use crate::session::{Session, Settings};
+use crate::snapshot::{numbered, snapshot};
 
 /// Pause between two rounds, unless there was much to do: 1 ms of one thread at
 /// full speed is 1.5 MB in its ring.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
+/// Where there is nothing to drain: for threads that end, while there is room for them.
+const FLIGHT_PAUSE: Duration = Duration::from_millis(10);
 /// What is much.
 const BUSY_BYTES: u64 = 4 << 20;
 /// How often progress is told.
@@ -41,10 +47,16 @@ const LAST_RINGS: Duration = Duration::from_millis(200);
 /// How long is gone on with rings that are made after the program has ended, or was told
 /// to record no more.
 const LAST_ROUNDS: Duration = Duration::from_secs(10);
+/// Where a snapshot is, or why there is none.
+type Snapshot = Result<PathBuf, String>;
 
 /// A recording that runs.
-pub(crate) struct Running<'a> {
-    request: &'a Request,
+pub(crate) struct Running {
+    trace: PathBuf,
+    /// The clock of the trace.
+    clock: ClockId,
+    /// Names that replace those of the program.
+    given: Vec<manifest::Name>,
     session: Session,
     manifest: Manifest,
     collector: Collector,
@@ -52,14 +64,18 @@ pub(crate) struct Running<'a> {
     switcher: Option<Switcher>,
     functions: Option<Recorded>,
     started: Instant,
+    /// How long it was recorded by recorders that were killed.
+    before: Duration,
     told: Instant,
     passed_on: Instant,
     about: Option<About>,
+    /// What came of snapshots that were asked for by a signal.
+    snapshots: (Sender<Snapshot>, Receiver<Snapshot>),
     /// Held while we record: who opens the trace meanwhile sees it.
     lock: File,
 }
 
-impl<'a> Running<'a> {
+impl Running {
     /// Makes the trace directory, opens the sources, and then has `start` begin
     /// what is recorded. The kernel is watched before there is a program, because
     /// it inherits that.
@@ -67,7 +83,7 @@ impl<'a> Running<'a> {
     /// # Errors
     /// Nothing was started, and nothing is left behind.
     pub(crate) fn begin<T>(
-        request: &'a Request,
+        request: &Request,
         session: Session,
         of: Of,
         start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
@@ -98,7 +114,7 @@ impl<'a> Running<'a> {
     }
 
     fn open(
-        request: &'a Request,
+        request: &Request,
         session: Session,
         of: Of,
     ) -> Result<(Self, Option<Watcher>), TraceError> {
@@ -109,10 +125,12 @@ impl<'a> Running<'a> {
             .map(|functions| functions.start(session.dir(), trace))
             .transpose()?;
         let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
-        let (kernel, about) = Watcher::start(request.kernel, trace, facts, told, of)?.unzip();
+        let length = length_of(&request.settings);
+        let (kernel, about) =
+            Watcher::start(request.kernel, trace, facts, told, of, length)?.unzip();
         manifest.kernel = about;
         let raw = trace.join(RAW_FILE);
-        let mut collector = Collector::new(&session, &raw)?;
+        let mut collector = Collector::new(&session, trace)?;
         let lock = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         // After the lock: with its manifest it is a trace, which who finds it unlocked
@@ -142,7 +160,9 @@ impl<'a> Running<'a> {
             None => None,
         };
         let running = Self {
-            request,
+            trace: trace.clone(),
+            clock: facts.clock,
+            given: request.names.clone(),
             session,
             manifest,
             collector,
@@ -150,12 +170,86 @@ impl<'a> Running<'a> {
             switcher,
             functions,
             started,
+            before: Duration::ZERO,
             told: started,
             passed_on: started,
             about: None,
+            snapshots: channel(),
             lock,
         };
         Ok((running, kernel))
+    }
+
+    /// Goes on with a recording whose recorder was killed; `lock` is that of its raw file.
+    ///
+    /// # Errors
+    /// What was left cannot be read.
+    pub(crate) fn again(
+        trace: &Path,
+        session: Session,
+        manifest: Manifest,
+        clock: ClockId,
+        lock: File,
+    ) -> Result<Self, TraceError> {
+        let mut collector = Collector::new(&session, trace)?;
+        session
+            .warnings
+            .iter()
+            .for_each(|text| collector.warn(text));
+        let now = Instant::now();
+        let before = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .saturating_sub(Duration::from_nanos(
+                u64::try_from(manifest.started_unix_ns).unwrap_or(0),
+            ));
+        let mut manifest = manifest;
+        manifest.warnings.push(
+            "the recorder ended before the program did, and another one went on: what found no room in the rings meanwhile is counted as dropped".to_owned(),
+        );
+        Ok(Self {
+            trace: trace.to_owned(),
+            clock,
+            given: manifest.names.clone(),
+            session,
+            manifest,
+            collector,
+            kernel: None,
+            switcher: None,
+            functions: None,
+            started: now,
+            before,
+            told: now,
+            passed_on: now,
+            about: None,
+            snapshots: channel(),
+            lock,
+        })
+    }
+
+    /// The kernel's events from here on, as far as there were some before.
+    ///
+    /// # Errors
+    /// They cannot be kept.
+    pub(crate) fn watch_kernel(&mut self, facts: &Facts, pid: i32) -> Result<(), TraceError> {
+        let of_before = self.manifest.kernel.as_ref();
+        if !of_before.is_some_and(|kernel| kernel.sources.iter().any(|source| source.used)) {
+            return Ok(());
+        }
+        kernel::raw::set_aside(&self.trace)?;
+        let length = length_of(self.session.settings());
+        let (wanted, of) = (kernel::Wanted::Auto, Of::Running(pid));
+        let watcher = Watcher::start(wanted, &self.trace, facts, None, of, length)?;
+        if let Some((mut watcher, _)) = watcher {
+            watcher.has_missed();
+            self.kernel = Some(watcher.watch()?);
+        }
+        Ok(())
+    }
+
+    /// Whether a ring is there that is not finished.
+    pub(crate) fn has_rings(&self) -> bool {
+        self.collector.has_rings()
     }
 
     /// Drains what there is, says so now and then; returns the bytes.
@@ -164,21 +258,53 @@ impl<'a> Running<'a> {
         if self.told.elapsed() >= TELL_EVERY {
             self.told = Instant::now();
             let progress = self.collector.progress(&self.session);
-            told(Tell::Recording(progress, self.started.elapsed()));
+            told(Tell::Recording(
+                progress,
+                self.before + self.started.elapsed(),
+            ));
             self.tell_about();
+        }
+        for made in self.snapshots.1.try_iter() {
+            told(Tell::Snapshot(made));
         }
         if self.passed_on.elapsed() >= RATES_EVERY {
             self.passed_on = Instant::now();
             self.session.pass_rates_on();
+            self.session.tell_of_doors();
         }
         moved
     }
 
     /// Until the next round, unless there was much to do.
-    pub(crate) fn pause(moved: u64, pause: Duration) {
-        if moved < BUSY_BYTES {
+    pub(crate) fn pause(&self, moved: u64, pause: Duration) {
+        let (used, budget) = self.session.segments();
+        if moved >= BUSY_BYTES {
+        } else if self.is_flight() && used < budget / 2 {
+            std::thread::sleep(pause.max(FLIGHT_PAUSE));
+        } else {
             std::thread::sleep(pause);
         }
+    }
+
+    fn is_flight(&self) -> bool {
+        self.session.settings().overflow == Overflow::Overwrite
+    }
+
+    /// The signal that makes a snapshot, where one can be made. Programs never got it
+    /// from us, as they do other ones.
+    pub(crate) fn snapshot_signal(settings: &Settings) -> Option<libc::c_int> {
+        (settings.overflow == Overflow::Overwrite).then(|| libc::SIGRTMIN())
+    }
+
+    /// Makes a snapshot beside the trace, with the first number that is free; goes on
+    /// meanwhile, and says later what came of it.
+    pub(crate) fn snapshot(&mut self) {
+        let (trace, told) = (self.trace.clone(), self.snapshots.0.clone());
+        std::thread::spawn(move || {
+            let out = numbered(&trace);
+            let made = snapshot(&trace, &out, |_| {});
+            let _ = told.send(made.map(|_| out).map_err(|error| error.to_string()));
+        });
     }
 
     /// Lets somebody look at the records while they come; gives the pause between two
@@ -198,9 +324,19 @@ impl<'a> Running<'a> {
             return;
         };
         let (names, threads) = self.session.names();
-        self.manifest.names = merge_names(names, &self.request.names);
+        self.manifest.names = merge_names(names, &self.given);
         self.manifest.threads = threads;
         about(&self.manifest);
+    }
+
+    /// Says what is recorded, for who goes on if we are killed.
+    pub(crate) fn is_of(&mut self, pid: i32, attached: bool) {
+        let started = crate::resume::started(pid).unwrap_or(0);
+        self.collector.is_of(Program {
+            pid,
+            started,
+            attached,
+        });
     }
 
     /// Since it began.
@@ -237,21 +373,26 @@ impl<'a> Running<'a> {
         exit: manifest::Exit,
         mut told: impl FnMut(Tell),
     ) -> Result<Manifest, TraceError> {
-        let trace = &self.request.trace;
+        let with_functions = self.functions.is_some();
         let pairs = self.switcher.take().map(Switcher::finish);
         self.stop();
         self.account(exit, pairs);
-        let (mut manifest, lock) = (self.manifest, self.lock);
-        let (rings, warnings, written) = self.collector.close();
-        manifest.rings = rings;
-        manifest.warnings.extend(warnings);
-        if manifest.rings.is_empty() && manifest.lost == 0 && self.request.functions.is_none() {
+        let (mut manifest, lock, trace) = (self.manifest, self.lock, &self.trace);
+        let collected = self.collector.close();
+        manifest.rings = collected.rings;
+        manifest.sampled = collected.sampled;
+        manifest.sampled.sort_by_key(|s| (s.ring, s.event));
+        manifest.warnings.extend(collected.warnings);
+        if let Some(given_up) = collected.given_up {
+            flight(&mut manifest, given_up, None);
+        }
+        if manifest.rings.is_empty() && manifest.lost == 0 && !with_functions {
             manifest
                 .warnings
                 .push(nothing_recorded(&self.session).to_owned());
         }
         drop(self.session);
-        if let Err(error) = written {
+        if let Err(error) = collected.written {
             manifest
                 .warnings
                 .push(format!("the disk refused data while recording: {error}"));
@@ -284,17 +425,16 @@ impl<'a> Running<'a> {
         if let Some(functions) = self.functions.take() {
             manifest.warnings.extend(functions.finish(&names));
         }
-        manifest.sampled = std::mem::take(&mut self.collector.sampled);
-        manifest.sampled.sort_by_key(|s| (s.ring, s.event));
         if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
             manifest.warnings.push(
                 "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
             );
         }
         manifest.exit = Some(exit);
-        manifest.duration_ns = i64::try_from(self.started.elapsed().as_nanos()).ok();
-        manifest.clock.anchors.extend(anchor(self.request));
-        manifest.names = merge_names(names, &self.request.names);
+        let length = self.before + self.started.elapsed();
+        manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
+        manifest.clock.anchors.extend(anchor(self.clock));
+        manifest.names = merge_names(names, &self.given);
         manifest.threads = threads;
         manifest.lost = session.lost_no_ring();
         manifest.session = None;
@@ -324,6 +464,14 @@ const fn nothing_recorded(session: &Session) -> &'static str {
     }
 }
 
+/// How much of the kernel's events is kept.
+fn length_of(settings: &Settings) -> Length {
+    match settings.overflow {
+        Overflow::Overwrite => Length::Last,
+        _ => Length::All,
+    }
+}
+
 pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
     std::fs::create_dir(trace).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
@@ -339,21 +487,40 @@ pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
 
 /// Takes away a trace that never began: only what we made.
 pub(crate) fn remove_empty(trace: &Path) {
-    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE] {
+    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE, ACCOUNTS_FILE] {
         let _ = std::fs::remove_file(trace.join(file));
     }
     let _ = std::fs::remove_dir(trace);
 }
 
-fn merge_names(mut names: Vec<manifest::Name>, file: &[manifest::Name]) -> Vec<manifest::Name> {
+pub(crate) fn merge_names(
+    mut names: Vec<manifest::Name>,
+    file: &[manifest::Name],
+) -> Vec<manifest::Name> {
     let given: HashSet<u16> = file.iter().map(|given| given.event).collect();
     names.retain(|known| !given.contains(&known.event));
     names.extend_from_slice(file);
     names
 }
 
-fn anchor(request: &Request) -> Option<Anchor> {
-    let source = Source::open(request.facts.clock).ok()?;
+/// What a flight recorder says beside its rings.
+pub(crate) fn flight(manifest: &mut Manifest, given_up: GivenUp, snapshot_unix_ns: Option<i64>) {
+    manifest.flight = Some(Flight {
+        snapshot_unix_ns,
+        given_up_rings: given_up.rings,
+        given_up_events: given_up.events,
+    });
+    manifest.lost = manifest.lost.saturating_add(given_up.events);
+    if given_up.rings > 0 {
+        manifest.warnings.push(format!(
+            "{} threads that had ended are not in the trace, nor the {} events they wrote: the last ones that ended are, as far as there was room",
+            given_up.rings, given_up.events
+        ));
+    }
+}
+
+pub(crate) fn anchor(clock: ClockId) -> Option<Anchor> {
+    let source = Source::open(clock).ok()?;
     let anchor = undertick_clock::bracket::anchor(source, 1)?;
     Some(Anchor {
         ticks: anchor.ticks as i64,
@@ -405,7 +572,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             rate_error_ppb: rate.error_ppb,
             granularity_ticks: facts.granularity.map_or(1, |g| g.step_ticks),
             read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
-            anchors: anchor(request).into_iter().collect(),
+            anchors: anchor(facts.clock).into_iter().collect(),
             across_cpus: crate::clock_check::across_cpus(facts),
         },
         descheduled: crate::descheduled_self_test(),
@@ -436,6 +603,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             map: None,
         }],
         closures: Vec::new(),
+        flight: None,
         session: Some(session.dir().to_string_lossy().into_owned()),
         warnings,
     }

@@ -20,6 +20,7 @@ use crate::manifest::{Name, Thread};
 pub use crate::ring_map::RingMap;
 use crate::sampled::{self, Rate};
 pub use crate::session_dir::SessionDir;
+use crate::session_lock::SessionLock;
 
 /// Least memory that a session is started with.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;
@@ -80,6 +81,8 @@ pub struct Session {
     owner: u32,
     settings: Settings,
     budget_bytes: u64,
+    /// Held while writers may wait for us: they see by it that we were killed.
+    _waited_for: Option<SessionLock>,
     /// What the user must know of how it was set up.
     pub warnings: Vec<String>,
 }
@@ -113,6 +116,7 @@ impl Session {
         let dir = SessionDir::make(&parent)?;
         let files = Self::files(&dir).inspect_err(|_| dir.remove_all());
         let (control, page, names) = files?;
+        let waited_for = waited_for(&dir, settings.overflow)?;
         let session = Self {
             dir,
             page,
@@ -122,15 +126,21 @@ impl Session {
             owner,
             settings,
             budget_bytes,
+            _waited_for: waited_for,
             warnings,
         };
         if owner != rustix::process::getuid().as_raw() {
             let owner = (Some(owner), group);
             session.dir.give_to(owner)?;
-            let names = session.dir.path().join(layout::NAMES_FILE);
-            std::os::unix::fs::fchown(session.names.as_fd(), owner.0, owner.1).map_err(
-                TraceError::io(&names, "cannot be given to the program's user"),
-            )?;
+            for (name, file) in [
+                (layout::NAMES_FILE, &session.names),
+                (layout::CONTROL_FILE, &session.control),
+            ] {
+                let path = session.dir.path().join(name);
+                std::os::unix::fs::fchown(file.as_fd(), owner.0, owner.1).map_err(
+                    TraceError::io(&path, "cannot be given to the program's user"),
+                )?;
+            }
         }
         session.fill_control(&session.page);
         for rate in &session.settings.rates {
@@ -155,6 +165,53 @@ impl Session {
         let page =
             ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
         Ok((file, page, names))
+    }
+
+    /// The session of a recorder that was killed, and the doors that lead to it.
+    ///
+    /// # Errors
+    /// It is not there, or not of this version.
+    pub(crate) fn reopen(
+        path: &Path,
+        doors: Vec<Door>,
+        told: &crate::manifest::Recorder,
+        clock: ClockId,
+    ) -> Result<Self, TraceError> {
+        let dir = SessionDir::open(path).map_err(TraceError::io(path, "cannot open"))?;
+        let owner = dir.owner().unwrap_or(u32::MAX);
+        let page = open_control(path)?;
+        let file = |name: &str| {
+            let missing = || TraceError::damaged(&path.join(name), "it is gone");
+            dir.file(name, owner)?.ok_or_else(missing)
+        };
+        let (control, names) = (file(layout::CONTROL_FILE)?, file(layout::NAMES_FILE)?);
+        let code = page.field_u32(control::OFF_OVERFLOW);
+        let overflow = Overflow::from_code(code.load(Ordering::Relaxed)).ok_or_else(|| {
+            TraceError::damaged(&path.join(layout::CONTROL_FILE), "no such overflow policy")
+        })?;
+        let waited_for = waited_for(&dir, overflow)?;
+        let session = Self {
+            dir,
+            page,
+            control,
+            names,
+            doors,
+            owner,
+            settings: Settings {
+                overflow,
+                ring_bytes: told.ring_bytes,
+                budget_bytes: Some(told.budget_bytes),
+                ..Settings::growing(clock)
+            },
+            budget_bytes: told.budget_bytes,
+            _waited_for: waited_for,
+            warnings: Vec::new(),
+        };
+        for page in session.pages() {
+            page.field_u32(control::OFF_COLLECTOR_ALIVE)
+                .store(1, Ordering::Relaxed);
+        }
+        Ok(session)
     }
 
     /// Makes a door's control page ready; nobody records by it yet.
@@ -215,13 +272,18 @@ impl Session {
 
     /// The names that the program gave, by event and by thread.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
-        let mut log = crate::names::log(&self.names);
+        let (mut log, _) = crate::names::log(&self.dir, &self.names);
         log.extend(self.doors.iter().flat_map(|door| door.names().0));
         let (mut events, threads) = crate::names::parse(&log);
         if !self.is_attached() {
             events.extend(crate::functions::names(self.dir.path()));
         }
         (events, threads)
+    }
+
+    /// Shortens the log of names if it has become long ([`crate::names::shorten`]).
+    pub(crate) fn shorten_names(&self, is_wanted: impl Fn(i32, Option<i32>) -> bool) {
+        crate::names::shorten(&self.dir, &self.names, is_wanted);
     }
 
     /// What the program did to the session's own files.
@@ -232,6 +294,21 @@ impl Session {
                 self.dir.path().join(layout::CONTROL_FILE).display()
             )
         })
+    }
+
+    /// Says in the session directory what stands at the doors, for who looks from outside.
+    pub(crate) fn tell_of_doors(&self) {
+        if !self.is_attached() {
+            return;
+        }
+        let names: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
+        let about = self.names.metadata();
+        if about.is_ok_and(|about| about.len() != names.len() as u64) {
+            let _ = self.names.write_all_at(&names, 0);
+        }
+        self.page
+            .field_u64(control::OFF_LOST_NO_RING)
+            .store(self.lost_no_ring(), Ordering::Relaxed);
     }
 
     /// Names for which the program's doors had no room.
@@ -337,8 +414,14 @@ impl Session {
     /// page, and is moved on.
     pub(crate) fn new_rings(&self, next: &mut Vec<u32>) -> Vec<u32> {
         let mut new = Vec::new();
+        let pages = self.pages().count();
         for (place, page) in self.pages().enumerate() {
             let first = place as u32 * RINGS_OF_A_DOOR;
+            // Behind the last one there is nobody's.
+            let end = match place + 1 == pages {
+                true => u32::MAX,
+                false => first + RINGS_OF_A_DOOR,
+            };
             if next.len() <= place {
                 next.push(first);
             }
@@ -347,19 +430,27 @@ impl Session {
                 .field_u32(control::OFF_NEXT_RING)
                 .load(Ordering::Acquire)
                 .min(next[place].saturating_add(65_536))
-                .min(first + RINGS_OF_A_DOOR);
+                .min(end);
             new.extend(next[place]..asked);
             next[place] = next[place].max(asked);
         }
         new
     }
 
+    /// Numbers of the next rings, by place of the page.
+    pub(crate) fn asked_rings(&self) -> Vec<u32> {
+        let next = |page: &ControlPage| {
+            page.field_u32(control::OFF_NEXT_RING)
+                .load(Ordering::Acquire)
+        };
+        self.pages().map(next).collect()
+    }
+
     /// Gives a finished ring's segments back to the budget.
     pub fn give_back(&self, ring: u32, segments: u32) {
-        let place = if self.is_attached() {
-            ring / RINGS_OF_A_DOOR
-        } else {
-            0
+        let place = match self.doors.len() {
+            0 => 0,
+            doors => (ring / RINGS_OF_A_DOOR).min(doors as u32 - 1),
         };
         let Some(page) = self.pages().nth(place as usize) else {
             return;
@@ -522,6 +613,15 @@ impl Drop for Session {
     }
 }
 
+fn waited_for(dir: &SessionDir, overflow: Overflow) -> Result<Option<SessionLock>, TraceError> {
+    if overflow != Overflow::Block {
+        return Ok(None);
+    }
+    let lock = SessionLock::open(dir)?;
+    lock.share();
+    Ok(Some(lock))
+}
+
 fn place(settings: &Settings, warnings: &mut Vec<String>) -> Result<(PathBuf, u64), TraceError> {
     let asked = settings
         .parent
@@ -581,12 +681,16 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
 }
 
 pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
+    map_as(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
+}
+
+pub(crate) fn map_as(file: &File, bytes: usize, allowed: ProtFlags) -> rustix::io::Result<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
     unsafe {
         rustix::mm::mmap(
             null_mut(),
             bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
+            allowed,
             MapFlags::SHARED,
             file.as_fd(),
             0,

@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -92,6 +92,16 @@ impl SessionDir {
             .map_err(|e| TraceError::io(&self.path.join(name), "cannot create")(e.into()))
     }
 
+    /// Puts a file of these bytes in the place of the one of that name, whole or not at all.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), TraceError> {
+        let new = format!("{name}.new");
+        let path = self.path.join(&new);
+        let failed = || TraceError::io(&path, "cannot write");
+        self.remove(&new);
+        self.create(&new)?.write_all(bytes).map_err(failed())?;
+        rustix::fs::renameat(&self.fd, &new, &self.fd, name).map_err(|e| failed()(e.into()))
+    }
+
     /// Opens a file for reading and writing; `None` if there is none.
     ///
     /// # Errors
@@ -118,9 +128,9 @@ impl SessionDir {
         Ok(Some(file))
     }
 
-    /// Removes a file, or a link, not what it leads to.
-    pub(crate) fn remove(&self, name: &str) {
-        let _ = rustix::fs::unlinkat(&self.fd, name, AtFlags::empty());
+    /// Removes a file, or a link, not what it leads to; whether it did.
+    pub(crate) fn remove(&self, name: &str) -> bool {
+        rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()).is_ok()
     }
 
     /// Gives it to another user.

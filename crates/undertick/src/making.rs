@@ -12,7 +12,12 @@ use crate::process::Session;
 pub(crate) struct Supply {
     pub(crate) session: &'static Session,
     pub(crate) memory: Mapped,
+    /// How often it has waited for a recorder.
+    pub(crate) waits: u32,
 }
+
+/// After so many waits, 10 ms or more, it is looked whether there is a recorder.
+const LOOK_AFTER_WAITS: u32 = 200;
 
 impl Source for Supply {
     fn take_segment(&mut self, segment: u32) -> bool {
@@ -58,8 +63,32 @@ impl Source for Supply {
         };
         // SAFETY: a valid time; nanosleep is safe in signal handlers.
         unsafe { libc::nanosleep(&raw const pause, null_mut()) };
+        self.waits = self.waits.wrapping_add(1);
+        if self.waits.is_multiple_of(LOOK_AFTER_WAITS) {
+            look_for_recorder(self.session);
+        }
         true
     }
+}
+
+/// A recorder for which programs wait holds a lock, which the kernel takes back when it
+/// is killed.
+fn look_for_recorder(session: &Session) {
+    session.with_path(layout::CONTROL_FILE, None, |path| {
+        let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the path ends with zero, the descriptor is ours.
+        unsafe {
+            let fd = libc::open(path.as_ptr(), flags);
+            if fd >= 0 {
+                if libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) == 0 {
+                    session
+                        .field_u32(control::OFF_COLLECTOR_ALIVE)
+                        .store(0, Ordering::Relaxed);
+                }
+                libc::close(fd);
+            }
+        }
+    });
 }
 
 /// Makes the ring file and maps it.

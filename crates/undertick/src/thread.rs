@@ -553,6 +553,7 @@ pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread,
         let mut source = Supply {
             session,
             memory: *writer.memory(),
+            waits: 0,
         };
         let result = match job {
             Job::Wide { event, value } => {

@@ -143,6 +143,7 @@ pub fn manifest() -> Manifest {
         perturbation: None,
         hosts: Vec::new(),
         closures: Vec::new(),
+        flight: None,
         session: None,
         warnings: vec![],
     }

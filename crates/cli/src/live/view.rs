@@ -102,13 +102,14 @@ impl View {
     }
 
     /// Says how far the recording is; false once the user has left the view.
-    pub fn tell(&self, tell: Tell) -> bool {
+    pub fn tell(&self, tell: &Tell) -> bool {
         let mut told = locked(&self.shared.told);
         match tell {
             Tell::Recording(progress, elapsed) => {
-                (told.progress, told.elapsed) = (progress, elapsed)
+                (told.progress, told.elapsed) = (*progress, *elapsed)
             }
-            Tell::Keeping(share) => told.keeping = Some(share),
+            Tell::Keeping(share) => told.keeping = Some(*share),
+            Tell::Snapshot(_) => {} // the files show it
         }
         !self.shared.left.load(Ordering::Relaxed)
     }

@@ -86,7 +86,7 @@ impl Machine for Here {
                     .map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
                 tell(Tell::Repetition(lines, all));
             }
-            record::Tell::Recording(..) => {}
+            record::Tell::Recording(..) | record::Tell::Snapshot(_) => {}
             record::Tell::Keeping(share) => tell(Tell::Keeping(share)),
         })
         .map_err(|e| Cannot {

@@ -66,6 +66,7 @@ pub(super) fn manifest(
         perturbation: None,
         hosts: hosts(input, &alignment),
         closures: alignment.closures,
+        flight: None,
         session: None,
         warnings,
         ..first.clone()

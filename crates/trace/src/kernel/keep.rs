@@ -34,6 +34,7 @@ pub(crate) fn finish(trace: &Path, manifest: &mut Manifest) -> Result<Option<Par
     let Some(mut kernel) = manifest.kernel.take() else {
         return Ok(None);
     };
+    super::raw::join(trace)?;
     let raw = trace.join(RAW_KERNEL_FILE);
     let part = match Survey::of(&raw, manifest.clock.ns_per_tick())? {
         Some(survey) => {

@@ -75,6 +75,15 @@ pub(crate) enum Of {
     Running(i32),
 }
 
+/// How much of it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// From the beginning on.
+    All,
+    /// The last records: of a flight recorder.
+    Last,
+}
+
 /// The sources while the program runs.
 #[derive(Debug)]
 pub(crate) struct Watcher {
@@ -105,6 +114,7 @@ impl Watcher {
         facts: &Facts,
         epochs: Option<Receiver<Epoch>>,
         of: Of,
+        length: Length,
     ) -> Result<Option<(Self, Kernel)>, TraceError> {
         if wanted == Wanted::Off && epochs.is_none() {
             return Ok(None);
@@ -138,8 +148,12 @@ impl Watcher {
             .as_ref()
             .is_some_and(|tracefs| tracefs.clock().mapped)
             || perf.as_ref().is_some_and(|perf| perf.clock().mapped);
+        let raw = trace.join(RAW_KERNEL_FILE);
         let mut watcher = Self {
-            writer: Writer::create(&trace.join(RAW_KERNEL_FILE))?,
+            writer: match length {
+                Length::All => Writer::create(&raw)?,
+                Length::Last => Writer::create(&raw)?.keep_the_last(raw::MOST_LAST_BYTES),
+            },
             clock,
             tracefs,
             complete: true,
@@ -170,6 +184,17 @@ impl Watcher {
     /// The file by which the kernel's trace is switched off and on, if it is used.
     pub(crate) fn tracing_switch(&self) -> Option<File> {
         self.tracefs.as_ref()?.switch()
+    }
+
+    /// What happened before is in nobody's hands: a row says so.
+    pub(crate) fn has_missed(&mut self) {
+        let ticks = self.clock.read_ticks();
+        for what in [What::TracefsLost, What::PerfLost] {
+            self.writer.push(&Record {
+                payload: -1,
+                ..Record::new(what, ticks)
+            });
+        }
     }
 
     /// Goes on in a thread of its own: what the rings are drained by must not wait

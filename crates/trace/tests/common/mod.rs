@@ -3,6 +3,7 @@
 //! reading the rows back.
 
 pub mod evidence;
+pub mod flight;
 pub mod running;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,151 @@
+//! The accounts of rings that are finished, in a file of their own while the recording
+//! runs, so that a recorder that is killed takes none with it.
+//!
+//! A line of JSON each, added when the ring's events are in their file and before the
+//! ring is taken away. So a ring that has no line is still in the session directory; one
+//! that has both was being finished, and is finished again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::TraceError;
+use crate::manifest::{Ring, Sampled};
+
+/// The file's name in the trace directory.
+pub(crate) const ACCOUNTS_FILE: &str = "rings.jsonl";
+
+/// A ring that is finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) ring: Ring,
+    /// How often its sampled spans began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sampled: Vec<Sampled>,
+}
+
+/// Rings of which nothing is kept any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GivenUp {
+    pub(crate) rings: u64,
+    pub(crate) events: u64,
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Program {
+    pub(crate) pid: i32,
+    /// When it began ([`crate::resume::started`]).
+    pub(crate) started: u64,
+    /// It ran before the recorder came.
+    pub(crate) attached: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Program(Program),
+    Ended(Ended),
+    GivenUp(GivenUp),
+}
+
+/// What the file says.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) program: Option<Program>,
+    /// By ring number.
+    pub(crate) ended: BTreeMap<i32, Ended>,
+    pub(crate) given_up: GivenUp,
+}
+
+/// The file, being written.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    path: PathBuf,
+    file: File,
+    program: Option<Program>,
+}
+
+impl Accounts {
+    /// Opens the file of a trace, or makes it; what it says.
+    pub(crate) fn open(trace: &Path) -> Result<(Self, Told), TraceError> {
+        let path = trace.join(ACCOUNTS_FILE);
+        let told = read(trace);
+        let mut file = append(&path).map_err(TraceError::io(&path, "cannot write"))?;
+        // A recorder may have been killed in the middle of a line.
+        let _ = file.write_all(b"\n");
+        let program = told.program;
+        let accounts = Self {
+            path,
+            file,
+            program,
+        };
+        Ok((accounts, told))
+    }
+
+    pub(crate) fn is_of(&mut self, program: Program) {
+        self.program = Some(program);
+        self.add(&[Line::Program(program)]);
+    }
+
+    /// A ring is finished.
+    pub(crate) fn ended(&mut self, ended: &[Ended]) {
+        let lines: Vec<Line> = ended.iter().cloned().map(Line::Ended).collect();
+        self.add(&lines);
+    }
+
+    fn add(&mut self, lines: &[Line]) {
+        // A disk that refuses this refuses the events too, and that is told.
+        let _ = self.file.write_all(&text(lines));
+    }
+
+    /// Begins anew: only these are kept.
+    pub(crate) fn replace(&mut self, ended: &[Ended], given_up: GivenUp) -> io::Result<()> {
+        let mut lines: Vec<Line> = self.program.map(Line::Program).into_iter().collect();
+        lines.push(Line::GivenUp(given_up));
+        lines.extend(ended.iter().cloned().map(Line::Ended));
+        let new = self.path.with_extension("jsonl.new");
+        fs::write(&new, text(&lines))?;
+        fs::rename(&new, &self.path)?;
+        self.file = append(&self.path)?;
+        Ok(())
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+fn text(lines: &[Line]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for line in lines {
+        let _ = serde_json::to_writer(&mut text, line);
+        text.push(b'\n');
+    }
+    text
+}
+
+/// What the file of a trace says; lines that were cut are left out.
+pub(crate) fn read(trace: &Path) -> Told {
+    let text = fs::read(trace.join(ACCOUNTS_FILE)).unwrap_or_default();
+    let mut told = Told::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(Line::Program(program)) => told.program = Some(program),
+            Ok(Line::Ended(ended)) => {
+                told.ended.insert(ended.ring.ring, ended);
+            }
+            Ok(Line::GivenUp(given_up)) => told.given_up = given_up,
+            Err(_) => {}
+        }
+    }
+    told
+}
+
+/// Removes the file, once the manifest says it all.
+pub(crate) fn remove(trace: &Path) {
+    let _ = fs::remove_file(trace.join(ACCOUNTS_FILE));
+}

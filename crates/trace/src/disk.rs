@@ -1,0 +1,132 @@
+//! Writes the collector's blocks on a thread of its own, so that a slow disk fills the
+//! rings and does not stop the draining; tells how far it is, so that a ring's writer
+//! gets back only what is in the file.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::block;
+
+/// Blocks are handed to the writing thread in buffers of this size.
+pub(crate) const BUFFER_BYTES: usize = 1 << 20;
+/// Buffers that may wait for the disk. Beyond, the rings grow instead.
+const BUFFERS: usize = 32;
+/// Pause between two looks at what the disk has done.
+const LOOK_EVERY: Duration = Duration::from_micros(100);
+/// Room left on a full disk for the manifest.
+const MANIFEST_ROOM_BYTES: u64 = 64 * 1024;
+
+/// The raw file, being written.
+pub(crate) struct Disk {
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    about: Arc<About>,
+    /// Bytes handed over.
+    handed: u64,
+    thread: JoinHandle<Result<(), std::io::Error>>,
+}
+
+#[derive(Default)]
+struct About {
+    failed: AtomicBool,
+    /// Bytes that were written.
+    written: AtomicU64,
+}
+
+impl Disk {
+    /// Goes on at the end of `file`, which has `length` bytes.
+    pub(crate) fn start(mut file: File, length: u64) -> Self {
+        let (full, to_write) = sync_channel::<Vec<u8>>(BUFFERS);
+        let (give_back, empty) = sync_channel(BUFFERS + 2);
+        let about = Arc::new(About::default());
+        let tell = Arc::clone(&about);
+        let thread = std::thread::spawn(move || {
+            let mut result = Ok(());
+            let mut whole = 0;
+            for mut buffer in to_write {
+                if result.is_ok() {
+                    match file.write_all(&buffer) {
+                        Ok(()) => {
+                            whole += buffer.len() as u64;
+                            // Partner: `written`. Nobody reads the file by it, but a
+                            // writer gets back what it covers.
+                            tell.written.store(whole, Ordering::Release);
+                        }
+                        Err(error) => {
+                            tell.failed.store(true, Ordering::Relaxed);
+                            let _ = keep_whole_blocks(&file, length + whole, &buffer);
+                            result = Err(error);
+                        }
+                    }
+                }
+                buffer.clear();
+                let _ = give_back.try_send(buffer);
+            }
+            result
+        });
+        Self {
+            full,
+            empty,
+            about,
+            handed: 0,
+            thread,
+        }
+    }
+
+    pub(crate) fn works(&self) -> bool {
+        !self.about.failed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that a killed recorder would leave behind.
+    pub(crate) fn written(&self) -> u64 {
+        self.about.written.load(Ordering::Acquire)
+    }
+
+    /// Whether it has nothing to do.
+    pub(crate) fn rests(&self) -> bool {
+        self.written() >= self.handed
+    }
+
+    pub(crate) fn empty_buffer(&self) -> Vec<u8> {
+        self.empty
+            .try_recv()
+            .unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES + (1 << 18)))
+    }
+
+    pub(crate) fn write(&mut self, buffer: Vec<u8>) {
+        self.handed += buffer.len() as u64;
+        let _ = self.full.send(buffer);
+    }
+
+    /// Waits until all is written that was handed over, or nothing more can be.
+    pub(crate) fn wait(&self) {
+        while !self.rests() && self.works() && !self.thread.is_finished() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), std::io::Error> {
+        drop(self.full);
+        self.thread.join().unwrap_or(Ok(()))
+    }
+}
+
+/// The disk took only a part of `buffer`, which began at `start`: keeps the
+/// blocks that are whole, less what the manifest will need.
+fn keep_whole_blocks(file: &File, start: u64, buffer: &[u8]) -> Result<(), std::io::Error> {
+    let taken = file.metadata()?.len().saturating_sub(start);
+    let room = taken.saturating_sub(MANIFEST_ROOM_BYTES);
+    let mut whole = 0;
+    while let Some((length, _)) = block::extent(&buffer[whole..]) {
+        if (whole + length) as u64 > room {
+            break;
+        }
+        whole += length;
+    }
+    file.set_len(start + whole as u64)
+}

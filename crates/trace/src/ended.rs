@@ -1,0 +1,160 @@
+//! What a flight recorder keeps of threads that have ended: their last events, in two
+//! files that take turns, so that neither disk nor memory grows however long it runs.
+//!
+//! **Method.** A ring whose thread has ended is read, its events go to the newer of the
+//! two files, its account to that of the accounts, and its memory back to the budget.
+//! When the newer file is full the older one is emptied and becomes the newer one: what
+//! was in it is given up, and counted. Between half of what is kept at most and all of it
+//! is kept.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::TraceError;
+use crate::accounts::{Accounts, Ended, GivenUp};
+use crate::block;
+
+/// The two files.
+pub(crate) const ENDED_FILES: [&str; 2] = ["ended-0.utb", "ended-1.utb"];
+/// Most rings in one of them: their accounts are in the recorder's memory.
+const MOST_RINGS: usize = 4096;
+
+/// The files and the accounts of what is in them.
+pub(crate) struct EndedRings {
+    trace: PathBuf,
+    /// The newer of the two files.
+    newer: usize,
+    bytes: u64,
+    /// Most in one file.
+    most_bytes: u64,
+    /// Rings in the older and in the newer one.
+    rings: [Vec<Ended>; 2],
+    given_up: GivenUp,
+}
+
+impl EndedRings {
+    /// Goes on with what a trace has; both files together have at most `budget` bytes,
+    /// but for what one ring has beyond.
+    pub(crate) fn open(trace: &Path, budget: u64, rings: Vec<Ended>, given_up: GivenUp) -> Self {
+        let length = |place: usize| {
+            fs::metadata(trace.join(ENDED_FILES[place])).map_or(0, |about| about.len())
+        };
+        // Which one was the newer is not known after a kill: the shorter one, since the
+        // other one may be full.
+        let newer = usize::from(length(1) < length(0));
+        let there = rings_of(&trace.join(ENDED_FILES[newer]));
+        let (newer_rings, older_rings) =
+            (rings.into_iter()).partition(|ended| there.contains(&ended.ring.ring));
+        Self {
+            trace: trace.to_owned(),
+            newer,
+            bytes: length(newer),
+            most_bytes: budget / 2,
+            rings: [older_rings, newer_rings],
+            given_up,
+        }
+    }
+
+    /// Keeps the blocks of rings and their accounts; gives up the oldest if there is no
+    /// more room.
+    ///
+    /// # Errors
+    /// The disk refuses; these rings are given up.
+    pub(crate) fn keep(
+        &mut self,
+        blocks: &[u8],
+        ended: &mut Vec<Ended>,
+        accounts: &mut Accounts,
+    ) -> Result<(), TraceError> {
+        let kept = self.append(blocks, ended, accounts);
+        for gone in ended.drain(..) {
+            self.give_up(&gone);
+        }
+        kept
+    }
+
+    fn append(
+        &mut self,
+        blocks: &[u8],
+        ended: &mut Vec<Ended>,
+        accounts: &mut Accounts,
+    ) -> Result<(), TraceError> {
+        let full = self.bytes > 0 && self.bytes + blocks.len() as u64 > self.most_bytes;
+        if full || self.rings[1].len() >= MOST_RINGS {
+            self.take_turns(accounts)?;
+        }
+        let path = self.trace.join(ENDED_FILES[self.newer]);
+        let failed = || TraceError::io(&path, "cannot write");
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed())?;
+        if let Err(error) = file.write_all(blocks) {
+            let _ = file.set_len(self.bytes);
+            return Err(failed()(error));
+        }
+        self.bytes += blocks.len() as u64;
+        accounts.ended(ended);
+        self.rings[1].append(ended);
+        Ok(())
+    }
+
+    fn give_up(&mut self, gone: &Ended) {
+        self.given_up.rings += 1;
+        self.given_up.events = self.given_up.events.saturating_add(gone.ring.written);
+    }
+
+    fn take_turns(&mut self, accounts: &mut Accounts) -> Result<(), TraceError> {
+        let older = 1 - self.newer;
+        let path = self.trace.join(ENDED_FILES[older]);
+        File::create(&path).map_err(TraceError::io(&path, "cannot create"))?;
+        self.newer = older;
+        self.bytes = 0;
+        self.rings.swap(0, 1);
+        for gone in std::mem::take(&mut self.rings[1]) {
+            self.give_up(&gone);
+        }
+        (accounts.replace(&self.rings[0], self.given_up)).map_err(TraceError::io(
+            &self.trace,
+            "cannot write the rings' accounts",
+        ))
+    }
+
+    /// Process and thread of each ring that is kept.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = (i32, i32)> {
+        let rings = self.rings.iter().flatten();
+        rings.map(|ended| (ended.ring.pid, ended.ring.tid))
+    }
+
+    /// Events kept, and lost: of the rings that are kept, and of those given up.
+    pub(crate) fn events(&self) -> (u64, u64) {
+        let rings = self.rings.iter().flatten();
+        rings.fold((0, self.given_up.events), |(kept, lost), ended| {
+            let ring = &ended.ring;
+            (
+                kept + ring.received,
+                lost.saturating_add(ring.written.saturating_sub(ring.received)),
+            )
+        })
+    }
+
+    /// The rings that are kept, and what was given up.
+    pub(crate) fn finish(self) -> (Vec<Ended>, GivenUp) {
+        (self.rings.into_iter().flatten().collect(), self.given_up)
+    }
+}
+
+/// Numbers of the rings in a file of blocks.
+fn rings_of(path: &Path) -> HashSet<i32> {
+    let bytes = fs::read(path).unwrap_or_default();
+    let mut rings = HashSet::new();
+    let mut rest = &bytes[..];
+    while let block::Next::Block(header, length) = block::check(rest) {
+        rings.insert(header.ring as i32);
+        rest = &rest[length..];
+    }
+    rings
+}
