@@ -112,6 +112,7 @@ pub fn all() -> Result<(), String> {
     outside_readers(&mut count);
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
+    steps(&mut count, vec![crate::soak::short()]);
     model(&mut count);
     nightly(&mut count);
     for line in &count.failures {
