@@ -77,32 +77,34 @@ fn as_nobody(dir: &Path, command: &Command) -> Command {
     other
 }
 
-/// What a container has unless it is asked for more.
+/// What a container has unless it is asked for more; also where others have filled it.
 #[test]
 fn a_shared_memory_of_64_megabytes() {
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "flood", FLOOD, &[]);
-    let trace = dir.path().join("t.ut");
-    let script = "mount -t tmpfs -o size=64m none /dev/shm && exec \"$@\"";
-    let inside = record(&trace, &program);
-    let mut command = Command::new("unshare");
-    command
-        .args(["-m", "sh", "-c", script, "sh"])
-        .arg(inside.get_program());
-    command.args(inside.get_args());
-    let probe = ["-m", "sh", "-c", "mount -t tmpfs -o size=64m none /dev/shm"];
-    if !Command::new("unshare")
-        .args(probe)
-        .output()
-        .is_ok_and(|o| o.status.success())
-    {
+    const MOUNT: &str = "mount -t tmpfs -o size=64m none /dev/shm";
+    let probe = Command::new("unshare")
+        .args(["-m", "sh", "-c", MOUNT])
+        .output();
+    if !probe.is_ok_and(|output| output.status.success()) {
         return println!("skipped: no right to mount in a place of our own");
     }
-    let output = command.output().unwrap();
-    assert_eq!(said(&output).0, 5, "{}", said(&output).1);
-    let (events, lost, warnings) = manifest(&trace);
-    assert_eq!(events + lost, 800_000, "{warnings}");
-    assert!(events > 0);
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "flood", FLOOD, &[]);
+    for others_mib in [0, 61] {
+        let trace = dir.path().join(format!("{others_mib}.ut"));
+        let inside = record(&trace, &program);
+        let script =
+            format!("{MOUNT} && head -c {others_mib}m /dev/zero > /dev/shm/others && exec \"$@\"");
+        let output = Command::new("unshare")
+            .args(["-m", "sh", "-c", &script, "sh"])
+            .arg(inside.get_program())
+            .args(inside.get_args())
+            .output()
+            .unwrap();
+        assert_eq!(said(&output).0, 5, "{others_mib}: {}", said(&output).1);
+        let (events, lost, warnings) = manifest(&trace);
+        assert_eq!(events + lost, 800_000, "{others_mib}: {warnings}");
+        assert!(events > 0);
+    }
 }
 
 #[test]
