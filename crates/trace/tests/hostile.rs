@@ -17,6 +17,9 @@ use undertick_trace::Overflow;
 
 /// Budget of the recorder's rings.
 const BUDGET: u64 = 64 << 20;
+/// What the collector sets aside for blocks at its start, KiB: pages of it that no block
+/// has come to yet are not counted as memory, and a machine that is busy makes long ones late.
+const BLOCKS_KIB: u64 = 1024 + 256;
 
 /// Not a test by itself: the recorder that the other ones watch.
 #[test]
@@ -173,7 +176,7 @@ fn hostile(seed: u64, seconds: u64) {
     let (early, late) = (peak(0.0, 0.4), peak(0.4, 1.0));
     println!("seed {seed}: {early} KiB, then {late} KiB of the recorder's own");
     assert!(
-        late * 10 <= early * 11,
+        late * 10 <= early * 11 + 10 * BLOCKS_KIB,
         "seed {seed}: grew from {early} to {late} KiB"
     );
 
