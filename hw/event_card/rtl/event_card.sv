@@ -46,7 +46,7 @@ module event_card #(
   // The bus.
   logic store_valid, store_ready, store_is_privileged, store_is_error;
   logic [ADDR_BITS-1:0] store_address, read_address;
-  logic [31:0] store_data, read_data;
+  logic [31:0] store_data, register_data;
   logic [3:0] store_strobes;
   logic [ID_BITS-1:0] store_master, read_master;
   logic [63:0] store_time, now;
@@ -81,6 +81,10 @@ module event_card #(
 
   // Registers are read whole, by everybody.
   wire unused = ^{s_axi_arprot, read_address[1:0]};
+
+  // Registers lie in the first 256 bytes of slot 0; the rest of it is empty.
+  wire store_is_beyond = store_address[ADDR_BITS-4:8] != '0;
+  wire read_is_beyond = read_address[ADDR_BITS-1:8] != '0;
 
   axi_lite_slave #(
       .ID_BITS(ID_BITS),
@@ -123,7 +127,7 @@ module event_card #(
       .read_valid(read_valid),
       .read_address(read_address),
       .read_master(read_master),
-      .read_data(read_data),
+      .read_data(read_is_beyond ? 32'd0 : register_data),
       .read_is_error(read_is_error)
   );
 
@@ -157,9 +161,6 @@ module event_card #(
       .payload(store_payload)
   );
 
-  // Registers lie in the first 256 bytes of slot 0; the rest of it is empty.
-  wire store_is_beyond = store_address[ADDR_BITS-4:8] != '0;
-  wire read_is_beyond = read_address[ADDR_BITS-1:8] != '0;
   wire register_write = store_valid && is_register && !store_is_beyond && store_strobes == 4'hf;
 
   assign store_ready = !is_event || push_ready;
@@ -185,7 +186,7 @@ module event_card #(
       .read(read_valid && !read_is_beyond),
       .read_register({read_address[7:2], 2'b00}),
       .read_master(read_master),
-      .read_data(read_data),
+      .read_data(register_data),
       .read_is_error(register_read_is_error),
       .is_enabled(is_enabled),
       .start(start),
