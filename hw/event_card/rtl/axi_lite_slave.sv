@@ -141,4 +141,7 @@ module axi_lite_slave #(
       s_axi_rvalid <= 1'b0;
     end
   end
+`ifdef FORMAL
+`include "axi_lite_slave_properties.svh"
+`endif
 endmodule

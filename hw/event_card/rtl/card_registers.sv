@@ -127,6 +127,10 @@ module card_registers #(
     endcase
   end
 
+`ifdef FORMAL
+  wire [2**ID_BITS*32-1:0] f_latches;
+`endif
+
   read_latch #(
       .ID_BITS(ID_BITS)
   ) u_latch (
@@ -136,6 +140,10 @@ module card_registers #(
       .master(read_master),
       .upper(upper),
       .latched(latched)
+`ifdef FORMAL
+      ,
+      .f_latches(f_latches)
+`endif
   );
 
   always_comb begin
@@ -163,4 +171,7 @@ module card_registers #(
       end
     endcase
   end
+`ifdef FORMAL
+`include "card_registers_properties.svh"
+`endif
 endmodule

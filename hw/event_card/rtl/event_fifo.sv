@@ -80,6 +80,13 @@ module event_fifo #(
   wire [15:0] gap_masters_here = gap_is_here ? gap_masters : 16'd0;
   wire [15:0] push_master_bit = 16'd1 << 4'(push_master);
 
+`ifdef FORMAL
+  wire [2**DEPTH_LOG2*BITS-1:0] f_words;
+  wire [GAPS_LOG2:0] f_gaps;
+  wire [2**GAPS_LOG2*(DEPTH_LOG2+1)-1:0] f_places;
+  wire [2**GAPS_LOG2*COUNT_BITS-1:0] f_counts;
+`endif
+
   assign push_ready = can_take || may_lose;
 
   event_memory #(
@@ -93,6 +100,10 @@ module event_fifo #(
       .read(read),
       .read_place(tail[DEPTH_LOG2-1:0]),
       .read_data(item_data)
+`ifdef FORMAL
+      ,
+      .f_words(f_words)
+`endif
   );
 
   gap_list #(
@@ -112,6 +123,12 @@ module event_fifo #(
       .place(gap_place),
       .count(gap_count),
       .masters(gap_masters)
+`ifdef FORMAL
+      ,
+      .f_number(f_gaps),
+      .f_places(f_places),
+      .f_counts(f_counts)
+`endif
   );
 
   always_ff @(posedge clk) begin
@@ -198,4 +215,7 @@ module event_fifo #(
       item_valid <= 1'b0;
     end
   end
+`ifdef FORMAL
+`include "event_fifo_properties.svh"
+`endif
 endmodule

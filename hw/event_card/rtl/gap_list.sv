@@ -17,6 +17,13 @@ module gap_list #(
     output logic [PLACE_BITS-1:0] place,
     output logic [COUNT_BITS-1:0] count,
     output logic [15:0]           masters
+`ifdef FORMAL
+    ,
+    // All of the list, the oldest first, for the proofs.
+    output logic [LOG2:0] f_number,
+    output logic [2**LOG2*PLACE_BITS-1:0] f_places,
+    output logic [2**LOG2*COUNT_BITS-1:0] f_counts
+`endif
 );
   logic [PLACE_BITS-1:0] places       [0:2**LOG2-1];
   logic [COUNT_BITS-1:0] counts       [0:2**LOG2-1];
@@ -43,4 +50,13 @@ module gap_list #(
       if (pop) tail <= tail + 1'b1;
     end
   end
+`ifdef FORMAL
+  assign f_number = head - tail;
+  always_comb begin
+    for (int i = 0; i < 2 ** LOG2; i++) begin
+      f_places[i*PLACE_BITS+:PLACE_BITS] = places[tail[LOG2-1:0]+LOG2'(i)];
+      f_counts[i*COUNT_BITS+:COUNT_BITS] = counts[tail[LOG2-1:0]+LOG2'(i)];
+    end
+  end
+`endif
 endmodule
