@@ -237,11 +237,18 @@ pub struct Recording {
     /// With --pid: end the recording after so long, e.g. 500ms, 10s, 2m
     #[arg(long = "for", value_name = "TIME", requires = "pid", value_parser = sizes::parse_time)]
     pub length: Option<Duration>,
+    /// Record the stream of an event card (hw/event_card) from a device, pipe or file until it
+    /// ends or Ctrl-C; no program is started
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["pid", "command"])]
+    pub card: Option<PathBuf>,
+    /// With --card: ticks per second, of a card that does not know it
+    #[arg(long, value_name = "N", requires = "card", value_parser = clap::value_parser!(u64).range(1..))]
+    pub ticks_per_second: Option<u64>,
     /// Program and arguments
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        required_unless_present = "pid",
+        required_unless_present_any = ["pid", "card"],
         value_name = "PROGRAM"
     )]
     pub command: Vec<OsString>,

@@ -97,7 +97,9 @@ module card (
   reg [31:0] m_next = 32'd0, m_last = 32'd0;
   reg m_has_last = 1'b0;
   wire m_left = left && !is_continuation && record[112] == m_master;
+`ifndef BURST
   always @(*) if (valid && is_event && awid == m_master) assume (data == m_next);
+`endif
   always @(posedge clk) begin
     if (stored && is_event && awid == m_master) m_next <= m_next + 32'd1;
     if (m_left) begin
@@ -105,6 +107,24 @@ module card (
       m_last <= record[95:64];
     end
   end
+
+`ifdef BURST
+  // Seven stores of whatever may come, under one policy, then nothing and everything taken:
+  // few enough possibilities to look until the card is empty again.
+  (* anyconst *) reg [1:0] b_policy;
+  reg [5:0] cycle = 6'd0;
+  always @(posedge clk) if (rst_n && cycle != 6'd63) cycle <= cycle + 6'd1;
+  always @(*) begin
+    assume (b_policy != 2'd3);
+    if (cycle < 6'd2) assume (valid);
+    if (cycle == 6'd0) assume (address == 12'h00c && data == {30'd0, b_policy});
+    if (cycle == 6'd1) assume (address == 12'h008 && data == 32'd1);
+    if (cycle >= 6'd2) assume (is_event && address[8:0] == 9'd0 && address[11:9] == 3'd1);
+    if (cycle >= 6'd2) assume (data == {24'd0, 2'd0, cycle});
+    if (cycle >= 6'd9) assume (!valid && tready && bready);
+    assume (!arvalid && rready && !privileged && bready);
+  end
+`endif
 
   // For so many cycles nothing was stored and everything was taken.
   reg [4:0] quiet = 5'd0;

@@ -25,17 +25,18 @@ TASKS = {
     "registers": ("registers", True, 8, 16, 3),
     "stream": ("stream", True, 12, 20, 3),
     "gray": ("gray", True, 10, 20, 6),
-    "card": ("card", False, 24, 30, None),
+    "card": ("card", False, 11, 12, None),
+    "burst": ("card", False, 24, 24, None),
 }
 SCRIPT = """
-read_verilog -sv -formal -DFORMAL {alone} -I{here} {sources} {here}/{top}.sv
+read_verilog -sv -formal -DPROOFS {alone} -I{here} {sources} {here}/{file}.sv
 prep -top {top} -flatten
 memory_map
 formalff -clk2ff -ff2anyinit
 setundef -undriven -anyseq
 opt -fast
-tee -o {build}.asserts select -list t:$assert
 {only}
+tee -o {build}.asserts select -list t:$assert
 opt_clean
 techmap
 setundef -undriven -anyseq
@@ -58,13 +59,14 @@ def circuit(task: str, rtl: Path, build: Path, only: str | None = None) -> list[
     """The circuit of a task, with all its assertions or with one; their names."""
     top, alone, *_ = TASKS[task]
     sources = sorted(rtl.glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))
-    keep = ""
-    if only:
-        keep = f"select -set keep */dut.{only} */{only} */dut.*.{only}\ndelete t:$assert @keep %d"
+    # Of the whole card only what is about it, and what its queue takes for granted.
+    wanted = only or ("card_* queue_left_* queue_take_*" if top == "card" else "*")
+    paths = " ".join(f"*/{name} */dut.{name} */dut.*.{name}" for name in wanted.split())
+    keep = f"select -set keep {paths}\ndelete t:$assert @keep %d"
     script = build.with_suffix(".ys")
     script.write_text(
         SCRIPT.format(
-            alone="-DFORMAL_ALONE" if alone else "", here=HERE, top=top, build=build, only=keep,
+            alone="-DFORMAL_ALONE" if alone else "", here=HERE, top=top, file=task if task == "burst" else top, build=build, only=keep,
             sources=" ".join(map(str, sources)),
         )
     )  # fmt: skip

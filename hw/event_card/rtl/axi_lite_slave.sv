@@ -141,7 +141,7 @@ module axi_lite_slave #(
       s_axi_rvalid <= 1'b0;
     end
   end
-`ifdef FORMAL
+`ifdef PROOFS
 `include "axi_lite_slave_properties.svh"
 `endif
 endmodule

@@ -127,7 +127,7 @@ module card_registers #(
     endcase
   end
 
-`ifdef FORMAL
+`ifdef PROOFS
   wire [2**ID_BITS*32-1:0] f_latches;
 `endif
 
@@ -140,7 +140,7 @@ module card_registers #(
       .master(read_master),
       .upper(upper),
       .latched(latched)
-`ifdef FORMAL
+`ifdef PROOFS
       ,
       .f_latches(f_latches)
 `endif
@@ -171,7 +171,7 @@ module card_registers #(
       end
     endcase
   end
-`ifdef FORMAL
+`ifdef PROOFS
 `include "card_registers_properties.svh"
 `endif
 endmodule

@@ -80,7 +80,7 @@ module event_fifo #(
   wire [15:0] gap_masters_here = gap_is_here ? gap_masters : 16'd0;
   wire [15:0] push_master_bit = 16'd1 << 4'(push_master);
 
-`ifdef FORMAL
+`ifdef PROOFS
   wire [2**DEPTH_LOG2*BITS-1:0] f_words;
   wire [GAPS_LOG2:0] f_gaps;
   wire [2**GAPS_LOG2*(DEPTH_LOG2+1)-1:0] f_places;
@@ -100,7 +100,7 @@ module event_fifo #(
       .read(read),
       .read_place(tail[DEPTH_LOG2-1:0]),
       .read_data(item_data)
-`ifdef FORMAL
+`ifdef PROOFS
       ,
       .f_words(f_words)
 `endif
@@ -123,7 +123,7 @@ module event_fifo #(
       .place(gap_place),
       .count(gap_count),
       .masters(gap_masters)
-`ifdef FORMAL
+`ifdef PROOFS
       ,
       .f_number(f_gaps),
       .f_places(f_places),
@@ -215,7 +215,7 @@ module event_fifo #(
       item_valid <= 1'b0;
     end
   end
-`ifdef FORMAL
+`ifdef PROOFS
 `include "event_fifo_properties.svh"
 `endif
 endmodule

@@ -11,7 +11,7 @@ module event_memory #(
     input  logic            read,
     input  logic [LOG2-1:0] read_place,
     output logic [BITS-1:0] read_data
-`ifdef FORMAL
+`ifdef PROOFS
     ,
     output logic [2**LOG2*BITS-1:0] f_words
 `endif
@@ -22,7 +22,7 @@ module event_memory #(
     if (write) words[write_place] <= write_data;
     if (read) read_data <= words[read_place];
   end
-`ifdef FORMAL
+`ifdef PROOFS
   always_comb for (int i = 0; i < 2 ** LOG2; i++) f_words[i*BITS+:BITS] = words[i];
 `endif
 endmodule

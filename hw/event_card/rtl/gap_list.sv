@@ -17,7 +17,7 @@ module gap_list #(
     output logic [PLACE_BITS-1:0] place,
     output logic [COUNT_BITS-1:0] count,
     output logic [15:0]           masters
-`ifdef FORMAL
+`ifdef PROOFS
     ,
     // All of the list, the oldest first, for the proofs.
     output logic [LOG2:0] f_number,
@@ -50,7 +50,7 @@ module gap_list #(
       if (pop) tail <= tail + 1'b1;
     end
   end
-`ifdef FORMAL
+`ifdef PROOFS
   assign f_number = head - tail;
   always_comb begin
     for (int i = 0; i < 2 ** LOG2; i++) begin

@@ -36,7 +36,7 @@ module gray_sync #(
     binary[BITS-1] = second[BITS-1];
     for (int i = BITS - 2; i >= 0; i--) binary[i] = binary[i+1] ^ second[i];
   end
-`ifdef FORMAL
+`ifdef PROOFS
 `include "gray_sync_properties.svh"
 `endif
 endmodule

@@ -9,7 +9,7 @@ module read_latch #(
     input  logic [ID_BITS-1:0] master,
     input  logic [31:0]        upper,
     output logic [31:0]        latched
-`ifdef FORMAL
+`ifdef PROOFS
     ,
     output logic [2**ID_BITS*32-1:0] f_latches
 `endif
@@ -25,7 +25,7 @@ module read_latch #(
       latches[master] <= upper;
     end
   end
-`ifdef FORMAL
+`ifdef PROOFS
   always_comb for (int i = 0; i < 2 ** ID_BITS; i++) f_latches[i*32+:32] = latches[i];
 `endif
 endmodule

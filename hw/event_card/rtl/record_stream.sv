@@ -90,7 +90,7 @@ module record_stream #(
     end
   end
   wire unused = MASTERS[11];
-`ifdef FORMAL
+`ifdef PROOFS
 `include "record_stream_properties.svh"
 `endif
 endmodule
