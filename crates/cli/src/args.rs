@@ -176,11 +176,12 @@ pub struct Header {
 /// Run an instrumented program, or come to one that runs, and keep what it records
 #[derive(Args)]
 #[command(
-    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>",
+    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record [OPTIONS] --card <DEVICE>",
     after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
     undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
-    undertick record --perturbation 1 -o slowed.ut -- ./program\n\n\
+    undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
+    undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
     program; the exit status is 0. Children that it forks are recorded too.\n\n\
     Without, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\

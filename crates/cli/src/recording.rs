@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use undertick_clock::{Choice, Source, facts};
 use undertick_trace::attach::{self, Attach, attach_watched, command_of};
 use undertick_trace::functions::Functions;
-use undertick_trace::import::card::{Card, record_card};
+use undertick_trace::import::card::{Card, Device, record_card};
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, Tell, With, record_with};
@@ -37,13 +37,13 @@ fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
         Some(given) => given,
         None => free_name(device.as_os_str()),
     };
-    let stream = undertick_trace::import::card::Device::open(device)?;
+    let stream = std::io::BufReader::with_capacity(1 << 16, Device::open(device)?);
     let card = Card {
         ticks_per_second: arguments.ticks_per_second,
         names,
     };
     let mut progress = Progress::new();
-    let told = |bytes| progress.share(&format!("{} records of the card", bytes / 16), 0.0);
+    let told = |bytes| progress.count(format!("{} records of the card", bytes / 16));
     let recorded = record_card(device, stream, card, &trace, told);
     progress.done();
     summary(&trace, &recorded?);

@@ -5,12 +5,16 @@
 //! may have lost some; those masters' open spans are given up there. Memory does not grow with
 //! the stream.
 
+mod device;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use undertick_ring::{Kind, Record};
+
+pub use device::Device;
 
 use super::made_in;
 use crate::TraceError;
