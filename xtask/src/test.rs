@@ -112,6 +112,7 @@ pub fn all() -> Result<(), String> {
     outside_readers(&mut count);
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
+    steps(&mut count, crate::card::all(false));
     model(&mut count);
     nightly(&mut count);
     for line in &count.failures {
@@ -151,10 +152,14 @@ fn install() {
         ("perf", &["linux-perf"]),
     ]
     .iter()
+    .chain(&crate::card::PROGRAMS)
     .filter(|(program, _)| !exists(&[program, "--version"]))
     .flat_map(|&(_, packages)| packages)
     .copied()
     .collect();
+    if !exists(&["berkeley-abc", "-c", "quit"]) {
+        missing.push("berkeley-abc");
+    }
     if !exists(&["tmux", "-V"]) {
         missing.push("tmux");
     }
@@ -364,6 +369,12 @@ pub fn exchange_alone() -> Result<(), String> {
 /// README and book by themselves: of what has been built.
 pub fn book_alone() -> Result<(), String> {
     alone(crate::book::all())
+}
+
+/// The event card by itself; its experiment reads with what has been built.
+pub fn card_alone(is_long: bool) -> Result<(), String> {
+    install();
+    alone(crate::card::all(is_long))
 }
 
 fn alone(of: Vec<Step>) -> Result<(), String> {

@@ -1,11 +1,12 @@
 """The lock experiment, many times: what `undertick report` says of the card's stream, beside
 what the simulator knows.
 
-    experiment.py SIMULATION UNDERTICK DIRECTORY [--runs 200] [--cycles 1000000] [--json]
+    experiment.py SIMULATION UNDERTICK DIRECTORY [--runs 200] [--cycles 4000000] [--json]
 
 Each run has its own seed. The truth of a mean is that of a run of its own, a hundred times
 as long, with another seed: what any run's 95 % interval should hold. Exit status 1 if
-fewer than 93 % of the intervals do, or if anything that is exact differs."""
+fewer than 93 % of the intervals do (of 100 runs or more: fewer say little), or if anything
+that is exact differs."""
 
 import argparse
 import json
@@ -47,7 +48,7 @@ def main() -> int:
     words.add_argument("undertick", type=Path)
     words.add_argument("directory", type=Path)
     words.add_argument("--runs", type=int, default=200)
-    words.add_argument("--cycles", type=int, default=1_000_000)
+    words.add_argument("--cycles", type=int, default=4_000_000)
     words.add_argument("--json", action="store_true")
     words = words.parse_args()
     words.directory.mkdir(parents=True, exist_ok=True)
@@ -98,7 +99,8 @@ def main() -> int:
         print(f"locks per second: true rate in {hits['locks per second']} of {words.runs} intervals")
         for line in wrong[:20]:
             print(f"FAILED: {line}")
-    return 1 if wrong or min(share.values()) < 0.93 else 0
+    is_low = words.runs >= 100 and min(share.values()) < 0.93
+    return 1 if wrong or is_low else 0
 
 
 if __name__ == "__main__":
