@@ -409,3 +409,44 @@ fn the_header_stores_once_for_each_event() {
         .collect();
     assert_eq!(String::from_utf8(said.stdout).unwrap(), expected);
 }
+
+/// Without a system, a library or anything of the card but its address; in C++, too.
+#[test]
+fn the_header_needs_no_system_for_a_card() {
+    let dir = tempfile::tempdir().unwrap();
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../../include");
+    for (compiler, standard, name) in [
+        ("cc", "-std=c11", "bare.c"),
+        ("c++", "-std=c++17", "bare.cpp"),
+    ] {
+        let (source, object) = (dir.path().join(name), dir.path().join("bare.o"));
+        let text = "#include \"undertick.h\"\nvoid bare(void) { ut_begin(3); ut_event(5, 77); ut_end(3); }\n";
+        std::fs::write(&source, text).unwrap();
+        let compiled = std::process::Command::new(compiler)
+            .args([
+                standard,
+                "-O2",
+                "-ffreestanding",
+                "-nostdlib",
+                "-Wall",
+                "-Wextra",
+            ])
+            .args(["-Wpedantic", "-Wconversion", "-Werror", "-c", "-I", include])
+            .arg("-DUNDERTICK_CARD=0x40000000")
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .status();
+        match compiled {
+            Err(error) => println!("skipped: no {compiler} here ({error})"),
+            Ok(status) => assert!(status.success(), "{compiler}"),
+        }
+        let names = std::process::Command::new("nm")
+            .arg("-u")
+            .arg(&object)
+            .output();
+        if let Ok(names) = names {
+            assert!(names.stdout.is_empty(), "it wants {names:?}");
+        }
+    }
+}
