@@ -20,6 +20,10 @@
  * after fork, in threads that end, and in several dlopen()ed libraries at once.
  * The layout is docs/format.md; the Rust recorder is held to the same bytes.
  *
+ * Built with UNDERTICK_CARD=ADDRESS each call is one store to an event card
+ * (hw/event_card) that is mapped there, on any machine, without a library or a
+ * system; ADDRESS may be a constant or an expression, such as a mapped pointer.
+ *
  * Linux on x86-64 and aarch64, GCC or Clang. Elsewhere the calls do nothing
  * and say so at compile time (define UNDERTICK_DISABLE to silence that).
  *
@@ -29,7 +33,7 @@
 
 #include <stdint.h>
 
-#if !defined(UNDERTICK_DISABLE) && !(defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__GNUC__))
+#if !defined(UNDERTICK_DISABLE) && !defined(UNDERTICK_CARD) && !(defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__GNUC__))
 #warning "undertick.h: no recorder for this platform; events are not recorded"
 #define UNDERTICK_DISABLE 1
 #endif
@@ -56,6 +60,47 @@
 #define ut_name(event, name) UT_NOTHING_(event, name)
 #define ut_thread_name(name) UT_NOTHING_(name, 0)
 #define ut_enabled() 0
+
+#elif defined(UNDERTICK_CARD)
+
+/* The address of a store says kind and event, its data is the payload; the card
+ * adds the time and who stored. EVENT_BITS is a parameter of the card. */
+#ifndef UNDERTICK_CARD_EVENT_BITS
+#define UNDERTICK_CARD_EVENT_BITS 16
+#endif
+#define UT_CARD_SLOT_(kind, event) \
+    ((uintptr_t)(UNDERTICK_CARD) + (((uintptr_t)(kind) + 1) << (UNDERTICK_CARD_EVENT_BITS + 2)) + ((uintptr_t)(event) << 2))
+#define UT_CARD_STORE_(kind, event, payload) (*(volatile uint32_t *)UT_CARD_SLOT_(kind, event) = (uint32_t)(payload))
+
+static inline void ut_event(uint16_t event, uint32_t payload) { UT_CARD_STORE_(0, event, payload); }
+static inline void ut_begin(uint16_t event) { UT_CARD_STORE_(1, event, 0); }
+static inline void ut_end(uint16_t event) { UT_CARD_STORE_(2, event, 0); }
+static inline void ut_next(uint16_t from, uint16_t to) { UT_CARD_STORE_(3, from, to); }
+/* What is stored and loaded in a section stays in it, as the CPU sees it; when
+ * the store reaches the card is the bus's affair. */
+static inline void ut_begin_ordered(uint16_t event) {
+    UT_CARD_STORE_(5, event, 0);
+    __sync_synchronize();
+}
+static inline void ut_end_ordered(uint16_t event) {
+    __sync_synchronize();
+    UT_CARD_STORE_(6, event, 0);
+}
+/* Every sampled span is recorded, and stands for itself. */
+static inline void ut_begin_sampled(uint16_t event) { UT_CARD_STORE_(1, event, 1); }
+static inline void ut_end_sampled(uint16_t event) { UT_CARD_STORE_(2, event, 1); }
+#define ut_begin_paired(event) ut_begin_ordered(event)
+#define ut_end_paired(event) ut_end_ordered(event)
+/* A payload of the card has 32 bits: a wider one does not compile. */
+#define ut_event64(event, payload) ((void)sizeof(char[sizeof(payload) <= 4 ? 1 : -1]), ut_event((event), (uint32_t)(payload)))
+/* A program reads no clock here; names are given to undertick with --events. */
+#define UT_NOT_ON_THE_CARD_(a, b) ((void)(0 && ((void)(a), (void)(b), 1)))
+#define ut_pair(event) UT_NOT_ON_THE_CARD_(event, 0)
+#define ut_sample_rate(event, one_in) UT_NOT_ON_THE_CARD_(event, one_in)
+#define ut_sample_seed(seed) UT_NOT_ON_THE_CARD_(seed, 0)
+#define ut_name(event, name) UT_NOT_ON_THE_CARD_(event, name)
+#define ut_thread_name(name) UT_NOT_ON_THE_CARD_(name, 0)
+#define ut_enabled() 1
 
 #else
 

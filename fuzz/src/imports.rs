@@ -13,6 +13,11 @@ pub fn perfetto(bytes: &[u8]) {
     import(Source::Perfetto, bytes);
 }
 
+/// The stream of the event card.
+pub fn card(bytes: &[u8]) {
+    import(Source::Card, bytes);
+}
+
 /// What `perf script` or `babeltrace2` prints, as the first byte says.
 pub fn lines(bytes: &[u8]) {
     match bytes.split_first() {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod book;
+mod card;
 mod exchange;
 mod fuzz;
 mod licences;
@@ -25,6 +26,8 @@ usage: cargo xtask COMMAND
   exchange          the part of test that has other tools' traces and readers
   book              the part of test that holds README and book to what they say
   first-steps       the README's first steps on a clean checkout, installation included (minutes)
+  card [--long]     the part of test that has the event card in hardware; with --long ten million events
+                    under each policy, the whole card's proofs, 200 runs of the lock (half an hour)
   fuzz [SECONDS]    the fuzz targets under libFuzzer, ten minutes unless said otherwise (needs nightly)
   soak [TIME]       5 million events a second for so long (1h unless said otherwise)
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
@@ -55,6 +58,8 @@ fn main() -> ExitCode {
         ["lint"] => lint::all(&mut 0),
         ["exchange"] => test::exchange_alone(),
         ["book"] => test::book_alone(),
+        ["card"] => test::card_alone(false),
+        ["card", "--long"] => test::card_alone(true),
         ["first-steps"] => book::first_steps(),
         ["fuzz"] => fuzz::all(fuzz::SECONDS),
         ["fuzz", seconds] => match seconds.parse() {

@@ -91,9 +91,12 @@ pub fn all() -> Result<(), String> {
     let mut count = Count::default();
     install();
     count.step(build());
+    // A minute that is mostly waiting.
+    let soak = std::thread::spawn(|| vec![crate::soak::short()]);
     let mut skipped = 0;
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
+    steps(&mut count, joined("soak", soak));
     let nocapture = ["--", "--show-output"];
     let mut tests = command(&[
         "cargo",
@@ -112,9 +115,11 @@ pub fn all() -> Result<(), String> {
     outside_readers(&mut count);
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
-    steps(&mut count, vec![crate::soak::short()]);
+    // Neither needs both CPUs.
+    let card = std::thread::spawn(|| crate::card::all(false));
     model(&mut count);
     nightly(&mut count);
+    steps(&mut count, joined("the event card", card));
     for line in &count.failures {
         println!("{line}");
     }
@@ -152,10 +157,14 @@ fn install() {
         ("perf", &["linux-perf"]),
     ]
     .iter()
+    .chain(&crate::card::PROGRAMS)
     .filter(|(program, _)| !exists(&[program, "--version"]))
     .flat_map(|&(_, packages)| packages)
     .copied()
     .collect();
+    if !exists(&["berkeley-abc", "-c", "quit"]) {
+        missing.push("berkeley-abc");
+    }
     if !exists(&["tmux", "-V"]) {
         missing.push("tmux");
     }
@@ -336,6 +345,12 @@ fn python(count: &mut Count) {
     count.add([passed, failed, skipped], failures, result);
 }
 
+/// What a thread has done beside the others.
+fn joined(what: &'static str, thread: std::thread::JoinHandle<Vec<Step>>) -> Vec<Step> {
+    let result = Err("its thread panicked".to_owned());
+    (thread.join()).unwrap_or_else(|_| vec![Step { what, result }])
+}
+
 /// Import and export beside other tools.
 fn exchanges() -> Vec<Step> {
     crate::exchange::all(crate::python::interpreter().as_deref())
@@ -365,6 +380,12 @@ pub fn exchange_alone() -> Result<(), String> {
 /// README and book by themselves: of what has been built.
 pub fn book_alone() -> Result<(), String> {
     alone(crate::book::all())
+}
+
+/// The event card by itself; its experiment reads with what has been built.
+pub fn card_alone(is_long: bool) -> Result<(), String> {
+    install();
+    alone(crate::card::all(is_long))
 }
 
 fn alone(of: Vec<Step>) -> Result<(), String> {

@@ -177,11 +177,12 @@ pub struct Header {
 /// Run an instrumented program, or come to one that runs, and keep what it records
 #[derive(Args)]
 #[command(
-    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record --resume <NAME.ut>",
+    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record [OPTIONS] --card <DEVICE>\n       undertick record --resume <NAME.ut>",
     after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
     undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
     undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
+    undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
     undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
     undertick record --resume run.ut   (its recorder was killed, the program runs on)\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
@@ -245,11 +246,18 @@ pub struct Recording {
     /// With --pid: end the recording after so long, e.g. 500ms, 10s, 2m
     #[arg(long = "for", value_name = "TIME", requires = "pid", value_parser = sizes::parse_time)]
     pub length: Option<Duration>,
+    /// Record the stream of an event card (hw/event_card) from a device, pipe or file until it
+    /// ends or Ctrl-C; no program is started
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["pid", "command"])]
+    pub card: Option<PathBuf>,
+    /// With --card: ticks per second, of a card that does not know it
+    #[arg(long, value_name = "N", requires = "card", value_parser = clap::value_parser!(u64).range(1..))]
+    pub ticks_per_second: Option<u64>,
     /// Program and arguments
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        required_unless_present = "pid",
+        required_unless_present_any = ["pid", "card"],
         value_name = "PROGRAM"
     )]
     pub command: Vec<OsString>,

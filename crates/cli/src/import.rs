@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use undertick_trace::import::{Source, import};
+use undertick_trace::import::card::Card;
+use undertick_trace::import::{Source, import, import_card};
 use undertick_trace::manifest::Manifest;
 
 use crate::Failure;
@@ -15,7 +16,8 @@ use crate::progress::Progress;
 #[command(
     after_help = "Examples:\n  undertick import trace.json -o trace.ut && undertick report trace.ut\n  \
     perf script --ns -F comm,pid,tid,cpu,time,event,trace > perf.txt && undertick import perf.txt -o perf.ut\n  \
-    undertick import lttng-traces/session -o session.ut      (needs babeltrace2)\n\n\
+    undertick import lttng-traces/session -o session.ut      (needs babeltrace2)\n  \
+    undertick import --from card --events EVENTS.toml stream.bin -o soc.ut\n\n\
     Times are kept to the nanosecond. Events whose names are a pair (work_begin and work_end, _entry\n\
     and _exit, sys_enter_ and sys_exit_) become spans; switches of the kernel are evidence. What has\n\
     no place in a trace is counted and said. What the other tool's recording cost is not known, so\n\
@@ -31,6 +33,12 @@ pub struct Import {
     /// Who wrote it; auto looks at what is in it
     #[arg(long, value_enum, default_value_t = From::Auto)]
     pub from: From,
+    /// Of an event card: TOML file with event names, a table `names` of NUMBER = "name"
+    #[arg(long, value_name = "EVENTS.toml")]
+    pub events: Option<PathBuf>,
+    /// Of an event card that does not know it: ticks per second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub ticks_per_second: Option<u64>,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     pub json: bool,
@@ -47,6 +55,8 @@ pub enum From {
     Ctf,
     /// What `perf script` prints
     PerfScript,
+    /// The stream of the event card (hw/event_card)
+    Card,
 }
 
 pub fn run(arguments: &Import) -> Result<u8, Failure> {
@@ -56,11 +66,21 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         From::Perfetto => Some(Source::Perfetto),
         From::Ctf => Some(Source::Ctf),
         From::PerfScript => Some(Source::PerfScript),
+        From::Card => Some(Source::Card),
     };
     let mut progress = Progress::new();
-    let imported = import(&arguments.file, source, &arguments.output, |share| {
-        progress.share("importing", share);
-    });
+    let told = |share| progress.share("importing", share);
+    let imported = match card(arguments)? {
+        Some(card) if matches!(source, None | Some(Source::Card)) => {
+            import_card(&arguments.file, card, &arguments.output, told)
+        }
+        Some(_) => {
+            return Err(Failure::usage(
+                "--events and --ticks-per-second are for the stream of an event card: --from card",
+            ));
+        }
+        None => import(&arguments.file, source, &arguments.output, told),
+    };
     progress.done();
     let manifest = imported?;
     for warning in &manifest.warnings {
@@ -79,6 +99,18 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         "warnings": manifest.warnings,
     });
     output::document(arguments.json, &told, || text(arguments, &manifest))
+}
+
+/// What the card does not say, if anybody did.
+fn card(arguments: &Import) -> Result<Option<Card>, Failure> {
+    let names = (arguments.events.as_deref())
+        .map(crate::recording::read_names)
+        .transpose()?;
+    let is_given = names.is_some() || arguments.ticks_per_second.is_some();
+    Ok(is_given.then(|| Card {
+        ticks_per_second: arguments.ticks_per_second,
+        names: names.unwrap_or_default(),
+    }))
 }
 
 fn text(arguments: &Import, manifest: &Manifest) -> String {

@@ -57,6 +57,12 @@ impl Progress {
         self.bar.set_position((share * 1000.0) as u64);
     }
 
+    /// How much there is of what has no known end.
+    pub fn count(&mut self, what: String) {
+        self.bar.set_message(what);
+        self.bar.tick();
+    }
+
     /// Takes the line away.
     pub fn done(self) {
         self.bar.finish_and_clear();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use undertick_clock::{Choice, Source, facts};
 use undertick_trace::attach::{self, Attach, attach_watched, command_of};
 use undertick_trace::functions::Functions;
+use undertick_trace::import::card::{Card, Device, record_card};
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, Tell, With, record_with};
@@ -18,6 +19,9 @@ use crate::progress::Progress;
 pub fn run(arguments: Record) -> Result<u8, Failure> {
     if let Some(trace) = &arguments.resume {
         return resume(trace);
+    }
+    if let Some(device) = arguments.recording.card.clone() {
+        return card(&device, arguments.recording);
     }
     let prepared = prepare(arguments.recording)?;
     let mut progress = Progress::new();
@@ -37,6 +41,29 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// The stream of an event card, until it ends or a signal ends it.
+fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
+    let names = (arguments.events.as_deref())
+        .map(read_names)
+        .transpose()?
+        .unwrap_or_default();
+    let trace = match arguments.output {
+        Some(given) => given,
+        None => free_name(device.as_os_str()),
+    };
+    let stream = std::io::BufReader::with_capacity(1 << 16, Device::open(device)?);
+    let card = Card {
+        ticks_per_second: arguments.ticks_per_second,
+        names,
+    };
+    let mut progress = Progress::new();
+    let told = |bytes| progress.count(format!("{} records of the card", bytes / 16));
+    let recorded = record_card(device, stream, card, &trace, told);
+    progress.done();
+    summary(&trace, &recorded?);
+    Ok(0)
+}
+
 /// A recording that may begin.
 pub struct Prepared {
     pub request: Request,
@@ -46,6 +73,11 @@ pub struct Prepared {
 
 /// From what the user asked for; measures what recording costs.
 pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
+    if arguments.card.is_some() {
+        return Err(Failure::usage(
+            "--card is for `undertick record` alone: record the card, then report",
+        ));
+    }
     match arguments.pid {
         Some(pid) => attach::check(pid)?, // before anything is measured
         None if arguments.length.is_some() => {
@@ -255,7 +287,7 @@ pub fn free_name(program: &std::ffi::OsStr) -> PathBuf {
 }
 
 /// `[names]` of an events file.
-fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
+pub fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     let table: toml::Table = text

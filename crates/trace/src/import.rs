@@ -5,6 +5,7 @@
 //! said in the manifest's warnings. What recording cost the other tool is not known, so
 //! nothing is compensated.
 
+pub mod card;
 mod chrome;
 mod ctf;
 mod decimal;
@@ -50,6 +51,8 @@ pub enum Source {
     Ctf,
     /// What `perf script` prints.
     PerfScript,
+    /// The stream of the event card.
+    Card,
 }
 
 impl Source {
@@ -59,6 +62,7 @@ impl Source {
             Self::Perfetto => "a Perfetto trace",
             Self::Ctf => "a CTF trace",
             Self::PerfScript => "the output of perf script",
+            Self::Card => "a stream of the event card",
         }
     }
 }
@@ -93,6 +97,9 @@ pub fn import(
         Some(source) => source,
         None => detect::source(file)?,
     };
+    if source == Source::Card {
+        return import_card(file, card::Card::default(), out, told);
+    }
     made(out, |intake| {
         let about = match source {
             Source::Ctf => ctf::read(file, intake)?,
@@ -113,10 +120,30 @@ pub fn import_text(
     text: impl BufRead,
     out: &Path,
 ) -> Result<Manifest, TraceError> {
+    if source == Source::Card {
+        return card::record_card(file, text, card::Card::default(), out, |_| {});
+    }
     made(out, |intake| {
         let about = read(file, source, text, intake)?;
         keep(file, source, out, about, intake, |_| {})
     })
+}
+
+/// As [`import`], of the stream of an event card, with what it does not say itself.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_card(
+    file: &Path,
+    card: card::Card,
+    out: &Path,
+    mut told: impl FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    let failed = || TraceError::io(file, "cannot open");
+    let opened = File::open(file).map_err(failed())?;
+    let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
+    let stream = BufReader::with_capacity(1 << 18, opened);
+    card::record_card(file, stream, card, out, |read| told(read as f64 / bytes))
 }
 
 /// Makes a trace in a new directory, which does not stay if it fails.
@@ -124,8 +151,15 @@ fn made(
     out: &Path,
     make: impl FnOnce(&mut Intake) -> Result<Manifest, TraceError>,
 ) -> Result<Manifest, TraceError> {
+    made_in(out, || make(&mut Intake::new(out)))
+}
+
+fn made_in(
+    out: &Path,
+    make: impl FnOnce() -> Result<Manifest, TraceError>,
+) -> Result<Manifest, TraceError> {
     make_trace_dir(out)?;
-    let made = make(&mut Intake::new(out));
+    let made = make();
     if made.is_err() {
         for name in [KERNEL_FILE, EVENTS_FILE, MESSAGES_FILE] {
             let _ = std::fs::remove_file(out.join(name));
@@ -146,6 +180,7 @@ fn read(
         Source::Chrome => chrome::read(file, text, intake),
         Source::Perfetto => perfetto::read(file, text, intake),
         Source::PerfScript => perf_script::read(file, text, intake),
+        Source::Card => unreachable!("has a reader of its own"),
     }
 }
 

@@ -42,9 +42,12 @@ pub(super) fn source(file: &Path) -> Result<Source, TraceError> {
             "is perf's own file: `perf script --ns -i FILE > text`, then import the text",
         ));
     }
+    if super::card::is_stream(&start) {
+        return Ok(Source::Card);
+    }
     of_start(&start).ok_or_else(|| {
         usage(
-            "cannot tell whose file this is; say it with --from chrome, perfetto, ctf or perf-script",
+            "cannot tell whose file this is; say it with --from chrome, perfetto, ctf, perf-script or card",
         )
     })
 }

@@ -1,0 +1,3 @@
+// The whole card, filled, overflowing and emptied.
+`define BURST
+`include "card.sv"
