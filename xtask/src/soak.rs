@@ -18,9 +18,10 @@ const THREADS: u64 = 2;
 /// threads take, and as much again for the Parquet file that is made of them.
 const BYTES_AN_EVENT: u64 = 8;
 
-/// What the recorder's memory may grow by: a share, and pages of its own.
+/// What the recorder's memory may grow by: a share, and its four buffers for blocks, whose
+/// pages are memory from when many blocks come at once.
 const MOST_GROWTH: f64 = 0.1;
-const SLACK_KIB: f64 = 1024.0;
+const BLOCKS_KIB: f64 = 4.0 * (1024.0 + 256.0);
 
 /// `90s`, `20m`, `8h`, or seconds.
 fn seconds(text: &str) -> Option<u64> {
@@ -182,7 +183,7 @@ impl Soaked {
                 self.written, self.kept, self.lost
             ));
         }
-        let most = self.own.0 * (1.0 + MOST_GROWTH) + SLACK_KIB;
+        let most = self.own.0 * (1.0 + MOST_GROWTH) + BLOCKS_KIB;
         if self.own.1 > most {
             return Err(format!(
                 "the recorder had {} KiB of its own at the start, {} KiB at the end",

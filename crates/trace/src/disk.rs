@@ -16,6 +16,9 @@ use crate::block;
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 /// Buffers that may wait for the disk. Beyond, the rings grow instead.
 const BUFFERS: usize = 32;
+/// Buffers that are kept for the next blocks: the memory of the others is given back once
+/// the disk has caught up.
+const SPARE: usize = 2;
 /// Pause between two looks at what the disk has done.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 /// Room left on a full disk for the manifest.
@@ -42,7 +45,7 @@ impl Disk {
     /// Goes on at the end of `file`, which has `length` bytes.
     pub(crate) fn start(mut file: File, length: u64) -> Self {
         let (full, to_write) = sync_channel::<Vec<u8>>(BUFFERS);
-        let (give_back, empty) = sync_channel(BUFFERS + 2);
+        let (give_back, empty) = sync_channel(SPARE);
         let about = Arc::new(About::default());
         let tell = Arc::clone(&about);
         let thread = std::thread::spawn(move || {

@@ -17,9 +17,9 @@ use undertick_trace::Overflow;
 
 /// Budget of the recorder's rings.
 const BUDGET: u64 = 64 << 20;
-/// What the collector sets aside for blocks at its start, KiB: pages of it that no block
-/// has come to yet are not counted as memory, and a machine that is busy makes long ones late.
-const BLOCKS_KIB: u64 = 1024 + 256;
+/// What the recorder has for blocks while the disk keeps up, KiB: pages of it that no block
+/// has come to yet are no memory, and on a busy machine many come at once, and late.
+const BLOCKS_KIB: u64 = 4 * (1024 + 256);
 
 /// Not a test by itself: the recorder that the other ones watch.
 #[test]
