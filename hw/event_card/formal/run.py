@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 RTL = HERE.parent / "rtl"
 # Task: top, are inputs of the block assumed, cycles from reset (short, long), k of the induction.
 TASKS = {
-    "queue": ("queue", True, 10, 16, 3),
+    "queue": ("queue", True, 10, 12, 3),
     "bus": ("slave", True, 12, 20, 3),
     "registers": ("registers", True, 8, 16, 3),
     "stream": ("stream", True, 12, 20, 3),
