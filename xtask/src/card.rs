@@ -18,6 +18,8 @@ pub const PROGRAMS: [(&str, &[&str]); 3] = [
 /// The newest release that works with the Verilator of Debian 12 (5.006); later ones ask for
 /// calls that it does not have.
 const COCOTB: &str = "cocotb==1.9.2";
+/// A small RISC-V core whose source is on PyPI.
+const PICORV32: &str = "pythondata-cpu-picorv32==1.0.post218";
 const BUILD: &str = "target/card";
 /// Top, and parameters, under which the lint has nothing to say.
 const LINTED: [(&str, &[&str]); 3] = [
@@ -52,6 +54,9 @@ pub fn all(is_long: bool) -> Vec<Step> {
     step("the event card, proofs and mutants", proofs(is_long));
     step("the event card, eight masters (cocotb)", cocotb(is_long));
     step("the event card, a lock's experiment", lock(is_long));
+    if is_long {
+        step("the event card, compiled programs", riscv());
+    }
     steps
 }
 
@@ -213,27 +218,63 @@ fn cocotb(is_long: bool) -> Result<Outcome, String> {
 
 /// Masters that contend for a lock, their events through the card into a report.
 fn lock(is_long: bool) -> Result<Outcome, String> {
+    let dir = build_dir("lock")?;
+    run(command(&["hw/event_card/sim/lock/build.sh", &dir]))?;
+    let runs = if is_long { "200" } else { "5" };
+    experiment(&format!("{dir}/lock"), &dir, runs)
+}
+
+/// The same with programs that a compiler made, on RISC-V processors.
+fn riscv() -> Result<Outcome, String> {
+    const COMPILER: &str = "riscv64-unknown-elf-gcc";
+    if !exists(&[COMPILER, "--version"]) {
+        let why = format!("no {COMPILER} here (Debian: gcc-riscv64-unknown-elf)");
+        return Ok(Skipped(why));
+    }
+    let Some(python) = crate::python::interpreter() else {
+        return Ok(Skipped(format!("no virtual environment for {PICORV32}")));
+    };
+    let find = "import pythondata_cpu_picorv32 as core; print(core.data_file('picorv32.v'))";
+    let source = || output(command(&[&python, "-c", find]));
+    if source().is_err() {
+        println!("installing {PICORV32} into target/venv");
+        let _ = run(command(&[&python, "-m", "pip", "install", "-q", PICORV32]));
+    }
+    let Ok(source) = source() else {
+        return Ok(Skipped(format!("no {PICORV32} in target/venv")));
+    };
+    let dir = build_dir("riscv")?;
+    run(command(&[
+        "hw/event_card/sim/riscv/build.sh",
+        &dir,
+        source.trim(),
+    ]))?;
+    experiment(&format!("{dir}/system"), &dir, "200")
+}
+
+/// So many runs of a simulation, what is reported beside what was true.
+fn experiment(simulation: &str, dir: &str, runs: &str) -> Result<Outcome, String> {
     let undertick = root().join("target/release/undertick");
     if !undertick.exists() {
         return Ok(Skipped(
             "undertick is not built: cargo build --release".to_owned(),
         ));
     }
-    let dir = root().join(BUILD).join("lock");
-    let name = dir.to_string_lossy().into_owned();
-    make_dir(&root().join(BUILD))?;
-    run(command(&["hw/event_card/sim/lock/build.sh", &name]))?;
-    let (simulation, runs) = (format!("{name}/lock"), format!("{name}/runs"));
-    let undertick = undertick.to_string_lossy().into_owned();
     last_line(command(&[
         "python3",
         "hw/event_card/sim/lock/experiment.py",
-        &simulation,
-        &undertick,
-        &runs,
+        simulation,
+        &undertick.to_string_lossy(),
+        &format!("{dir}/runs"),
         "--runs",
-        if is_long { "200" } else { "5" },
+        runs,
     ]))
+}
+
+fn build_dir(name: &str) -> Result<String, String> {
+    let dir = root().join(BUILD).join(name);
+    make_dir(&dir)?;
+    Ok(dir.to_string_lossy().into_owned())
 }
 
 /// Runs it, shows what it says, and keeps the last line.
