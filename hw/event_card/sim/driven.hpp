@@ -147,6 +147,55 @@ class Truth {
     Lengths lock_, unlock_;
 };
 
+// Eight masters, whatever they are, that share a bus, a lock and the card.
+class Contest {
+  public:
+    virtual ~Contest() = default;
+
+    void run(uint64_t cycles) {
+        for (int i = 0; i < WARM_UP; i++) cycle();
+        card_.begin();
+        is_recording_ = true;
+        for (uint64_t i = 0; i < cycles; i++) cycle();
+        is_recording_ = false;
+        card_.end();
+        truth_.json(cycles);
+    }
+
+  protected:
+    Random random_;
+    Card card_;
+    Truth truth_;
+    bool is_locked_ = false, is_recording_ = false;
+
+    Contest(uint64_t seed, FILE* stream) : random_(seed), card_(random_, stream) {}
+
+    virtual void cycle() = 0;
+    virtual bool wants_bus(int master) const = 0;
+    // How long the master's access takes, cycles.
+    virtual int access_cycles(int master) const = 0;
+
+    // The bus goes to one of those that want it, by lot; who has done with it in this
+    // cycle, or -1.
+    int bus() {
+        if (owner_ < 0) {
+            int wanting[MASTERS], count = 0;
+            for (int i = 0; i < MASTERS; i++)
+                if (wants_bus(i)) wanting[count++] = i;
+            if (count == 0) return -1;
+            owner_ = wanting[random_.next() % uint64_t(count)];
+            busy_ = access_cycles(owner_);
+        }
+        if (--busy_ > 0) return -1;
+        int done = owner_;
+        owner_ = -1;
+        return done;
+    }
+
+  private:
+    int owner_ = -1, busy_ = 0;
+};
+
 // SEED CYCLES STREAM: runs a simulation of so many cycles; STREAM "-": the truth alone.
 template <class Simulation>
 int simulate(int count, char** words) {

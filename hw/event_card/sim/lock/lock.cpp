@@ -13,54 +13,31 @@ struct Master {
     int delay = 0;  // cycles until it wants the bus
 };
 
-class Simulation {
+class Simulation : public Contest {
   public:
-    Simulation(uint64_t seed, FILE* stream) : random_(seed), card_(random_, stream) {
+    Simulation(uint64_t seed, FILE* stream) : Contest(seed, stream) {
         for (auto& master : masters_) master.delay = random_.exponential(900);
         card_.reset();
     }
 
-    void run(uint64_t cycles) {
-        for (int i = 0; i < WARM_UP; i++) cycle();
-        card_.begin();
-        is_recording_ = true;
-        for (uint64_t i = 0; i < cycles; i++) cycle();
-        is_recording_ = false;
-        card_.end();
-        truth_.json(cycles);
-    }
-
   private:
-    Random random_;
-    Card card_;
     Master masters_[MASTERS];
-    bool is_locked_ = false, is_recording_ = false;
-    int owner_ = -1, busy_ = 0;
-    Truth truth_;
 
-    void cycle() {
+    void cycle() override {
         card_.idle();
-        if (owner_ < 0) grant();
-        if (owner_ >= 0 && --busy_ == 0) {
-            done(masters_[owner_], owner_);
-            owner_ = -1;
-        }
+        if (int number = bus(); number >= 0) done(masters_[number], number);
         for (auto& master : masters_)
             if (master.delay > 0) master.delay--;
         card_.clock();
     }
 
-    // The bus goes to one of those that want it, by lot.
-    void grant() {
-        int wanting[MASTERS], count = 0;
-        for (int i = 0; i < MASTERS; i++)
-            if (masters_[i].delay == 0) wanting[count++] = i;
-        if (count == 0) return;
-        owner_ = wanting[random_.next() % uint64_t(count)];
-        switch (masters_[owner_].step) {
-            case Step::TestAndSet: busy_ = 4; break;
-            case Step::Release: busy_ = 2; break;
-            default: busy_ = 1;
+    bool wants_bus(int number) const override { return masters_[number].delay == 0; }
+
+    int access_cycles(int number) const override {
+        switch (masters_[number].step) {
+            case Step::TestAndSet: return 4;
+            case Step::Release: return 2;
+            default: return 1;
         }
     }
 

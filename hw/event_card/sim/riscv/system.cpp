@@ -19,9 +19,9 @@ struct Processor {
     bool is_on_bus() const { return core.mem_valid && core.mem_addr >= OWN_BYTES; }
 };
 
-class System {
+class System : public Contest {
   public:
-    System(uint64_t seed, FILE* stream) : random_(seed), card_(random_, stream), processors_(MASTERS) {
+    System(uint64_t seed, FILE* stream) : Contest(seed, stream), processors_(MASTERS) {
         FILE* image = std::fopen(image_path.c_str(), "rb");
         if (!image || std::fread(image_, 1, sizeof image_, image) == 0) {
             std::perror(image_path.c_str());
@@ -37,33 +37,14 @@ class System {
         for (auto& processor : processors_) processor.core.resetn = 1;
     }
 
-    void run(uint64_t cycles) {
-        for (int i = 0; i < WARM_UP; i++) cycle();
-        card_.begin();
-        is_recording_ = true;
-        for (uint64_t i = 0; i < cycles; i++) cycle();
-        is_recording_ = false;
-        card_.end();
-        truth_.json(cycles);
-    }
-
   private:
-    Random random_;
-    Card card_;
     std::vector<Processor> processors_;
     uint8_t image_[OWN_BYTES / 2] = {};
-    bool is_locked_ = false, is_recording_ = false;
-    int owner_ = -1, busy_ = 0;
-    Truth truth_;
 
-    void cycle() {
+    void cycle() override {
         card_.idle();
         for (auto& processor : processors_) processor.core.mem_ready = 0;
-        if (owner_ < 0) grant();
-        if (owner_ >= 0 && --busy_ == 0) {
-            answer(processors_[owner_].core, owner_);
-            owner_ = -1;
-        }
+        if (int number = bus(); number >= 0) answer(processors_[number].core, number);
         for (auto& processor : processors_) {
             if (processor.core.mem_valid && !processor.is_on_bus()) access(processor);
             processor.core.clk = 0;
@@ -93,15 +74,11 @@ class System {
         core.mem_ready = 1;
     }
 
-    // The bus goes to one of those that want it, by lot.
-    void grant() {
-        int wanting[MASTERS], count = 0;
-        for (int i = 0; i < MASTERS; i++)
-            if (processors_[i].is_on_bus()) wanting[count++] = i;
-        if (count == 0) return;
-        owner_ = wanting[random_.next() % uint64_t(count)];
-        const Vpicorv32& core = processors_[owner_].core;
-        busy_ = core.mem_addr != LOCK_WORD ? 1 : core.mem_wstrb ? 2 : 4;
+    bool wants_bus(int number) const override { return processors_[number].is_on_bus(); }
+
+    int access_cycles(int number) const override {
+        const Vpicorv32& core = processors_[number].core;
+        return core.mem_addr != LOCK_WORD ? 1 : core.mem_wstrb ? 2 : 4;
     }
 
     // What a processor wanted the bus for is done.
