@@ -43,10 +43,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
 
 /// The stream of an event card, until it ends or a signal ends it.
 fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
-    let names = (arguments.events.as_deref())
-        .map(read_names)
-        .transpose()?
-        .unwrap_or_default();
+    let names = names(arguments.events.as_deref())?;
     let trace = match arguments.output {
         Some(given) => given,
         None => free_name(device.as_os_str()),
@@ -87,12 +84,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         }
         None => {}
     }
-    let names = arguments
-        .events
-        .as_deref()
-        .map(read_names)
-        .transpose()?
-        .unwrap_or_default();
+    let names = names(arguments.events.as_deref())?;
     let trace = match &arguments.output {
         Some(given) => given.clone(),
         None => free_name(&program_name(&arguments)),
@@ -284,6 +276,11 @@ pub fn free_name(program: &std::ffi::OsStr) -> PathBuf {
         .map(|n| PathBuf::from(format!("{stem}-{n}.ut")))
         .find(|path| !path.exists())
         .unwrap_or(first)
+}
+
+/// What `--events` names; nothing without it.
+fn names(events: Option<&Path>) -> Result<Vec<Name>, Failure> {
+    events.map_or_else(|| Ok(Vec::new()), read_names)
 }
 
 /// `[names]` of an events file.
