@@ -286,6 +286,7 @@ fn last_line(command: Command) -> Result<Outcome, String> {
             wrong.push(line.to_owned());
         }
         line.clone_into(&mut last);
+        true
     })
     .map_err(|error| format!("{} ({error})", wrong.join("\n")))?;
     Ok(Said(last))

@@ -36,8 +36,11 @@ pub fn build_workspace() -> Result<(), String> {
     run(command(&words))
 }
 
-/// Runs it and shows and hands over each line of its standard output.
-pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<(), String> {
+/// Runs it and hands over each line of its standard output, which says whether to show it.
+pub fn run_lines(
+    mut command: Command,
+    mut is_shown: impl FnMut(&str) -> bool,
+) -> Result<(), String> {
     let text = format!("{command:?}");
     println!("\n$ {text}");
     let mut child = command
@@ -47,8 +50,9 @@ pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<(),
     let out = child.stdout.take().expect("piped");
     for line in BufReader::new(out).lines() {
         let line = line.map_err(|e| e.to_string())?;
-        println!("{line}");
-        each(&line);
+        if is_shown(&line) {
+            println!("{line}");
+        }
     }
     let status = child.wait().map_err(|e| e.to_string())?;
     if status.success() {

@@ -39,12 +39,16 @@ impl Count {
     fn tests(&mut self, command: std::process::Command) {
         let (mut passed, mut failed, mut skipped) = (0, 0, 0);
         let (mut failures, mut is_failure) = (Vec::new(), false);
+        // What tests printed that passed is asked for because of what they skipped.
+        let mut is_success = false;
         let result = run_lines(command, |line| {
-            is_failure = (is_failure || line == "failures:") && !line.starts_with("test result:");
+            let is_end = line.starts_with("test result:");
+            is_failure = (is_failure || line == "failures:") && !is_end;
+            is_success = (is_success || line == "successes:") && !is_end && !is_failure;
             if is_failure {
                 failures.push(line.to_owned());
             }
-            if line.starts_with("test result:") {
+            if is_end {
                 let number = |word: &str| {
                     let before = line.split(word).next().unwrap_or("").trim_end();
                     before
@@ -57,7 +61,9 @@ impl Count {
                 failed += number(" failed");
                 skipped += number(" ignored");
             }
-            skipped += u64::from(line.trim_start().starts_with("skipped:"));
+            let is_skip = line.trim_start().starts_with("skipped:");
+            skipped += u64::from(is_skip);
+            is_skip || !is_success
         });
         self.add([passed, failed, skipped], failures, result);
     }
@@ -97,7 +103,7 @@ pub fn all() -> Result<(), String> {
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
     steps(&mut count, joined("soak", soak));
-    let nocapture = ["--", "--show-output"];
+    let with_output = ["--", "--show-output"];
     let mut tests = command(&[
         "cargo",
         "test",
@@ -106,7 +112,7 @@ pub fn all() -> Result<(), String> {
         "--locked",
         "--no-fail-fast",
     ]);
-    tests.args(nocapture);
+    tests.args(with_output);
     count.tests(tests);
     headers(&mut count);
     unedited(&mut count);
@@ -341,6 +347,7 @@ fn python(count: &mut Count) {
         if line.starts_with("FAILED ") || line.starts_with("ERROR ") {
             failures.push(line.to_owned());
         }
+        true
     });
     count.add([passed, failed, skipped], failures, result);
 }
@@ -474,6 +481,7 @@ fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) 
         if line.starts_with("not ok ") {
             failures.push(line.to_owned());
         }
+        true
     });
     count.add([passed, failed, skipped], failures, result);
 }

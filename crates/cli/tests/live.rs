@@ -308,6 +308,36 @@ fn a_program_that_is_started() {
     assert_eq!(log, "listening\n");
 }
 
+/// A key that comes together with another size of the screen is a key all the same.
+#[test]
+fn a_key_while_the_size_changes() {
+    let Some(tmux) = Tmux::start("size", 80, 24) else {
+        return;
+    };
+    tmux.server();
+    tmux.run(&format!("{} -- ./server 600 count", live()));
+    tmux.wait_for("request");
+    for round in 0..10 {
+        let width = (81 + round).to_string();
+        tmux.tell(&[
+            "resize-window",
+            "-x",
+            &width,
+            "-y",
+            "24",
+            ";",
+            "send-keys",
+            "?",
+        ]);
+        let is_help = round % 2 == 0;
+        tmux.wait(|lines| lines.iter().any(|line| line.contains("┌ keys ")) == is_help);
+    }
+    tmux.end();
+    tmux.wait_for("it gave 0");
+    let requests = tmux.requests();
+    assert_eq!(recorded(&tmux.trace()), [5 * requests, 0, requests]);
+}
+
 /// Left alone, the view ends with the program.
 #[test]
 fn it_ends_with_the_program() {

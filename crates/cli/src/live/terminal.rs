@@ -5,9 +5,10 @@ use std::mem::ManuallyDrop;
 use std::panic;
 use std::time::Duration;
 
+use crossterm::event::{self, Event};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::{DefaultTerminal, Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
@@ -63,8 +64,11 @@ pub fn take_over() -> io::Result<Screen> {
     Ok(screen)
 }
 
-/// Waits for a key, at most so long; false if the terminal was closed.
-pub fn is_there(wait: Duration) -> bool {
+/// Waits for a key or another size of the screen, at most so long.
+///
+/// # Errors
+/// The terminal was closed.
+pub fn event(wait: Duration) -> io::Result<Option<Event>> {
     let out = io::stdout();
     let mut asked = [PollFd::new(&out, PollFlags::IN)];
     let wait = Timespec {
@@ -73,7 +77,13 @@ pub fn is_there(wait: Duration) -> bool {
     };
     // A signal in between is no answer.
     let _ = poll(&mut asked, Some(&wait));
-    !(asked[0].revents()).intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+    // Of one that is gone the library would ask for keys for ever.
+    if (asked[0].revents()).intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    // Asked not to wait at all, it does not look.
+    let is_there = event::poll(Duration::from_millis(1)).unwrap_or(false);
+    is_there.then(event::read).transpose()
 }
 
 /// Gives the screen back as it was.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
+use crossterm::event::{Event, KeyCode, KeyEventKind};
 use undertick_clock::Source;
 use undertick_report::live::{self, State};
 use undertick_trace::collector::Progress;
@@ -172,15 +172,13 @@ impl Drawing {
         let mut is_shown = self.draw();
         while is_shown && !self.shared.over.load(Ordering::Relaxed) {
             let left = PERIOD.saturating_sub(refreshed.elapsed());
-            // Of one that is gone the library would ask for keys for ever.
-            if !terminal::is_there(left.min(KEYS)) {
-                break;
-            }
-            let is_key = event::poll(Duration::ZERO).unwrap_or(false);
-            if is_key {
-                let goes_on = event::read().is_ok_and(|event| self.hear(&event));
-                is_shown = goes_on && self.draw();
-                continue;
+            match terminal::event(left.min(KEYS)) {
+                Err(_) => break,
+                Ok(Some(event)) => {
+                    is_shown = self.hear(&event) && self.draw();
+                    continue;
+                }
+                Ok(None) => {}
             }
             let elapsed = refreshed.elapsed();
             if elapsed >= PERIOD {
