@@ -354,8 +354,8 @@ fn subtracting(
         Compensate::ControlVariate => {
             let paired = paired.ok_or(Error::NotAvailable {
                 method: "--compensate control-variate".into(),
-                why: "it was recorded without the calibration that fits the shares; \
-                      use auto, pairs or none, or record again without --no-calibration",
+                why: "it holds no calibration to fit the shares; use auto, pairs or none, or \
+                      record again without --no-calibration, where less runs beside it",
             })?;
             if let Some(calibration) = calibration {
                 *costs = CostTable::new(calibration, ns);
