@@ -85,6 +85,11 @@ impl Count {
         }
     }
 
+    fn with(&mut self, other: Self) {
+        let numbers = [other.passed, other.failed, other.skipped];
+        self.add(numbers, other.failures, Ok(()));
+    }
+
     fn skip(&mut self, why: &str) {
         println!("skipped: {why}");
         self.skipped += 1;
@@ -117,15 +122,27 @@ pub fn all() -> Result<(), String> {
     headers(&mut count);
     unedited(&mut count);
     aarch64(&mut count);
-    python(&mut count);
+    let python = wheel(&mut count);
+    // What follows has no times to compare, and needs one CPU each.
+    let beside = std::thread::spawn(|| {
+        let mut count = Count::default();
+        steps(&mut count, crate::card::all(false));
+        model(&mut count);
+        nightly(&mut count);
+        count
+    });
+    if let Some(python) = python {
+        package(&mut count, &python);
+    }
     outside_readers(&mut count);
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
-    // Neither needs both CPUs.
-    let card = std::thread::spawn(|| crate::card::all(false));
-    model(&mut count);
-    nightly(&mut count);
-    steps(&mut count, joined("the event card", card));
+    match beside.join() {
+        Ok(beside) => count.with(beside),
+        Err(_) => count.step(Err(
+            "the thread of the event card and the memory models panicked".into(),
+        )),
+    }
     for line in &count.failures {
         println!("{line}");
     }
@@ -325,20 +342,23 @@ fn aarch64(count: &mut Count) {
     count.step(recorded);
 }
 
-/// The Python package: its wheel, then its tests with the wheel installed.
-fn python(count: &mut Count) {
+/// The Python package's wheel; the interpreter that has it, for [`package`].
+fn wheel(count: &mut Count) -> Option<String> {
     let Some(python) = crate::python::interpreter() else {
-        return count.skip("no Python with the packages that the tests of the Python package need");
+        count.skip("no Python with the packages that the tests of the Python package need");
+        return None;
     };
     let installed = crate::python::install(&python);
-    let failed = installed.is_err();
+    let is_there = installed.is_ok();
     count.step(installed);
-    if failed {
-        return;
-    }
+    is_there.then_some(python)
+}
+
+/// The tests of the Python package, with the wheel installed.
+fn package(count: &mut Count, python: &str) {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     let mut failures = Vec::new();
-    let result = run_lines(crate::python::tests(&python), |line| {
+    let result = run_lines(crate::python::tests(python), |line| {
         let number = |word| crate::python::counted(line, word).unwrap_or(0);
         if line.contains(" in ") && (number("passed") > 0 || number("failed") > 0) {
             (passed, failed) = (number("passed"), number("failed") + number("error"));
