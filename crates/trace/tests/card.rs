@@ -235,6 +235,10 @@ fn what_is_wrong_is_said_with_its_place_and_its_mend() {
         &[first(), e.clone(), gap(u64::MAX, 1), gap(1, 1)],
         &["offset 48", "more events lost"],
     );
+    has(
+        &[first(), e.clone(), gap(0, 1), e.clone()],
+        &["offset 32", "loss of no events", "damaged"],
+    );
 }
 
 #[test]

@@ -283,6 +283,10 @@ impl Masters {
 
     /// Events were lost by some of these masters; how many by each is not known.
     fn lose<R: Read>(&mut self, reader: &Reader<'_, R>, gap: &Record) -> Result<(), TraceError> {
+        if gap.ts == 0 {
+            return Err(reader
+                .wrong("a loss of no events, which a card does not write; is the file damaged?"));
+        }
         self.lost = self.lost.checked_add(gap.ts).ok_or_else(|| {
             reader.wrong("more events lost than can be counted; is the file damaged?")
         })?;
