@@ -178,29 +178,34 @@ async def switched_off_classes_leave_no_trace(dut):
 
 @cocotb.test()
 async def latched_readings_of_masters_that_interleave(dut):
-    # The lower word wraps every few readings: an upper word of another time shows.
+    pairs = [REGISTERS[n] for n in ("TIME", "WRITTEN", "LOST") for n in (n + "_LO", n + "_HI")]
     for start in (2**32 - 40, 2**64 - 40):
-        bus = await started(dut, DROP, 10, TIME_HI=start >> 32, TIME_LO=start % 2**32)
-        pairs = [REGISTERS[n] for n in ("TIME", "WRITTEN", "LOST") for n in (n + "_LO", n + "_HI")]
-        wide: dict = {}
-        for _ in range(300):
-            bus.to_read.append((bus.random.choice(pairs), bus.random.randrange(MASTERS)))
-        await traffic(bus, 400)
-        await bus.settle()
-        # Without the model: the readings of a master go forward, modulo 2^64.
-        lower, last = {}, {}
-        for address, master, value in bus.read_results:
-            if address == REGISTERS["TIME_LO"]:
-                lower[master] = value
-            elif address % 8 == 0:
-                lower.pop(master, None)
-            elif master in lower and address == REGISTERS["TIME_HI"]:
-                time = value << 32 | lower[master]
-                assert (time - last.get(master, start)) % 2**64 < 2**32
-                last[master] = time
-                wide[master] = wide.get(master, 0) + 1
-        assert len(wide) == MASTERS
-        await bus.drain()
+        wide = dict.fromkeys(range(MASTERS), 0)
+        torn_without_latch = 0
+        for turn in range(40):
+            # The lower word wraps among the readings: an upper word of another time shows.
+            time = {"TIME_HI": start >> 32, "TIME_LO": start % 2**32}
+            bus = await started(dut, DROP, 1000 + turn, **time)
+            for _ in range(150):
+                bus.to_read.append((bus.random.choice(pairs), bus.random.randrange(MASTERS)))
+            await traffic(bus, 50)
+            await bus.settle()
+            # Without the model: the readings of a master go forward, modulo 2^64.
+            lower, last, has_wrapped = {}, {}, False
+            for address, master, value in bus.read_results:
+                if address == REGISTERS["TIME_LO"]:
+                    lower[master] = value
+                    has_wrapped |= value < 2**31
+                elif address % 8 == 0:
+                    lower.pop(master, None)
+                elif master in lower and address == REGISTERS["TIME_HI"]:
+                    time = value << 32 | lower[master]
+                    assert (time - last.get(master, start)) % 2**64 < 2**32
+                    last[master] = time
+                    wide[master] += 1
+                    torn_without_latch += has_wrapped and lower[master] >= 2**31
+            await bus.drain()
+        assert min(wide.values()) > 10 and torn_without_latch > 10
 
 
 @cocotb.test()
