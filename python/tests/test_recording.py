@@ -168,7 +168,7 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("after_s", [0.01, 0.05, 0.12])
+@pytest.mark.parametrize("after_s", [0.001, 0.002, 0.003, 0.005, 0.01, 0.05, 0.12])
 def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s: float) -> None:
     def stop(*_: object) -> None:
         raise Stop

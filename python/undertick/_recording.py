@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -15,6 +16,8 @@ from . import _command, _native
 from ._trace import Trace, open
 
 _PAUSE_S = 0.002
+# How long an interrupted start waits for the recorder's process to be there.
+_SPAWN_S = 10.0
 
 
 class Recording:
@@ -51,25 +54,42 @@ class Recording:
         command = [*_command.words(), "record", "--pid", str(os.getpid()), "-o", self.path, *self._options]
         self._pid = os.getpid()
         self._said = tempfile.TemporaryFile()
-        # A session of its own: Ctrl-C is for the program, which may go on after it.
-        self._recorder = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._said,
-            env=_command.environment(),
-            start_new_session=True,
-        )
+        failed: list[BaseException] = []
+        is_there = threading.Event()
+
+        def spawn() -> None:
+            try:
+                # A session of its own: Ctrl-C is for the program, which may go on after it.
+                self._recorder = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._said,
+                    env=_command.environment(),
+                    start_new_session=True,
+                )
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                is_there.set()
+
         try:
+            # Handlers of signals run in the main thread: one that raises would leave there a
+            # process that was made already, and nobody would know of it.
+            threading.Thread(target=spawn, daemon=True).start()
+            is_there.wait()
+            if failed:
+                raise failed[0]
             while not _native.enabled():
-                if self._recorder.poll() is not None:
+                if self._recorder is not None and self._recorder.poll() is not None:
                     self._failed(self._recorder.returncode)
                 time.sleep(_PAUSE_S)
         except BaseException:
+            is_there.wait(_SPAWN_S)
+            recorder, self._recorder = self._recorder, None
             # Not SIGINT, which is lost while an interpreter starts.
-            if self._recorder.poll() is None:
-                self._recorder.send_signal(signal.SIGTERM)
-            self._recorder = None
+            if recorder is not None and recorder.poll() is None:
+                recorder.send_signal(signal.SIGTERM)
             raise
 
     def stop(self) -> None:
