@@ -123,6 +123,7 @@ pub fn all() -> Result<(), String> {
     unedited(&mut count);
     aarch64(&mut count);
     let python = wheel(&mut count);
+    outside_readers(&mut count);
     // What follows has no times to compare, and needs one CPU each.
     let beside = std::thread::spawn(|| {
         let mut count = Count::default();
@@ -134,7 +135,6 @@ pub fn all() -> Result<(), String> {
     if let Some(python) = python {
         package(&mut count, &python);
     }
-    outside_readers(&mut count);
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
     match beside.join() {
