@@ -6,33 +6,57 @@
 //! which, to about a turn: what lies between two of them, or between one and an end of
 //! the burst, is the probe's turn if it is as short as one.
 
-use super::analysis::Seen;
-
 /// Turns of the probe may be so many times the usual one: the scheduler looks at its
 /// ticks.
 const LONG_TURN: f64 = 1.75;
 
-/// The probe's usual turn beside another process: the median time between two losses
-/// of its CPU in one burst; where there are none the median loss, as between equals. ns.
-pub(super) fn turn_ns(taken: &[&Seen<'_>]) -> f64 {
-    let lost: Vec<Vec<(f64, f64)>> = taken.iter().map(|s| s.lost_times()).collect();
-    let between = (lost.iter()).flat_map(|times| times.windows(2).map(|w| w[1].0 - w[0].1));
-    let mut turns: Vec<f64> = between.collect();
-    if turns.is_empty() {
-        turns = lost.iter().flatten().map(|(from, to)| to - from).collect();
+/// A loss that lasts less than this share of the usual one is somebody else's: a process
+/// that wakes up in the midst of a turn does not end it.
+const PASSING: f64 = 0.25;
+
+/// The probe's usual turn beside another process: the usual time between two losses of its
+/// CPU in one burst; where there are none the usual loss, as between equals. ns.
+///
+/// Usual is in what half of the time is spent, so that many short losses and turns, which
+/// other processes cause beside the one that has most of the time, are not taken for it.
+pub(super) fn turn_ns(lost: &[Vec<(f64, f64)>]) -> f64 {
+    let losses = lost.iter().flatten().map(|(from, to)| to - from);
+    let usual = usual(losses.collect());
+    let between = lost.iter().flat_map(|times| {
+        let lasting: Vec<&(f64, f64)> = (times.iter())
+            .filter(|(from, to)| to - from >= PASSING * usual)
+            .collect();
+        let gaps = lasting.windows(2).map(|w| w[1].0 - w[0].1);
+        gaps.collect::<Vec<f64>>()
+    });
+    let turns: Vec<f64> = between.collect();
+    match turns.is_empty() {
+        true => usual,
+        false => self::usual(turns),
     }
-    turns.sort_by(f64::total_cmp);
-    turns.get(turns.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Half of the sum of these times is in no longer ones.
+fn usual(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let half = times.iter().sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    let middle = times.iter().find(|time| {
+        passed += **time;
+        passed >= half
+    });
+    middle.copied().unwrap_or(0.0)
 }
 
 /// How long another process was there in a stretch of `wall_ns` that was lost at these
 /// times, in their order, ns.
 pub(super) fn present_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64 {
+    // Who has run for a short while only does not wait for another turn.
+    let reach = |(from, to): &(f64, f64)| (to - from).min(turn_ns);
+    let lost = without_passing(lost, wall_ns, PASSING * turn_ns, reach);
     let (Some(first), Some(last)) = (lost.first(), lost.last()) else {
         return 0.0;
     };
-    // Who has run for a short while only does not wait for another turn.
-    let reach = |(from, to): &(f64, f64)| (to - from).min(turn_ns);
     let waits = |gap_ns: f64, longest: f64, otherwise: f64| match gap_ns <= LONG_TURN * longest {
         true => gap_ns.max(0.0),
         // It came or went somewhere in there: after half a turn, as good as any.
@@ -52,11 +76,69 @@ pub(super) fn present_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64
     (lost + at_ends + between).min(wall_ns)
 }
 
+/// These losses, but for the short ones in the midst of a turn of the probe, which lies
+/// between two that last: who waits for its next turn goes on waiting.
+fn without_passing(
+    lost: &[(f64, f64)],
+    wall_ns: f64,
+    short_ns: f64,
+    reach: impl Fn(&(f64, f64)) -> f64,
+) -> Vec<(f64, f64)> {
+    let lasts = |(from, to): &&(f64, f64)| to - from >= short_ns;
+    let is_passing = |at: usize| {
+        let (before, after) = (
+            lost[..at].iter().rev().find(lasts),
+            lost[at + 1..].iter().find(lasts),
+        );
+        let gap_ns = after.map_or(wall_ns, |l| l.0) - before.map_or(0.0, |l| l.1);
+        let longest = [before, after].into_iter().flatten().map(&reach);
+        gap_ns <= LONG_TURN * longest.fold(0.0, f64::max)
+    };
+    let stays = |(at, loss): &(usize, &(f64, f64))| lasts(loss) || !is_passing(*at);
+    let stay = lost.iter().enumerate().filter(stays);
+    stay.map(|(_, loss)| *loss).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::present_ns;
+    use super::{present_ns, turn_ns};
 
     const TURN: f64 = 4.0;
+
+    /// Turns of 4 each; processes that come for 0.05 after each 0.3, in every second burst,
+    /// are more, and change nothing.
+    #[test]
+    fn turns_are_those_of_who_has_most_of_the_time() {
+        let alone: Vec<Vec<(f64, f64)>> = (0..10)
+            .map(|i| {
+                let at = 0.1 * f64::from(i);
+                vec![(at, at + 4.0), (at + 8.0, at + 12.0)]
+            })
+            .collect();
+        assert!((turn_ns(&alone) - TURN).abs() < 1e-9);
+        let crowded: Vec<Vec<(f64, f64)>> = (alone.iter().enumerate())
+            .map(|(i, times)| {
+                let gap = times[0].1..times[1].0;
+                let at = |k: i32| gap.start + 0.35 * f64::from(k) + 0.3;
+                let others = (0..10).map(|k| (at(k), at(k) + 0.05));
+                let mut all = times.clone();
+                all.extend(others.filter(|_| i % 2 == 0));
+                all.sort_by(|a, b| a.0.total_cmp(&b.0));
+                all
+            })
+            .collect();
+        assert!((turn_ns(&crowded) - TURN).abs() < 1e-9);
+        // The process is there all the time in either.
+        for times in alone.iter().chain(&crowded) {
+            let (from, to) = (times[0].0, times[times.len() - 1].1);
+            let moved: Vec<(f64, f64)> = times.iter().map(|t| (t.0 - from, t.1 - from)).collect();
+            let present = present_ns(&moved, to - from, turn_ns(&crowded));
+            assert!((present - 12.0).abs() < 1e-9, "{present}: {times:?}");
+        }
+        // One loss in each burst: as long as that.
+        assert!((turn_ns(&[vec![(1.0, 5.0)], vec![(2.0, 6.0)]]) - TURN).abs() < 1e-9);
+        assert_eq!(turn_ns(&[]), 0.0);
+    }
 
     #[test]
     fn a_process_that_is_there_all_the_time() {

@@ -137,7 +137,7 @@ fn cause_of(
 /// rates of samples they are a few that last a hundred times longer.
 fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option<Peak> {
     let taken: Vec<&Seen<'_>> = seen.iter().filter(|s| s.is_taken()).collect();
-    let turn_ns = turn_ns(&taken);
+    let turn_ns = turn_ns(&taken.iter().map(|s| s.lost_times()).collect::<Vec<_>>());
     let present = |s: &Seen<'_>| match s.is_taken() {
         true => present_ns(&s.lost_times(), s.wall_ns, turn_ns),
         false => 0.0,
