@@ -13,6 +13,9 @@ use crate::run::{Scratch, command, output};
 use crate::statistics::{median, quantile};
 
 const SHARES: [&str; 3] = ["0.1", "0.3", "0.6"];
+/// The probe's two events.
+const MIX: &str = "1";
+const REGISTERS: &str = "2";
 /// CPUs of the probe and of the other one.
 const PROBE: &str = "1";
 const OTHER: &str = "0";
@@ -63,7 +66,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
     let (mut held, mut all) = (0, 0);
     for kind in ["memory", "cpu"] {
         println!(
-            "\n{kind} disturber\n  true share   found (interval)            slow-down   always on   cause, name"
+            "\n{kind} disturber\n  true share   found (interval)            slow-down   meanwhile   always on   cause, name"
         );
         let mut off = Vec::new();
         let mut before = always(&program, kind)?;
@@ -71,19 +74,36 @@ pub fn measure(runs: usize) -> Result<(), String> {
             let share = SHARES[run % SHARES.len()];
             let disturber = Disturber::start(&program, kind, share, run)?;
             std::thread::sleep(Duration::from_millis(300));
-            let found = meter(&["--for", SECONDS, "--seed", &(run + 1).to_string()])?;
+            let trace = scratch.path(&format!("{kind}-{run}.ut"));
+            let found = meter(&[
+                "--for",
+                SECONDS,
+                "--seed",
+                &(run + 1).to_string(),
+                "-o",
+                &trace,
+            ])?;
             // The phase that runs is printed at its end.
             std::thread::sleep(Duration::from_millis(1000));
-            let truth = truth(&disturber.phases()?, &found)?;
+            let phases = disturber.phases()?;
+            let truth = truth(&phases, &found)?;
             // The host's other guests come and go, and what they do changes what the
-            // disturber does: right before and right after is what a run is held to.
+            // disturber does: right before and right after is what a run is held to, and
+            // its own seconds.
+            let meanwhile = meanwhile(&trace, kind, &phases)?;
             let after = always(&program, kind)?;
             let both = [before, after];
             before = after;
+            let apart = (both[0].of_middle / both[1].of_middle - 1.0).abs();
             let Some(peak) = slowed(&found, kind) else {
                 println!("  {truth:.3}        nothing found");
                 all += 1;
-                off.push((1.0, 1.0));
+                off.push(Off {
+                    share: 1.0,
+                    always: 1.0,
+                    meanwhile: 1.0,
+                    apart,
+                });
                 continue;
             };
             let holds = peak.lo <= truth && truth <= peak.hi;
@@ -94,8 +114,9 @@ pub fn measure(runs: usize) -> Result<(), String> {
                 false => both.map(|always| always.of_clean),
             };
             let always = f64::midpoint(of[0], of[1]);
+            let shown = meanwhile.map_or_else(|| "    -".to_owned(), |by| format!("{by:.3}"));
             println!(
-                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {always:.3}       {}, {} (peaks: {})",
+                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {shown}       {always:.3}       {}, {} (peaks: {})",
                 peak.share,
                 peak.lo,
                 peak.hi,
@@ -107,20 +128,35 @@ pub fn measure(runs: usize) -> Result<(), String> {
             );
             held += usize::from(holds);
             all += 1;
-            off.push((
-                (peak.share - truth).abs(),
-                (peak.slowdown / always - 1.0).abs(),
-            ));
+            let from = |slowdown: f64| (peak.slowdown / slowdown - 1.0).abs();
+            off.push(Off {
+                share: (peak.share - truth).abs(),
+                always: from(always),
+                meanwhile: meanwhile.map_or(f64::NAN, from),
+                apart,
+            });
         }
-        let count =
-            |limit: f64, of: fn(&(f64, f64)) -> f64| off.iter().filter(|o| of(o) <= limit).count();
+        let within = |limit: f64, of: fn(&Off) -> f64| {
+            let n = off.iter().filter(|o| of(o) <= limit).count();
+            let all: Vec<f64> = off.iter().map(of).collect();
+            format!(
+                "{n} of {runs} (90 % quantile {:.1} %)",
+                100.0 * quantile(&all, 0.9)
+            )
+        };
         println!(
-            "  within 3 points {} of {runs} (largest {:.1}); slow-down within 10 % {} of {runs} (90 % quantile {:.1} %)",
-            count(0.03, |o| o.0),
-            100.0 * off.iter().map(|o| o.0).fold(0.0, f64::max),
-            count(0.10, |o| o.1),
-            100.0 * quantile(&off.iter().map(|o| o.1).collect::<Vec<_>>(), 0.9),
+            "  within 3 points {}; slow-down within 10 % of always on before and after {}; these two within 10 % of \
+             each other {}",
+            within(0.03, |o| o.share),
+            within(0.10, |o| o.always),
+            within(0.10, |o| o.apart)
         );
+        if kind == "memory" {
+            println!(
+                "  slow-down within 10 % of what it was in the same seconds {}",
+                within(0.10, |o| o.meanwhile)
+            );
+        }
     }
     println!(
         "{held} of {all} intervals (95 %) hold the true share: {:.0} % (target 90 %)",
@@ -130,6 +166,66 @@ pub fn measure(runs: usize) -> Result<(), String> {
         continuous(&program, kind)?;
     }
     Ok(())
+}
+
+/// How far off a run was: its share, its slow-down from two truths, and these two from each
+/// other.
+struct Off {
+    share: f64,
+    always: f64,
+    meanwhile: f64,
+    apart: f64,
+}
+
+/// How many times longer the probe's blocks took inside the disturber's phases than outside,
+/// in the very same seconds: in units of the registers beside them, geometric means. Not of
+/// a disturber that takes the CPU itself.
+fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<f64>, String> {
+    if kind != "memory" {
+        return Ok(None);
+    }
+    let (_, text) = super::csv(trace)?;
+    let mut begun = None;
+    let mut mix = None;
+    let mut blocks = Vec::new();
+    for line in text.lines().skip(1) {
+        let words: Vec<&str> = line.split(',').collect();
+        let number = |place: usize| {
+            let number: Result<i64, _> = words[place].parse();
+            number.map_err(|_| format!("{trace}: {line}"))
+        };
+        let (unix_s, ticks) = (number(0)? as f64 / 1e9, number(1)?);
+        match (words[7], words[9]) {
+            ("begin_ordered", _) => begun = Some(ticks),
+            ("end_ordered", event) => {
+                let took = begun.take().map(|begun| (ticks - begun) as f64);
+                let took = took.filter(|_| words[8] == "0");
+                match (event, took, mix.take()) {
+                    (MIX, Some(took), _) => mix = Some(took),
+                    (REGISTERS, Some(registers), Some(mix)) => {
+                        blocks.push((unix_s, f64::ln(mix / registers)));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    let mean = |inside: bool| {
+        let these = blocks.iter().filter(|(at, _)| {
+            let is_inside = phases.iter().any(|[from, to, _]| from <= at && at <= to);
+            is_inside == inside
+        });
+        let (n, sum) = these.fold((0, 0.0), |(n, sum), (_, log)| (n + 1, sum + log));
+        match n {
+            0 => Err(format!(
+                "{trace}: no blocks of which the disturber {}",
+                ["was off", "was on"][usize::from(inside)]
+            )),
+            _ => Ok(sum / f64::from(n)),
+        }
+    };
+    Ok(Some((mean(true)? - mean(false)?).exp()))
 }
 
 /// By how much the disturber slows when it is always on.
