@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import pyarrow as pa
 import pytest
@@ -168,8 +169,10 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("after_s", [0.001, 0.002, 0.003, 0.005, 0.01, 0.05, 0.12])
-def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s: float) -> None:
+@contextmanager
+def stopped(after_s: float) -> Iterator[None]:
+    """What is inside is interrupted after that time, by a signal's handler that raises."""
+
     def stop(*_: object) -> None:
         raise Stop
 
@@ -177,15 +180,52 @@ def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s:
     try:
         signal.setitimer(signal.ITIMER_REAL, after_s)
         with pytest.raises(Stop):
-            # Its calibration takes 0.5 s.
-            undertick.record(tmp_path / "run.ut", kernel="off").start()
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+MOMENTS_S = [0.001, 0.002, 0.003, 0.005, 0.01, 0.05, 0.12]
+
+
+@pytest.mark.parametrize("after_s", MOMENTS_S)
+def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s: float) -> None:
+    with stopped(after_s):
+        # Its calibration takes 0.5 s.
+        undertick.record(tmp_path / "run.ut", kernel="off").start()
     deadline = time.monotonic() + 1.5
     while time.monotonic() < deadline:
         assert not undertick.enabled()
         time.sleep(0.01)
+
+
+def processes_with(word: str) -> list[Path]:
+    """Of the processes of this machine, those with such a word in their command."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes()
+        except OSError:
+            continue  # ended meanwhile
+        if word.encode() in words:
+            found.append(file)
+    return found
+
+
+@pytest.mark.parametrize("after_s", MOMENTS_S)
+def test_an_experiment_that_is_interrupted_leaves_no_process(tmp_path: Path, after_s: float) -> None:
+    # Of ten seconds, if nobody ends it.
+    script = tmp_path / "script.toml"
+    script.write_text(
+        'passes = 100\nrepetitions = 2\n[[process]]\nname = "A"\n'
+        '[[process.step]]\nsleep = "50ms"\n'
+    )
+    trace = tmp_path / "kept.ut"
+    with stopped(after_s):
+        undertick.run(script, output=trace)
+    time.sleep(0.2)  # if it was not waited for, it is there by now
+    assert processes_with(str(trace)) == []
 
 
 def test_a_killed_program_keeps_what_it_wrote(tmp_path: Path) -> None:

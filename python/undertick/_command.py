@@ -3,7 +3,65 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import threading
+from collections.abc import Sequence
+from typing import IO
+
+# How long an interrupted start waits for the process to be there.
+_SPAWN_S = 10.0
+
+
+class Process:
+    """A process of the command line, in a session of its own: Ctrl-C is for the program.
+
+    It is made in a thread of its own. Handlers of signals run in the main thread: one that
+    raises in there would leave a process that was made already, and nobody would know of it.
+    """
+
+    def __init__(self, arguments: Sequence[str], *, stdout: int, stderr: int | IO[bytes]) -> None:
+        self._arguments = arguments
+        self._stdout = stdout
+        self._stderr = stderr
+        self._made: subprocess.Popen[bytes] | None = None
+        self._failed: BaseException | None = None
+        self._is_there = threading.Event()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Starts it. Whatever is raised here or later: `terminate` it then."""
+        threading.Thread(target=self._make, daemon=True).start()
+        self._is_there.wait()
+        if self._made is None:
+            raise self._failed or RuntimeError("no process")
+        return self._made
+
+    def _make(self) -> None:
+        try:
+            self._made = subprocess.Popen(
+                [*words(), *self._arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=self._stdout,
+                stderr=self._stderr,
+                env=environment(),
+                start_new_session=True,
+            )
+        except BaseException as error:
+            self._failed = error
+        finally:
+            self._is_there.set()
+
+    def terminate(self) -> None:
+        """Asks it to end, if it is there."""
+        self._is_there.wait(_SPAWN_S)
+        # Not SIGINT, which is lost while an interpreter starts.
+        if self._made is not None and self._made.poll() is None:
+            self._made.send_signal(signal.SIGTERM)
+
+    def wait(self) -> int | None:
+        """Its status, once it has ended; None if it never was there."""
+        return None if self._made is None else self._made.wait()
 
 
 def words() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import tempfile
 from typing import Literal
@@ -49,21 +48,15 @@ def run(
             with open(file, "w", encoding="utf-8") as made:
                 made.write(text)
         trace = os.path.join(scratch, "run.ut") if output is None else os.fspath(output)
-        command = [*_command.words(), "run", file, "--machine", machine, "-o", trace]
+        command = ["run", file, "--machine", machine, "-o", trace]
         command += ["--kernel", kernel, "--confidence", repr(confidence), "--json"]
-        performer = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_command.environment(),
-            start_new_session=True,
-        )
+        process = _command.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
+            performer = process.start()
             out, said = performer.communicate()
         except BaseException:
-            performer.send_signal(signal.SIGTERM)
-            performer.wait()
+            process.terminate()
+            process.wait()
             raise
     if performer.returncode not in (0, 1) or not out:
         why = _command.why(said.decode(errors="replace"), performer.returncode)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -16,8 +14,6 @@ from . import _command, _native
 from ._trace import Trace, open
 
 _PAUSE_S = 0.002
-# How long an interrupted start waits for the recorder's process to be there.
-_SPAWN_S = 10.0
 
 
 class Recording:
@@ -36,7 +32,7 @@ class Recording:
         self.path = os.fspath(path)
         self.notes = ""
         self._options = options
-        self._recorder: subprocess.Popen[bytes] | None = None
+        self._recorder: _command.Process | None = None
         self._said: IO[bytes] | None = None
         self._pid = -1
 
@@ -51,45 +47,20 @@ class Recording:
             raise _native.InputError(
                 f"{self.path}: this process is being recorded already; one recorder at a time"
             )
-        command = [*_command.words(), "record", "--pid", str(os.getpid()), "-o", self.path, *self._options]
+        command = ["record", "--pid", str(os.getpid()), "-o", self.path, *self._options]
         self._pid = os.getpid()
         self._said = tempfile.TemporaryFile()
-        failed: list[BaseException] = []
-        is_there = threading.Event()
-
-        def spawn() -> None:
-            try:
-                # A session of its own: Ctrl-C is for the program, which may go on after it.
-                self._recorder = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=self._said,
-                    env=_command.environment(),
-                    start_new_session=True,
-                )
-            except BaseException as error:
-                failed.append(error)
-            finally:
-                is_there.set()
-
+        recorder = _command.Process(command, stdout=subprocess.DEVNULL, stderr=self._said)
         try:
-            # Handlers of signals run in the main thread: one that raises would leave there a
-            # process that was made already, and nobody would know of it.
-            threading.Thread(target=spawn, daemon=True).start()
-            is_there.wait()
-            if failed:
-                raise failed[0]
+            self._recorder = recorder
+            process = recorder.start()
             while not _native.enabled():
-                if self._recorder is not None and self._recorder.poll() is not None:
-                    self._failed(self._recorder.returncode)
+                if process.poll() is not None:
+                    self._failed(process.returncode)
                 time.sleep(_PAUSE_S)
         except BaseException:
-            is_there.wait(_SPAWN_S)
-            recorder, self._recorder = self._recorder, None
-            # Not SIGINT, which is lost while an interpreter starts.
-            if recorder is not None and recorder.poll() is None:
-                recorder.send_signal(signal.SIGTERM)
+            self._recorder = None
+            recorder.terminate()
             raise
 
     def stop(self) -> None:
@@ -100,10 +71,9 @@ class Recording:
         recorder, self._recorder = self._recorder, None
         if recorder is None or os.getpid() != self._pid:
             return  # not started, stopped already, or a child of the recorded process
-        if recorder.poll() is None:
-            recorder.send_signal(signal.SIGTERM)
+        recorder.terminate()
         status = recorder.wait()
-        if status != 0:
+        if status:
             self._failed(status)
         self.notes = self._words()
 
