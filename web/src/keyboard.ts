@@ -38,11 +38,17 @@ export function setUpCopying(): void {
   }
 }
 
+/** How long the browser may take over its clipboard, ms: some never answer. */
+const PATIENCE_MS = 1000;
+
 async function copy(button: HTMLElement): Promise<void> {
   const source = document.getElementById(button.dataset["copy"] ?? "");
   if (source === null) return;
   try {
-    await navigator.clipboard.writeText(source.textContent ?? "");
+    const silence = new Promise<never>((_, refuse) => {
+      setTimeout(() => refuse(new Error("the clipboard does not answer")), PATIENCE_MS);
+    });
+    await Promise.race([navigator.clipboard.writeText(source.textContent ?? ""), silence]);
     button.textContent = "Copied";
   } catch {
     // Not allowed here: it is selected, so that a key copies it.
