@@ -1,7 +1,9 @@
 //! How many events a second one CPU takes from raw blocks.
 //!
 //! `raw TRACE.ut [ROUNDS]` makes a raw file of a trace's events, as a collector would,
-//! and prints the events and the seconds of each round. Run by `cargo xtask bench kernel`.
+//! and prints the events and the seconds of each round: of decoding alone, of a plain pass
+//! (decoded, paired on a stack; count, sum, least, most and a histogram of each event's
+//! durations) and of the analysis, in turn. Run by `cargo xtask bench kernel`.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -13,9 +15,12 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{ArrowPrimitiveType, RecordBatch};
 use undertick_analyze::Options;
 use undertick_analyze::raw::analyze_raw;
+use undertick_report::document::IntervalKind;
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::block::{BlockHeader, MAX_RECORDS, encode};
+use undertick_trace::block::{BlockHeader, MAX_RECORDS, Next, encode};
+use undertick_trace::raw_order::RawGroups;
 use undertick_trace::read::Trace;
+use undertick_trace::rows::{Rows, RowsOfRing};
 use undertick_trace::schema;
 
 fn column<T: ArrowPrimitiveType>(batch: &RecordBatch, column: usize) -> &[T::Native] {
@@ -75,6 +80,77 @@ fn write_raw(trace: &Trace, path: &Path) -> Result<u64, Box<dyn Error>> {
     Ok(events)
 }
 
+/// Rows of blocks one after the other, which `take` sees with the number of their ring.
+fn decode(raw: &Path, mut take: impl FnMut(u32, &RowsOfRing<'_>)) -> Result<u64, Box<dyn Error>> {
+    let mut groups = RawGroups::open(raw)?;
+    let mut rows = Rows::default();
+    let mut events = 0;
+    while let Some(group) = groups.next_group()? {
+        let mut blocks = &group[..];
+        loop {
+            rows.clear();
+            let (Next::Block(header, bytes), n) = rows.push_block(blocks) else {
+                break;
+            };
+            take(header.ring, &rows.of_ring());
+            events += n;
+            blocks = &blocks[bytes..];
+        }
+    }
+    Ok(events)
+}
+
+/// What is kept of an event's durations by a plain pass.
+#[derive(Clone)]
+struct Kept {
+    n: u64,
+    sum: i64,
+    least: i64,
+    most: i64,
+    /// 16 bins an octave.
+    histogram: [u64; 1024],
+}
+
+/// The least that can be asked: durations by event, of what begins and ends in its order.
+fn plain(raw: &Path) -> Result<(u64, Vec<Kept>), Box<dyn Error>> {
+    let none = Kept {
+        n: 0,
+        sum: 0,
+        least: i64::MAX,
+        most: i64::MIN,
+        histogram: [0; 1024],
+    };
+    let mut kept = vec![none; 256];
+    let mut stack: Vec<(i32, i64)> = Vec::with_capacity(64);
+    let mut last = None;
+    let events = decode(raw, |ring, rows| {
+        if last != Some(ring) {
+            stack.clear();
+            last = Some(ring);
+        }
+        let rows = (rows.kind.iter().zip(rows.event)).zip(rows.ts);
+        for ((&kind, &event), &ts) in rows {
+            if kind == schema::Kind::Begin as i8 {
+                stack.push((event, ts));
+            } else if kind == schema::Kind::End as i8
+                && let Some((begun, at)) = stack.pop()
+                && begun == event
+            {
+                let ticks = ts - at;
+                let kept = &mut kept[event as usize & 255];
+                kept.n += 1;
+                kept.sum += ticks;
+                kept.least = kept.least.min(ticks);
+                kept.most = kept.most.max(ticks);
+                let octave = (ticks as u64 | 16).ilog2() - 4;
+                let bin = (octave as usize * 16) + (ticks as u64 >> octave) as usize;
+                kept.histogram[bin & 1023] += 1;
+            }
+        }
+    })?;
+    Ok((events, kept))
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("raw TRACE.ut [ROUNDS]")?;
@@ -85,12 +161,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     let events = write_raw(&trace, &raw)?;
     for _ in 0..rounds {
         let start = Instant::now();
+        decode(&raw, |_, rows| {
+            std::hint::black_box(rows.ts.last());
+        })?;
+        println!("decoded {events} {:.4}", start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        let (_, kept) = plain(&raw)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let pairs: u64 = kept
+            .iter()
+            .map(|kept| kept.histogram.iter().sum::<u64>())
+            .sum();
+        println!("plain {events} {seconds:.4}");
+        let start = Instant::now();
         let report = analyze_raw(&raw, &trace.manifest, Options::default())?;
         let seconds = start.elapsed().as_secs_f64();
         if report.trace.events != events {
             return Err(format!("{} events of {events}", report.trace.events).into());
         }
-        println!("{events} {seconds:.4}");
+        let nested: u64 = (report.intervals.iter())
+            .filter(|i| i.kind == IntervalKind::Nested)
+            // The plain pass does not know who was descheduled.
+            .map(|i| i.count + i.culled.count)
+            .sum();
+        if nested != pairs {
+            return Err(format!("{nested} samples of {pairs}").into());
+        }
+        println!("analysed {events} {seconds:.4}");
     }
     Ok(())
 }

@@ -119,15 +119,27 @@ fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
     let raw = raw.to_string_lossy();
     let rounds = rounds.to_string();
     let said = output(command(&["taskset", "-c", "0", &raw, trace, &rounds]))?;
-    let seconds: Vec<f64> = (said.lines())
-        .filter_map(|line| line.split(' ').nth(1)?.parse().ok())
-        .collect();
-    println!(
-        "  {:<18} {:7.2} s, {:6.1} M events/s (target 80)",
-        "raw blocks, one CPU",
-        median(&seconds),
-        events as f64 / median(&seconds) / 1e6
-    );
+    let seconds = |stage: &str| -> Vec<f64> {
+        let of = (said.lines()).filter_map(|line| line.strip_prefix(stage)?.strip_prefix(' '));
+        of.filter_map(|line| line.split(' ').nth(1)?.parse().ok())
+            .collect()
+    };
+    println!("  raw blocks, one CPU, in turn (target of the analysis: 80 M events/s):");
+    let plain = seconds("plain");
+    for (stage, what) in [
+        ("decoded", "decoded alone"),
+        ("plain", "paired, count, sum, histogram"),
+        ("analysed", "analysed"),
+    ] {
+        let seconds = seconds(stage);
+        let ratios: Vec<f64> = plain.iter().zip(&seconds).map(|(a, b)| a / b).collect();
+        let (lo, hi) = median_interval(&ratios);
+        println!(
+            "    {what:<30} {:6.1} M events/s, {:.2} [{lo:.2}, {hi:.2}] of the plain pass",
+            events as f64 / median(&seconds) / 1e6,
+            median(&ratios)
+        );
+    }
     Ok(())
 }
 
