@@ -28,6 +28,7 @@ impl Moments {
 
     /// Of these values.
     #[must_use]
+    #[inline(always)] // for the instructions of the caller
     pub fn of(values: &[i64]) -> Self {
         let Some(&origin) = values.first() else {
             return Self::default();

@@ -43,9 +43,10 @@ impl Stretches {
     }
 
     fn close(&mut self) {
-        let piece = std::mem::take(&mut self.partial);
         if self.seen.is_multiple_of(1 << self.thinned) {
-            self.pieces.push(piece);
+            self.pieces.push(std::mem::take(&mut self.partial));
+        } else {
+            self.partial.clear();
         }
         self.seen += 1;
         if self.pieces.len() > MOST {

@@ -64,9 +64,8 @@ fn cpu(record: &Record) -> i16 {
 #[derive(Default)]
 pub struct Rows {
     ts: Vec<i64>,
-    ring: Vec<i32>,
-    pid: Vec<i32>,
-    tid: Vec<i32>,
+    /// Up to which row they are of which ring: columns only once a batch is made.
+    of: Vec<(usize, BlockHeader)>,
     cpu: Vec<i16>,
     kind: Vec<i8>,
     descheduled: Vec<i8>,
@@ -109,9 +108,7 @@ impl Rows {
     /// Keeps the first rows alone.
     fn cut(&mut self, rows: usize) {
         self.ts.truncate(rows);
-        self.ring.truncate(rows);
-        self.pid.truncate(rows);
-        self.tid.truncate(rows);
+        self.of.retain(|&(end, _)| end <= rows);
         self.cpu.truncate(rows);
         self.kind.truncate(rows);
         self.descheduled.truncate(rows);
@@ -160,9 +157,11 @@ impl Rows {
     /// All rows so far that belong to no ring are of this one.
     fn belong_to(&mut self, header: BlockHeader) {
         let rows = self.len();
-        self.ring.resize(rows, header.ring as i32);
-        self.pid.resize(rows, header.pid);
-        self.tid.resize(rows, header.tid);
+        let whose = |of: &BlockHeader| (of.ring, of.pid, of.tid);
+        match self.of.last_mut() {
+            Some((end, of)) if whose(of) == whose(&header) => *end = rows,
+            _ => self.of.push((rows, header)),
+        }
     }
 
     /// Adds a block's records; returns how many events (not gaps) these are.
@@ -225,11 +224,24 @@ impl Rows {
             std::mem::replace(column, room)
         }
         let rows = self.len();
+        let whose = |of: fn(&BlockHeader) -> i32| {
+            let mut column = Vec::with_capacity(rows);
+            for (end, header) in &self.of {
+                column.resize(*end, of(header));
+            }
+            Arc::new(Int32Array::from(column))
+        };
+        let [ring, pid, tid] = [
+            whose(|of| of.ring as i32),
+            whose(|of| of.pid),
+            whose(|of| of.tid),
+        ];
+        self.of.clear();
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(values(&mut self.ts))),
-            Arc::new(Int32Array::from(values(&mut self.ring))),
-            Arc::new(Int32Array::from(values(&mut self.pid))),
-            Arc::new(Int32Array::from(values(&mut self.tid))),
+            ring,
+            pid,
+            tid,
             Arc::new(Int16Array::from(values(&mut self.cpu))),
             Arc::new(Int8Array::from(vec![0; rows])),
             Arc::new(Int8Array::from(values(&mut self.kind))),
@@ -273,9 +285,15 @@ impl Sink for Plain<'_> {
                 rows.event.resize(n, key.event);
             }
             Keys::Each(keys) => {
-                for &key in keys {
-                    rows.key(*known.get(usize::from(key))?);
-                }
+                // All are looked at first, and then each column is filled by itself.
+                let most = keys.iter().fold(0, |most, &key| most.max(key));
+                known.get(usize::from(most))?;
+                let of = |key: &u8| &self.keys[usize::from(*key)];
+                rows.cpu.extend(keys.iter().map(|key| of(key).cpu));
+                rows.kind.extend(keys.iter().map(|key| of(key).kind));
+                let flags = keys.iter().map(|key| of(key).descheduled);
+                rows.descheduled.extend(flags);
+                rows.event.extend(keys.iter().map(|key| of(key).event));
             }
             Keys::Words(words) => {
                 for &word in words.as_chunks().0 {
