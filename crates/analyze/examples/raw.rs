@@ -3,7 +3,7 @@
 //! `raw TRACE.ut [ROUNDS]` makes a raw file of a trace's events, as a collector would,
 //! and prints the events and the seconds of each round: of decoding alone, of a plain pass
 //! (decoded, paired on a stack; count, sum, least, most and a histogram of each event's
-//! durations) and of the analysis, in turn. Run by `cargo xtask bench kernel`.
+//! durations), of one that keeps what intervals need instead, and of the analysis, in turn. Run by `cargo xtask bench kernel`.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -15,6 +15,7 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{ArrowPrimitiveType, RecordBatch};
 use undertick_analyze::Options;
 use undertick_analyze::raw::analyze_raw;
+use undertick_estimate::Series;
 use undertick_report::document::IntervalKind;
 use undertick_ring::{DeschedFlag, Kind, Record};
 use undertick_trace::block::{BlockHeader, MAX_RECORDS, Next, encode};
@@ -111,19 +112,38 @@ struct Kept {
     histogram: [u64; 1024],
 }
 
+impl Kept {
+    fn new() -> Self {
+        Self {
+            n: 0,
+            sum: 0,
+            least: i64::MAX,
+            most: i64::MIN,
+            histogram: [0; 1024],
+        }
+    }
+
+    fn add(&mut self, ticks: i64) {
+        self.n += 1;
+        self.sum += ticks;
+        self.least = self.least.min(ticks);
+        self.most = self.most.max(ticks);
+        let octave = (ticks as u64 | 16).ilog2() - 4;
+        let bin = (octave as usize * 16) + (ticks as u64 >> octave) as usize;
+        self.histogram[bin & 1023] += 1;
+    }
+}
+
 /// The least that can be asked: durations by event, of what begins and ends in its order.
-fn plain(raw: &Path) -> Result<(u64, Vec<Kept>), Box<dyn Error>> {
-    let none = Kept {
-        n: 0,
-        sum: 0,
-        least: i64::MAX,
-        most: i64::MIN,
-        histogram: [0; 1024],
-    };
+fn plain<K: Clone>(
+    raw: &Path,
+    none: K,
+    mut add: impl FnMut(&mut K, i64),
+) -> Result<Vec<K>, Box<dyn Error>> {
     let mut kept = vec![none; 256];
     let mut stack: Vec<(i32, i64)> = Vec::with_capacity(64);
     let mut last = None;
-    let events = decode(raw, |ring, rows| {
+    decode(raw, |ring, rows| {
         if last != Some(ring) {
             stack.clear();
             last = Some(ring);
@@ -136,19 +156,11 @@ fn plain(raw: &Path) -> Result<(u64, Vec<Kept>), Box<dyn Error>> {
                 && let Some((begun, at)) = stack.pop()
                 && begun == event
             {
-                let ticks = ts - at;
-                let kept = &mut kept[event as usize & 255];
-                kept.n += 1;
-                kept.sum += ticks;
-                kept.least = kept.least.min(ticks);
-                kept.most = kept.most.max(ticks);
-                let octave = (ticks as u64 | 16).ilog2() - 4;
-                let bin = (octave as usize * 16) + (ticks as u64 >> octave) as usize;
-                kept.histogram[bin & 1023] += 1;
+                add(&mut kept[event as usize & 255], ts - at);
             }
         }
     })?;
-    Ok((events, kept))
+    Ok(kept)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -166,13 +178,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         })?;
         println!("decoded {events} {:.4}", start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let (_, kept) = plain(&raw)?;
+        let kept = plain(&raw, Kept::new(), Kept::add)?;
         let seconds = start.elapsed().as_secs_f64();
         let pairs: u64 = kept
             .iter()
             .map(|kept| kept.histogram.iter().sum::<u64>())
             .sum();
+        if pairs != kept.iter().map(|kept| kept.n).sum::<u64>() {
+            return Err("a histogram that does not hold all".into());
+        }
         println!("plain {events} {seconds:.4}");
+        let start = Instant::now();
+        let kept = plain(&raw, Series::new(), Series::push)?;
+        let seconds = start.elapsed().as_secs_f64();
+        if pairs != kept.iter().map(Series::n).sum::<u64>() {
+            return Err("a series that does not hold all".into());
+        }
+        println!("series {events} {seconds:.4}");
         let start = Instant::now();
         let report = analyze_raw(&raw, &trace.manifest, Options::default())?;
         let seconds = start.elapsed().as_secs_f64();

@@ -129,6 +129,7 @@ fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
     for (stage, what) in [
         ("decoded", "decoded alone"),
         ("plain", "paired, count, sum, histogram"),
+        ("series", "paired, what intervals need"),
         ("analysed", "analysed"),
     ] {
         let seconds = seconds(stage);
