@@ -60,8 +60,11 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["peers"] => peers::measure(),
         ["beside-recorders"] => beside_recorders::measure(),
         ["beside-benchmarks"] => beside_benchmarks::measure(),
-        ["interference"] => interference::measure(20),
-        ["interference", runs] => interference::measure(repetitions(runs)?),
+        ["interference"] => interference::measure(20, &interference::KINDS),
+        ["interference", runs] => interference::measure(repetitions(runs)?, &interference::KINDS),
+        ["interference", runs, kind] if interference::KINDS.contains(kind) => {
+            interference::measure(repetitions(runs)?, &[kind])
+        }
         ["survey"] => survey::measure(10),
         ["survey", minutes] => survey::measure(repetitions(minutes)? as u64),
         ["slow"] => slow::measure(),

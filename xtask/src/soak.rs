@@ -15,9 +15,8 @@ use crate::statistics::median;
 const EVENTS: u64 = 5_000_000;
 const THREADS: u64 = 2;
 /// Room that an event needs on the disk meanwhile, bytes: what the raw blocks of two
-/// threads take (2.5), as much again for the Parquet file that is made of them, and a fifth
-/// to spare.
-const BYTES_AN_EVENT: u64 = 6;
+/// threads take (2.5), the Parquet file that is made of them (0.8), and a fifth to spare.
+const BYTES_AN_EVENT: u64 = 4;
 
 /// What the recorder's memory may grow by: a share, and its four buffers for blocks, whose
 /// pages are memory from when many blocks come at once.

@@ -312,6 +312,24 @@ mod tests {
         }
     }
 
+    /// With the vectors of this CPU and without them: the same to the last bit, whether values
+    /// lie close together or far apart.
+    #[test]
+    fn vectors_change_nothing() {
+        for width in [1_000, 1 << 40] {
+            let (mut here, mut wide) = (Series::new(), Series::new());
+            for i in 0..40_i64 {
+                let values = (0..CHUNK as i64).map(|k| (i * 7919 + k * k * 104_729) % width - 300);
+                here.pending = values.collect();
+                wide.pending.clone_from(&here.pending);
+                here.settle_here();
+                wide.settle();
+            }
+            assert_eq!(here.n(), 40 * CHUNK as u64);
+            assert_eq!(format!("{here:?}"), format!("{wide:?}"));
+        }
+    }
+
     /// 600 slow values, then 100 000 fast ones: the first threshold of the
     /// median is far outside and must be replaced.
     #[test]

@@ -59,14 +59,19 @@ impl Disturber {
     }
 }
 
-pub fn measure(runs: usize) -> Result<(), String> {
+/// The kinds of disturbers.
+pub const KINDS: [&str; 2] = ["memory", "cpu"];
+
+/// So many runs with each of these kinds of disturbers, some with none, and the continuous
+/// meter with each.
+pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
     let scratch = Scratch::new("interference")?;
     let program = compile(&scratch, "disturber")?;
     nobody(runs.div_ceil(4))?;
     let (mut held, mut all) = (0, 0);
-    for kind in ["memory", "cpu"] {
+    for &kind in kinds {
         println!(
-            "\n{kind} disturber\n  true share   found (interval)            slow-down   meanwhile   always on   cause, name"
+            "\n{kind} disturber\n  true share   found (interval)            slow-down (interval)  meanwhile   always on   cause, name"
         );
         let mut off = Vec::new();
         let mut before = always(&program, kind)?;
@@ -99,6 +104,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
                 println!("  {truth:.3}        nothing found");
                 all += 1;
                 off.push(Off {
+                    holds: false,
                     share: 1.0,
                     always: 1.0,
                     meanwhile: 1.0,
@@ -116,12 +122,14 @@ pub fn measure(runs: usize) -> Result<(), String> {
             let always = f64::midpoint(of[0], of[1]);
             let shown = meanwhile.map_or_else(|| "    -".to_owned(), |by| format!("{by:.3}"));
             println!(
-                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3}       {shown}       {always:.3}       {}, {} (peaks: {})",
+                "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3} [{:.3}, {:.3}]  {shown}       {always:.3}       {}, {} (peaks: {})",
                 peak.share,
                 peak.lo,
                 peak.hi,
                 if holds { " " } else { "!" },
                 peak.slowdown,
+                peak.slowed_lo,
+                peak.slowed_hi,
                 peak.cause,
                 peak.name,
                 peak.of
@@ -130,6 +138,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
             all += 1;
             let from = |slowdown: f64| (peak.slowdown / slowdown - 1.0).abs();
             off.push(Off {
+                holds: meanwhile.is_some_and(|by| peak.slowed_lo <= by && by <= peak.slowed_hi),
                 share: (peak.share - truth).abs(),
                 always: from(always),
                 meanwhile: meanwhile.map_or(f64::NAN, from),
@@ -153,8 +162,9 @@ pub fn measure(runs: usize) -> Result<(), String> {
         );
         if kind == "memory" {
             println!(
-                "  slow-down within 10 % of what it was in the same seconds {}",
-                within(0.10, |o| o.meanwhile)
+                "  slow-down within 10 % of what it was in the same seconds {}, which its interval holds in {} of {runs}",
+                within(0.10, |o| o.meanwhile),
+                off.iter().filter(|o| o.holds).count()
             );
         }
     }
@@ -162,7 +172,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
         "{held} of {all} intervals (95 %) hold the true share: {:.0} % (target 90 %)",
         100.0 * held as f64 / all as f64
     );
-    for kind in ["memory", "cpu"] {
+    for kind in kinds {
         continuous(&program, kind)?;
     }
     Ok(())
@@ -171,6 +181,8 @@ pub fn measure(runs: usize) -> Result<(), String> {
 /// How far off a run was: its share, its slow-down from two truths, and these two from each
 /// other.
 struct Off {
+    /// The interval of the slow-down holds that of the same seconds.
+    holds: bool,
     share: f64,
     always: f64,
     meanwhile: f64,
@@ -342,6 +354,8 @@ struct Peak {
     lo: f64,
     hi: f64,
     slowdown: f64,
+    slowed_lo: f64,
+    slowed_hi: f64,
     cause: String,
     name: String,
     of: String,
@@ -361,11 +375,17 @@ fn slowed(found: &Value, kind: &str) -> Option<Peak> {
         .max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let word = |value: &Value| value.as_str().unwrap_or("nobody").to_owned();
     let peaks = disturber["peaks"].as_array().map_or(0, Vec::len);
+    let slowed = |bound: usize| {
+        let bound = disturber["slowdown"]["interval"][bound].as_f64();
+        bound.unwrap_or(f64::NAN)
+    };
     Some(Peak {
         share: share(&disturber),
         lo: disturber["time_share"]["interval"][0].as_f64()?,
         hi: disturber["time_share"]["interval"][1].as_f64()?,
         slowdown: disturber["slowdown"]["value"].as_f64()?,
+        slowed_lo: slowed(0),
+        slowed_hi: slowed(1),
         cause: word(&disturber["cause"]),
         name: word(&disturber["name"]),
         of: format!("{peaks} of {}", of(disturber)),
