@@ -33,6 +33,7 @@ mod states;
 mod stretches;
 #[cfg(test)]
 mod tests;
+mod together;
 mod who;
 
 pub use compare::against;

@@ -249,7 +249,7 @@ fn active_peak(
         ),
         level,
         unit: "1".into(),
-        method: "line of the time per work on the use of a CPU".into(),
+        method: "line of the time per work on the use of a CPU, beside a drift".into(),
         n: found.activity.len() as u64,
         n_effective: found.activity.len() as f64,
         notes: vec!["what else slows the machine is taken not to come and go with it".into()],

@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::together::{Slope, Together};
+
 /// One who can use a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
@@ -151,11 +153,8 @@ const LEAST_CORRELATION: f64 = 0.5;
 const FALSE_ALARM: f64 = 1e-4;
 
 /// Who is used more when the probe is slowed: `stretches` of a share of slowed time
-/// each and everybody's use. The best first; nobody, where nothing changed.
-///
-/// The test is that of a correlation (Student), for as many independent stretches as
-/// two series that change as slowly are worth (Bartlett 1946: with the products of
-/// their correlations of neighbours).
+/// each and everybody's use. The best first; nobody, where nothing changed
+/// ([`Together::of`]).
 #[must_use]
 pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
     let everybody: std::collections::BTreeSet<&Who> =
@@ -206,8 +205,9 @@ const LEAST_MEAN_USE: f64 = 0.02;
 /// with it the one with the closest relation, by the test of [`suspects`], shared
 /// among all who were looked at.
 ///
-/// The slow-down is the slope of a line through the stretches: it needs no two peaks,
-/// only that what else slows the probe does not come and go with this one.
+/// The slow-down is the slope of a line through the stretches ([`Slope::beside_drift`]): it
+/// needs no two peaks, only that what else slows the probe does not come and go with this
+/// one.
 #[must_use]
 pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Active> {
     let everybody: std::collections::BTreeSet<&Who> =
@@ -230,6 +230,7 @@ pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Act
     });
     let (who, uses, line) = related.max_by(|a, b| a.2.correlation.total_cmp(&b.2.correlation))?;
     let full = full_use(&uses);
+    let beside_drift = Slope::beside_drift(&uses, &slow)?;
     Some(Active {
         suspect: Suspect {
             who: who.clone(),
@@ -242,8 +243,8 @@ pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Act
             .iter()
             .map(|used| (used / full).clamp(0.0, 1.0))
             .collect(),
-        slope: line.slope * full,
-        slope_half: undertick_estimate::normal_quantile(level) * line.slope_error * full,
+        slope: beside_drift.value * full,
+        slope_half: undertick_estimate::normal_quantile(level) * beside_drift.error * full,
     })
 }
 
@@ -256,55 +257,6 @@ fn full_use(uses: &[f64]) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let high = sorted[(sorted.len() - 1) * 95 / 100];
     if high >= SURELY_FULL { high } else { 1.0 }
-}
-
-/// How two series go together.
-struct Together {
-    mean: (f64, f64),
-    slope: f64,
-    /// Standard error of the slope.
-    slope_error: f64,
-    correlation: f64,
-    p_value: f64,
-}
-
-impl Together {
-    fn of(x: &[f64], y: &[f64]) -> Option<Self> {
-        let n = x.len() as f64;
-        let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
-        let (mx, my) = (mean(x), mean(y));
-        let sum = |f: &dyn Fn(f64, f64) -> f64| {
-            (x.iter().zip(y))
-                .map(|(x, y)| f(x - mx, y - my))
-                .sum::<f64>()
-        };
-        let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
-        if n < 6.0 || xx <= 0.0 || yy <= 0.0 {
-            return None;
-        }
-        let correlation = xy / (xx * yy).sqrt();
-        let neighbours = |v: &[f64], mean: f64, all: f64| {
-            v.windows(2)
-                .map(|w| (w[0] - mean) * (w[1] - mean))
-                .sum::<f64>()
-                / all
-        };
-        let both = (neighbours(x, mx, xx) * neighbours(y, my, yy)).max(0.0);
-        let worth = n * (1.0 - both) / (1.0 + both);
-        let degrees = (worth - 2.0).max(1.0);
-        let t = correlation * (degrees / (1.0 - correlation.powi(2)).max(1e-12)).sqrt();
-        Some(Self {
-            mean: (mx, my),
-            slope: xy / xx,
-            slope_error: ((1.0 - correlation.powi(2)) * yy / xx / degrees).sqrt(),
-            correlation,
-            p_value: undertick_estimate::student_beyond(t, degrees),
-        })
-    }
-
-    fn at(&self, x: f64) -> f64 {
-        self.mean.1 + self.slope * (x - self.mean.0)
-    }
 }
 
 #[cfg(test)]
