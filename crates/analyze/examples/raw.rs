@@ -3,7 +3,8 @@
 //! `raw TRACE.ut [ROUNDS]` makes a raw file of a trace's events, as a collector would,
 //! and prints the events and the seconds of each round: of decoding alone, of a plain pass
 //! (decoded, paired on a stack; count, sum, least, most and a histogram of each event's
-//! durations), of one that keeps what intervals need instead, and of the analysis, in turn. Run by `cargo xtask bench kernel`.
+//! durations), of one that keeps what intervals need instead, and of the analysis, in turn.
+//! Run by `cargo xtask bench kernel`.
 
 use std::error::Error;
 use std::io::Write as _;

@@ -149,8 +149,9 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
             let n = off.iter().filter(|o| of(o) <= limit).count();
             let all: Vec<f64> = off.iter().map(of).collect();
             format!(
-                "{n} of {runs} (90 % quantile {:.1} %)",
-                100.0 * quantile(&all, 0.9)
+                "{n} of {runs} (90 % quantile {:.1} %, largest {:.1} %)",
+                100.0 * quantile(&all, 0.9),
+                100.0 * all.iter().copied().fold(0.0, f64::max)
             )
         };
         println!(

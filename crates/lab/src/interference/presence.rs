@@ -21,18 +21,18 @@ const PASSING: f64 = 0.25;
 /// other processes cause beside the one that has most of the time, are not taken for it.
 pub(super) fn turn_ns(lost: &[Vec<(f64, f64)>]) -> f64 {
     let losses = lost.iter().flatten().map(|(from, to)| to - from);
-    let usual = usual(losses.collect());
+    let usual_ns = usual(losses.collect());
     let between = lost.iter().flat_map(|times| {
         let lasting: Vec<&(f64, f64)> = (times.iter())
-            .filter(|(from, to)| to - from >= PASSING * usual)
+            .filter(|(from, to)| to - from >= PASSING * usual_ns)
             .collect();
         let gaps = lasting.windows(2).map(|w| w[1].0 - w[0].1);
         gaps.collect::<Vec<f64>>()
     });
     let turns: Vec<f64> = between.collect();
     match turns.is_empty() {
-        true => usual,
-        false => self::usual(turns),
+        true => usual_ns,
+        false => usual(turns),
     }
 }
 
