@@ -139,11 +139,12 @@ fn word(file: &fs::File, index: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Counts the rows of saturated writers, whose payloads are 0, 1, 2, ...
+/// Counts the rows of saturated writers, which number their events 0, 1, 2, ...: the low
+/// 32 bits are the payload, the rest the event less 1.
 #[derive(Default)]
 struct Flood {
     events: u64,
-    /// What the next payload must be at least.
+    /// What the next number must be at least.
     next: u64,
     /// Events that the gaps tell of, and those that are missing from the numbers.
     told: u64,
@@ -152,17 +153,19 @@ struct Flood {
 }
 
 impl Flood {
-    fn take(&mut self, kind: i8, payload: i64) {
+    fn take(&mut self, kind: i8, event: i32, payload: i64) {
         if kind == Kind::Gap as i8 {
             self.told += payload as u64;
             return;
         }
-        // 32 bits of the number are there.
-        let ahead = (payload as u32).wrapping_sub(self.next as u32);
-        self.backward += u64::from(ahead > u32::MAX / 2);
-        self.missing += u64::from(ahead);
-        self.next += u64::from(ahead) + 1;
         self.events += 1;
+        let number = (event as u64 - 1) << 32 | u64::from(payload as u32);
+        let Some(ahead) = number.checked_sub(self.next) else {
+            self.backward += 1;
+            return;
+        };
+        self.missing += ahead;
+        self.next = number + 1;
     }
 }
 
@@ -200,8 +203,8 @@ fn saturated(
         .map(|(tid, n)| (tid.parse().unwrap(), n.parse().unwrap()))
         .collect();
     let mut floods = HashMap::<i32, Flood>::new();
-    let manifest = each_row(trace, |ring, kind, _, payload| {
-        floods.entry(ring).or_default().take(kind, payload);
+    let manifest = each_row(trace, |ring, kind, event, payload| {
+        floods.entry(ring).or_default().take(kind, event, payload);
     });
     Saturated {
         said,

@@ -77,7 +77,8 @@ static void *saturate(void *nothing) {
     pthread_barrier_wait(&all);
     while (now_ns() < until) {
         uint64_t end = i + 1000;
-        for (; i < end; i++) ut_event(1, (uint32_t)i);
+        /* Which event it is says how often the payload has begun again at 0. */
+        for (; i < end; i++) ut_event((uint16_t)(1 + (i >> 32)), (uint32_t)i);
     }
     n = snprintf(line, sizeof line, "%ld %llu\n", syscall(SYS_gettid), (unsigned long long)i);
     if (write(1, line, (size_t)n) != n) abort();
