@@ -105,9 +105,11 @@ pub struct Disturber {
     pub cause: String,
     /// Name of a process or a CPU, where the evidence has one.
     pub name: Option<String>,
-    /// Share of the time in which it slowed the probe.
+    /// Share of the time in which it slowed the probe: of its peaks, or of its CPU time where that
+    /// is known to go with the slowness.
     pub time_share: Estimate,
-    /// Time for the same work over that of the clean peak meanwhile.
+    /// Time for the same work then over that of the clean peak, or over that while it is not
+    /// active.
     pub slowdown: Estimate,
     /// Indices of its peaks.
     pub peaks: Vec<usize>,
@@ -296,12 +298,19 @@ pub fn summary(found: &Interference) -> Vec<String> {
         lines.push("One peak: no second state of the machine is proven.".to_owned());
     }
     lines.extend(slowed);
-    let several = found.disturbers.iter().filter(|d| d.peaks.len() > 1);
-    lines.extend(several.map(|disturber| {
+    // Of the others their one peak has said it.
+    let more = found.disturbers.iter().filter(|disturber| {
+        let said = |&i: &usize| found.peaks.get(i).map(|peak| &peak.time_share);
+        (disturber.peaks.iter()).any(|i| said(i).is_some_and(|share| *share != disturber.time_share))
+    });
+    lines.extend(more.map(|disturber| {
+        let name = clean(disturber.name.as_deref().unwrap_or("one cause"));
+        let what = match disturber.peaks.len() {
+            1 => format!("{name} by its CPU time"),
+            n => format!("All {n} peaks of {name} together"),
+        };
         format!(
-            "All {} peaks of {} together: {} of the time {} times slower.",
-            disturber.peaks.len(),
-            clean(disturber.name.as_deref().unwrap_or("one cause")),
+            "{what}: {} of the time {} times slower.",
             share(&disturber.time_share),
             times(&disturber.slowdown),
         )

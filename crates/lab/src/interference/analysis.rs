@@ -7,6 +7,7 @@ use undertick_report::interference::{Disturber, Interruption, Loss, Peak, RateHi
 use undertick_units::{Estimate, Interval};
 
 use super::bursts::{About, Burst, Sample, TakenOff};
+use super::cpu_time::Glance;
 use super::hits::{Apart, Hit, USUAL_LATENESS_NS, apart};
 use super::states::states;
 use super::stretches::Stretches;
@@ -38,6 +39,8 @@ pub(super) struct Run<'a> {
     pub(super) bursts: &'a [Burst],
     pub(super) about: About,
     pub(super) looks: &'a [Look],
+    /// What those who used a CPU had used, many times between two looks.
+    pub(super) glances: &'a [Glance],
     /// Nominal length of a burst, ns.
     pub(super) burst_ns: f64,
     /// CPU of the probe, where it is fixed.

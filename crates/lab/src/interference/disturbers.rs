@@ -3,13 +3,20 @@
 use undertick_report::interference::{Disturber, Peak};
 use undertick_units::{Estimate, Interval};
 
+use super::active::Active;
 use super::analysis::mean_over_bursts;
+use super::who::Who;
 
 /// Who made the peaks that are not clean. Several peaks of samples that have one cause
 /// and one name are one disturber's; `shares` says, of peaks by their index, which share
 /// of each burst was in one of them. What nobody is named for stands alone.
+///
+/// Where a process's activity is known burst by burst, its share and its slow-down are those of
+/// its activity: others, whom this machine does not show, bring samples into a peak of its
+/// speed, too.
 pub(super) fn disturbers(
     peaks: &[Peak],
+    active: Option<&Active>,
     level: f64,
     shares: impl Fn(&[usize]) -> Vec<f64>,
 ) -> Vec<Disturber> {
@@ -30,7 +37,16 @@ pub(super) fn disturbers(
             }),
         }
     }
-    for disturber in all.iter_mut().filter(|d| d.peaks.len() > 1) {
+    let is_active = |disturber: &Disturber| {
+        let named = active.map(|active| &active.who);
+        disturber.cause == "memory-traffic"
+            && named.is_some_and(|who| matches!(who, Who::Processes(name) if Some(name) == disturber.name.as_ref()))
+    };
+    if let (Some(active), Some(disturber)) = (active, all.iter_mut().find(|d| is_active(d))) {
+        disturber.time_share = active.time_share.clone();
+        disturber.slowdown = active.slowdown.clone();
+    }
+    for disturber in all.iter_mut().filter(|d| d.peaks.len() > 1 && !is_active(d)) {
         let of: Vec<&Peak> = disturber.peaks.iter().map(|i| &peaks[*i]).collect();
         disturber.slowdown = slowdown(&of, level);
         disturber.time_share = time_share(&of, &shares(&disturber.peaks), level);

@@ -21,6 +21,7 @@ use undertick_trace::session::Settings;
 
 use super::analysis::{self, Found, Run};
 use super::bursts::{About, Burst, Decoder};
+use super::cpu_time::{Candidates, Glance};
 use super::probe::Schedule;
 use super::who::{Look, look};
 use crate::experiment::Cannot;
@@ -49,7 +50,9 @@ pub struct Request {
 const ROUND_EVERY: Duration = Duration::from_millis(20);
 /// Between two looks at who runs.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A look may take this share of the time.
+/// Between two glances at those who used a CPU: shorter than a burst.
+const GLANCE_EVERY: Duration = Duration::from_millis(10);
+/// Looks may take this share of the time, and glances.
 const LOOK_SHARE: f64 = 0.01;
 
 /// What has come of the probe so far.
@@ -127,7 +130,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
         },
     );
     let own_use = (own_use_s() - used) / begun.elapsed().as_secs_f64();
-    let looks = watcher.finish();
+    let (looks, glances) = watcher.finish();
     drop(aside); // what is said of this machine's CPUs must be of all of them
     let manifest = manifest?;
     let heard = heard.borrow();
@@ -135,6 +138,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
         bursts: &heard.bursts,
         about: heard.about(),
         looks: &looks,
+        glances: &glances,
         burst_ns: request.schedule.burst.as_nanos() as f64,
         cpu: request.schedule.cpu,
         level: request.level,
@@ -320,6 +324,12 @@ pub(super) fn own_use_s() -> f64 {
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
 }
 
+/// CPU time of this thread: it may have waited for a CPU for longer than it used one.
+fn own_thread_use() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
 /// Keeps this thread, and those that it makes, off the probe's CPU as long as it lives:
 /// the meter must not be what it finds. Where there is no other CPU it stays.
 pub(super) struct Aside(Option<rustix::thread::CpuSet>);
@@ -347,30 +357,44 @@ impl Drop for Aside {
 /// Looks at who runs, on a thread of its own.
 struct Watcher {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<Look>>,
+    thread: JoinHandle<(Vec<Look>, Vec<Glance>)>,
 }
 
 impl Watcher {
     fn start(clock: Source, ns_per_tick: f64) -> Result<Self, Cannot> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let at_ns = move || clock.read_ticks() as f64 * ns_per_tick;
         let thread = std::thread::Builder::new()
             .name("who runs".to_owned())
             .spawn(move || {
-                let mut looks = Vec::new();
+                let mut looks: Vec<Look> = Vec::new();
+                let mut candidates = Candidates::default();
+                let mut due = Instant::now();
                 while !stopped.load(Ordering::Relaxed) {
-                    let begun = Instant::now();
-                    looks.push(look(|| clock.read_ticks() as f64 * ns_per_tick));
-                    let took = begun.elapsed();
-                    std::thread::sleep(LOOK_EVERY.max(took.mul_f64(1.0 / LOOK_SHARE)));
+                    let (begun, used) = (Instant::now(), own_thread_use());
+                    let rest = |every: Duration| {
+                        every.max((own_thread_use() - used).mul_f64(1.0 / LOOK_SHARE))
+                    };
+                    if begun >= due {
+                        looks.push(look(at_ns));
+                        due = begun + rest(LOOK_EVERY);
+                        if let [.., before, after] = &looks[..] {
+                            candidates.choose(before, after);
+                        }
+                        std::thread::sleep(GLANCE_EVERY);
+                    } else {
+                        candidates.glance(at_ns);
+                        std::thread::sleep(rest(GLANCE_EVERY));
+                    }
                 }
-                looks
+                (looks, candidates.glances)
             })
             .map_err(|e| Cannot::now(format!("no thread to watch who runs: {e}")))?;
         Ok(Self { stop, thread })
     }
 
-    fn finish(self) -> Vec<Look> {
+    fn finish(self) -> (Vec<Look>, Vec<Glance>) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }

@@ -18,10 +18,12 @@
 //! in the watching mode). Who is always there is part of the clean state. Names rest
 //! on association.
 
+mod active;
 mod analysis;
 mod bursts;
 mod compare;
 mod continuous;
+mod cpu_time;
 mod disturbance;
 mod disturbers;
 mod hits;

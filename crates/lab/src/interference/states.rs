@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 use undertick_estimate::peaks::{self, predict};
 use undertick_estimate::ratio_of_sums;
 use undertick_report::interference::{Disturber, Peak, Prediction};
-use undertick_units::{Estimate, Interval};
+use undertick_units::Interval;
 
+use super::active::{Active, active};
 use super::analysis::{Run, Scale, Seen, mean_over_bursts};
+use super::cpu_time::CpuTimes;
 use super::disturbers::disturbers;
 use super::hits::Hit;
 use super::presence::{present_ns, turn_ns};
 use super::stretches::Stretches;
-use super::who::{Suspect, Who, active};
+use super::who::{Suspect, Who};
 
 /// Fewer bursts in which processes had the CPU than this, or a smaller share, are no state of the machine but
 /// its housekeeping.
@@ -29,8 +31,11 @@ pub(super) fn states(
 ) -> (Vec<Peak>, Vec<Disturber>) {
     let mut peaks = memory_peaks(scale, seen.len(), stretches, run);
     peaks.extend(taken_peak(seen, stretches, run));
-    peaks.extend(active_peak(&peaks, seen, stretches, run.level));
-    let disturbers = disturbers(&peaks, run.level, |these| {
+    let active = active(&CpuTimes::of(run.looks, run.glances), seen, run);
+    if let Some(active) = &active {
+        peaks.extend(active_peak(&peaks, active, stretches));
+    }
+    let disturbers = disturbers(&peaks, active.as_ref(), run.level, |these| {
         let of: Vec<peaks::Peak> = (these.iter())
             .map(|i| scale.found.peaks[*i].clone())
             .collect();
@@ -207,62 +212,46 @@ fn turns_more(state: &[f64], run: &Run<'_>, turn_ns: f64) -> f64 {
 
 /// A process with whose activity the probe slows down, where that makes no peak of
 /// its own: on a machine whose memory is never quiet its state and the clean one
-/// run into each other. Its share of the time is the CPU time it used, of what it uses
-/// when it is active all the time.
-fn active_peak(
-    peaks: &[Peak],
-    seen: &[Seen<'_>],
-    stretches: &Stretches,
-    level: f64,
-) -> Option<Peak> {
-    if peaks.iter().any(|p| p.cause == "memory-traffic") {
-        return None;
-    }
-    let slowness: Vec<f64> = (seen.iter())
-        .map(|s| {
-            let plain = s.apart.plain.iter();
-            let ratios: f64 = plain.map(|(_, x)| (x.mix_ns / x.reference_ns).ln()).sum();
-            ratios / s.apart.plain.len() as f64
-        })
-        .collect();
-    let found = active(&stretches.with(&slowness), level)?;
-    let same = |p: &Peak| {
-        p.evidence
-            .get("process")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let Who::Processes(name) = &found.suspect.who else {
+/// run into each other.
+fn active_peak(peaks: &[Peak], active: &Active, stretches: &Stretches) -> Option<Peak> {
+    let Who::Processes(name) = &active.who else {
         return None;
     };
-    if peaks.iter().filter_map(same).any(|other| other == *name) {
-        return None; // it takes the CPU, and what it leaves in the caches is its doing, too
+    // One that takes the CPU: what it leaves in the caches is its doing, too.
+    if peaks.iter().any(|peak| is_of(peak, name)) {
+        return None;
     }
-    let mut share = mean_over_bursts(&found.activity, level);
-    "CPU time used, successive differences of stretches".clone_into(&mut share.method);
-    let by = |slope: f64| slope.exp();
-    let slowdown = Estimate {
-        value: by(found.slope),
-        interval: Interval::new(
-            by(found.slope - found.slope_half),
-            by(found.slope + found.slope_half),
-        ),
-        level,
-        unit: "1".into(),
-        method: "line of the time per work on the use of a CPU, beside a drift".into(),
-        n: found.activity.len() as u64,
-        n_effective: found.activity.len() as f64,
-        notes: vec!["what else slows the machine is taken not to come and go with it".into()],
-    };
     Some(Peak {
-        rate: 1.0 / slowdown.value,
-        slowdown,
-        time_share: share.clone(),
-        sample_share: share,
+        rate: 1.0 / active.slowdown.value,
+        slowdown: active.slowdown.clone(),
+        time_share: active.time_share.clone(),
+        sample_share: active.time_share.clone(),
         cause: "memory-traffic".to_owned(),
-        evidence: evidence(Some(&found.suspect), stretches),
+        evidence: evidence_of(active, stretches),
         of: "activity".to_owned(),
     })
+}
+
+/// Whether the process of that name is what the evidence of a peak names.
+fn is_of(peak: &Peak, name: &str) -> bool {
+    peak.evidence.get("process").and_then(Value::as_str) == Some(name)
+}
+
+fn evidence_of(active: &Active, stretches: &Stretches) -> BTreeMap<String, Value> {
+    let mut evidence: BTreeMap<String, Value> = [
+        ("use_when_active_cpus", json!(active.full_use)),
+        ("deviations", json!(active.deviations)),
+        ("bursts", json!(active.bursts)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    if let Who::Processes(name) = &active.who {
+        evidence.insert("process".to_owned(), json!(name));
+    }
+    if let Some(cpu) = stretches.cpus.get(&active.who) {
+        evidence.insert("process_cpu".to_owned(), json!(cpu));
+    }
+    evidence
 }
 
 /// What each slowed peak would cost if its cause were active for that share of the

@@ -51,6 +51,52 @@ impl Together {
     }
 }
 
+/// By how many standard deviations the news of `y` go with those of `x`: what each value
+/// differs from what its neighbour lets expect. `None` as [`Slope::beside_drift`].
+///
+/// The standard deviation is that of the same sum with `x` moved against `y` in a circle by
+/// each number of places from `apart` on: however `x` and `y` hang together in themselves, that
+/// is how well they go together by chance. `y` counts by rank, so that a few great values
+/// decide nothing.
+pub(super) fn deviations(x: &[f64], y: &[f64], apart: usize) -> Option<f64> {
+    let y = ranks(y);
+    let alike = Slope::with_alike(x, &y)?.1;
+    let (x, y) = (centred(&news(x, alike)), centred(&news(&y, alike)));
+    let n = x.len();
+    let moved = |by: usize| -> f64 {
+        let (late, early) = y.split_at(by);
+        let turned = early.iter().chain(late);
+        x.iter().zip(turned).map(|(x, y)| x * y).sum()
+    };
+    let others: Vec<f64> = (apart..n.saturating_sub(apart)).map(moved).collect();
+    let square = others.iter().map(|sum| sum * sum).sum::<f64>() / others.len() as f64;
+    (others.len() >= apart && square > 0.0).then(|| moved(0) / square.sqrt())
+}
+
+/// Places of the values in their order; equal ones share theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut before = 0;
+    for same in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        let middle = before as f64 + (same.len() - 1) as f64 / 2.0;
+        same.iter().for_each(|&at| ranks[at] = middle);
+        before += same.len();
+    }
+    ranks
+}
+
+fn centred(values: &[f64]) -> Vec<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|v| v - mean).collect()
+}
+
+/// What each value differs from that share of the one before.
+fn news(values: &[f64], alike: f64) -> Vec<f64> {
+    values.windows(2).map(|w| w[1] - alike * w[0]).collect()
+}
+
 /// A slope and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slope {
@@ -72,29 +118,35 @@ impl Slope {
     /// A straight line takes a drift for what happened to go with it: on a machine that
     /// others slow down for seconds at a time it scatters 1.4 times as much.
     pub(super) fn beside_drift(x: &[f64], y: &[f64]) -> Option<Self> {
+        Self::with_alike(x, y).map(|(slope, _)| slope)
+    }
+
+    /// And the correlation of neighbours.
+    fn with_alike(x: &[f64], y: &[f64]) -> Option<(Self, f64)> {
         let n = x.len() as f64;
         let mut line = line(x, y)?;
+        let mut alike = 0.0;
         for _ in 0..TURNS {
             let mut left: Vec<f64> = x.iter().zip(y).map(|(x, y)| y - line.0 * x).collect();
             let mean = left.iter().sum::<f64>() / n;
             left.iter_mut().for_each(|e| *e -= mean);
             let all: f64 = left.iter().map(|e| e * e).sum();
             if all <= 0.0 {
-                return Some(Self {
+                let slope = Self {
                     value: line.0,
                     error: 0.0,
-                });
+                };
+                return Some((slope, 0.0));
             }
-            let alike = left.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / all;
-            let alike = (alike + (1.0 + 3.0 * alike) / n).clamp(0.0, MOST_ALIKE);
-            let news =
-                |v: &[f64]| -> Vec<f64> { v.windows(2).map(|w| w[1] - alike * w[0]).collect() };
-            line = self::line(&news(x), &news(y))?;
+            alike = left.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / all;
+            alike = (alike + (1.0 + 3.0 * alike) / n).clamp(0.0, MOST_ALIKE);
+            line = self::line(&news(x, alike), &news(y, alike))?;
         }
-        Some(Self {
+        let slope = Self {
             value: line.0,
             error: line.1,
-        })
+        };
+        Some((slope, alike))
     }
 }
 
@@ -120,7 +172,7 @@ mod tests {
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
 
-    use super::{Slope, line};
+    use super::{Slope, deviations, line, ranks};
 
     /// Sum of twelve: normal, nearly.
     fn normal(random: &mut ChaCha8Rng) -> f64 {
@@ -180,5 +232,66 @@ mod tests {
         assert_eq!(Slope::beside_drift(&[1.0; 40], &y), None);
         assert_eq!(Slope::beside_drift(&x[..4], &y[..4]), None);
         assert_eq!(Slope::beside_drift(&[], &[]), None);
+    }
+
+    #[test]
+    fn places_in_their_order() {
+        assert_eq!(ranks(&[5.0, -1.0, 5.0, 7.0, 2.0]), [2.5, 0.0, 2.5, 4.0, 1.0]);
+        assert!(ranks(&[]).is_empty());
+    }
+
+    /// Phases of about seven values, on for that share; and a drift that has nothing to do with
+    /// them, with great values in it.
+    fn apart(seed: u64, share: f64) -> (Vec<f64>, Vec<f64>) {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (mut on, mut left, mut drift) = (false, 0.0, 0.0);
+        (0..500)
+            .map(|_| {
+                while left <= 0.0 {
+                    on = !on;
+                    let mean = if on { 7.0 } else { 7.0 * (1.0 - share) / share };
+                    left += mean * (0.3 + 1.4 * random.random::<f64>());
+                }
+                left -= 1.0;
+                drift = 0.75 * drift + 0.15 * normal(&mut random);
+                let great = if random.random_bool(0.02) { 2.0 } else { 0.0 };
+                (f64::from(u8::from(on)), drift + great)
+            })
+            .unzip()
+    }
+
+    /// What has nothing to do with each other goes together by chance: as a normal variable.
+    #[test]
+    fn deviations_by_chance() {
+        const RUNS: usize = 4000;
+        let all: Vec<f64> = (0..RUNS)
+            .map(|seed| {
+                let (x, y) = apart(seed as u64, [0.1, 0.3, 0.6][seed % 3]);
+                deviations(&x, &y, 15).unwrap()
+            })
+            .collect();
+        let beyond = |limit: f64| all.iter().filter(|z| z.abs() > limit).count();
+        // 4.55 % of 4000 are 182, and 0.27 % are 10.8: bounds of one in a million for these and
+        // a tenth more of a standard deviation.
+        assert!((120..=300).contains(&beyond(2.0)), "{}", beyond(2.0));
+        assert!((1..=40).contains(&beyond(3.0)), "{}", beyond(3.0));
+        assert_eq!(beyond(4.9), 0);
+    }
+
+    /// What goes together is found, in either direction.
+    #[test]
+    fn deviations_of_what_goes_together() {
+        for seed in 0..200 {
+            let (x, y) = apart(seed, [0.1, 0.3, 0.6][seed as usize % 3]);
+            let slowed: Vec<f64> = x.iter().zip(&y).map(|(x, y)| y + 0.5 * x).collect();
+            let found = deviations(&x, &slowed, 15).unwrap();
+            assert!(found > 4.9, "seed {seed}: {found}");
+            let opposite: Vec<f64> = x.iter().map(|x| -x).collect();
+            assert!(deviations(&opposite, &slowed, 15).unwrap() < -4.9);
+        }
+        let (x, y) = apart(1, 0.3);
+        assert_eq!(deviations(&x[..40], &y[..40], 15), None, "too few");
+        assert_eq!(deviations(&[1.0; 500], &y, 15), None, "never changes");
+        assert_eq!(deviations(&[], &[], 15), None);
     }
 }

@@ -8,7 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::together::{Slope, Together};
+use super::cpu_time::cpu_time_ns;
+use super::together::Together;
 
 /// One who can use a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,8 +39,10 @@ pub struct Look {
 pub struct Process {
     /// Its name.
     pub name: String,
-    /// CPU time, ns.
+    /// CPU time, ns; in the kernel's ticks where its clock cannot be read.
     pub ns: f64,
+    /// When it was read, ns of the trace clock.
+    pub at_ns: f64,
     /// CPU it was last on.
     pub cpu: Option<usize>,
 }
@@ -61,7 +64,9 @@ pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
             && pid != us
             && parent != us
         {
-            processes.insert(pid, process);
+            let at_ns = at_ns();
+            let ns = cpu_time_ns(pid).unwrap_or(process.ns);
+            processes.insert(pid, Process { ns, at_ns, ..process });
         }
     }
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -82,6 +87,7 @@ fn of_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
     let process = Process {
         name: name.to_owned(),
         ns: (number(11)? + number(12)?) * tick_ns,
+        at_ns: f64::NAN,
         cpu: fields.get(36).and_then(|f| f.parse().ok()),
     };
     Some((process, fields.get(1)?.parse().ok()?))
@@ -182,83 +188,6 @@ pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
     found
 }
 
-/// One with whose activity the probe slows down.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Active {
-    /// Who, and what was used while all bursts or none were slowed.
-    pub suspect: Suspect,
-    /// Its activity in each stretch, 0 to 1.
-    pub activity: Vec<f64>,
-    /// By how much the logarithm of the time per work grows from none to all of it.
-    pub slope: f64,
-    /// Half of that figure's interval.
-    pub slope_half: f64,
-}
-
-/// Least slow-down, as a logarithm.
-const LEAST_SLOPE: f64 = 0.03;
-/// Less use than this on average disturbs nobody for long, CPUs.
-const LEAST_MEAN_USE: f64 = 0.02;
-
-/// Whose activity slows the probe, where states run into each other: `stretches` of
-/// the mean logarithm of the time per work and everybody's use. Of all whose use goes
-/// with it the one with the closest relation, by the test of [`suspects`], shared
-/// among all who were looked at.
-///
-/// The slow-down is the slope of a line through the stretches ([`Slope::beside_drift`]): it
-/// needs no two peaks, only that what else slows the probe does not come and go with this
-/// one.
-#[must_use]
-pub fn active(stretches: &[(f64, BTreeMap<Who, f64>)], level: f64) -> Option<Active> {
-    let everybody: std::collections::BTreeSet<&Who> =
-        stretches.iter().flat_map(|(_, uses)| uses.keys()).collect();
-    let slow: Vec<f64> = stretches.iter().map(|(slow, _)| *slow).collect();
-    let of = |who: &Who| -> Vec<f64> {
-        let used = |(_, uses): &(f64, BTreeMap<Who, f64>)| uses.get(who).copied().unwrap_or(0.0);
-        stretches.iter().map(used).collect()
-    };
-    let looked: Vec<(&Who, Vec<f64>)> = (everybody.into_iter())
-        .filter(|who| matches!(who, Who::Processes(_)))
-        .map(|who| (who, of(who)))
-        .filter(|(_, uses)| uses.iter().sum::<f64>() >= LEAST_MEAN_USE * uses.len() as f64)
-        .collect();
-    let limit = FALSE_ALARM / looked.len().max(1) as f64;
-    let related = looked.into_iter().filter_map(|(who, uses)| {
-        let line = Together::of(&uses, &slow)?;
-        let proven = line.p_value < limit && line.slope >= LEAST_SLOPE;
-        proven.then_some((who, uses, line))
-    });
-    let (who, uses, line) = related.max_by(|a, b| a.2.correlation.total_cmp(&b.2.correlation))?;
-    let full = full_use(&uses);
-    let beside_drift = Slope::beside_drift(&uses, &slow)?;
-    Some(Active {
-        suspect: Suspect {
-            who: who.clone(),
-            use_when_slow: 1.0,
-            use_when_clean: 0.0,
-            correlation: line.correlation,
-            stretches: slow.len(),
-        },
-        activity: uses
-            .iter()
-            .map(|used| (used / full).clamp(0.0, 1.0))
-            .collect(),
-        slope: beside_drift.value * full,
-        slope_half: undertick_estimate::normal_quantile(level) * beside_drift.error * full,
-    })
-}
-
-/// CPUs that it uses where it is active all the time: others, and the hypervisor, take
-/// some of its CPU. One that is never that active in any stretch is taken for one that
-/// would get a whole CPU.
-fn full_use(uses: &[f64]) -> f64 {
-    const SURELY_FULL: f64 = 0.7;
-    let mut sorted = uses.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let high = sorted[(sorted.len() - 1) * 95 / 100];
-    if high >= SURELY_FULL { high } else { 1.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{RngExt as _, SeedableRng as _};
@@ -313,6 +242,7 @@ mod tests {
                     let process = Process {
                         name: (*name).to_owned(),
                         ns: *ns,
+                        at_ns,
                         cpu: None,
                     };
                     (*pid, process)
@@ -385,50 +315,6 @@ mod tests {
             .map(|(_, uses)| (1.0, uses))
             .collect();
         assert_eq!(suspects(&always), []);
-    }
-
-    /// A line by hand: uses 0 and 1, logarithms 0.1 and 0.5 with +-0.02 in turn: slope
-    /// 0.4; residuals 0.02, so its error is 0.02 / sqrt(n) / 0.5 = 0.0045.
-    #[test]
-    fn the_slope_of_an_active_process_by_hand() {
-        let stretches: Vec<_> = (0..80_u32)
-            .map(|i| {
-                // On and off without order, as often one as the other.
-                let on = f64::from((0x9E37_79B9_7F4A_7C15_u64.rotate_left(i * 7) & 1) as u8);
-                let noise = if i % 2 == 0 { 0.02 } else { -0.02 };
-                let uses = BTreeMap::from([(named("hog"), on), (named("idle"), 0.001 * on)]);
-                (0.1 + 0.4 * on + noise, uses)
-            })
-            .collect();
-        let found = active(&stretches, 0.95).unwrap();
-        assert_eq!(found.suspect.who, named("hog"));
-        assert!((found.slope - 0.4).abs() < 0.01, "{found:?}");
-        assert!(
-            found
-                .activity
-                .iter()
-                .all(|a| *a == 0.0 || (*a - 1.0).abs() < 1e-9)
-        );
-        let half = 1.96 * 0.02 / 80_f64.sqrt() / 0.5;
-        assert!(
-            (found.slope_half / half - 1.0).abs() < 0.5,
-            "{found:?} {half}"
-        );
-        // The same with a fifth of its CPU taken from it: its activity is the same.
-        let mut slower = stretches.clone();
-        for (_, uses) in &mut slower {
-            uses.values_mut().for_each(|used| *used *= 0.8);
-        }
-        let found = active(&slower, 0.95).unwrap();
-        assert!((found.slope - 0.4).abs() < 0.01, "{found:?}");
-        assert!(
-            found
-                .activity
-                .iter()
-                .all(|a| *a == 0.0 || (*a - 1.0).abs() < 1e-9)
-        );
-        let random = run(1, false);
-        assert_eq!(active(&random, 0.95), None);
     }
 
     /// Slow and busy phases that have nothing to do with each other, each of five

@@ -1,0 +1,218 @@
+//! With whose activity does the probe slow down, burst by burst?
+
+use undertick_estimate::{normal_quantile, student_beyond};
+use undertick_units::{Estimate, Interval};
+
+use super::analysis::{Run, Seen};
+use super::cpu_time::CpuTimes;
+use super::together::{Slope, deviations};
+use super::who::Who;
+
+/// One with whose activity the probe slows down.
+#[derive(Clone, Debug)]
+pub(super) struct Active {
+    pub(super) who: Who,
+    /// Standard deviations by which its use goes with the slowness more than by chance.
+    pub(super) deviations: f64,
+    /// Bursts that this rests on.
+    pub(super) bursts: usize,
+    /// CPUs that it uses where it is active.
+    pub(super) full_use: f64,
+    /// Share of the time in which it is active.
+    pub(super) time_share: Estimate,
+    /// Time per work where it is active over that where it is not.
+    pub(super) slowdown: Estimate,
+}
+
+/// Bursts in which two series that are moved against each other are taken to have nothing
+/// to do with each other: 0.6 s of the usual schedule.
+const APART: usize = 15;
+/// How often at most nobody's use would go so well with the slowness, all together.
+const FALSE_ALARM: f64 = 1e-4;
+/// Least slow-down, as a logarithm.
+const LEAST_SLOPE: f64 = 0.03;
+/// Less use than this on average disturbs nobody for long, CPUs.
+const LEAST_MEAN_USE: f64 = 0.02;
+
+/// Of all processes whose CPU time goes with the time per work the one where it does so most
+/// surely ([`deviations`], the false alarm shared among all who were looked at).
+///
+/// Its share of the time is the CPU time that it used in all over what it uses when it is active.
+/// The slow-down is the slope of a line through the bursts ([`Slope::beside_drift`]): it needs no two
+/// peaks, only that what else slows the probe does not come and go with this one.
+pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Option<Active> {
+    let bursts: Vec<(f64, f64)> = (seen.iter())
+        .map(|s| (s.burst.begun_ns, s.burst.begun_ns + s.burst.wall_ns()))
+        .collect();
+    let slow: Vec<f64> = seen.iter().map(slowness).collect();
+    let all = (bursts.first()?.0, bursts.last()?.1);
+    let looked: Vec<(&Who, f64, Vec<f64>)> = (times.everybody())
+        .map(|who| (who, times.used(who, &[all])[0], times.used(who, &bursts)))
+        .filter(|(_, mean, _)| *mean >= LEAST_MEAN_USE)
+        .collect();
+    let limit = FALSE_ALARM / looked.len().max(1) as f64;
+    // Of values that hang together every fourth, as good as any, counts.
+    let degrees = (seen.len() / 4) as f64;
+    let related = looked.into_iter().filter_map(|(who, mean, uses)| {
+        let deviations = deviations(&uses, &slow, APART)?;
+        (student_beyond(deviations, degrees) < limit).then_some((who, mean, uses, deviations))
+    });
+    let (who, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let full = Full::of(&uses);
+    let slope = Slope::beside_drift(&uses, &slow)?;
+    if slope.value * full.use_cpus() < LEAST_SLOPE {
+        return None;
+    }
+    Some(Active {
+        who: who.clone(),
+        deviations,
+        bursts: uses.len(),
+        full_use: full.use_cpus(),
+        time_share: full.share(mean, times.unsure(who, all), run.level),
+        slowdown: slowdown(&slope, &full, &uses, run.level),
+    })
+}
+
+/// Mean logarithm of the time of the mix over that of the registers.
+fn slowness(seen: &Seen<'_>) -> f64 {
+    let plain = seen.apart.plain.iter();
+    let ratios: f64 = plain.map(|(_, x)| (x.mix_ns / x.reference_ns).ln()).sum();
+    ratios / seen.apart.plain.len() as f64
+}
+
+fn slowdown(slope: &Slope, full: &Full, uses: &[f64], level: f64) -> Estimate {
+    let (value, half) = (
+        slope.value * full.use_cpus(),
+        normal_quantile(level) * slope.error * full.use_cpus(),
+    );
+    Estimate {
+        value: value.exp(),
+        interval: Interval::new((value - half).exp(), (value + half).exp()),
+        level,
+        unit: "1".into(),
+        method: "line of the time per work on the use of a CPU, beside a drift".into(),
+        n: uses.len() as u64,
+        n_effective: uses.len() as f64,
+        notes: vec!["what else slows the machine is taken not to come and go with it".into()],
+    }
+}
+
+/// What a process uses in bursts in which it is active all the time, CPUs, ascending.
+struct Full(Vec<f64>);
+
+impl Full {
+    /// One that never uses that much in a burst is taken for one that would get a whole CPU: it is
+    /// on and off in less than a burst.
+    const SURELY: f64 = 0.5;
+    /// Of the usual: less was used in bursts in which it came or went.
+    const MOST_OF_IT: f64 = 0.75;
+    /// Fewer bursts than these say little.
+    const FEWEST: usize = 4;
+
+    /// Of bursts between two in which it was active, too.
+    fn of(uses: &[f64]) -> Self {
+        let ascending = |mut values: Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let mut active = ascending(uses.iter().copied().filter(|u| *u >= Self::SURELY).collect());
+        let usual = active.get(active.len() / 2).copied().unwrap_or(1.0);
+        let much = |used: f64| used >= Self::MOST_OF_IT * usual;
+        let between = (uses.windows(3))
+            .filter(|near| near.iter().all(|used| much(*used)))
+            .map(|near| near[1]);
+        let between = ascending(between.collect());
+        if between.len() >= Self::FEWEST {
+            return Self(between);
+        }
+        active.retain(|used| much(*used));
+        Self(active)
+    }
+
+    /// The median: who is kept from its CPU for long in a few bursts is not active there, and who
+    /// shares it all the time, with the host or with others, is.
+    fn use_cpus(&self) -> f64 {
+        let (n, of) = (self.0.len(), &self.0);
+        match n {
+            0 => 1.0,
+            _ => f64::midpoint(of[(n - 1) / 2], of[n / 2]),
+        }
+    }
+
+    /// Share of the time in which a process is active that used so much of it, CPUs; `unsure` of
+    /// that may have been before or after.
+    ///
+    /// How much of the time in which it was kept from its CPU for a moment it was active is a matter
+    /// of words: at least it was as long as it had its CPUs, and at most as if it always used as
+    /// little as in the bursts in which it used least.
+    fn share(&self, used: f64, unsure: f64, level: f64) -> Estimate {
+        let by = |used: f64, full: f64| (used / full).clamp(0.0, 1.0);
+        let usual = self.use_cpus();
+        let least = ((1.0 - level) * self.0.len() as f64) as usize;
+        let least = self.0.get(least).copied().unwrap_or(usual);
+        Estimate {
+            value: by(used, usual),
+            interval: Interval::new(
+                by(used - unsure, usual.ceil()),
+                by(used + unsure, least.min(usual)),
+            ),
+            level,
+            unit: "1".into(),
+            method: "CPU time used over the median of that used in a burst when active".into(),
+            n: self.0.len() as u64,
+            n_effective: self.0.len() as f64,
+            notes: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64, within: f64) {
+        assert!((a - b).abs() <= within, "{a}, {b}");
+    }
+
+    /// Ten bursts on, of which the ends saw a part; a fifth is taken from it, and once more.
+    #[test]
+    fn what_is_used_when_active_by_hand() {
+        let mut uses = vec![0.0; 40];
+        uses[5] = 0.3;
+        uses[6..14].fill(0.8);
+        uses[8] = 0.76;
+        uses[10] = 0.84;
+        uses[11] = 0.61;
+        uses[14] = 0.7;
+        let full = Full::of(&uses);
+        // Between two of at least 0.6: 7 to 13.
+        assert_eq!(full.0, [0.61, 0.76, 0.8, 0.8, 0.8, 0.8, 0.84]);
+        close(full.use_cpus(), 0.8, 1e-12);
+        let share = full.share(0.2, 0.01, 0.95);
+        close(share.value, 0.25, 1e-12);
+        // One whole CPU, and the least in 95 of 100 bursts of seven.
+        close(share.interval.lo.unwrap(), 0.19, 1e-12);
+        close(share.interval.hi.unwrap(), 0.21 / 0.61, 1e-12);
+        let share = full.share(0.2, 0.01, 0.8);
+        close(share.interval.hi.unwrap(), 0.21 / 0.76, 1e-12);
+    }
+
+    #[test]
+    fn what_is_used_by_one_that_is_hardly_seen() {
+        // Never for a whole burst: it would get a CPU.
+        let full = Full::of(&[0.0, 0.2, 0.3, 0.0, 0.25]);
+        assert_eq!((full.use_cpus(), full.0.len()), (1.0, 0));
+        let share = full.share(0.3, 0.1, 0.95);
+        close(share.value, 0.3, 1e-12);
+        close(share.interval.lo.unwrap(), 0.2, 1e-12);
+        close(share.interval.hi.unwrap(), 0.4, 1e-12);
+        assert_eq!(Full::of(&[]).0.len(), 0);
+        // Bursts by themselves are what there is.
+        assert_eq!(Full::of(&[0.0, 0.9, 0.0, 0.8, 0.0]).0, [0.8, 0.9]);
+        assert_eq!(Full::of(&[0.0, 0.9, 0.0]).0, [0.9]);
+        // Four threads at once.
+        let full = Full::of(&[0.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.0]);
+        assert_eq!(full.0, [4.0; 4]);
+        close(full.share(2.0, 0.0, 0.95).value, 0.5, 1e-12);
+    }
+}

@@ -1,0 +1,277 @@
+//! CPU time of processes, to the nanosecond, at many moments.
+//!
+//! The kernel's files give it in ticks of 10 ms. The clock of a process gives it exactly,
+//! to anybody, for a system call: so those who use a CPU at all can be asked every few
+//! milliseconds, and their activity is known burst by burst.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::who::{Look, Who};
+
+/// One process's CPU time so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Glance {
+    pub(super) pid: i32,
+    /// When, ns of the trace clock.
+    pub(super) at_ns: f64,
+    pub(super) used_ns: f64,
+}
+
+/// CPU time of a process and all its threads so far, ns; `None` where there is no such
+/// process.
+pub(super) fn cpu_time_ns(pid: i32) -> Option<f64> {
+    let mut clock = 0;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: both write to live locals alone.
+    let is_told = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    is_told.then_some(time.tv_sec as f64 * 1e9 + time.tv_nsec as f64)
+}
+
+/// Who is glanced at: at most so many.
+const MOST: usize = 32;
+/// From the first stretch on in which they used so much, CPUs.
+const LEAST_USE: f64 = 0.01;
+
+/// The processes that have used a CPU, and what they used by and by.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    /// With what they used in all.
+    used_ns: HashMap<i32, f64>,
+    pub(super) glances: Vec<Glance>,
+}
+
+impl Candidates {
+    /// Whoever used a CPU between these two looks is one of them from now on; of too many
+    /// those who used most.
+    pub(super) fn choose(&mut self, before: &Look, after: &Look) {
+        let ns = after.at_ns - before.at_ns;
+        self.used_ns.retain(|pid, _| after.processes.contains_key(pid));
+        for (pid, now) in &after.processes {
+            let then = before.processes.get(pid).map_or(0.0, |process| process.ns);
+            let used = (now.ns - then).max(0.0);
+            if used >= LEAST_USE * ns || self.used_ns.contains_key(pid) {
+                *self.used_ns.entry(*pid).or_default() += used;
+            }
+        }
+        if self.used_ns.len() > MOST {
+            let mut all: Vec<(i32, f64)> = self.used_ns.drain().collect();
+            all.sort_by(|a, b| b.1.total_cmp(&a.1));
+            self.used_ns.extend(all.into_iter().take(MOST));
+        }
+    }
+
+    /// Asks all of them.
+    pub(super) fn glance(&mut self, at_ns: impl Fn() -> f64) {
+        let asked = self.used_ns.keys().filter_map(|&pid| {
+            Some(Glance {
+                pid,
+                at_ns: at_ns(),
+                used_ns: cpu_time_ns(pid)?,
+            })
+        });
+        self.glances.extend(asked);
+    }
+}
+
+/// CPU time used between two moments by one process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Piece {
+    from_ns: f64,
+    to_ns: f64,
+    used_ns: f64,
+}
+
+/// What the processes of each name used, piece by piece.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CpuTimes(BTreeMap<Who, Vec<Piece>>);
+
+impl CpuTimes {
+    pub(super) fn of(looks: &[Look], glances: &[Glance]) -> Self {
+        let mut readings: HashMap<i32, Vec<(f64, f64, Option<&str>)>> = HashMap::new();
+        let mut before = f64::NAN;
+        for look in looks {
+            for (pid, process) in &look.processes {
+                let of = readings.entry(*pid).or_default();
+                if of.is_empty() && !before.is_nan() {
+                    of.push((before, 0.0, None)); // it has begun since
+                }
+                of.push((process.at_ns, process.ns, Some(&process.name)));
+            }
+            before = look.at_ns;
+        }
+        for glance in glances {
+            let of = readings.entry(glance.pid).or_default();
+            of.push((glance.at_ns, glance.used_ns, None));
+        }
+        let mut times: BTreeMap<Who, Vec<Piece>> = BTreeMap::new();
+        for of in readings.values_mut() {
+            of.sort_by(|a, b| a.0.total_cmp(&b.0));
+            // A worker of the kernel changes its name with its work: what it used before a
+            // look is of the name it had there.
+            let mut name = of.iter().rev().find_map(|reading| reading.2);
+            for pair in of.windows(2).rev() {
+                name = pair[1].2.or(name);
+                let ((from_ns, then, _), (to_ns, now, _)) = (pair[0], pair[1]);
+                // One that has used less than before is another one with its number.
+                let used_ns = if now < then { now } else { now - then };
+                if let Some(name) = name.filter(|_| used_ns > 0.0 && to_ns > from_ns) {
+                    let who = Who::Processes(name.to_owned());
+                    times.entry(who).or_default().push(Piece {
+                        from_ns,
+                        to_ns,
+                        used_ns,
+                    });
+                }
+            }
+        }
+        Self(times)
+    }
+
+    /// Who used anything.
+    pub(super) fn everybody(&self) -> impl Iterator<Item = &Who> {
+        self.0.keys()
+    }
+
+    /// CPUs used in each of these times, which follow one another: from and to, ns.
+    pub(super) fn used(&self, who: &Who, times: &[(f64, f64)]) -> Vec<f64> {
+        let mut used = vec![0.0; times.len()];
+        for piece in self.0.get(who).into_iter().flatten() {
+            let first = times.partition_point(|(_, to)| *to <= piece.from_ns);
+            let inside = times[first..].iter().zip(&mut used[first..]);
+            for ((from, to), used) in inside.take_while(|((from, _), _)| *from < piece.to_ns) {
+                let both_ns = to.min(piece.to_ns) - from.max(piece.from_ns);
+                *used += both_ns / (piece.to_ns - piece.from_ns) * piece.used_ns / (to - from);
+            }
+        }
+        used
+    }
+
+    /// CPUs, of those used from one time to another, that may have been used before or after:
+    /// between two readings nobody knows when.
+    pub(super) fn unsure(&self, who: &Who, (from, to): (f64, f64)) -> f64 {
+        let pieces = self.0.get(who).into_iter().flatten();
+        let cut = pieces.filter(|piece| {
+            let lies_across = |at: f64| piece.from_ns < at && at < piece.to_ns;
+            lies_across(from) || lies_across(to)
+        });
+        cut.map(|piece| piece.used_ns).sum::<f64>() / (to - from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::who::Process;
+    use super::*;
+
+    /// Numbers of processes are below 2^22.
+    const NOBODY: i32 = (1 << 22) + 1;
+
+    /// Our own clock goes on while we work, by less than the time that passes on all CPUs.
+    #[test]
+    fn the_clock_of_a_process() {
+        let us = std::process::id() as i32;
+        let (begun, first) = (std::time::Instant::now(), cpu_time_ns(us).unwrap());
+        let mut now = first;
+        while now < first + 20e6 {
+            std::hint::black_box((0..100_000).sum::<u64>());
+            now = cpu_time_ns(us).unwrap();
+        }
+        let passed = begun.elapsed().as_nanos() as f64;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        assert!(now - first <= passed * cpus, "{} of {passed}", now - first);
+        // Ticks would be multiples of 10 ms, or of 1 ms at least.
+        assert!((now % 1e6) > 0.0 || (first % 1e6) > 0.0, "{first}, {now}");
+        assert_eq!(cpu_time_ns(NOBODY), None);
+    }
+
+    fn look(at_ns: f64, processes: &[(i32, &str, f64)]) -> Look {
+        let of = |&(pid, name, ns): &(i32, &str, f64)| {
+            let process = Process {
+                name: name.to_owned(),
+                ns,
+                at_ns,
+                cpu: None,
+            };
+            (pid, process)
+        };
+        Look {
+            at_ns,
+            processes: processes.iter().map(of).collect(),
+            cpus: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_used_burst_by_burst() {
+        let looks = [
+            look(0.0, &[(1, "a", 1000.0), (2, "b", 0.0)]),
+            look(100.0, &[(1, "a", 1050.0), (2, "b", 0.0), (3, "late", 30.0)]),
+            look(200.0, &[(1, "c", 1060.0), (2, "b", 0.0), (3, "late", 10.0)]),
+        ];
+        let glance = |at_ns, used_ns| Glance {
+            pid: 1,
+            at_ns,
+            used_ns,
+        };
+        // It ran from 20 to 70, and in the second stretch at 0.1.
+        let glances = [glance(20.0, 1000.0), glance(70.0, 1050.0)];
+        let times = CpuTimes::of(&looks, &glances);
+        let named = |name: &str| Who::Processes(name.to_owned());
+        let everybody: Vec<&Who> = times.everybody().collect();
+        assert_eq!(everybody, [&named("a"), &named("c"), &named("late")]);
+        let bursts = [(0.0, 10.0), (10.0, 30.0), (40.0, 50.0), (90.0, 110.0)];
+        let close = |found: &[f64], expected: &[f64]| {
+            let same = found.iter().zip(expected);
+            assert!(
+                same.clone().all(|(a, b)| (a - b).abs() < 1e-12) && found.len() == expected.len(),
+                "{found:?}, {expected:?}"
+            );
+        };
+        close(&times.used(&named("a"), &bursts), &[0.0, 0.5, 1.0, 0.0]);
+        close(&times.used(&named("c"), &bursts), &[0.0, 0.0, 0.0, 0.05]);
+        // It came in the first stretch; in the second another one has its number.
+        close(
+            &times.used(&named("late"), &bursts),
+            &[0.3, 0.3, 0.3, 0.5 * 0.3 + 0.5 * 0.1],
+        );
+        close(&times.used(&named("nobody"), &bursts), &[0.0; 4]);
+        assert_eq!(times.unsure(&named("a"), (30.0, 80.0)), 50.0 / 50.0);
+        assert_eq!(times.unsure(&named("a"), (20.0, 80.0)), 0.0);
+        assert_eq!(times.unsure(&named("late"), (50.0, 150.0)), 40.0 / 100.0);
+    }
+
+    #[test]
+    fn candidates_are_who_used_a_cpu() {
+        let us = std::process::id() as i32;
+        let mut candidates = Candidates::default();
+        let before = look(0.0, &[(us, "us", 0.0), (NOBODY, "gone", 0.0), (1, "idle", 0.0)]);
+        let after = look(
+            1000.0,
+            &[(us, "us", 500.0), (NOBODY, "gone", 500.0), (1, "idle", 9.0)],
+        );
+        candidates.glance(|| 1.0);
+        assert_eq!(candidates.glances, []);
+        candidates.choose(&before, &after);
+        candidates.glance(|| 2.0);
+        let pids: Vec<i32> = candidates.glances.iter().map(|g| g.pid).collect();
+        assert_eq!(pids, [us], "one cannot be asked, one is idle");
+        // Idle now: asked all the same, until it is gone.
+        candidates.choose(&after, &look(2000.0, &[(us, "us", 500.0)]));
+        candidates.glance(|| 3.0);
+        assert_eq!(candidates.glances.len(), 2);
+        candidates.choose(&after, &look(3000.0, &[]));
+        candidates.glance(|| 4.0);
+        assert_eq!(candidates.glances.len(), 2);
+        // Of too many those who used most.
+        let many: Vec<(i32, &str, f64)> = (1..=40).map(|i| (i, "x", f64::from(i) * 20.0)).collect();
+        candidates.choose(&look(0.0, &[]), &look(100.0, &many));
+        assert_eq!(candidates.used_ns.len(), MOST);
+        assert!(candidates.used_ns.keys().all(|pid| *pid > 8));
+    }
+}
