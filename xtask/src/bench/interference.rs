@@ -191,8 +191,8 @@ struct Off {
 }
 
 /// How many times longer the probe's blocks took inside the disturber's phases than outside,
-/// in the very same seconds: in units of the registers beside them, geometric means. Not of
-/// a disturber that takes the CPU itself.
+/// right before and after each begin and end of one: in units of the registers beside them,
+/// geometric means. Not of a disturber that takes the CPU itself.
 fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<f64>, String> {
     if kind != "memory" {
         return Ok(None);
@@ -224,21 +224,37 @@ fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<f64>
             _ => {}
         }
     }
-    let mean = |inside: bool| {
-        let these = blocks.iter().filter(|(at, _)| {
-            let is_inside = phases.iter().any(|[from, to, _]| from <= at && at <= to);
-            is_inside == inside
-        });
-        let (n, sum) = these.fold((0, 0.0), |(n, sum), (_, log)| (n + 1, sum + log));
-        match n {
-            0 => Err(format!(
-                "{trace}: no blocks of which the disturber {}",
-                ["was off", "was on"][usize::from(inside)]
-            )),
-            _ => Ok(sum / f64::from(n)),
-        }
+    by_edges(&blocks, phases)
+        .map(Some)
+        .ok_or_else(|| format!("{trace}: no blocks on both sides of an edge of a phase"))
+}
+
+/// On either side of an edge so much time is compared, s: other guests come and go as well, but not
+/// just then.
+const BESIDE_AN_EDGE: f64 = 0.2;
+/// Fewer blocks than these on one side of it say little: part of a burst.
+const FEWEST_BLOCKS: usize = 50;
+
+/// Blocks, when and the logarithm of how long, on the two sides of each begin and end of a phase:
+/// by how much they differ, each edge by the blocks that it has.
+fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]]) -> Option<f64> {
+    let is_on = |at: f64| phases.iter().any(|[from, to, _]| *from <= at && at <= *to);
+    let mean = |from: f64, to: f64, on: bool| {
+        let inside = (blocks.iter()).filter(|(at, _)| from <= *at && *at < to && is_on(*at) == on);
+        let (n, sum) = inside.fold((0, 0.0), |(n, sum), (_, log)| (n + 1, sum + log));
+        (n >= FEWEST_BLOCKS).then(|| (n as f64, sum / n as f64))
     };
-    Ok(Some((mean(true)? - mean(false)?).exp()))
+    let edges = phases.iter().flat_map(|[from, to, _]| [(*from, true), (*to, false)]);
+    let differences = edges.filter_map(|(at, begins)| {
+        let (n, before) = mean(at - BESIDE_AN_EDGE, at, !begins)?;
+        let (m, after) = mean(at, at + BESIDE_AN_EDGE, begins)?;
+        let slower = if begins { after - before } else { before - after };
+        Some((1.0 / (1.0 / n + 1.0 / m), slower))
+    });
+    let (weight, sum) = differences.fold((0.0, 0.0), |(weight, sum), (w, slower)| {
+        (weight + w, sum + w * slower)
+    });
+    (weight > 0.0).then(|| (sum / weight).exp())
 }
 
 /// By how much the disturber slows when it is always on.
