@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use undertick_trace::block::{self, Next};
+use undertick_trace::coded::Coded;
 use undertick_trace::raw_order::RawGroups;
 use undertick_trace::rows::Rows;
 
@@ -43,8 +44,14 @@ pub fn block(bytes: &[u8]) {
         }
         _ => assert!(rows.is_empty() && events == 0),
     }
-    let length = rows.len();
-    assert_eq!(rows.take().num_rows(), length);
+    let (length, batch) = (rows.len(), rows.take());
+    assert_eq!(batch.num_rows(), length);
+    let mut coded = Coded::default();
+    if let Some((header, bytes)) = coded.decode(&bytes) {
+        assert_eq!(pushed, Next::Block(header, bytes));
+        rows.push_coded(header, &coded, 0..length);
+        assert_eq!(rows.take(), batch);
+    }
 }
 
 /// A file of blocks; the first byte says whether they are mended.

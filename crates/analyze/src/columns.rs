@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
+use undertick_trace::block::BlockHeader;
 use undertick_trace::rows::RowsOfRing;
 use undertick_trace::schema;
 
@@ -64,6 +65,17 @@ pub(crate) struct Writer {
     pub(crate) pid: i32,
     pub(crate) tid: i32,
     pub(crate) host: i16,
+}
+
+impl Writer {
+    pub(crate) fn of(block: BlockHeader) -> Self {
+        Self {
+            ring: block.ring as i32,
+            pid: block.pid,
+            tid: block.tid,
+            host: 0,
+        }
+    }
 }
 
 /// These rows only.

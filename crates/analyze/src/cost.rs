@@ -160,10 +160,12 @@ impl CostTable {
         self.fixed_plain * i64::from(plain) + self.fixed_ordered * i64::from(ordered)
     }
 
-    /// Cost of a sample between plain readings with so many others inside.
-    #[inline]
-    pub(crate) fn plain(&self, inside: u32) -> i64 {
-        self.ticks(Ends::Plain, inside, 0)
+    /// Of samples between plain readings with nothing but plain readings inside.
+    pub(crate) fn plain_ones(&self) -> PlainCosts {
+        PlainCosts {
+            fixed: self.fixed[Ends::Plain as usize],
+            inner: self.fixed_plain,
+        }
     }
 
     /// Cost of one sample to the nearest tick.
@@ -174,6 +176,23 @@ impl CostTable {
         }
         let cost = self.fixed[ends as usize] + self.inner(inner_plain, inner_ordered);
         (cost + (1 << (POINT - 1))) >> POINT
+    }
+}
+
+/// Costs of samples between plain readings, fixed point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainCosts {
+    fixed: i64,
+    inner: i64,
+}
+
+impl PlainCosts {
+    pub(crate) const NONE: Self = Self { fixed: 0, inner: 0 };
+
+    /// Of one with so many others inside, to the nearest tick.
+    #[inline]
+    pub(crate) fn of(self, inside: u32) -> i64 {
+        (self.fixed + self.inner * i64::from(inside) + (1 << (POINT - 1))) >> POINT
     }
 }
 

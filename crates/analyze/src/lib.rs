@@ -39,6 +39,7 @@ extern crate self as undertick_analyze;
 mod analysis;
 pub mod arrows;
 mod beside;
+mod coded;
 mod columns;
 mod cost;
 mod engine;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use undertick_trace::block::BlockHeader;
+use undertick_trace::coded::Coded;
 use undertick_trace::rows::RowsOfRing;
 
+use crate::coded;
 use crate::columns::{Columns, Writer, cut};
 use crate::engine::{Engine, Frequency};
 use crate::error::Error;
@@ -122,20 +124,39 @@ impl Worker {
     /// # Errors
     /// More rings than a trace can have.
     pub fn push_rows(&mut self, block: BlockHeader, rows: &RowsOfRing<'_>) -> Result<(), Error> {
-        let writer = Writer {
-            ring: block.ring as i32,
-            pid: block.pid,
-            tid: block.tid,
-            host: 0,
-        };
         if rows.ts.is_empty() {
             return Ok(());
         }
-        self.push_run(writer, rows)
+        self.push_run(Writer::of(block), rows)
     }
 
-    /// Rows of one ring.
-    fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
+    /// Takes rows of one ring from there on, as far as they can be taken so; returns the first
+    /// that was not: [`Self::push_rows`] takes it.
+    ///
+    /// # Errors
+    /// More rings than a trace can have.
+    pub fn push_coded(
+        &mut self,
+        header: BlockHeader,
+        block: &Coded,
+        from: usize,
+    ) -> Result<usize, Error> {
+        let is_general = self.table.is_some() || self.engine.perturbation.is_some();
+        let Some(&first) = block.ts().get(from).filter(|_| !is_general) else {
+            return Ok(from);
+        };
+        if !self.engine.lets_wait() {
+            return Ok(from);
+        }
+        let place = self.enter(Writer::of(header))?;
+        let span = self.reach(first, &block.ts()[from..]);
+        let to = coded::rows(&mut self.rings[place], &mut self.engine, block, from, span);
+        self.rows.events += (to - from) as u64;
+        Ok(to)
+    }
+
+    /// The place of a ring, whose rows come now.
+    fn enter(&mut self, writer: Writer) -> Result<usize, Error> {
         let place = self.ring(writer)?;
         if self.last != Some(place) {
             if self.by_ring && self.last.is_some() {
@@ -149,10 +170,22 @@ impl Worker {
             }
             self.engine.evidence.select(self.rings[place].tid);
         }
-        let first = rows.ts[0];
-        let (lo, hi) = (rows.ts.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
+        Ok(place)
+    }
+
+    /// Notes from when to when these readings are, of which this is the first.
+    fn reach(&mut self, first: i64, readings: &[i64]) -> (i64, i64) {
+        let (lo, hi) =
+            (readings.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         self.engine.slices.reach(lo, hi);
+        (lo, hi)
+    }
+
+    /// Rows of one ring.
+    fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
+        let place = self.enter(writer)?;
+        self.reach(rows.ts[0], rows.ts);
         let mut from = 0;
         while from < rows.ts.len() {
             let to = self.until_renewal(place, rows, from);

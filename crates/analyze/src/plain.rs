@@ -5,8 +5,8 @@
 
 use undertick_trace::rows::RowsOfRing;
 
-use crate::cost::{CostTable, Ends};
-use crate::engine::{Cell, Engine, Nearest, TOO_MANY};
+use crate::cost::{CostTable, Ends, PlainCosts};
+use crate::engine::{Cell, Engine, Nearest, TOO_MANY, UNSEEN};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
 use crate::sampled::Sampling;
@@ -14,11 +14,11 @@ use crate::slices::Counting;
 use crate::tally::{Dropping, Parent, Sample, Tally};
 
 /// Samples of an interval tallied at a time: 6 KiB.
-const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 
 /// A sample between two plain readings alone: not descheduled, not sampled, with no
 /// pairs and no serialised readings inside.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Plain {
     pub(crate) ticks: i64,
     /// Reading at its end.
@@ -45,26 +45,65 @@ impl Plain {
 /// Samples that wait, by interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    of: Vec<Of>,
-    /// Intervals that have some.
+    pub(crate) of: Vec<Of>,
+    /// Intervals that may have some.
     some: Vec<u32>,
     /// Room for their values.
     values: Vec<i64>,
 }
 
 /// What waits of one interval.
-#[derive(Clone, Debug, Default)]
-struct Of {
-    samples: Vec<Plain>,
-    /// Its samples lay in different intervals: where the next one lies changes nothing.
-    lies_anywhere: bool,
+#[derive(Clone, Debug)]
+pub(crate) struct Of {
+    /// Room for [`MOST`], or none yet.
+    pub(crate) samples: Box<[Plain]>,
+    /// Samples that wait there.
+    pub(crate) n: usize,
+    /// It is among those that may have some.
+    is_some: bool,
+    /// The interval in which its samples lay, as far as [`Engine::let_wait`] has asked.
+    pub(crate) parent: u32,
+    /// All bits, or none: its samples lay in different intervals, so that where the next one
+    /// lies changes nothing.
+    pub(crate) lies_in_one: u32,
+}
+
+impl Default for Of {
+    fn default() -> Self {
+        Self {
+            samples: Box::default(),
+            n: 0,
+            is_some: false,
+            parent: UNSEEN,
+            lies_in_one: u32::MAX,
+        }
+    }
 }
 
 impl Waiting {
     #[inline]
     pub(crate) fn has(&self, interval: u32) -> bool {
-        (self.of.get(interval as usize)).is_some_and(|of| !of.samples.is_empty())
+        (self.of.get(interval as usize)).is_some_and(|of| of.n > 0)
     }
+
+    /// So many intervals are known.
+    pub(crate) fn know(&mut self, intervals: usize) {
+        if self.of.len() < intervals {
+            self.of.resize_with(intervals, Of::default);
+        }
+    }
+}
+
+impl Of {
+    #[cold]
+    fn make_room(&mut self) {
+        self.samples = vec![Plain::default(); MOST].into();
+    }
+}
+
+/// All of them, or none.
+fn bits(are: bool) -> u32 {
+    u32::from(are).wrapping_neg()
 }
 
 /// Rows from `from` on, as far as they are plain; returns the first that is not.
@@ -74,10 +113,7 @@ pub(crate) fn rows(
     columns: &RowsOfRing<'_>,
     from: usize,
 ) -> usize {
-    let known = engine.tallies.len();
-    if engine.waiting.of.len() < known {
-        engine.waiting.of.resize_with(known, Of::default);
-    }
+    engine.waiting.know(engine.tallies.len());
     let mut row = from;
     loop {
         let (to, full) = run(ring, engine, columns, row);
@@ -220,18 +256,23 @@ impl Run<'_> {
         let Some(of) = self.waiting.of.get_mut(interval as usize) else {
             return Taken::No;
         };
-        if !of.lies_anywhere {
+        if of.lies_in_one != 0 {
             let before = self.tallies[interval as usize].parent;
             if before != parent && before != Parent::Various {
                 return Taken::No;
             }
-            of.lies_anywhere = before == Parent::Various;
+            of.lies_in_one = bits(before != Parent::Various);
         }
-        if of.samples.is_empty() {
+        if !of.is_some {
+            of.is_some = true;
             self.waiting.some.push(interval);
         }
-        of.samples.push(sample);
-        match of.samples.len() {
+        if of.samples.is_empty() {
+            of.make_room();
+        }
+        of.samples[of.n] = sample;
+        of.n += 1;
+        match of.n {
             MOST.. => Taken::Full(interval),
             _ => Taken::Yes,
         }
@@ -240,7 +281,7 @@ impl Run<'_> {
 
 /// A plain reading that begins something; `now` is before it.
 #[inline]
-fn open(now: Counts, interval: u32, ts: i64) -> Open {
+pub(crate) fn open(now: Counts, interval: u32, ts: i64) -> Open {
     Open {
         at: Edge::plain(ts),
         counts: Counts {
@@ -253,7 +294,7 @@ fn open(now: Counts, interval: u32, ts: i64) -> Open {
 
 /// Whether a sample from there to here is a [`Plain`] one.
 #[inline]
-fn is_plain(open: &Open, now: Counts) -> bool {
+pub(crate) fn is_plain(open: &Open, now: Counts) -> bool {
     let at = &open.at;
     (now.changes ^ open.counts.changes) | at.pair | at.sampled | u32::from(at.ordered) == 0
 }
@@ -278,9 +319,32 @@ impl Engine {
             && self.dropping != Some(Dropping::OverLimit)
     }
 
+    /// Makes room for samples of an interval, and sees where they have lain.
+    pub(crate) fn let_wait(&mut self, interval: u32) {
+        self.waiting.know(self.tallies.len());
+        let Some(of) = self.waiting.of.get_mut(interval as usize) else {
+            return;
+        };
+        let parent = self.tallies[interval as usize].parent;
+        of.lies_in_one = bits(parent != Parent::Various);
+        // Nobody's parent is the place of too many; nowhere is the place of no one.
+        of.parent = match parent {
+            Parent::One(outer) => outer,
+            Parent::Unseen | Parent::Various => TOO_MANY,
+        };
+        if of.samples.is_empty() {
+            of.make_room();
+        }
+        if !of.is_some {
+            of.is_some = true;
+            self.waiting.some.push(interval);
+        }
+    }
+
     /// All samples that wait are tallied.
     pub(crate) fn tally_all_waiting(&mut self) {
-        while let Some(&interval) = self.waiting.some.last() {
+        while let Some(interval) = self.waiting.some.pop() {
+            self.waiting.of[interval as usize].is_some = false;
             self.tally_waiting(interval);
         }
     }
@@ -289,18 +353,14 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn tally_waiting(&mut self, interval: u32) {
         let place = interval as usize;
-        let mut samples = std::mem::take(&mut self.waiting.of[place].samples);
-        let some = self.waiting.some.iter().rposition(|&i| i == interval);
-        if let Some(some) = some {
-            self.waiting.some.swap_remove(some);
-        }
+        let of = &mut self.waiting.of[place];
+        let (samples, n) = (std::mem::take(&mut of.samples), std::mem::take(&mut of.n));
         let parent = self.tallies[place].parent;
-        if !self.tally_together(place, &samples) {
-            for plain in &samples {
+        if n > 0 && !self.tally_together(place, &samples[..n]) {
+            for plain in &samples[..n] {
                 self.take(interval, &plain.sample(), plain.end, parent);
             }
         }
-        samples.clear();
         self.waiting.of[place].samples = samples;
     }
 
@@ -342,23 +402,24 @@ impl Tally {
     /// Adds samples that nothing fell into, if what is subtracted from them does not change
     /// what is kept; else does nothing. `values` receives them compensated.
     fn add_plain(&mut self, samples: &[Plain], costs: &CostTable, values: &mut Vec<i64>) -> bool {
-        values.clear();
-        let compensated = self.is_compensated();
-        let mut is_constant = true;
+        let costs = match self.is_compensated() {
+            true => costs.plain_ones(),
+            false => PlainCosts::NONE,
+        };
+        let constant = self.cost_so_far();
+        let mut is_constant = constant.is_some();
+        let constant = constant.unwrap_or(0);
         let (mut negative, mut filled, mut inside, mut rounded) = (0, 0, 0, 0_i64);
-        for s in samples {
-            let cost = if compensated {
-                costs.plain(s.inside)
-            } else {
-                0
-            };
-            is_constant &= self.is_cost(cost);
+        values.clear();
+        values.extend(samples.iter().map(|s| {
+            let cost = costs.of(s.inside);
+            is_constant &= cost == constant;
             negative += u64::from(s.ticks < 0);
             filled += u64::from(s.inside != 0);
             inside += u64::from(s.inside);
-            rounded += if s.inside == 0 { 0 } else { cost };
-            values.push(s.ticks.saturating_sub(cost));
-        }
+            rounded += cost * i64::from(s.inside != 0);
+            s.ticks.saturating_sub(cost)
+        }));
         if !is_constant && !self.has_uncompensated() {
             return false;
         }
@@ -372,10 +433,10 @@ impl Tally {
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]
-mod support;
+pub(crate) mod support;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use rand::RngExt;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
@@ -427,7 +488,7 @@ mod tests {
     }
 
     /// Mostly plain rows of a ring; one in `odd` is something else, or out of order.
-    fn of_ring(rng: &mut ChaCha8Rng, ring: i32, n: usize, odd: u32) -> Vec<Row> {
+    pub(crate) fn of_ring(rng: &mut ChaCha8Rng, ring: i32, n: usize, odd: u32) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut open: Vec<i32> = Vec::new();
         let mut ts = rng.random_range(0..10_000);

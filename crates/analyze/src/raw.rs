@@ -5,6 +5,7 @@ use std::path::Path;
 
 use undertick_report::document::Report;
 use undertick_trace::block::Next;
+use undertick_trace::coded::Coded;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::raw_order::RawGroups;
 use undertick_trace::rows::Rows;
@@ -22,16 +23,19 @@ use crate::side_by_side::Failed;
 /// # Errors
 /// The file cannot be read, or does not support the options.
 pub fn analyze_raw(file: &Path, manifest: &Manifest, options: Options) -> Result<Report, Failed> {
-    let mut analysis = Analysis::new(manifest, options)?;
+    by(file, Analysis::new(manifest, options)?)
+}
+
+fn by(file: &Path, mut analysis: Analysis) -> Result<Report, Failed> {
     for _ in 0..analysis.passes() {
         let mut groups = RawGroups::open(file)?;
         let mut worker: Option<Worker> = None;
-        let mut rows = Rows::default();
+        let mut room = Room::default();
         while let Some(blocks) = groups.next_group()? {
             // Blocks of a file of that size come in the order of rings.
             let by_ring = groups.is_by_ring();
             let worker = worker.get_or_insert_with(|| analysis.worker(by_ring));
-            take(worker, &mut rows, &blocks)?;
+            take(worker, &mut room, &blocks)?;
         }
         if let Some(worker) = worker {
             analysis.absorb(worker.finish());
@@ -41,14 +45,132 @@ pub fn analyze_raw(file: &Path, manifest: &Manifest, options: Options) -> Result
     Ok(analysis.finish()?)
 }
 
-/// Blocks one after the other; `rows` is room to decode them in.
-fn take(worker: &mut Worker, rows: &mut Rows, mut blocks: &[u8]) -> Result<(), Failed> {
+/// Room to decode blocks in.
+#[derive(Default)]
+struct Room {
+    coded: Coded,
+    rows: Rows,
+}
+
+/// Rows that the general way gets where the shorter one cannot go on: to begin again costs as
+/// much as some tens of rows.
+const HANDED_OVER: usize = 64;
+
+/// Blocks one after the other.
+fn take(worker: &mut Worker, room: &mut Room, mut blocks: &[u8]) -> Result<(), Failed> {
     loop {
-        rows.clear();
-        let Next::Block(header, bytes) = rows.push_block(blocks).0 else {
-            return Ok(());
+        let Some((header, bytes)) = room.coded.decode(blocks) else {
+            room.rows.clear();
+            let Next::Block(header, bytes) = room.rows.push_block(blocks).0 else {
+                return Ok(());
+            };
+            worker.push_rows(header, &room.rows.of_ring())?;
+            blocks = &blocks[bytes..];
+            continue;
         };
-        worker.push_rows(header, &rows.of_ring())?;
+        let n = room.coded.ts().len();
+        let mut at = worker.push_coded(header, &room.coded, 0)?;
+        let mut handed_over = HANDED_OVER;
+        while at < n {
+            let to = n.min(at + handed_over);
+            room.rows.clear();
+            room.rows.push_coded(header, &room.coded, at..to);
+            worker.push_rows(header, &room.rows.of_ring())?;
+            at = worker.push_coded(header, &room.coded, to)?;
+            // Where that did not help once it hardly will the next time.
+            handed_over *= if at - to < HANDED_OVER { 2 } else { 1 };
+        }
         blocks = &blocks[bytes..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng as _;
+    use undertick_ring::{DeschedFlag, Kind, Record};
+    use undertick_trace::block::encode;
+    use undertick_trace::manifest::Descheduled;
+
+    use undertick_trace::block::BlockHeader;
+
+    use super::*;
+    use crate::plain::support::{Row, calibration, manifest};
+    use crate::plain::tests::of_ring;
+    use crate::{Compensate, Cull};
+
+    /// Blocks of so many rows of each ring; what is no record of a program is left out.
+    fn blocks(rows: &[Row], each: usize) -> Vec<u8> {
+        let mut bytes = vec![];
+        let records: Vec<&Row> = rows.iter().filter(|row| row.kind < 7).collect();
+        for of_ring in records.chunk_by(|a, b| a.ring == b.ring) {
+            for rows in of_ring.chunks(each) {
+                let words: Vec<[u64; 2]> = (rows.iter())
+                    .map(|row| {
+                        let record = Record {
+                            ts: row.ts as u64,
+                            payload: row.payload as u32,
+                            event: row.event as u16,
+                            cpu: 1,
+                            kind: Kind::from_code(row.kind as u16),
+                            descheduled: match row.descheduled {
+                                0 => DeschedFlag::No,
+                                1 => DeschedFlag::Yes,
+                                _ => DeschedFlag::Unknown,
+                            },
+                        };
+                        record.to_words()
+                    })
+                    .collect();
+                let header = BlockHeader {
+                    ring: rows[0].ring as u32,
+                    pid: rows[0].pid,
+                    tid: 100 + rows[0].ring,
+                    position: 0,
+                    records: words.len() as u32,
+                };
+                encode(header, &words, &mut bytes);
+            }
+        }
+        bytes
+    }
+
+    /// Where spans are kept no sample waits, so that all goes the general way: to the last digit
+    /// what that says, whatever stands between plain rows, and however often.
+    #[test]
+    fn codes_say_what_the_general_way_says() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut samples = 0;
+        for seed in 0..12 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let odd = [3, 40, 700, 100_000][seed as usize % 4];
+            let rows: Vec<Row> = (0..3)
+                .flat_map(|ring| of_ring(&mut rng, ring, 6_000, odd))
+                .collect();
+            let each = [100, 1_000, 8_192][seed as usize % 3];
+            std::fs::write(file.path(), blocks(&rows, each)).unwrap();
+            let manifest = Manifest {
+                calibration: (seed % 2 == 0).then(calibration),
+                descheduled: Descheduled::AnyDeschedule,
+                ..manifest()
+            };
+            for cull in [Cull::Auto, Cull::None] {
+                for compensate in [Compensate::Auto, Compensate::None] {
+                    let options = Options {
+                        cull,
+                        compensate,
+                        ..Options::default()
+                    };
+                    let what = format!("seed {seed}, {cull:?}, {compensate:?}");
+                    let found = analyze_raw(file.path(), &manifest, options.clone()).unwrap();
+                    let mut general = Analysis::new(&manifest, options).unwrap();
+                    assert_eq!(general.passes(), 1, "{what}");
+                    general.keep_spans(None);
+                    assert_eq!(found, by(file.path(), general).unwrap(), "{what}");
+                    samples += found.intervals.iter().map(|i| i.count).sum::<u64>();
+                }
+            }
+        }
+        assert!(samples > 200_000, "{samples} samples only");
     }
 }

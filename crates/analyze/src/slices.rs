@@ -207,6 +207,20 @@ impl Slices {
         self.used = Some((lo, hi));
     }
 
+    /// Whether these lie in one slice.
+    pub(crate) fn is_one(&self, lo: i64, hi: i64) -> bool {
+        self.column(lo) == self.column(hi)
+    }
+
+    /// How many readings from the first on lie in its slice.
+    pub(crate) fn alike(&self, readings: &[i64]) -> usize {
+        let column = readings.first().map(|&ts| self.column(ts));
+        let alike = readings
+            .iter()
+            .take_while(|&&ts| Some(self.column(ts)) == column);
+        alike.count()
+    }
+
     #[inline]
     fn column(&self, ts: i64) -> usize {
         column(ts, self.shift, self.base)

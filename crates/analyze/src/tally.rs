@@ -352,10 +352,9 @@ impl Tally {
         (value, true)
     }
 
-    /// Whether that is what was subtracted from all samples so far.
-    #[inline]
-    pub(crate) fn is_cost(&self, cost: i64) -> bool {
-        self.cost == Some(cost)
+    /// What was subtracted from all samples so far, if it was the same, ticks.
+    pub(crate) fn cost_so_far(&self) -> Option<i64> {
+        self.cost
     }
 
     /// Samples as they were read are kept apart.

@@ -301,7 +301,8 @@ pub fn summary(found: &Interference) -> Vec<String> {
     // Of the others their one peak has said it.
     let more = found.disturbers.iter().filter(|disturber| {
         let said = |&i: &usize| found.peaks.get(i).map(|peak| &peak.time_share);
-        (disturber.peaks.iter()).any(|i| said(i).is_some_and(|share| *share != disturber.time_share))
+        (disturber.peaks.iter())
+            .any(|i| said(i).is_some_and(|share| *share != disturber.time_share))
     });
     lines.extend(more.map(|disturber| {
         let name = clean(disturber.name.as_deref().unwrap_or("one cause"));

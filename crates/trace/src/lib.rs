@@ -13,6 +13,7 @@ mod accounts;
 pub mod attach;
 pub mod block;
 mod clock_check;
+pub mod coded;
 pub mod collector;
 mod cut_files;
 mod descheduled;

@@ -1,11 +1,13 @@
 //! Records of a ring to rows of a trace.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
 use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
 
 use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
+use crate::coded::Coded;
 use crate::schema::{Kind, event_schema};
 
 /// What the rows of a ring say: columns of equal length.
@@ -24,17 +26,20 @@ pub struct RowsOfRing<'a> {
 }
 
 /// What a palette word of a block says.
-#[derive(Clone, Copy, Default)]
-struct Key {
-    kind: i8,
-    descheduled: i8,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    /// [`crate::schema::KIND`].
+    pub kind: i8,
+    /// [`crate::schema::DESCHEDULED`].
+    pub descheduled: i8,
     cpu: i16,
-    event: i32,
+    /// [`crate::schema::EVENT`].
+    pub event: i32,
 }
 
 impl Key {
     /// None of a continuation, which is no row by itself.
-    fn of(word: u32) -> Option<Self> {
+    pub(crate) fn of(word: u32) -> Option<Self> {
         let record = Record::from_words([0, u64::from(word) << 32]);
         (record.kind != RecordKind::Continuation).then(|| Self {
             kind: record.kind as i8,
@@ -144,6 +149,21 @@ impl Rows {
         };
         self.records = records;
         found
+    }
+
+    /// Adds some rows of a block, whose header that is.
+    ///
+    /// # Panics
+    /// There are fewer.
+    pub fn push_coded(&mut self, header: BlockHeader, block: &Coded, rows: Range<usize>) {
+        self.ts.extend_from_slice(&block.ts()[rows.clone()]);
+        let payloads = block.payload()[rows.clone()].iter();
+        self.payload
+            .extend(payloads.map(|&payload| i64::from(payload)));
+        for &code in &block.code()[rows] {
+            self.key(block.keys()[usize::from(code)]);
+        }
+        self.belong_to(header);
     }
 
     #[inline]

@@ -244,11 +244,17 @@ fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]]) -> Option<f64> {
         let (n, sum) = inside.fold((0, 0.0), |(n, sum), (_, log)| (n + 1, sum + log));
         (n >= FEWEST_BLOCKS).then(|| (n as f64, sum / n as f64))
     };
-    let edges = phases.iter().flat_map(|[from, to, _]| [(*from, true), (*to, false)]);
+    let edges = phases
+        .iter()
+        .flat_map(|[from, to, _]| [(*from, true), (*to, false)]);
     let differences = edges.filter_map(|(at, begins)| {
         let (n, before) = mean(at - BESIDE_AN_EDGE, at, !begins)?;
         let (m, after) = mean(at, at + BESIDE_AN_EDGE, begins)?;
-        let slower = if begins { after - before } else { before - after };
+        let slower = if begins {
+            after - before
+        } else {
+            before - after
+        };
         Some((1.0 / (1.0 / n + 1.0 / m), slower))
     });
     let (weight, sum) = differences.fold((0.0, 0.0), |(weight, sum), (w, slower)| {

@@ -115,7 +115,12 @@ impl Full {
             values.sort_by(f64::total_cmp);
             values
         };
-        let mut active = ascending(uses.iter().copied().filter(|u| *u >= Self::SURELY).collect());
+        let mut active = ascending(
+            uses.iter()
+                .copied()
+                .filter(|u| *u >= Self::SURELY)
+                .collect(),
+        );
         let usual = active.get(active.len() / 2).copied().unwrap_or(1.0);
         let much = |used: f64| used >= Self::MOST_OF_IT * usual;
         let between = (uses.windows(3))

@@ -51,7 +51,8 @@ impl Candidates {
     /// those who used most.
     pub(super) fn choose(&mut self, before: &Look, after: &Look) {
         let ns = after.at_ns - before.at_ns;
-        self.used_ns.retain(|pid, _| after.processes.contains_key(pid));
+        self.used_ns
+            .retain(|pid, _| after.processes.contains_key(pid));
         for (pid, now) in &after.processes {
             let then = before.processes.get(pid).map_or(0.0, |process| process.ns);
             let used = (now.ns - then).max(0.0);
@@ -87,13 +88,16 @@ struct Piece {
     used_ns: f64,
 }
 
+/// When, how much so far, ns, and the name if a look gave it.
+type Reading<'a> = (f64, f64, Option<&'a str>);
+
 /// What the processes of each name used, piece by piece.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuTimes(BTreeMap<Who, Vec<Piece>>);
 
 impl CpuTimes {
     pub(super) fn of(looks: &[Look], glances: &[Glance]) -> Self {
-        let mut readings: HashMap<i32, Vec<(f64, f64, Option<&str>)>> = HashMap::new();
+        let mut readings: HashMap<i32, Vec<Reading<'_>>> = HashMap::new();
         let mut before = f64::NAN;
         for look in looks {
             for (pid, process) in &look.processes {
@@ -250,7 +254,10 @@ mod tests {
     fn candidates_are_who_used_a_cpu() {
         let us = std::process::id() as i32;
         let mut candidates = Candidates::default();
-        let before = look(0.0, &[(us, "us", 0.0), (NOBODY, "gone", 0.0), (1, "idle", 0.0)]);
+        let before = look(
+            0.0,
+            &[(us, "us", 0.0), (NOBODY, "gone", 0.0), (1, "idle", 0.0)],
+        );
         let after = look(
             1000.0,
             &[(us, "us", 500.0), (NOBODY, "gone", 500.0), (1, "idle", 9.0)],

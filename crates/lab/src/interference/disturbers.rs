@@ -40,13 +40,18 @@ pub(super) fn disturbers(
     let is_active = |disturber: &Disturber| {
         let named = active.map(|active| &active.who);
         disturber.cause == "memory-traffic"
-            && named.is_some_and(|who| matches!(who, Who::Processes(name) if Some(name) == disturber.name.as_ref()))
+            && named.is_some_and(
+                |who| matches!(who, Who::Processes(name) if Some(name) == disturber.name.as_ref()),
+            )
     };
     if let (Some(active), Some(disturber)) = (active, all.iter_mut().find(|d| is_active(d))) {
         disturber.time_share = active.time_share.clone();
         disturber.slowdown = active.slowdown.clone();
     }
-    for disturber in all.iter_mut().filter(|d| d.peaks.len() > 1 && !is_active(d)) {
+    for disturber in all
+        .iter_mut()
+        .filter(|d| d.peaks.len() > 1 && !is_active(d))
+    {
         let of: Vec<&Peak> = disturber.peaks.iter().map(|i| &peaks[*i]).collect();
         disturber.slowdown = slowdown(&of, level);
         disturber.time_share = time_share(&of, &shares(&disturber.peaks), level);

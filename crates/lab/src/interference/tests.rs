@@ -431,14 +431,26 @@ fn busy_guests_are_not_blamed_on_somebody() {
             cpu: 0.0,
         };
         let (guests, innocent) = (
-            simulate_busy(seed, Duty { memory: 0.0, ..duty }, 500, 1.0),
+            simulate_busy(
+                seed,
+                Duty {
+                    memory: 0.0,
+                    ..duty
+                },
+                500,
+                1.0,
+            ),
             simulate(seed + 1000, duty, 500),
         );
         let found = found(&Simulated {
             bursts: guests.bursts,
             ..innocent
         });
-        let named: Vec<_> = found.disturbers.iter().filter(|d| d.name.is_some()).collect();
+        let named: Vec<_> = found
+            .disturbers
+            .iter()
+            .filter(|d| d.name.is_some())
+            .collect();
         assert!(named.is_empty(), "seed {seed}: {named:?}");
     }
 }

@@ -236,7 +236,10 @@ mod tests {
 
     #[test]
     fn places_in_their_order() {
-        assert_eq!(ranks(&[5.0, -1.0, 5.0, 7.0, 2.0]), [2.5, 0.0, 2.5, 4.0, 1.0]);
+        assert_eq!(
+            ranks(&[5.0, -1.0, 5.0, 7.0, 2.0]),
+            [2.5, 0.0, 2.5, 4.0, 1.0]
+        );
         assert!(ranks(&[]).is_empty());
     }
 

@@ -66,7 +66,14 @@ pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
         {
             let at_ns = at_ns();
             let ns = cpu_time_ns(pid).unwrap_or(process.ns);
-            processes.insert(pid, Process { ns, at_ns, ..process });
+            processes.insert(
+                pid,
+                Process {
+                    ns,
+                    at_ns,
+                    ..process
+                },
+            );
         }
     }
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();

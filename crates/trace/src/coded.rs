@@ -1,0 +1,200 @@
+//! A block's rows as its palette says them: for who goes through them once, and wants to
+//! look each word of the palette up once a block.
+
+use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
+use crate::rows::Key;
+
+/// The rows of one block: columns of equal length, and what the codes mean.
+#[derive(Debug, Default)]
+pub struct Coded {
+    ts: Vec<i64>,
+    payload: Vec<u32>,
+    code: Vec<u8>,
+    keys: Vec<Key>,
+}
+
+impl Coded {
+    /// Decodes the block at the start of `bytes`, in place of what was here; its header and
+    /// its length. `None` where it is none, or its rows cannot be said so: what
+    /// [`crate::rows::Rows::push_block`] makes of it tells which. Never panics, whatever the
+    /// bytes are.
+    pub fn decode(&mut self, bytes: &[u8]) -> Option<(BlockHeader, usize)> {
+        self.ts.clear();
+        self.payload.clear();
+        self.code.clear();
+        self.keys.clear();
+        let Next::Block(header, length) = block::check(bytes) else {
+            return None;
+        };
+        block::decode_into(&bytes[..length], header.records, self)?;
+        Some((header, length))
+    }
+
+    /// Readings, ticks.
+    #[must_use]
+    pub fn ts(&self) -> &[i64] {
+        &self.ts
+    }
+
+    /// Payloads.
+    #[must_use]
+    pub fn payload(&self) -> &[u32] {
+        &self.payload
+    }
+
+    /// Places in the keys; each has one.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    /// What the codes mean.
+    #[must_use]
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+}
+
+impl Sink for Coded {
+    fn palette(&mut self, words: &[u32]) -> Option<()> {
+        for &word in words {
+            self.keys.push(Key::of(word)?);
+        }
+        Some(())
+    }
+
+    fn group(&mut self, group: &Group<'_>) -> Option<()> {
+        self.ts.extend(group.times.iter().map(|&ts| ts as i64));
+        self.payload.extend_from_slice(group.payloads);
+        match group.keys {
+            Keys::One(key) => {
+                self.keys.get(usize::from(key))?;
+                self.code.resize(self.ts.len(), key);
+            }
+            Keys::Each(keys) => {
+                let most = keys.iter().fold(0, |most, &key| most.max(key));
+                self.keys.get(usize::from(most))?;
+                self.code.extend_from_slice(keys);
+            }
+            Keys::Words(_) => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use undertick_ring::{DeschedFlag, Kind, Record};
+
+    use super::Coded;
+    use crate::block::{BlockHeader, encode};
+    use crate::rows::Rows;
+
+    const HEADER: BlockHeader = BlockHeader {
+        ring: 3,
+        pid: 40,
+        tid: 41,
+        position: 0,
+        records: 0,
+    };
+
+    fn block(of: impl Iterator<Item = Record>) -> Vec<u8> {
+        let words: Vec<[u64; 2]> = of.map(Record::to_words).collect();
+        let mut bytes = vec![];
+        encode(HEADER, &words, &mut bytes);
+        bytes
+    }
+
+    fn record(i: u64, kinds: &[Kind], events: u64) -> Record {
+        Record {
+            ts: 1_000 + i * (i % 7) * 1_000_003,
+            payload: if i.is_multiple_of(5) { 0 } else { i as u32 },
+            event: (i * 31 % events) as u16,
+            cpu: (i % 3) as u16,
+            kind: kinds[i as usize % kinds.len()],
+            descheduled: if i.is_multiple_of(11) {
+                DeschedFlag::Yes
+            } else {
+                DeschedFlag::No
+            },
+        }
+    }
+
+    /// The same as the rows say.
+    #[test]
+    fn codes_say_what_rows_say() {
+        let (mut coded, mut rows) = (Coded::default(), Rows::default());
+        for (n, events) in [(1, 1), (127, 3), (128, 1), (129, 3), (8192, 9)] {
+            let kinds = [Kind::Begin, Kind::End, Kind::Instant];
+            let bytes = block((0..n).map(|i| record(i, &kinds, events)));
+            let (header, length) = coded.decode(&bytes).unwrap();
+            assert_eq!(
+                (header.ring, header.records, length),
+                (3, n as u32, bytes.len())
+            );
+            rows.clear();
+            rows.push_block(&bytes);
+            let rows = rows.of_ring();
+            assert_eq!(coded.ts(), rows.ts);
+            let keys: Vec<_> = coded
+                .code()
+                .iter()
+                .map(|&code| coded.keys()[usize::from(code)])
+                .collect();
+            assert!(
+                keys.iter()
+                    .map(|key| key.kind)
+                    .eq(rows.kind.iter().copied())
+            );
+            assert!(
+                keys.iter()
+                    .map(|key| key.event)
+                    .eq(rows.event.iter().copied())
+            );
+            assert!(
+                keys.iter()
+                    .map(|key| key.descheduled)
+                    .eq(rows.descheduled.iter().copied())
+            );
+            assert!(
+                coded
+                    .payload()
+                    .iter()
+                    .map(|&p| i64::from(p))
+                    .eq(rows.payload.iter().copied())
+            );
+            // And some of them as rows.
+            let mut again = Rows::default();
+            let half = n as usize / 2;
+            again.push_coded(header, &coded, half..n as usize);
+            again.push_coded(header, &coded, 0..half);
+            let again = again.of_ring();
+            let turned = |at: usize| (at + half) % n as usize;
+            for at in 0..n as usize {
+                assert_eq!(again.ts[at], rows.ts[turned(at)]);
+                assert_eq!(again.kind[at], rows.kind[turned(at)]);
+                assert_eq!(again.event[at], rows.event[turned(at)]);
+                assert_eq!(again.payload[at], rows.payload[turned(at)]);
+                assert_eq!(again.descheduled[at], rows.descheduled[turned(at)]);
+            }
+        }
+    }
+
+    /// Continuations, more words than codes, and what is no block.
+    #[test]
+    fn what_cannot_be_said_by_codes() {
+        let mut coded = Coded::default();
+        let kinds = [Kind::Instant, Kind::Continuation];
+        assert_eq!(
+            coded.decode(&block((0..9).map(|i| record(i, &kinds, 2)))),
+            None
+        );
+        let bytes = block((0..900).map(|i| record(i, &[Kind::Begin], 300)));
+        assert_eq!(coded.decode(&bytes), None);
+        assert_eq!(coded.decode(&[]), None);
+        let mut bytes = block((0..9).map(|i| record(i, &[Kind::Begin], 2)));
+        assert!(coded.decode(&bytes).is_some());
+        bytes[60] ^= 1;
+        assert_eq!(coded.decode(&bytes), None);
+    }
+}
