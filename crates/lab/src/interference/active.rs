@@ -60,7 +60,8 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
     let (who, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
     let full = Full::of(&uses);
     let slope = Slope::beside_drift(&uses, &slow)?;
-    if slope.value * full.use_cpus() < LEAST_SLOPE {
+    let slower = slope.value * full.use_cpus();
+    if slower.is_nan() || slower < LEAST_SLOPE {
         return None;
     }
     Some(Active {

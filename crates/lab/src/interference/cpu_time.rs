@@ -188,7 +188,9 @@ mod tests {
         }
         let passed = begun.elapsed().as_nanos() as f64;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        assert!(now - first <= passed * cpus, "{} of {passed}", now - first);
+        // The CPUs' clocks are read one after the other.
+        let most = 1.5 * passed * cpus;
+        assert!(now - first <= most, "{} of {passed}", now - first);
         // Ticks would be multiples of 10 ms, or of 1 ms at least.
         assert!((now % 1e6) > 0.0 || (first % 1e6) > 0.0, "{first}, {now}");
         assert_eq!(cpu_time_ns(NOBODY), None);

@@ -51,6 +51,9 @@ impl Together {
     }
 }
 
+/// More moved series than these, about, tell no more of the standard deviation.
+const MOST_MOVED: usize = 1000;
+
 /// By how many standard deviations the news of `y` go with those of `x`: what each value
 /// differs from what its neighbour lets expect. `None` as [`Slope::beside_drift`].
 ///
@@ -68,7 +71,9 @@ pub(super) fn deviations(x: &[f64], y: &[f64], apart: usize) -> Option<f64> {
         let turned = early.iter().chain(late);
         x.iter().zip(turned).map(|(x, y)| x * y).sum()
     };
-    let others: Vec<f64> = (apart..n.saturating_sub(apart)).map(moved).collect();
+    let places = apart..n.saturating_sub(apart);
+    let each = (places.len() / MOST_MOVED).max(1);
+    let others: Vec<f64> = places.step_by(each).map(moved).collect();
     let square = others.iter().map(|sum| sum * sum).sum::<f64>() / others.len() as f64;
     (others.len() >= apart && square > 0.0).then(|| moved(0) / square.sqrt())
 }
