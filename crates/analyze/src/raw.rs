@@ -95,7 +95,9 @@ mod tests {
     use undertick_trace::block::BlockHeader;
 
     use super::*;
-    use crate::plain::support::{Row, calibration, manifest};
+    use undertick_trace::schema::Kind as RowKind;
+
+    use crate::plain::support::{Row, calibration, manifest, row};
     use crate::plain::tests::of_ring;
     use crate::{Compensate, Cull};
 
@@ -172,5 +174,40 @@ mod tests {
             }
         }
         assert!(samples > 200_000, "{samples} samples only");
+    }
+
+    /// An interval that lies in one other for long, and then, in the midst of a block, in another:
+    /// it lies in none then.
+    #[test]
+    fn an_interval_that_moves_to_another() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        // All are known from the first rows on.
+        let known = [
+            row(RowKind::Begin, -200, 2, 0),
+            row(RowKind::End, -100, 2, 0),
+        ];
+        let rows: Vec<Row> = (known.into_iter())
+            .chain((0..2_000_i64).flat_map(|i| {
+                let outer = if i < 1_000 { 1 } else { 2 };
+                let at = 1_000 * i;
+                [
+                    row(RowKind::Begin, at, outer, 0),
+                    row(RowKind::Begin, at + 100, 5, 0),
+                    row(RowKind::End, at + 300 + i % 7, 5, 0),
+                    row(RowKind::End, at + 400, outer, 0),
+                ]
+            }))
+            .collect();
+        for moves in [false, true] {
+            let rows = &rows[..if moves { rows.len() } else { 4_002 }];
+            std::fs::write(file.path(), blocks(rows, 8_192)).unwrap();
+            let manifest = manifest();
+            let found = analyze_raw(file.path(), &manifest, Options::default()).unwrap();
+            let mut general = Analysis::new(&manifest, Options::default()).unwrap();
+            general.keep_spans(None);
+            assert_eq!(found, by(file.path(), general).unwrap(), "{moves}");
+            let lies_in_one = found.intervals.iter().any(|i| i.share_of.is_some());
+            assert_eq!(lies_in_one, !moves);
+        }
     }
 }
