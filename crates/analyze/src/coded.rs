@@ -9,7 +9,7 @@ use undertick_trace::rows::Key;
 
 use crate::engine::{Engine, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
-use crate::plain::{MOST, Of, Plain, is_plain, open};
+use crate::plain::{MOST, Of, Plain, is_plain, open, plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 
 /// Words of a palette at most.
@@ -320,11 +320,7 @@ fn instant(
     if last.gaps != gaps || of.lies_in_one != 0 || !is_plain(&last.open, now) {
         return None;
     }
-    *of.samples.get_mut(of.n)? = Plain {
-        ticks: ts.saturating_sub(last.open.at.ts),
-        end: ts,
-        inside: now.plain.wrapping_sub(last.open.counts.plain),
-    };
+    *of.samples.get_mut(of.n)? = plain(&last.open, now, ts);
     of.n += 1;
     last.open = open(now, interval, ts);
     Some((interval, of.n))

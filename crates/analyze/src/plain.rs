@@ -300,7 +300,7 @@ pub(crate) fn is_plain(open: &Open, now: Counts) -> bool {
 }
 
 #[inline]
-fn plain(open: &Open, now: Counts, end: i64) -> Plain {
+pub(crate) fn plain(open: &Open, now: Counts, end: i64) -> Plain {
     Plain {
         ticks: end.saturating_sub(open.at.ts),
         end,

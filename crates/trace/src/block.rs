@@ -281,7 +281,7 @@ impl Sink for Records<'_> {
 pub(crate) trait Sink {
     /// The words that records have; comes first.
     fn palette(&mut self, words: &[u32]) -> Option<()>;
-    /// The next records.
+    /// The next records, whose places lie in the palette.
     fn group(&mut self, group: &Group<'_>) -> Option<()>;
 }
 
@@ -303,6 +303,16 @@ pub(crate) enum Keys<'a> {
 }
 
 impl Keys<'_> {
+    /// Whether all places are below that. All are looked at: faster than to stop at one.
+    fn lie_in(&self, palette: usize) -> bool {
+        let most = match self {
+            Self::One(key) => *key,
+            Self::Each(keys) => keys.iter().fold(0, |most, &key| most.max(key)),
+            Self::Words(_) => return true,
+        };
+        usize::from(most) < palette
+    }
+
     /// The bits of a record.
     #[inline]
     fn word(&self, record: usize, palette: &[u32]) -> Option<u32> {
@@ -338,7 +348,9 @@ pub(crate) fn decode_into(block: &[u8], records: u32, sink: &mut impl Sink) -> O
     let mut left = records as usize;
     while left > 0 {
         let n = left.min(GROUP);
-        sink.group(&group(&mut rest, n, &mut previous, &mut room)?)?;
+        let group = group(&mut rest, n, &mut previous, &mut room)?;
+        group.keys.lie_in(palette.len()).then_some(())?;
+        sink.group(&group)?;
         left -= n;
     }
     rest.is_empty().then_some(())

@@ -67,15 +67,8 @@ impl Sink for Coded {
         self.ts.extend(group.times.iter().map(|&ts| ts as i64));
         self.payload.extend_from_slice(group.payloads);
         match group.keys {
-            Keys::One(key) => {
-                self.keys.get(usize::from(key))?;
-                self.code.resize(self.ts.len(), key);
-            }
-            Keys::Each(keys) => {
-                let most = keys.iter().fold(0, |most, &key| most.max(key));
-                self.keys.get(usize::from(most))?;
-                self.code.extend_from_slice(keys);
-            }
+            Keys::One(key) => self.code.resize(self.ts.len(), key),
+            Keys::Each(keys) => self.code.extend_from_slice(keys),
             Keys::Words(_) => return None,
         }
         Some(())

@@ -132,7 +132,6 @@ impl Rows {
         let mut plain = Plain {
             rows: self,
             keys: [Key::default(); 256],
-            known: 0,
         };
         if block::decode_into(block, header.records, &mut plain).is_some() {
             self.belong_to(header);
@@ -278,12 +277,10 @@ impl Rows {
 struct Plain<'a> {
     rows: &'a mut Rows,
     keys: [Key; 256],
-    known: usize,
 }
 
 impl Sink for Plain<'_> {
     fn palette(&mut self, words: &[u32]) -> Option<()> {
-        self.known = words.len();
         for (key, &word) in self.keys.iter_mut().zip(words) {
             *key = Key::of(word)?;
         }
@@ -291,13 +288,13 @@ impl Sink for Plain<'_> {
     }
 
     fn group(&mut self, group: &Group<'_>) -> Option<()> {
-        let (rows, known) = (&mut *self.rows, self.keys.get(..self.known)?);
+        let rows = &mut *self.rows;
         rows.ts.extend(group.times.iter().map(|&ts| ts as i64));
         let payloads = group.payloads.iter().map(|&payload| i64::from(payload));
         rows.payload.extend(payloads);
         match group.keys {
             Keys::One(key) => {
-                let key = *known.get(usize::from(key))?;
+                let key = self.keys[usize::from(key)];
                 let n = rows.ts.len();
                 rows.cpu.resize(n, key.cpu);
                 rows.kind.resize(n, key.kind);
@@ -305,9 +302,7 @@ impl Sink for Plain<'_> {
                 rows.event.resize(n, key.event);
             }
             Keys::Each(keys) => {
-                // All are looked at first, and then each column is filled by itself.
-                let most = keys.iter().fold(0, |most, &key| most.max(key));
-                known.get(usize::from(most))?;
+                // Each column is filled by itself.
                 let of = |key: &u8| &self.keys[usize::from(*key)];
                 rows.cpu.extend(keys.iter().map(|key| of(key).cpu));
                 rows.kind.extend(keys.iter().map(|key| of(key).kind));

@@ -65,7 +65,7 @@ impl Stretches {
     }
 
     /// The stretches that have bursts, with the mean of what these have.
-    pub(super) fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<Who, f64>)> {
+    fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<Who, f64>)> {
         let with_bursts = self.all.iter().filter(|(bursts, _)| !bursts.is_empty());
         with_bursts
             .map(|(bursts, uses)| {
