@@ -80,7 +80,7 @@ mod tests {
     use undertick_ring::{DeschedFlag, Kind, Record};
 
     use super::Coded;
-    use crate::block::{BlockHeader, encode};
+    use crate::block::{BlockHeader, Next, encode};
     use crate::rows::Rows;
 
     const HEADER: BlockHeader = BlockHeader {
@@ -189,5 +189,19 @@ mod tests {
         assert!(coded.decode(&bytes).is_some());
         bytes[60] ^= 1;
         assert_eq!(coded.decode(&bytes), None);
+    }
+
+    /// A place outside the palette, with a right checksum: nobody takes it.
+    #[test]
+    fn places_outside_the_palette() {
+        let mut bytes = block((0..9).map(|i| record(i, &[Kind::Begin], 2)));
+        assert!(Coded::default().decode(&bytes).is_some());
+        *bytes.last_mut().unwrap() = 200; // the last record's place
+        let check = crc32fast::hash(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&check.to_le_bytes());
+        assert_eq!(Coded::default().decode(&bytes), None);
+        let mut rows = Rows::default();
+        assert_eq!(rows.push_block(&bytes), (Next::Damaged, 0));
+        assert!(rows.is_empty());
     }
 }
