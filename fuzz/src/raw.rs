@@ -69,7 +69,8 @@ pub fn raw_file(bytes: &[u8]) {
     let path = file(&bytes);
     let mut groups = RawGroups::open(&path).expect("it is there");
     let mut taken = 0;
-    while let Some(group) = groups.next_group().expect("it can be read") {
+    let mut group = Vec::new();
+    while groups.next_group(&mut group).expect("it can be read") {
         assert!(!group.is_empty());
         taken += group.len();
         let mut rest = &group[..];

@@ -87,7 +87,8 @@ fn decode(raw: &Path, mut take: impl FnMut(u32, &RowsOfRing<'_>)) -> Result<u64,
     let mut groups = RawGroups::open(raw)?;
     let mut rows = Rows::default();
     let mut events = 0;
-    while let Some(group) = groups.next_group()? {
+    let mut group = Vec::new();
+    while groups.next_group(&mut group)? {
         let mut blocks = &group[..];
         loop {
             rows.clear();

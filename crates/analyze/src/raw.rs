@@ -31,11 +31,11 @@ fn by(file: &Path, mut analysis: Analysis) -> Result<Report, Failed> {
         let mut groups = RawGroups::open(file)?;
         let mut worker: Option<Worker> = None;
         let mut room = Room::default();
-        while let Some(blocks) = groups.next_group()? {
+        while groups.next_group(&mut room.blocks)? {
             // Blocks of a file of that size come in the order of rings.
             let by_ring = groups.is_by_ring();
             let worker = worker.get_or_insert_with(|| analysis.worker(by_ring));
-            take(worker, &mut room, &blocks)?;
+            take(worker, &mut room)?;
         }
         if let Some(worker) = worker {
             analysis.absorb(worker.finish());
@@ -48,6 +48,7 @@ fn by(file: &Path, mut analysis: Analysis) -> Result<Report, Failed> {
 /// Room to decode blocks in.
 #[derive(Default)]
 struct Room {
+    blocks: Vec<u8>,
     coded: Coded,
     rows: Rows,
 }
@@ -57,7 +58,8 @@ struct Room {
 const HANDED_OVER: usize = 64;
 
 /// Blocks one after the other.
-fn take(worker: &mut Worker, room: &mut Room, mut blocks: &[u8]) -> Result<(), Failed> {
+fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
+    let mut blocks = &room.blocks[..];
     loop {
         let Some((header, bytes)) = room.coded.decode(blocks) else {
             room.rows.clear();

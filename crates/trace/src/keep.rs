@@ -188,9 +188,10 @@ fn write_events(
         let mut working = VecDeque::new();
         loop {
             while working.len() < at_once.min(MOST_GROUPS) {
-                let Some(blocks) = groups.next_group()? else {
+                let mut blocks = Vec::new();
+                if !groups.next_group(&mut blocks)? {
                     break;
-                };
+                }
                 let share = groups.share();
                 let group = scope.spawn(move || encode_group(&blocks, columns));
                 working.push_back((group, share));

@@ -5,7 +5,8 @@
 //! CPUs or machines as there are, without one row being sent from one to another.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,13 @@ struct Place {
     records: u32,
     file: u32,
     offset: u64,
+}
+
+impl Place {
+    /// Whether the other begins where this one ends.
+    fn ends_where_begins(&self, other: &Self) -> bool {
+        (self.file, self.offset + u64::from(self.bytes)) == (other.file, other.offset)
+    }
 }
 
 /// Blocks of raw files, put together for one row group at a time.
@@ -102,15 +110,16 @@ impl RawGroups {
         self.done as f64 / self.size.max(1) as f64
     }
 
-    /// The blocks of the next row group; none at the end of the file.
+    /// The blocks of the next row group, in place of what is in `piece`; whether there are any:
+    /// none at the end of the file.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn next_group(&mut self) -> Result<Option<Vec<u8>>, TraceError> {
+    pub fn next_group(&mut self, piece: &mut Vec<u8>) -> Result<bool, TraceError> {
         if self.taken == self.places.len() {
             self.look_on()?;
         }
-        let mut piece = Vec::new();
+        let first = self.taken;
         let mut rows = 0;
         while let Some(&place) = self.places.get(self.taken) {
             let before = self.taken.checked_sub(1).map(|at| self.places[at].ring);
@@ -118,16 +127,23 @@ impl RawGroups {
             if rows >= GROUP_ROWS || (rows >= ENOUGH_ROWS && ring_ends) {
                 break;
             }
-            let end = piece.len();
-            piece.resize(end + place.bytes as usize, 0);
-            let (path, file) = &self.files[place.file as usize];
-            (file.read_exact_at(&mut piece[end..], place.offset))
-                .map_err(TraceError::io(path, "cannot read"))?;
             rows += place.records as usize;
             self.taken += 1;
         }
+        let places = &self.places[first..self.taken];
+        // Not cleared first: what was there is written over, and need not be zeroed.
+        piece.resize(places.iter().map(|place| place.bytes as usize).sum(), 0);
+        let mut rest = &mut piece[..];
+        for side_by_side in places.chunk_by(Place::ends_where_begins) {
+            let bytes = side_by_side.iter().map(|place| place.bytes as usize).sum();
+            let (these, others) = rest.split_at_mut(bytes);
+            let (path, file) = &self.files[side_by_side[0].file as usize];
+            (file.read_exact_at(these, side_by_side[0].offset))
+                .map_err(TraceError::io(path, "cannot read"))?;
+            rest = others;
+        }
         self.done += piece.len() as u64;
-        Ok((!piece.is_empty()).then_some(piece))
+        Ok(!piece.is_empty())
     }
 
     /// Finds the next blocks and puts them in order.
@@ -154,19 +170,12 @@ impl RawGroups {
             return Ok(true);
         };
         let failed = || TraceError::io(path, "cannot read");
-        let mut reader = BufReader::with_capacity(1 << 20, file);
-        (reader.seek(SeekFrom::Start(offset))).map_err(failed())?;
-        let mut block = Vec::new();
+        let mut window = Window::of(file, offset);
         let mut at_its_end = false;
         while !at_its_end && self.places.len() < self.most_blocks {
-            block.clear();
-            let header = block::HEADER_BYTES as u64;
-            ((&mut reader).take(header).read_to_end(&mut block)).map_err(failed())?;
-            if let Some((bytes, _)) = block::extent(&block) {
-                let body = (bytes - block.len()) as u64;
-                ((&mut reader).take(body).read_to_end(&mut block)).map_err(failed())?;
-            }
-            match block::check(&block) {
+            let head = window.at_least(block::HEADER_BYTES).map_err(failed())?;
+            let bytes = block::extent(head).map_or(0, |(bytes, _)| bytes);
+            match block::check(window.at_least(bytes).map_err(failed())?) {
                 block::Next::Block(header, bytes) => {
                     self.places.push(Place {
                         ring: header.ring,
@@ -176,6 +185,7 @@ impl RawGroups {
                         offset,
                     });
                     offset += bytes as u64;
+                    window.pass(bytes);
                 }
                 block::Next::End => at_its_end = true,
                 block::Next::Damaged => (at_its_end, self.damaged) = (true, true),
@@ -183,6 +193,57 @@ impl RawGroups {
         }
         self.seen = (index, offset);
         Ok(at_its_end)
+    }
+}
+
+/// Bytes read at a time, so that they are still near when they are looked at.
+const WINDOW_BYTES: usize = 256 << 10;
+
+/// A part of a file that is looked at where it was read to.
+struct Window<'a> {
+    file: &'a File,
+    bytes: Vec<u8>,
+    /// What is there of the file.
+    held: Range<usize>,
+    /// Where in the file that begins.
+    offset: u64,
+}
+
+impl<'a> Window<'a> {
+    fn of(file: &'a File, offset: u64) -> Self {
+        Self {
+            file,
+            bytes: vec![0; WINDOW_BYTES],
+            held: 0..0,
+            offset,
+        }
+    }
+
+    /// What follows: at least so many bytes, or all that there are.
+    fn at_least(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        if self.held.len() < bytes {
+            self.bytes.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+            if self.bytes.len() < bytes {
+                self.bytes.resize(bytes, 0);
+            }
+        }
+        while self.held.len() < bytes {
+            let at = self.offset + self.held.len() as u64;
+            match self.file.read_at(&mut self.bytes[self.held.end..], at) {
+                Ok(0) => break,
+                Ok(read) => self.held.end += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(&self.bytes[self.held.clone()])
+    }
+
+    /// Goes on behind these bytes.
+    fn pass(&mut self, bytes: usize) {
+        self.held.start += bytes;
+        self.offset += bytes as u64;
     }
 }
 
@@ -216,7 +277,8 @@ mod tests {
     fn pieces(groups: &mut RawGroups) -> Vec<Vec<(u32, u64)>> {
         let mut pieces = Vec::new();
         let mut records = Vec::new();
-        while let Some(bytes) = groups.next_group().unwrap() {
+        let mut bytes = Vec::new();
+        while groups.next_group(&mut bytes).unwrap() {
             let mut rest = &bytes[..];
             let mut piece = Vec::new();
             while let block::Next::Block(header, bytes) = block::decode(rest, &mut records) {

@@ -2,6 +2,8 @@
 //! says itself when it was on; what does it say when nobody disturbs; and what does
 //! the continuous meter cost, and when does it name who begins?
 
+mod truth;
+
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,16 +15,13 @@ use crate::run::{Scratch, command, output};
 use crate::statistics::{median, quantile};
 
 const SHARES: [&str; 3] = ["0.1", "0.3", "0.6"];
-/// The probe's two events.
-const MIX: &str = "1";
-const REGISTERS: &str = "2";
 /// CPUs of the probe and of the other one.
 const PROBE: &str = "1";
 const OTHER: &str = "0";
 /// Of one measurement.
 const SECONDS: &str = "20s";
-/// Longer than that, its start included: it is killed.
-const LONGER: &str = "60";
+/// Longer than that, its start included: it is killed, s.
+const LONGER_S: f64 = 60.0;
 
 /// A disturber that runs until it is dropped.
 struct Disturber {
@@ -31,10 +30,17 @@ struct Disturber {
 }
 
 impl Disturber {
-    fn start(program: &str, kind: &str, share: &str, seed: usize) -> Result<Self, String> {
+    /// For so many seconds at most.
+    fn start(
+        program: &str,
+        kind: &str,
+        share: &str,
+        seconds: f64,
+        seed: usize,
+    ) -> Result<Self, String> {
         let cpu = if kind == "memory" { OTHER } else { PROBE };
         let mut child = Command::new(program)
-            .args([kind, cpu, share, LONGER, &seed.to_string()])
+            .args([kind, cpu, share, &seconds.to_string(), &seed.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("{program}: {e}"))?;
@@ -74,10 +80,11 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
             "\n{kind} disturber\n  true share   found (interval)            slow-down (interval)  meanwhile   always on   cause, name"
         );
         let mut off = Vec::new();
-        let mut before = always(&program, kind)?;
+        let reference = scratch.path(&format!("{kind}-always.ut"));
+        let mut before = truth::always(&program, kind, &reference)?;
         for run in 0..runs {
             let share = SHARES[run % SHARES.len()];
-            let disturber = Disturber::start(&program, kind, share, run)?;
+            let disturber = Disturber::start(&program, kind, share, LONGER_S, run)?;
             std::thread::sleep(Duration::from_millis(300));
             let trace = scratch.path(&format!("{kind}-{run}.ut"));
             let found = meter(&[
@@ -91,15 +98,16 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
             // The phase that runs is printed at its end.
             std::thread::sleep(Duration::from_millis(1000));
             let phases = disturber.phases()?;
-            let truth = truth(&phases, &found)?;
+            let truth = truth::share(&phases, &found)?;
             // The host's other guests come and go, and what they do changes what the
             // disturber does: right before and right after is what a run is held to, and
             // its own seconds.
-            let meanwhile = meanwhile(&trace, kind, &phases)?;
-            let after = always(&program, kind)?;
+            let meanwhile = truth::meanwhile(&trace, kind, &phases)?;
+            std::fs::remove_dir_all(&reference).ok();
+            let after = truth::always(&program, kind, &reference)?;
             let both = [before, after];
             before = after;
-            let apart = (both[0].of_middle / both[1].of_middle - 1.0).abs();
+            let apart = (both[0] / both[1] - 1.0).abs();
             let Some(peak) = slowed(&found, kind) else {
                 println!("  {truth:.3}        nothing found");
                 all += 1;
@@ -113,13 +121,7 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
                 continue;
             };
             let holds = peak.lo <= truth && truth <= peak.hi;
-            // A peak is so many times slower than the clean peak; by its activity a process
-            // slows what there is without it.
-            let of = match peak.of.ends_with("activity") {
-                true => both.map(|always| always.of_middle),
-                false => both.map(|always| always.of_clean),
-            };
-            let always = f64::midpoint(of[0], of[1]);
+            let always = f64::midpoint(both[0], both[1]);
             let shown = meanwhile.map_or_else(|| "    -".to_owned(), |by| format!("{by:.3}"));
             println!(
                 "  {truth:.3}        {:.3} [{:.3}, {:.3}]{}      {:.3} [{:.3}, {:.3}]  {shown}       {always:.3}       {}, {} (peaks: {})",
@@ -190,142 +192,6 @@ struct Off {
     apart: f64,
 }
 
-/// How many times longer the probe's blocks took inside the disturber's phases than outside,
-/// right before and after each begin and end of one: in units of the registers beside them,
-/// geometric means. Not of a disturber that takes the CPU itself.
-fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<f64>, String> {
-    if kind != "memory" {
-        return Ok(None);
-    }
-    let (_, text) = super::csv(trace)?;
-    let mut begun = None;
-    let mut mix = None;
-    let mut blocks = Vec::new();
-    for line in text.lines().skip(1) {
-        let words: Vec<&str> = line.split(',').collect();
-        let number = |place: usize| {
-            let number: Result<i64, _> = words[place].parse();
-            number.map_err(|_| format!("{trace}: {line}"))
-        };
-        let (unix_s, ticks) = (number(0)? as f64 / 1e9, number(1)?);
-        match (words[7], words[9]) {
-            ("begin_ordered", _) => begun = Some(ticks),
-            ("end_ordered", event) => {
-                let took = begun.take().map(|begun| (ticks - begun) as f64);
-                let took = took.filter(|_| words[8] == "0");
-                match (event, took, mix.take()) {
-                    (MIX, Some(took), _) => mix = Some(took),
-                    (REGISTERS, Some(registers), Some(mix)) => {
-                        blocks.push((unix_s, f64::ln(mix / registers)));
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    by_edges(&blocks, phases)
-        .map(Some)
-        .ok_or_else(|| format!("{trace}: no blocks on both sides of an edge of a phase"))
-}
-
-/// On either side of an edge so much time is compared, s: other guests come and go as well, but not
-/// just then.
-const BESIDE_AN_EDGE: f64 = 0.2;
-/// Fewer blocks than these on one side of it say little: part of a burst.
-const FEWEST_BLOCKS: usize = 50;
-
-/// Blocks, when and the logarithm of how long, on the two sides of each begin and end of a phase:
-/// by how much they differ, each edge by the blocks that it has.
-fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]]) -> Option<f64> {
-    let is_on = |at: f64| phases.iter().any(|[from, to, _]| *from <= at && at <= *to);
-    let mean = |from: f64, to: f64, on: bool| {
-        let inside = (blocks.iter()).filter(|(at, _)| from <= *at && *at < to && is_on(*at) == on);
-        let (n, sum) = inside.fold((0, 0.0), |(n, sum), (_, log)| (n + 1, sum + log));
-        (n >= FEWEST_BLOCKS).then(|| (n as f64, sum / n as f64))
-    };
-    let edges = phases
-        .iter()
-        .flat_map(|[from, to, _]| [(*from, true), (*to, false)]);
-    let differences = edges.filter_map(|(at, begins)| {
-        let (n, before) = mean(at - BESIDE_AN_EDGE, at, !begins)?;
-        let (m, after) = mean(at, at + BESIDE_AN_EDGE, begins)?;
-        let slower = if begins {
-            after - before
-        } else {
-            before - after
-        };
-        Some((1.0 / (1.0 / n + 1.0 / m), slower))
-    });
-    let (weight, sum) = differences.fold((0.0, 0.0), |(weight, sum), (w, slower)| {
-        (weight + w, sum + w * slower)
-    });
-    (weight > 0.0).then(|| (sum / weight).exp())
-}
-
-/// By how much the disturber slows when it is always on.
-#[derive(Clone, Copy)]
-struct Always {
-    /// Against the clean peak without it.
-    of_clean: f64,
-    /// Against the middle of all without it.
-    of_middle: f64,
-}
-
-/// In some seconds. In the memory's case by the middle time of a block with it over that of
-/// runs before and after without: always on, it makes one peak.
-fn always(program: &str, kind: &str) -> Result<Always, String> {
-    let run = |on: bool, seed: usize| {
-        let disturber = on
-            .then(|| Disturber::start(program, kind, "1", seed))
-            .transpose()?;
-        let found = meter(&["--for", "2s"])?;
-        disturber.map(Disturber::phases).transpose()?;
-        Ok::<_, String>(found)
-    };
-    if kind != "memory" {
-        let slowdown = slowed(&run(true, 0)?, kind).map(|p| p.slowdown);
-        let slowdown = slowdown.ok_or("a process that always runs is not seen")?;
-        return Ok(Always {
-            of_clean: slowdown,
-            of_middle: slowdown,
-        });
-    }
-    let mut ratios = [Vec::new(), Vec::new()];
-    let mut before = run(false, 0)?;
-    for seed in 0..2 {
-        let on = middle_time(&run(true, seed)?)?;
-        let after = run(false, seed)?;
-        let middle = (middle_time(&before)? * middle_time(&after)?).sqrt();
-        let clean = (clean_rate(&before)? * clean_rate(&after)?).sqrt();
-        ratios[0].push(on * clean);
-        ratios[1].push(on / middle);
-        before = after;
-    }
-    Ok(Always {
-        of_clean: median(&ratios[0]),
-        of_middle: median(&ratios[1]),
-    })
-}
-
-/// Middle time of a unit of work, any unit: from the histogram.
-fn middle_time(found: &Value) -> Result<f64, String> {
-    let list = |name: &str| -> Vec<f64> {
-        let values = found["histogram"][name].as_array().into_iter().flatten();
-        values.filter_map(Value::as_f64).collect()
-    };
-    let (edges, counts) = (list("edges"), list("counts"));
-    let half = counts.iter().sum::<f64>() / 2.0;
-    let mut so_far = 0.0;
-    let at = counts.iter().position(|count| {
-        so_far += count;
-        so_far >= half
-    });
-    let at = at.ok_or("an empty histogram")?;
-    let rate = f64::midpoint(edges[at], edges[at + 1]);
-    Ok(1.0 / (rate * clean_rate(found)?))
-}
-
 /// Runs without a disturber: what is found all the same.
 fn nobody(runs: usize) -> Result<(), String> {
     println!(
@@ -364,12 +230,6 @@ fn meter(options: &[&str]) -> Result<Value, String> {
     let mut words = vec![undertick.as_str(), "interference", "--json", "--cpu", PROBE];
     words.extend(options);
     serde_json::from_str(&output(command(&words))?).map_err(|e| e.to_string())
-}
-
-fn clean_rate(found: &Value) -> Result<f64, String> {
-    found["probe"]["clean_rate"]["value"]
-        .as_f64()
-        .ok_or_else(|| "no clean rate".to_owned())
 }
 
 struct Peak {
@@ -415,18 +275,6 @@ fn slowed(found: &Value, kind: &str) -> Option<Peak> {
     })
 }
 
-/// Share of the measurement's time in which the disturber ran: inside a phase, and not
-/// kept from it.
-fn truth(phases: &[[f64; 3]], found: &Value) -> Result<f64, String> {
-    let number = |name: &str| found["probe"][name].as_f64().ok_or("no time of day");
-    let (begun, seconds) = (number("begun_unix_s")?, number("seconds")?);
-    let inside = |[from, to, lost]: &[f64; 3]| {
-        let inside = (to.min(begun + seconds) - from.max(begun)).max(0.0);
-        inside * (1.0 - lost / (to - from))
-    };
-    Ok(phases.iter().map(inside).sum::<f64>() / seconds)
-}
-
 /// What it costs, and how long until it names a disturber that begins.
 fn continuous(program: &str, kind: &str) -> Result<(), String> {
     let mut child = Command::new(undertick())
@@ -460,7 +308,7 @@ fn continuous(program: &str, kind: &str) -> Result<(), String> {
             Some(_) => {}
         }
         if disturber.is_none() && begun.elapsed() > Duration::from_secs(32) {
-            disturber = Some(Disturber::start(program, kind, "1", 1)?);
+            disturber = Some(Disturber::start(program, kind, "1", LONGER_S, 1)?);
             since = Some(Instant::now());
         }
     }

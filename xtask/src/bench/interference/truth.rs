@@ -1,0 +1,160 @@
+//! What the disturber really did: the share of the time it ran, and by how much it slowed the
+//! probe's blocks, taken from the blocks themselves and not by the meter.
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Disturber, PROBE, meter, slowed};
+use crate::bench::{csv, undertick};
+use crate::run::command;
+
+/// The probe's two events.
+const MIX: &str = "1";
+const REGISTERS: &str = "2";
+
+/// How many times longer the probe's blocks took inside the disturber's phases than outside,
+/// right before and after each begin and end of one. Not of a disturber that takes the CPU itself.
+pub fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<f64>, String> {
+    if kind != "memory" {
+        return Ok(None);
+    }
+    slower(trace, phases, BESIDE_AN_EDGE_S).map(Some)
+}
+
+/// How many times longer the probe's blocks of this trace took inside these phases than outside,
+/// so many seconds before and after each edge: in units of the registers beside them, geometric
+/// means.
+fn slower(trace: &str, phases: &[[f64; 3]], beside_s: f64) -> Result<f64, String> {
+    by_edges(&blocks(trace)?, phases, beside_s)
+        .ok_or_else(|| format!("{trace}: no blocks on both sides of an edge of a phase"))
+}
+
+/// The probe's undisturbed blocks: when, s since 1970, and the logarithm of how many times longer
+/// than the registers beside them.
+fn blocks(trace: &str) -> Result<Vec<(f64, f64)>, String> {
+    let (_, text) = csv(trace)?;
+    let mut begun = None;
+    let mut mix = None;
+    let mut blocks = Vec::new();
+    for line in text.lines().skip(1) {
+        let words: Vec<&str> = line.split(',').collect();
+        let number = |place: usize| {
+            let number: Result<i64, _> = words[place].parse();
+            number.map_err(|_| format!("{trace}: {line}"))
+        };
+        let (unix_s, ticks) = (number(0)? as f64 / 1e9, number(1)?);
+        match (words[7], words[9]) {
+            ("begin_ordered", _) => begun = Some(ticks),
+            ("end_ordered", event) => {
+                let took = begun.take().map(|begun| (ticks - begun) as f64);
+                let took = took.filter(|_| words[8] == "0");
+                match (event, took, mix.take()) {
+                    (MIX, Some(took), _) => mix = Some(took),
+                    (REGISTERS, Some(registers), Some(mix)) => {
+                        blocks.push((unix_s, f64::ln(mix / registers)));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(blocks)
+}
+
+/// On either side of an edge of a random phase so much time is compared, s: other guests come and
+/// go as well, but not just then.
+const BESIDE_AN_EDGE_S: f64 = 0.2;
+/// Fewer blocks than these on one side of it say little: part of a burst.
+const FEWEST_BLOCKS: usize = 50;
+
+/// Blocks, when and the logarithm of how long, on the two sides of each begin and end of a phase:
+/// by how much they differ, each edge by the blocks that it has.
+fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]], beside_s: f64) -> Option<f64> {
+    let is_on = |at: f64| phases.iter().any(|[from, to, _]| *from <= at && at <= *to);
+    let mean = |from: f64, to: f64, on: bool| {
+        let inside = (blocks.iter()).filter(|(at, _)| from <= *at && *at < to && is_on(*at) == on);
+        let (n, sum) = inside.fold((0, 0.0), |(n, sum), (_, log)| (n + 1, sum + log));
+        (n >= FEWEST_BLOCKS).then(|| (n as f64, sum / n as f64))
+    };
+    let edges = phases
+        .iter()
+        .flat_map(|[from, to, _]| [(*from, true), (*to, false)]);
+    let differences = edges.filter_map(|(at, begins)| {
+        let (n, before) = mean(at - beside_s, at, !begins)?;
+        let (m, after) = mean(at, at + beside_s, begins)?;
+        let slower = if begins {
+            after - before
+        } else {
+            before - after
+        };
+        Some((1.0 / (1.0 / n + 1.0 / m), slower))
+    });
+    let (weight, sum) = differences.fold((0.0, 0.0), |(weight, sum), (w, slower)| {
+        (weight + w, sum + w * slower)
+    });
+    (weight > 0.0).then(|| (sum / weight).exp())
+}
+
+/// A reference run: the disturber is always on for so long, and off for as long, in turn, s.
+const ON_S: f64 = 1.5;
+/// How often.
+const TURNS: usize = 4;
+
+/// By how much the disturber slows where it is always on: in the memory's case in turn with none,
+/// in one recording, as the host's other guests change what a block takes from one run to the
+/// next by more than a tenth.
+pub fn always(program: &str, kind: &str, trace: &str) -> Result<f64, String> {
+    if kind != "memory" {
+        let disturber = Disturber::start(program, kind, "1", super::LONGER_S, 0)?;
+        let found = meter(&["--for", "2s"])?;
+        disturber.phases()?;
+        let slowdown = slowed(&found, kind).map(|p| p.slowdown);
+        return slowdown.ok_or_else(|| "a process that always runs is not seen".to_owned());
+    }
+    let seconds = format!("{}s", (TURNS + 1) as f64 * 2.0 * ON_S);
+    let undertick = undertick();
+    let mut meter = command(&[
+        &undertick,
+        "interference",
+        "--json",
+        "--cpu",
+        PROBE,
+        "--for",
+        &seconds,
+        "-o",
+        trace,
+    ])
+    .stdout(Stdio::piped())
+    .spawn()
+    .map_err(|e| e.to_string())?;
+    let mut phases = Vec::new();
+    for turn in 0..TURNS {
+        std::thread::sleep(Duration::from_secs_f64(ON_S));
+        let disturber = Disturber::start(program, kind, "1", ON_S, turn)?;
+        std::thread::sleep(Duration::from_secs_f64(ON_S + 0.1));
+        phases.extend(disturber.phases()?);
+    }
+    let mut text = String::new();
+    let mut out = meter.stdout.take().ok_or("piped")?;
+    (out.read_to_string(&mut text)).map_err(|e| e.to_string())?;
+    if !meter.wait().map_err(|e| e.to_string())?.success() {
+        return Err(format!("the reference beside which {program} runs failed"));
+    }
+    slower(trace, &phases, ON_S - 0.2)
+}
+
+/// Share of the measurement's time in which the disturber ran: inside a phase, and not
+/// kept from it.
+pub fn share(phases: &[[f64; 3]], found: &Value) -> Result<f64, String> {
+    let number = |name: &str| found["probe"][name].as_f64().ok_or("no time of day");
+    let (begun, seconds) = (number("begun_unix_s")?, number("seconds")?);
+    let inside = |[from, to, lost]: &[f64; 3]| {
+        let inside = (to.min(begun + seconds) - from.max(begun)).max(0.0);
+        inside * (1.0 - lost / (to - from))
+    };
+    Ok(phases.iter().map(inside).sum::<f64>() / seconds)
+}
