@@ -1,8 +1,9 @@
 /* Disturbs for a share of the time, on and off at random, and says when it did.
  *
- *     disturber memory|cpu CPU SHARE SECONDS SEED
+ *     disturber memory|cpu CPU SHARE SECONDS SEED [ON_SECONDS]
  *
- * `memory` writes through 256 MiB, `cpu` spins. On-phases last 100 to 500 ms. Prints
+ * `memory` writes through 256 MiB, `cpu` spins. On-phases last 100 to 500 ms, or all so
+ * long as is said, and then those between them are alike too. Prints
  * each phase: when it began and ended, ns since 1970, and how long of it was lost, ns: to
  * the hypervisor, in `memory` (a block takes some tens of microseconds; one of a
  * millisecond was not written all the time). A share of 1 is always on. */
@@ -34,6 +35,7 @@ int main(int count, char **words) {
     const double share = count > 3 ? atof(words[3]) : 0.5;
     const double seconds = count > 4 ? atof(words[4]) : 10;
     uint64_t state = count > 5 ? strtoull(words[5], NULL, 10) * 7919 + 1 : 1;
+    const double alike = count > 6 ? 1e9 * atof(words[6]) : 0;
     char *region = memory ? aligned_alloc(2 << 20, REGION) : NULL;
     volatile unsigned long turns = 0;
     size_t at = 0;
@@ -54,8 +56,8 @@ int main(int count, char **words) {
     end = now_ns() + 1e9 * seconds;
     uniform(&state);
     while (now_ns() < end) {
-        const double on = 1e8 + 4e8 * uniform(&state);
-        const double off = (1e8 + 4e8 * uniform(&state)) * (1 - share) / share;
+        const double on = alike > 0 ? alike : 1e8 + 4e8 * uniform(&state);
+        const double off = (alike > 0 ? alike : 1e8 + 4e8 * uniform(&state)) * (1 - share) / share;
         from = now_ns();
         to = share >= 1 ? end : from + on;
         last = from;

@@ -1,15 +1,10 @@
 //! What the disturber really did: the share of the time it ran, and by how much it slowed the
 //! probe's blocks, taken from the blocks themselves and not by the meter.
 
-use std::io::Read;
-use std::process::Stdio;
-use std::time::Duration;
-
 use serde_json::Value;
 
-use super::{Disturber, PROBE, meter, slowed};
-use crate::bench::{csv, undertick};
-use crate::run::command;
+use super::{Disturber, meter, slowed};
+use crate::bench::csv;
 
 /// The probe's two events.
 const MIX: &str = "1";
@@ -101,50 +96,22 @@ fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]], beside_s: f64) -> Option
 
 /// A reference run: the disturber is always on for so long, and off for as long, in turn, s.
 const ON_S: f64 = 1.5;
-/// How often.
-const TURNS: usize = 4;
+/// The whole of it: four times on.
+const REFERENCE: &str = "13s";
 
 /// By how much the disturber slows where it is always on: in the memory's case in turn with none,
-/// in one recording, as the host's other guests change what a block takes from one run to the
-/// next by more than a tenth.
+/// in one recording, as what a block takes changes from one run to the next by more than a tenth.
 pub fn always(program: &str, kind: &str, trace: &str) -> Result<f64, String> {
     if kind != "memory" {
-        let disturber = Disturber::start(program, kind, "1", super::LONGER_S, 0)?;
+        let disturber = Disturber::start(program, kind, "1", 0, None)?;
         let found = meter(&["--for", "2s"])?;
         disturber.phases()?;
         let slowdown = slowed(&found, kind).map(|p| p.slowdown);
         return slowdown.ok_or_else(|| "a process that always runs is not seen".to_owned());
     }
-    let seconds = format!("{}s", (TURNS + 1) as f64 * 2.0 * ON_S);
-    let undertick = undertick();
-    let mut meter = command(&[
-        &undertick,
-        "interference",
-        "--json",
-        "--cpu",
-        PROBE,
-        "--for",
-        &seconds,
-        "-o",
-        trace,
-    ])
-    .stdout(Stdio::piped())
-    .spawn()
-    .map_err(|e| e.to_string())?;
-    let mut phases = Vec::new();
-    for turn in 0..TURNS {
-        std::thread::sleep(Duration::from_secs_f64(ON_S));
-        let disturber = Disturber::start(program, kind, "1", ON_S, turn)?;
-        std::thread::sleep(Duration::from_secs_f64(ON_S + 0.1));
-        phases.extend(disturber.phases()?);
-    }
-    let mut text = String::new();
-    let mut out = meter.stdout.take().ok_or("piped")?;
-    (out.read_to_string(&mut text)).map_err(|e| e.to_string())?;
-    if !meter.wait().map_err(|e| e.to_string())?.success() {
-        return Err(format!("the reference beside which {program} runs failed"));
-    }
-    slower(trace, &phases, ON_S - 0.2)
+    let disturber = Disturber::start(program, kind, "0.5", 0, Some(ON_S))?;
+    meter(&["--for", REFERENCE, "-o", trace])?;
+    slower(trace, &disturber.phases()?, ON_S - 0.1)
 }
 
 /// Share of the measurement's time in which the disturber ran: inside a phase, and not
