@@ -49,6 +49,8 @@ pub fn block(bytes: &[u8]) {
     let mut coded = Coded::default();
     if let Some((header, bytes)) = coded.decode(&bytes) {
         assert_eq!(pushed, Next::Block(header, bytes));
+        let readings = || coded.ts().iter().copied();
+        assert_eq!(coded.span(), readings().min().zip(readings().max()));
         rows.push_coded(header, &coded, 0..length);
         assert_eq!(rows.take(), batch);
     }

@@ -9,51 +9,91 @@ use undertick_trace::rows::Key;
 
 use crate::engine::{Engine, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
-use crate::plain::{MOST, Of, Plain, is_plain, open, plain};
+use crate::plain::{MOST, Plain, is_plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 
 /// Words of a palette at most.
 const CODES: usize = 256;
-/// Cells of the stack: a power of two, so that no place lies outside.
+/// Cells of the stack, the one below its first included.
 const DEEP: usize = 64;
+/// Cells of the stack, and behind them one for each instant: a power of two, so that no place lies
+/// outside.
+const CELLS: usize = 2 * CODES;
 /// No more starts than these are taken over: others need room.
 const MOST_BEFORE: usize = DEEP / 2;
-/// Rows whose payloads are looked at together.
-const TOGETHER: usize = 512;
 /// No place of anything.
 const NOWHERE: u32 = u32::MAX;
 
-/// What the rows of one word of the palette do.
+/// What the rows of one word of the palette do. An instant ends what it began the last time.
 #[derive(Clone, Copy)]
 struct Code {
-    /// Interval of a span's start or end.
-    span: u32,
-    /// 1 of an end, else 0.
+    /// Interval that it begins or ends.
+    interval: u32,
+    /// 1 where it ends something, else 0.
     ends: u32,
-    /// Not 0 where the general way must take them.
+    /// So much deeper is the stack afterwards, modulo 2^32.
+    deeper: u32,
+    /// Cell of an instant; 0 of a span's start or end, which is on the stack.
+    cell: u32,
+    /// Bits of the depth that say which cell: none of an instant.
+    stacked: u32,
+    /// Bits of the payload with which only the general way takes them.
+    payload: u32,
+    /// Not 0 where it must take them whatever that is.
     odd: u32,
-    /// Place of the last instant; [`NOWHERE`] of a span's ends.
-    instant: u32,
 }
 
 impl Code {
     const ODD: Self = Self {
-        span: 0,
+        interval: 0,
         ends: 0,
+        deeper: 0,
+        cell: 0,
+        stacked: 0,
+        payload: 0,
         odd: 1,
-        instant: NOWHERE,
     };
+
+    fn start(interval: u32) -> Self {
+        Self {
+            interval,
+            ends: 0,
+            deeper: 1,
+            cell: 0,
+            stacked: DEEP as u32 - 1,
+            payload: u32::MAX,
+            odd: 0,
+        }
+    }
+
+    fn end(interval: u32) -> Self {
+        Self {
+            ends: 1,
+            deeper: 1_u32.wrapping_neg(),
+            ..Self::start(interval)
+        }
+    }
+
+    fn instant(interval: u32, cell: u32) -> Self {
+        Self {
+            interval,
+            ends: 1,
+            cell,
+            odd: 0,
+            ..Self::ODD
+        }
+    }
 }
 
 /// What the words of a block's palette mean here.
 struct Codes {
     each: [Code; CODES],
-    /// Payload bits that only the general way takes.
-    payloads: [u32; CODES],
     /// Rows of counts.
     counted: [u32; CODES],
     /// Rows that are not counted yet.
     rows: [u32; CODES],
+    /// Places of the last instants, in the order of their cells.
+    instants: Vec<u32>,
 }
 
 impl Codes {
@@ -61,9 +101,9 @@ impl Codes {
     fn of(keys: &[Key], set: usize, engine: &mut Engine) -> Self {
         let mut codes = Self {
             each: [Code::ODD; CODES],
-            payloads: [0; CODES],
             counted: [NOWHERE; CODES],
             rows: [0; CODES],
+            instants: Vec::new(),
         };
         for (at, key) in keys.iter().enumerate().take(CODES) {
             let cell = engine.cells[set].get(key.event as u32 as usize).copied();
@@ -72,27 +112,23 @@ impl Codes {
                 continue;
             };
             match key.kind {
-                BEGIN | END if cell.span < TOO_MANY => {
-                    codes.each[at] = Code {
-                        span: cell.span,
-                        ends: u32::from(key.kind == END),
-                        odd: 0,
-                        instant: NOWHERE,
-                    };
-                    codes.payloads[at] = u32::MAX;
-                    codes.counted[at] = if key.kind == BEGIN {
-                        cell.counted
-                    } else {
-                        NOWHERE
-                    };
+                BEGIN if cell.span < TOO_MANY => {
+                    codes.each[at] = Code::start(cell.span);
+                    codes.counted[at] = cell.counted;
+                    engine.let_wait(cell.span);
+                }
+                END if cell.span < TOO_MANY => {
+                    codes.each[at] = Code::end(cell.span);
                     engine.let_wait(cell.span);
                 }
                 INSTANT if cell.period < TOO_MANY && cell.instant < TOO_MANY => {
-                    codes.each[at] = Code {
-                        odd: 0,
-                        instant: cell.instant,
-                        ..Code::ODD
-                    };
+                    // The same event may have several words: of each CPU one.
+                    let known = codes.instants.iter().position(|&i| i == cell.instant);
+                    let place = known.unwrap_or(codes.instants.len());
+                    if known.is_none() {
+                        codes.instants.push(cell.instant);
+                    }
+                    codes.each[at] = Code::instant(cell.period, (DEEP + place) as u32);
                     codes.counted[at] = cell.counted;
                     engine.let_wait(cell.period);
                 }
@@ -100,23 +136,6 @@ impl Codes {
             }
         }
         codes
-    }
-
-    /// The first row, from `from` on, with a payload that only the general way takes.
-    fn with_payload(&self, block: &Coded, from: usize) -> usize {
-        let (code, payload) = (&block.code()[from..], &block.payload()[from..]);
-        let chunks = code.chunks(TOGETHER).zip(payload.chunks(TOGETHER));
-        let mut rows = from;
-        for (code, payload) in chunks {
-            let odd = |(code, payload): (&u8, &u32)| self.payloads[usize::from(*code)] & payload;
-            let both = || code.iter().zip(payload);
-            // No early exit: the whole chunk is looked at faster.
-            if both().map(odd).fold(0, |all, bits| all | bits) != 0 {
-                return rows + both().take_while(|row| odd(*row) == 0).count();
-            }
-            rows += code.len();
-        }
-        rows
     }
 
     /// Counts the rows so far, all of which lie in the slice of this reading.
@@ -131,7 +150,7 @@ impl Codes {
 }
 
 /// A start between plain readings alone.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Begun {
     ts: i64,
     /// Plain readings so far, its own included.
@@ -139,56 +158,80 @@ struct Begun {
     interval: u32,
 }
 
-/// The open starts of a ring.
-struct Stack {
-    cells: [Begun; DEEP],
-    depth: usize,
-    /// Those up to here only the general way ends: something fell into them.
-    floor: usize,
+impl Begun {
+    fn of(open: &Open) -> Self {
+        Self {
+            ts: open.at.ts,
+            plain: open.counts.plain,
+            interval: open.interval,
+        }
+    }
+
+    /// With what else is counted, which plain rows do not change.
+    fn open(&self, now: Counts) -> Open {
+        Open {
+            at: Edge::plain(self.ts),
+            counts: Counts {
+                plain: self.plain,
+                ..now
+            },
+            interval: self.interval,
+        }
+    }
 }
 
-impl Stack {
-    fn of(opens: &[Open], now: Counts) -> Self {
+/// What is open in a ring: its stack, the first in cell 1, and the last instants behind it.
+struct Cells {
+    each: [Begun; CELLS],
+    depth: u32,
+    /// Those up to here only the general way ends: something fell into them.
+    floor: u32,
+}
+
+impl Cells {
+    fn of(ring: &Ring, instants: &[u32]) -> Self {
         let nothing = Begun {
             ts: 0,
             plain: 0,
             interval: NOWHERE,
         };
-        let mut stack = Self {
-            cells: [nothing; DEEP],
-            depth: opens.len(),
-            floor: opens
-                .iter()
-                .rposition(|open| !is_plain(open, now))
-                .map_or(0, |at| at + 1),
+        let mut cells = Self {
+            each: [nothing; CELLS],
+            depth: ring.stack.len() as u32,
+            floor: (ring.stack.iter())
+                .rposition(|open| !is_plain(open, ring.counts))
+                .map_or(0, |at| at as u32 + 1),
         };
-        for (cell, open) in stack.cells[1..].iter_mut().zip(opens) {
-            *cell = Begun {
-                ts: open.at.ts,
-                plain: open.counts.plain,
-                interval: open.interval,
-            };
+        for (cell, open) in cells.each[1..DEEP].iter_mut().zip(&ring.stack) {
+            *cell = Begun::of(open);
         }
-        stack
+        for (cell, &instant) in cells.each[DEEP..].iter_mut().zip(instants) {
+            let last = ring.last.get(instant as usize).copied().flatten();
+            let last = last.filter(|last| last.gaps == ring.gaps);
+            let plain = last.filter(|last| is_plain(&last.open, ring.counts));
+            *cell = plain.map_or(nothing, |last| Begun::of(&last.open));
+        }
+        cells
     }
 
-    /// Leaves the starts that are open now.
-    fn leave(&self, opens: &mut Vec<Open>, now: Counts) {
-        let begun = &self.cells[1..=self.depth];
-        let same = |(open, begun): &(&Open, &Begun)| {
-            (open.at.ts, open.counts.plain, open.interval)
-                == (begun.ts, begun.plain, begun.interval)
-        };
-        let stay = opens.iter().zip(begun).take_while(same).count();
-        opens.truncate(stay);
-        opens.extend(begun[stay..].iter().map(|begun| Open {
-            at: Edge::plain(begun.ts),
-            counts: Counts {
-                plain: begun.plain,
-                ..now
-            },
-            interval: begun.interval,
-        }));
+    /// Leaves what is open now.
+    fn leave(&self, ring: &mut Ring, instants: &[u32]) {
+        let now = ring.counts;
+        let begun = &self.each[1..=self.depth as usize];
+        let same = |(open, begun): &(&Open, &Begun)| Begun::of(open) == **begun;
+        let stay = ring.stack.iter().zip(begun).take_while(same).count();
+        ring.stack.truncate(stay);
+        ring.stack
+            .extend(begun[stay..].iter().map(|begun| begun.open(now)));
+        for (begun, &instant) in self.each[DEEP..].iter().zip(instants) {
+            // What was nothing is what the general way left, and still is.
+            if begun.interval != NOWHERE {
+                ring.last[instant as usize] = Some(Last {
+                    open: begun.open(now),
+                    gaps: ring.gaps,
+                });
+            }
+        }
     }
 }
 
@@ -205,8 +248,8 @@ pub(crate) fn rows(
         return from;
     }
     let mut codes = Codes::of(block.keys(), ring.set, engine);
-    let mut stack = Stack::of(&ring.stack, ring.counts);
-    let until = codes.with_payload(block, from);
+    let mut cells = Cells::of(ring, &codes.instants);
+    let until = block.ts().len();
     let mut row = from;
     while row < until {
         let ts = block.ts()[row];
@@ -216,8 +259,12 @@ pub(crate) fn rows(
             false => row + engine.slices.alike(&block.ts()[row..until]),
         };
         let stopped = loop {
-            let part = (&block.ts()[row..to], &block.code()[row..to]);
-            let (n, full) = run(ring, engine, &mut codes, &mut stack, part);
+            let part = (
+                &block.ts()[row..to],
+                &block.code()[row..to],
+                &block.payload()[row..to],
+            );
+            let (n, full) = run(ring, engine, &mut codes, &mut cells, part);
             row += n;
             match full {
                 Some(interval) => engine.tally_waiting(interval),
@@ -229,8 +276,7 @@ pub(crate) fn rows(
             break;
         }
     }
-    stack.leave(&mut ring.stack, ring.counts);
-    engine.tally_all_waiting();
+    cells.leave(ring, &codes.instants);
     row
 }
 
@@ -241,87 +287,55 @@ fn run(
     ring: &mut Ring,
     engine: &mut Engine,
     codes: &mut Codes,
-    stack: &mut Stack,
-    (ts, code): (&[i64], &[u8]),
+    cells: &mut Cells,
+    (ts, code, payload): (&[i64], &[u8], &[u32]),
 ) -> (usize, Option<u32>) {
     let of = &mut engine.waiting.of[..];
-    let (cells, mut depth, floor) = (&mut stack.cells, stack.depth, stack.floor);
+    let (each, mut depth, floor) = (&mut cells.each, cells.depth, cells.floor);
     let first = ring.counts.plain;
     let mut plain = first;
     let mut full = None;
-    for (&ts, &code) in ts.iter().zip(code) {
+    for ((&ts, &code), &payload) in ts.iter().zip(code).zip(payload) {
         let does = &codes.each[usize::from(code)];
-        let (interval, n) = if does.instant == NOWHERE {
-            let ends = does.ends;
-            let top = cells[depth % DEEP];
-            let outer = cells[depth.wrapping_sub(ends as usize) % DEEP].interval;
-            let Some(of) = of.get_mut(does.span as usize) else {
-                break;
-            };
-            let another = (top.interval ^ does.span) | u32::from(depth <= floor);
-            let elsewhere = (outer ^ of.parent) & of.lies_in_one;
-            let odd = does.odd | u32::from(depth > DEEP - 2);
-            if odd | ((another | elsewhere) & ends.wrapping_neg()) != 0 {
-                break;
-            }
-            let Some(place) = of.samples.get_mut(of.n) else {
-                break;
-            };
-            *place = Plain {
-                ticks: ts.saturating_sub(top.ts),
-                end: ts,
-                inside: plain.wrapping_sub(top.plain),
-            };
-            of.n += ends as usize;
-            depth += 1;
-            cells[depth % DEEP] = Begun {
-                ts,
-                plain: plain.wrapping_add(1),
-                interval: does.span,
-            };
-            depth -= 2 * ends as usize;
-            (does.span, of.n)
-        } else {
-            let now = Counts {
-                plain,
-                ..ring.counts
-            };
-            match instant(&mut ring.last, does.instant, ring.gaps, of, now, ts) {
-                Some(found) => found,
-                None => break,
-            }
+        let cell = |depth: u32| (does.cell | (depth & does.stacked)) as usize % CELLS;
+        let top = each[cell(depth)];
+        let outer = each[cell(depth.wrapping_sub(1))].interval;
+        let Some(of) = of.get_mut(does.interval as usize) else {
+            break;
         };
-        codes.rows[usize::from(code)] += 1;
+        let another = (top.interval ^ does.interval) | (u32::from(depth <= floor) & does.stacked);
+        // Of an instant that is its own interval, in which none lies.
+        let elsewhere = (outer ^ of.parent) & of.lies_in_one;
+        let odd = does.odd | (payload & does.payload) | u32::from(depth > DEEP as u32 - 2);
+        if odd | ((another | elsewhere) & does.ends.wrapping_neg()) != 0 {
+            break;
+        }
+        let sample = Plain {
+            start: top.ts,
+            end: ts,
+            inside: plain.wrapping_sub(top.plain),
+        };
+        let Some(samples) = of.samples.as_deref_mut() else {
+            break;
+        };
+        if !samples.put(of.n, sample) {
+            break;
+        }
+        of.n += does.ends as usize;
         plain = plain.wrapping_add(1);
-        if n == MOST {
-            full = Some(interval);
+        each[cell(depth.wrapping_add(1))] = Begun {
+            ts,
+            plain,
+            interval: does.interval,
+        };
+        depth = depth.wrapping_add(does.deeper);
+        codes.rows[usize::from(code)] += 1;
+        if of.n == MOST {
+            full = Some(does.interval);
             break;
         }
     }
-    stack.depth = depth;
+    cells.depth = depth;
     ring.counts.plain = plain;
     (plain.wrapping_sub(first) as usize, full)
-}
-
-/// From the last instant of the same event to this one: its interval, and how many samples of
-/// that wait now. `None` where the general way must take it.
-#[inline]
-fn instant(
-    last: &mut [Option<Last>],
-    place: u32,
-    gaps: u32,
-    of: &mut [Of],
-    now: Counts,
-    ts: i64,
-) -> Option<(u32, usize)> {
-    let last = last.get_mut(place as usize)?.as_mut()?;
-    let interval = last.open.interval;
-    let of = of.get_mut(interval as usize)?;
-    if last.gaps != gaps || of.lies_in_one != 0 || !is_plain(&last.open, now) {
-        return None;
-    }
-    *of.samples.get_mut(of.n)? = plain(&last.open, now, ts);
-    of.n += 1;
-    last.open = open(now, interval, ts);
-    Some((interval, of.n))
 }

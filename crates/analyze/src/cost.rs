@@ -189,6 +189,11 @@ pub(crate) struct PlainCosts {
 impl PlainCosts {
     pub(crate) const NONE: Self = Self { fixed: 0, inner: 0 };
 
+    /// Whether what is inside changes nothing.
+    pub(crate) fn are_constant(self) -> bool {
+        self.inner == 0
+    }
+
     /// Of one with so many others inside, to the nearest tick.
     #[inline]
     pub(crate) fn of(self, inside: u32) -> i64 {

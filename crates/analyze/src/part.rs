@@ -142,14 +142,12 @@ impl Worker {
         from: usize,
     ) -> Result<usize, Error> {
         let is_general = self.table.is_some() || self.engine.perturbation.is_some();
-        let Some(&first) = block.ts().get(from).filter(|_| !is_general) else {
+        let span = block.span().filter(|_| from < block.ts().len());
+        let Some(span) = span.filter(|_| !is_general && self.engine.lets_wait()) else {
             return Ok(from);
         };
-        if !self.engine.lets_wait() {
-            return Ok(from);
-        }
         let place = self.enter(Writer::of(header))?;
-        let span = self.reach(first, &block.ts()[from..]);
+        self.reach(span);
         let to = coded::rows(&mut self.rings[place], &mut self.engine, block, from, span);
         self.rows.events += (to - from) as u64;
         Ok(to)
@@ -159,6 +157,7 @@ impl Worker {
     fn enter(&mut self, writer: Writer) -> Result<usize, Error> {
         let place = self.ring(writer)?;
         if self.last != Some(place) {
+            self.engine.tally_all_waiting();
             if self.by_ring && self.last.is_some() {
                 self.engine.next_thread();
             }
@@ -173,19 +172,17 @@ impl Worker {
         Ok(place)
     }
 
-    /// Notes from when to when these readings are, of which this is the first.
-    fn reach(&mut self, first: i64, readings: &[i64]) -> (i64, i64) {
-        let (lo, hi) =
-            (readings.iter()).fold((first, first), |(lo, hi), &t| (lo.min(t), hi.max(t)));
+    /// Notes the least and the greatest of readings.
+    fn reach(&mut self, (lo, hi): (i64, i64)) {
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         self.engine.slices.reach(lo, hi);
-        (lo, hi)
     }
 
     /// Rows of one ring.
     fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
         let place = self.enter(writer)?;
-        self.reach(rows.ts[0], rows.ts);
+        let first = rows.ts[0];
+        self.reach((rows.ts.iter()).fold((first, first), |(lo, hi), &ts| (lo.min(ts), hi.max(ts))));
         let mut from = 0;
         while from < rows.ts.len() {
             let to = self.until_renewal(place, rows, from);
@@ -250,6 +247,7 @@ impl Worker {
     /// All rows of these rings have come.
     #[must_use]
     pub fn finish(mut self) -> Part {
+        self.engine.tally_all_waiting();
         for ring in &mut self.rings {
             ring.abandon(&mut self.engine, false);
         }

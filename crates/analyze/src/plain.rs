@@ -13,14 +13,15 @@ use crate::sampled::Sampling;
 use crate::slices::Counting;
 use crate::tally::{Dropping, Parent, Sample, Tally};
 
-/// Samples of an interval tallied at a time: 6 KiB.
+/// Samples of an interval tallied at a time: 5 KiB.
 pub(crate) const MOST: usize = 256;
 
 /// A sample between two plain readings alone: not descheduled, not sampled, with no
 /// pairs and no serialised readings inside.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
-    pub(crate) ticks: i64,
+    /// Reading at its start.
+    pub(crate) start: i64,
     /// Reading at its end.
     pub(crate) end: i64,
     /// Readings of the same ring strictly inside.
@@ -30,7 +31,7 @@ pub(crate) struct Plain {
 impl Plain {
     fn sample(&self) -> Sample {
         Sample {
-            ticks: self.ticks,
+            ticks: self.end.saturating_sub(self.start),
             ends: Ends::Plain,
             pairs: [0; 2],
             inner_plain: self.inside,
@@ -42,13 +43,82 @@ impl Plain {
     }
 }
 
+/// Samples of one interval, column by column: as [`Plain`] has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Samples {
+    starts: [i64; MOST],
+    ends: [i64; MOST],
+    inside: [u32; MOST],
+}
+
+impl Samples {
+    fn none() -> Box<Self> {
+        Box::new(Self {
+            starts: [0; MOST],
+            ends: [0; MOST],
+            inside: [0; MOST],
+        })
+    }
+
+    /// Puts a sample there; false where there is no such place.
+    #[inline]
+    pub(crate) fn put(&mut self, at: usize, sample: Plain) -> bool {
+        if at >= MOST {
+            return false;
+        }
+        self.starts[at] = sample.start;
+        self.ends[at] = sample.end;
+        self.inside[at] = sample.inside;
+        true
+    }
+
+    fn first(&self, n: usize) -> Columns<'_> {
+        Columns {
+            starts: &self.starts[..n],
+            ends: &self.ends[..n],
+            inside: &self.inside[..n],
+        }
+    }
+}
+
+/// Columns of [`Samples`], of equal length.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    starts: &'a [i64],
+    ends: &'a [i64],
+    inside: &'a [u32],
+}
+
+impl Columns<'_> {
+    fn each(&self) -> impl Iterator<Item = Plain> {
+        let readings = self.starts.iter().zip(self.ends);
+        readings
+            .zip(self.inside)
+            .map(|((&start, &end), &inside)| Plain { start, end, inside })
+    }
+
+    /// How long each took; nothing where one is longer than there is a number for.
+    fn ticks(&self, ticks: &mut Vec<i64>) -> Option<()> {
+        // The sign of this is set where a difference does not fit: one look for all.
+        let mut far = 0;
+        ticks.clear();
+        ticks.extend(self.ends.iter().zip(self.starts).map(|(&end, &start)| {
+            let ticks = end.wrapping_sub(start);
+            far |= (end ^ start) & (end ^ ticks);
+            ticks
+        }));
+        (far >= 0).then_some(())
+    }
+}
+
 /// Samples that wait, by interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub(crate) of: Vec<Of>,
     /// Intervals that may have some.
     some: Vec<u32>,
-    /// Room for their values.
+    /// Room for how long they took, and for that less what measuring cost.
+    ticks: Vec<i64>,
     values: Vec<i64>,
 }
 
@@ -56,7 +126,7 @@ pub(crate) struct Waiting {
 #[derive(Clone, Debug)]
 pub(crate) struct Of {
     /// Room for [`MOST`], or none yet.
-    pub(crate) samples: Box<[Plain]>,
+    pub(crate) samples: Option<Box<Samples>>,
     /// Samples that wait there.
     pub(crate) n: usize,
     /// It is among those that may have some.
@@ -71,7 +141,7 @@ pub(crate) struct Of {
 impl Default for Of {
     fn default() -> Self {
         Self {
-            samples: Box::default(),
+            samples: None,
             n: 0,
             is_some: false,
             parent: UNSEEN,
@@ -91,13 +161,6 @@ impl Waiting {
         if self.of.len() < intervals {
             self.of.resize_with(intervals, Of::default);
         }
-    }
-}
-
-impl Of {
-    #[cold]
-    fn make_room(&mut self) {
-        self.samples = vec![Plain::default(); MOST].into();
     }
 }
 
@@ -267,10 +330,13 @@ impl Run<'_> {
             of.is_some = true;
             self.waiting.some.push(interval);
         }
-        if of.samples.is_empty() {
-            of.make_room();
+        if !of
+            .samples
+            .get_or_insert_with(Samples::none)
+            .put(of.n, sample)
+        {
+            return Taken::No;
         }
-        of.samples[of.n] = sample;
         of.n += 1;
         match of.n {
             MOST.. => Taken::Full(interval),
@@ -302,7 +368,7 @@ pub(crate) fn is_plain(open: &Open, now: Counts) -> bool {
 #[inline]
 pub(crate) fn plain(open: &Open, now: Counts, end: i64) -> Plain {
     Plain {
-        ticks: end.saturating_sub(open.at.ts),
+        start: open.at.ts,
         end,
         inside: now.plain.wrapping_sub(open.counts.plain),
     }
@@ -332,9 +398,7 @@ impl Engine {
             Parent::One(outer) => outer,
             Parent::Unseen | Parent::Various => TOO_MANY,
         };
-        if of.samples.is_empty() {
-            of.make_room();
-        }
+        of.samples.get_or_insert_with(Samples::none);
         if !of.is_some {
             of.is_some = true;
             self.waiting.some.push(interval);
@@ -354,80 +418,104 @@ impl Engine {
     pub(crate) fn tally_waiting(&mut self, interval: u32) {
         let place = interval as usize;
         let of = &mut self.waiting.of[place];
-        let (samples, n) = (std::mem::take(&mut of.samples), std::mem::take(&mut of.n));
+        let n = std::mem::take(&mut of.n);
+        let Some(samples) = of.samples.take() else {
+            return;
+        };
         let parent = self.tallies[place].parent;
-        if n > 0 && !self.tally_together(place, &samples[..n]) {
-            for plain in &samples[..n] {
+        let columns = samples.first(n);
+        if n > 0 && !self.tally_together(place, columns) {
+            for plain in columns.each() {
                 self.take(interval, &plain.sample(), plain.end, parent);
             }
         }
-        self.waiting.of[place].samples = samples;
+        self.waiting.of[place].samples = Some(samples);
     }
 
     /// Whether these could be tallied together; if not nothing was done.
-    fn tally_together(&mut self, place: usize, samples: &[Plain]) -> bool {
+    fn tally_together(&mut self, place: usize, samples: Columns<'_>) -> bool {
         if self.evidence.is_there() && self.is_hit(samples) {
             return false;
         }
         let tally = &mut self.tallies[place];
-        let values = &mut self.waiting.values;
-        if !tally.add_plain(samples, &self.costs, values) {
+        let Waiting { ticks, values, .. } = &mut self.waiting;
+        if samples.ticks(ticks).is_none() {
             return false;
         }
-        (self.slices).keep_all(
-            tally.row,
-            samples.iter().map(|s| s.end).zip(values.iter().copied()),
-        );
+        let Some(values) = tally.add_plain(samples.inside, ticks, &self.costs, values) else {
+            return false;
+        };
+        (self.slices).keep_all(tally.row, samples.ends, values);
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
         {
-            for s in samples {
-                let start = s.end.saturating_sub(s.ticks);
-                perturbation.take(place as u32, start, s.ticks, u64::from(s.inside));
+            for (s, &ticks) in samples.each().zip(&*ticks) {
+                perturbation.take(place as u32, s.start, ticks, u64::from(s.inside));
             }
         }
         true
     }
 
     /// Whether the kernel says anything of the time from the first start to the last end.
-    fn is_hit(&self, samples: &[Plain]) -> bool {
-        let starts = samples.iter().map(|s| s.end.saturating_sub(s.ticks));
-        let from = starts.min().unwrap_or(i64::MAX);
-        let until = samples.iter().map(|s| s.end).max().unwrap_or(i64::MIN);
+    fn is_hit(&self, samples: Columns<'_>) -> bool {
+        let from = samples.starts.iter().min().copied().unwrap_or(i64::MAX);
+        let until = samples.ends.iter().max().copied().unwrap_or(i64::MIN);
         self.evidence.is_anything(from, until)
     }
 }
 
 impl Tally {
-    /// Adds samples that nothing fell into, if what is subtracted from them does not change
-    /// what is kept; else does nothing. `values` receives them compensated.
-    fn add_plain(&mut self, samples: &[Plain], costs: &CostTable, values: &mut Vec<i64>) -> bool {
+    /// Adds samples that nothing fell into, of which each took so many ticks with so many
+    /// readings inside, if what is subtracted from them does not change what is kept; else does
+    /// nothing. Returns them compensated.
+    fn add_plain<'a>(
+        &mut self,
+        inside: &[u32],
+        ticks: &'a [i64],
+        costs: &CostTable,
+        room: &'a mut Vec<i64>,
+    ) -> Option<&'a [i64]> {
         let costs = match self.is_compensated() {
             true => costs.plain_ones(),
             false => PlainCosts::NONE,
         };
-        let constant = self.cost_so_far();
-        let mut is_constant = constant.is_some();
-        let constant = constant.unwrap_or(0);
-        let (mut negative, mut filled, mut inside, mut rounded) = (0, 0, 0, 0_i64);
-        values.clear();
-        values.extend(samples.iter().map(|s| {
-            let cost = costs.of(s.inside);
-            is_constant &= cost == constant;
-            negative += u64::from(s.ticks < 0);
-            filled += u64::from(s.inside != 0);
-            inside += u64::from(s.inside);
-            rounded += cost * i64::from(s.inside != 0);
-            s.ticks.saturating_sub(cost)
-        }));
+        let n = ticks.len() as u64;
+        let filled: u32 = inside.iter().map(|&inside| u32::from(inside != 0)).sum();
+        let without = costs.of(0);
+        // Until its first sample an interval has none, and the general way takes that.
+        let constant = self.cost_so_far()?;
+        let mut is_constant = true;
+        let mut rounded = without * i64::from(filled);
+        let values = if filled == 0 || costs.are_constant() {
+            is_constant = without == constant;
+            match without {
+                0 => ticks,
+                _ => {
+                    room.clear();
+                    room.extend(ticks.iter().map(|ticks| ticks.saturating_sub(without)));
+                    &room[..]
+                }
+            }
+        } else {
+            rounded = 0;
+            room.clear();
+            room.extend(ticks.iter().zip(inside).map(|(ticks, &inside)| {
+                let cost = costs.of(inside);
+                is_constant &= cost == constant;
+                rounded += cost * i64::from(inside != 0);
+                ticks.saturating_sub(cost)
+            }));
+            &room[..]
+        };
         if !is_constant && !self.has_uncompensated() {
-            return false;
+            return None;
         }
-        self.negative += negative;
+        self.negative += ticks.iter().map(|&ticks| u64::from(ticks < 0)).sum::<u64>();
+        let inside = inside.iter().map(|&inside| u64::from(inside)).sum();
         self.kept_costs
-            .add_plain(samples.len() as u64, filled, inside, rounded);
-        self.keep(values, || samples.iter().map(|s| s.ticks));
-        true
+            .add_plain(n, u64::from(filled), inside, rounded);
+        self.keep(values, ticks);
+        Some(values)
     }
 }
 

@@ -61,7 +61,7 @@ const HANDED_OVER: usize = 64;
 fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
     let mut blocks = &room.blocks[..];
     loop {
-        let Some((header, bytes)) = room.coded.decode(blocks) else {
+        let Some((header, bytes)) = room.coded.decode_checked(blocks) else {
             room.rows.clear();
             let Next::Block(header, bytes) = room.rows.push_block(blocks).0 else {
                 return Ok(());

@@ -9,6 +9,9 @@ const MOST: i64 = 512;
 /// Length of a slice at first: 2^10 ticks.
 const FIRST_SHIFT: u32 = 10;
 
+/// So many ticks may be added 2^16 times.
+const SHORT: i64 = 1 << 46;
+
 /// Rows of counts and of durations over common slices of 2^shift ticks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Slices {
@@ -256,10 +259,22 @@ impl Slices {
         kept.sum += ticks as f64;
     }
 
-    /// As [`Self::keep`], of many: end and ticks of each.
-    pub(crate) fn keep_all(&mut self, row: u32, samples: impl Iterator<Item = (i64, i64)>) {
+    /// As [`Self::keep`], of many.
+    pub(crate) fn keep_all(&mut self, row: u32, ends: &[i64], ticks: &[i64]) {
+        let Some(&first) = ends.first() else {
+            return;
+        };
+        // Most lie in one slice, and are short: seen of all at once.
+        let apart = ends.iter().fold(0, |apart, &ts| apart | (ts ^ first)) as u64;
+        let wide = (ticks.iter()).fold(0, |wide, &ticks| wide | (ticks ^ (ticks >> 63)));
+        if apart >> self.shift == 0 && wide < SHORT {
+            let (n, sum) = (ticks.len() as u64, ticks.iter().sum::<i64>() as f64);
+            let column = self.column(first);
+            *self.kept.at(row, column) += Kept { n, sum };
+            return;
+        }
         let (mut at, mut n, mut sum) = (0, 0, 0_i128);
-        for (ts, ticks) in samples {
+        for (&ts, &ticks) in ends.iter().zip(ticks) {
             let column = self.column(ts);
             if column != at {
                 *self.kept.at(row, at) += Kept { n, sum: sum as f64 };

@@ -363,13 +363,13 @@ impl Tally {
     }
 
     /// Keeps these values; `read` are the same as they were read.
-    pub(crate) fn keep<I: Iterator<Item = i64>>(&mut self, values: &[i64], read: impl Fn() -> I) {
+    pub(crate) fn keep(&mut self, values: &[i64], read: &[i64]) {
         self.kept.extend(values);
         if let Some(all) = &mut self.all {
             all.extend(values);
         }
         if let Some(raw) = &mut self.uncompensated {
-            read().for_each(|ticks| raw.push(ticks));
+            raw.extend(read);
         }
     }
 

@@ -222,14 +222,23 @@ pub fn check(bytes: &[u8]) -> Next {
     if crc32fast::hash(&whole[8..]) != u32_at(4) {
         return Next::Damaged;
     }
+    let (header, length) = header(whole).expect("it is a whole block");
+    Next::Block(header, length)
+}
+
+/// The header of the block at the start of `bytes`, which was found whole before, and its length;
+/// none where they are not so many. Never panics, whatever the bytes are.
+pub(crate) fn header(bytes: &[u8]) -> Option<(BlockHeader, usize)> {
+    let (length, records) = extent(bytes).filter(|(length, _)| *length <= bytes.len())?;
+    let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let header = BlockHeader {
         ring: u32_at(16),
         pid: u32_at(20) as i32,
         tid: u32_at(24) as i32,
         position: u64::from_le_bytes(bytes[32..40].try_into().expect("eight bytes")),
-        records: count as u32,
+        records: records as u32,
     };
-    Next::Block(header, whole.len())
+    Some((header, length))
 }
 
 /// Decodes the block at the start of `bytes` into `records` (cleared first).
@@ -290,6 +299,8 @@ pub(crate) struct Group<'a> {
     pub(crate) times: &'a [u64],
     pub(crate) payloads: &'a [u32],
     pub(crate) keys: Keys<'a>,
+    /// It is certain that no time, modulo 2^64, comes before the one before it in the group.
+    pub(crate) rises: bool,
 }
 
 /// Where the records of a group have their event, CPU, kind and flags.
@@ -398,6 +409,8 @@ fn group<'a, 'b: 'a>(
         times,
         payloads,
         keys,
+        // 127 differences of 32 bits come to less than 2^39.
+        rises: time_width < 8,
     })
 }
 

@@ -11,6 +11,8 @@ pub struct Coded {
     payload: Vec<u32>,
     code: Vec<u8>,
     keys: Vec<Key>,
+    /// The least and the greatest reading.
+    span: Option<(i64, i64)>,
 }
 
 impl Coded {
@@ -19,15 +21,29 @@ impl Coded {
     /// [`crate::rows::Rows::push_block`] makes of it tells which. Never panics, whatever the
     /// bytes are.
     pub fn decode(&mut self, bytes: &[u8]) -> Option<(BlockHeader, usize)> {
+        match block::check(bytes) {
+            Next::Block(..) => self.decode_checked(bytes),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::decode`], of a block that was checked before: as those of
+    /// [`crate::raw_order::RawGroups`] are.
+    pub fn decode_checked(&mut self, bytes: &[u8]) -> Option<(BlockHeader, usize)> {
         self.ts.clear();
         self.payload.clear();
         self.code.clear();
         self.keys.clear();
-        let Next::Block(header, length) = block::check(bytes) else {
-            return None;
-        };
+        self.span = None;
+        let (header, length) = block::header(bytes)?;
         block::decode_into(&bytes[..length], header.records, self)?;
         Some((header, length))
+    }
+
+    /// The least and the greatest reading; none of no rows.
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        self.span
     }
 
     /// Readings, ticks.
@@ -64,7 +80,16 @@ impl Sink for Coded {
     }
 
     fn group(&mut self, group: &Group<'_>) -> Option<()> {
-        self.ts.extend(group.times.iter().map(|&ts| ts as i64));
+        let readings = || group.times.iter().map(|&ts| ts as i64);
+        self.ts.extend(readings());
+        let (first, last) = (*group.times.first()? as i64, *group.times.last()? as i64);
+        // A group that rises, and does not pass from the last number to the first.
+        let (lo, hi) = match group.rises && first <= last {
+            true => (first, last),
+            false => readings().fold((first, first), |(lo, hi), ts| (lo.min(ts), hi.max(ts))),
+        };
+        let span = self.span.unwrap_or((lo, hi));
+        self.span = Some((span.0.min(lo), span.1.max(hi)));
         self.payload.extend_from_slice(group.payloads);
         match group.keys {
             Keys::One(key) => self.code.resize(self.ts.len(), key),
@@ -129,6 +154,8 @@ mod tests {
             rows.push_block(&bytes);
             let rows = rows.of_ring();
             assert_eq!(coded.ts(), rows.ts);
+            let readings = || rows.ts.iter().copied();
+            assert_eq!(coded.span(), readings().min().zip(readings().max()));
             let keys: Vec<_> = coded
                 .code()
                 .iter()
