@@ -1,162 +1,124 @@
 //! The common rows of a raw block by a way that is shorter still than that of
 //! [`crate::plain`]: what an event is, and where its samples go, is looked up once for each word of the
 //! block's palette. Whether a span begins or ends nobody can foretell, so the loop has no
-//! branch for it: of every row a start and a sample are made, and one of the two counts.
-//! What comes out is the same, to the last digit.
+//! branch for it: of every row a start and a sample are made, and what the row does not mean is
+//! written over by the next one. What comes out is the same, to the last digit.
 
 use undertick_trace::coded::Coded;
 use undertick_trace::rows::Key;
 
 use crate::engine::{Engine, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
-use crate::plain::{MOST, Plain, is_plain};
+use crate::plain::{MOST, Plain, Samples, is_plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
+use crate::tally::Parent;
 
 /// Words of a palette at most.
 const CODES: usize = 256;
-/// Cells of the stack, the one below its first included.
-const DEEP: usize = 64;
-/// Cells of the stack, and behind them one for each instant: a power of two, so that no place lies
-/// outside.
-const CELLS: usize = 2 * CODES;
-/// No more starts than these are taken over: others need room.
-const MOST_BEFORE: usize = DEEP / 2;
+/// Cells of the instants come first, then those of the stack, the one below its first included:
+/// a power of two, so that no place lies outside.
+const CELLS: usize = 2048;
+const STACK: usize = CODES;
+/// The stack grows no deeper: others need room.
+const DEEPEST: usize = 1000;
 /// No place of anything.
 const NOWHERE: u32 = u32::MAX;
+/// Of an interval in a cell: only the general way ends it.
+const NOT_PLAIN: u32 = 1 << 31;
 
 /// What the rows of one word of the palette do. An instant ends what it began the last time.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))] // so that its place is found by a shift
 struct Code {
-    /// Interval that it begins or ends.
-    interval: u32,
-    /// 1 where it ends something, else 0.
-    ends: u32,
-    /// So much deeper is the stack afterwards, modulo 2^32.
-    deeper: u32,
-    /// Cell of an instant; 0 of a span's start or end, which is on the stack.
-    cell: u32,
-    /// Bits of the depth that say which cell: none of an instant.
-    stacked: u32,
-    /// Bits of the payload with which only the general way takes them.
+    /// What must be in the cell, as far as these bits go, or the general way takes the row: of a
+    /// start the interval around it, of an end or an instant its own.
+    expected: u32,
+    compared: u32,
+    /// Bits of the payload with which the general way takes the row.
     payload: u32,
-    /// Not 0 where it must take them whatever that is.
-    odd: u32,
+    /// Interval that it begins.
+    interval: u32,
+    /// Its cell: of an instant, or where the stack begins and the bits of the depth to add.
+    cell: u32,
+    stacked: u32,
+    /// So much deeper is the stack afterwards.
+    deeper: i16,
+    /// 1 where it ends something, else 0.
+    ends: u8,
+    /// Where its samples are.
+    slot: u8,
 }
 
 impl Code {
+    /// The general way takes it: no cell has what it expects.
     const ODD: Self = Self {
-        interval: 0,
-        ends: 0,
-        deeper: 0,
+        expected: NOT_PLAIN - 2,
+        compared: u32::MAX,
+        payload: 0,
+        interval: NOWHERE,
         cell: 0,
         stacked: 0,
-        payload: 0,
-        odd: 1,
+        deeper: 0,
+        ends: 0,
+        slot: 0,
     };
 
-    fn start(interval: u32) -> Self {
+    /// Of a span whose samples lay in `parent` so far.
+    fn start(interval: u32, slot: u8, parent: Parent) -> Self {
+        let (expected, compared) = match parent {
+            Parent::Various => (0, 0),
+            Parent::One(outer) => (outer, !NOT_PLAIN),
+            Parent::Unseen => (Self::ODD.expected, Self::ODD.compared),
+        };
         Self {
-            interval,
-            ends: 0,
-            deeper: 1,
-            cell: 0,
-            stacked: DEEP as u32 - 1,
+            expected,
+            compared,
             payload: u32::MAX,
-            odd: 0,
-        }
-    }
-
-    fn end(interval: u32) -> Self {
-        Self {
-            ends: 1,
-            deeper: 1_u32.wrapping_neg(),
-            ..Self::start(interval)
-        }
-    }
-
-    fn instant(interval: u32, cell: u32) -> Self {
-        Self {
             interval,
+            cell: STACK as u32,
+            stacked: u32::MAX,
+            deeper: 1,
+            ends: 0,
+            slot,
+        }
+    }
+
+    fn end(interval: u32, slot: u8) -> Self {
+        Self {
+            expected: interval,
+            compared: u32::MAX,
+            deeper: -1,
             ends: 1,
+            ..Self::start(interval, slot, Parent::Various)
+        }
+    }
+
+    fn instant(interval: u32, slot: u8, cell: u32) -> Self {
+        Self {
+            expected: interval,
+            interval,
             cell,
-            odd: 0,
+            ends: 1,
+            slot,
             ..Self::ODD
         }
     }
 }
 
-/// What the words of a block's palette mean here.
-struct Codes {
-    each: [Code; CODES],
-    /// Rows of counts.
-    counted: [u32; CODES],
-    /// Rows that are not counted yet.
-    rows: [u32; CODES],
-    /// Places of the last instants, in the order of their cells.
-    instants: Vec<u32>,
-}
-
-impl Codes {
-    /// With room for what waits of their intervals.
-    fn of(keys: &[Key], set: usize, engine: &mut Engine) -> Self {
-        let mut codes = Self {
-            each: [Code::ODD; CODES],
-            counted: [NOWHERE; CODES],
-            rows: [0; CODES],
-            instants: Vec::new(),
-        };
-        for (at, key) in keys.iter().enumerate().take(CODES) {
-            let cell = engine.cells[set].get(key.event as u32 as usize).copied();
-            let Some(cell) = cell.filter(|cell| cell.counted < TOO_MANY && key.descheduled == 0)
-            else {
-                continue;
-            };
-            match key.kind {
-                BEGIN if cell.span < TOO_MANY => {
-                    codes.each[at] = Code::start(cell.span);
-                    codes.counted[at] = cell.counted;
-                    engine.let_wait(cell.span);
-                }
-                END if cell.span < TOO_MANY => {
-                    codes.each[at] = Code::end(cell.span);
-                    engine.let_wait(cell.span);
-                }
-                INSTANT if cell.period < TOO_MANY && cell.instant < TOO_MANY => {
-                    // The same event may have several words: of each CPU one.
-                    let known = codes.instants.iter().position(|&i| i == cell.instant);
-                    let place = known.unwrap_or(codes.instants.len());
-                    if known.is_none() {
-                        codes.instants.push(cell.instant);
-                    }
-                    codes.each[at] = Code::instant(cell.period, (DEEP + place) as u32);
-                    codes.counted[at] = cell.counted;
-                    engine.let_wait(cell.period);
-                }
-                _ => {}
-            }
-        }
-        codes
-    }
-
-    /// Counts the rows so far, all of which lie in the slice of this reading.
-    fn count(&mut self, engine: &mut Engine, ts: i64) {
-        for (n, &counted) in self.rows.iter_mut().zip(&self.counted) {
-            if *n > 0 && counted != NOWHERE {
-                engine.slices.count_more(counted, ts, u64::from(*n));
-            }
-            *n = 0;
-        }
-    }
-}
-
 /// A start between plain readings alone.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Begun {
     ts: i64,
     /// Plain readings so far, its own included.
     plain: u32,
     interval: u32,
 }
+
+const NOTHING: Begun = Begun {
+    ts: 0,
+    plain: 0,
+    interval: NOWHERE,
+};
 
 impl Begun {
     fn of(open: &Open) -> Self {
@@ -180,52 +142,184 @@ impl Begun {
     }
 }
 
-/// What is open in a ring: its stack, the first in cell 1, and the last instants behind it.
-struct Cells {
-    each: [Begun; CELLS],
-    depth: u32,
-    /// Those up to here only the general way ends: something fell into them.
-    floor: u32,
+/// What the words of a block's palette mean here.
+#[derive(Debug)]
+struct Codes {
+    each: [Code; CODES],
+    /// Rows of each that are not counted yet, and where they are.
+    rows: [u32; CODES],
+    counted: [u32; CODES],
+    /// Samples that wait in each slot.
+    waiting: [u32; CODES],
 }
 
-impl Cells {
-    fn of(ring: &Ring, instants: &[u32]) -> Self {
-        let nothing = Begun {
-            ts: 0,
-            plain: 0,
-            interval: NOWHERE,
-        };
-        let mut cells = Self {
-            each: [nothing; CELLS],
-            depth: ring.stack.len() as u32,
-            floor: (ring.stack.iter())
-                .rposition(|open| !is_plain(open, ring.counts))
-                .map_or(0, |at| at as u32 + 1),
-        };
-        for (cell, open) in cells.each[1..DEEP].iter_mut().zip(&ring.stack) {
-            *cell = Begun::of(open);
+/// What is open of a ring, what its rows do, and samples that wait to be tallied: so long as no
+/// other rows come, they may.
+#[derive(Debug)]
+pub(crate) struct Coding {
+    codes: Codes,
+    cells: Box<[Begun; CELLS]>,
+    depth: usize,
+    samples: Box<[Samples; CODES]>,
+    /// Interval of each slot that is in use.
+    intervals: Vec<u32>,
+    /// Places of the last instants, in the order of their cells.
+    instants: Vec<u32>,
+}
+
+impl Coding {
+    pub(crate) fn new() -> Self {
+        let cells = vec![NOTHING; CELLS].into_boxed_slice();
+        let samples = vec![Samples::NONE; CODES].into_boxed_slice();
+        Self {
+            codes: Codes {
+                each: [Code::ODD; CODES],
+                rows: [0; CODES],
+                counted: [NOWHERE; CODES],
+                waiting: [0; CODES],
+            },
+            cells: cells.try_into().unwrap_or_else(|_| unreachable!()),
+            depth: 0,
+            samples: samples.try_into().unwrap_or_else(|_| unreachable!()),
+            intervals: Vec::new(),
+            instants: Vec::new(),
         }
-        for (cell, &instant) in cells.each[DEEP..].iter_mut().zip(instants) {
+    }
+
+    /// Rows of one ring from `from` on, as far as they are plain; returns the first that is not.
+    /// Time was said to reach from `lo` to `hi` of them. Their samples wait: before other rows
+    /// come [`Self::tally`] takes them.
+    pub(crate) fn rows(
+        &mut self,
+        ring: &mut Ring,
+        engine: &mut Engine,
+        block: &Coded,
+        from: usize,
+        (lo, hi): (i64, i64),
+    ) -> usize {
+        if ring.stack.len() >= DEEPEST {
+            return from;
+        }
+        self.learn(block.keys(), ring.set, engine);
+        self.take_over(ring, engine);
+        let until = block.ts().len();
+        let mut row = from;
+        let mut stopped = false;
+        while row < until && !stopped {
+            let ts = block.ts()[row];
+            // Most blocks lie in one slice of time.
+            let to = match engine.slices.is_one(lo, hi) {
+                true => until,
+                false => row + engine.slices.alike(&block.ts()[row..until]),
+            };
+            while row < to && !stopped {
+                // Of so many rows none can lie too deep.
+                let end = to.min(row + DEEPEST.saturating_sub(self.depth));
+                let (n, full) = self.run(&mut ring.counts.plain, block, row, end);
+                row += n;
+                match full {
+                    Some(slot) => self.tally_slot(slot, engine),
+                    None => stopped = row < end || n == 0,
+                }
+            }
+            self.codes.count(engine, ts);
+        }
+        self.leave(ring);
+        row
+    }
+
+    /// Looks up what these words do.
+    fn learn(&mut self, keys: &[Key], set: usize, engine: &mut Engine) {
+        if self.intervals.len() + keys.len() > CODES {
+            self.tally(engine);
+        }
+        self.instants.clear();
+        self.codes.each = [Code::ODD; CODES];
+        self.codes.counted = [NOWHERE; CODES];
+        for (at, key) in keys.iter().enumerate().take(CODES) {
+            let cell = engine.cells[set].get(key.event as u32 as usize).copied();
+            let Some(cell) = cell.filter(|cell| cell.counted < TOO_MANY && key.descheduled == 0)
+            else {
+                continue;
+            };
+            let parent = |interval: u32| engine.tallies[interval as usize].parent;
+            self.codes.each[at] = match key.kind {
+                BEGIN if cell.span < TOO_MANY => {
+                    self.codes.counted[at] = cell.counted;
+                    Code::start(cell.span, self.slot(cell.span), parent(cell.span))
+                }
+                END if cell.span < TOO_MANY => Code::end(cell.span, self.slot(cell.span)),
+                // Its first samples say that they lie in none.
+                INSTANT
+                    if cell.period < TOO_MANY
+                        && cell.instant < TOO_MANY
+                        && parent(cell.period) == Parent::Various =>
+                {
+                    self.codes.counted[at] = cell.counted;
+                    // The same event may have several words: of each CPU one.
+                    let known = self.instants.iter().position(|&i| i == cell.instant);
+                    let place = known.unwrap_or(self.instants.len());
+                    if known.is_none() {
+                        self.instants.push(cell.instant);
+                    }
+                    Code::instant(cell.period, self.slot(cell.period), place as u32)
+                }
+                _ => continue,
+            };
+        }
+    }
+
+    /// Where samples of an interval wait; there is room for those of a palette.
+    fn slot(&mut self, interval: u32) -> u8 {
+        let known = self.intervals.iter().position(|&i| i == interval);
+        let slot = known.unwrap_or(self.intervals.len());
+        if known.is_none() {
+            self.intervals.push(interval);
+        }
+        slot as u8
+    }
+
+    /// Takes over what is open.
+    fn take_over(&mut self, ring: &Ring, engine: &Engine) {
+        self.depth = ring.stack.len();
+        self.cells[STACK] = NOTHING;
+        let mut around = Parent::Various;
+        for (cell, open) in self.cells[STACK + 1..].iter_mut().zip(&ring.stack) {
+            *cell = Begun::of(open);
+            // Where those that begin here lie is looked at when they begin.
+            let parent = engine.tallies[open.interval as usize].parent;
+            if !is_plain(open, ring.counts) || (parent != Parent::Various && parent != around) {
+                cell.interval |= NOT_PLAIN;
+            }
+            around = Parent::One(open.interval);
+        }
+        for (cell, &instant) in self.cells.iter_mut().zip(&self.instants) {
             let last = ring.last.get(instant as usize).copied().flatten();
             let last = last.filter(|last| last.gaps == ring.gaps);
             let plain = last.filter(|last| is_plain(&last.open, ring.counts));
-            *cell = plain.map_or(nothing, |last| Begun::of(&last.open));
+            *cell = plain.map_or(NOTHING, |last| Begun::of(&last.open));
         }
-        cells
     }
 
     /// Leaves what is open now.
-    fn leave(&self, ring: &mut Ring, instants: &[u32]) {
+    fn leave(&self, ring: &mut Ring) {
         let now = ring.counts;
-        let begun = &self.each[1..=self.depth as usize];
-        let same = |(open, begun): &(&Open, &Begun)| Begun::of(open) == **begun;
+        let begun = &self.cells[STACK + 1..][..self.depth];
+        let same = |(open, begun): &(&Open, &Begun)| {
+            let interval = begun.interval & !NOT_PLAIN;
+            Begun::of(open)
+                == Begun {
+                    interval,
+                    ..**begun
+                }
+        };
         let stay = ring.stack.iter().zip(begun).take_while(same).count();
         ring.stack.truncate(stay);
         ring.stack
             .extend(begun[stay..].iter().map(|begun| begun.open(now)));
-        for (begun, &instant) in self.each[DEEP..].iter().zip(instants) {
+        for (begun, &instant) in self.cells.iter().zip(&self.instants) {
             // What was nothing is what the general way left, and still is.
-            if begun.interval != NOWHERE {
+            if *begun != NOTHING {
                 ring.last[instant as usize] = Some(Last {
                     open: begun.open(now),
                     gaps: ring.gaps,
@@ -233,109 +327,83 @@ impl Cells {
             }
         }
     }
-}
 
-/// Rows of one ring from `from` on, as far as they are plain; returns the first that is not.
-/// Time was said to reach from `lo` to `hi` of them.
-pub(crate) fn rows(
-    ring: &mut Ring,
-    engine: &mut Engine,
-    block: &Coded,
-    from: usize,
-    (lo, hi): (i64, i64),
-) -> usize {
-    if ring.stack.len() > MOST_BEFORE {
-        return from;
-    }
-    let mut codes = Codes::of(block.keys(), ring.set, engine);
-    let mut cells = Cells::of(ring, &codes.instants);
-    let until = block.ts().len();
-    let mut row = from;
-    while row < until {
-        let ts = block.ts()[row];
-        // Most blocks lie in one slice of time.
-        let to = match engine.slices.is_one(lo, hi) {
-            true => until,
-            false => row + engine.slices.alike(&block.ts()[row..until]),
-        };
-        let stopped = loop {
-            let part = (
-                &block.ts()[row..to],
-                &block.code()[row..to],
-                &block.payload()[row..to],
-            );
-            let (n, full) = run(ring, engine, &mut codes, &mut cells, part);
-            row += n;
-            match full {
-                Some(interval) => engine.tally_waiting(interval),
-                None => break row < to,
+    /// Plain rows until there are enough samples of an interval; returns how many, and the slot
+    /// of that interval.
+    #[inline(never)] // by itself it keeps its state in registers
+    fn run(
+        &mut self,
+        plain_so_far: &mut u32,
+        block: &Coded,
+        from: usize,
+        to: usize,
+    ) -> (usize, Option<u8>) {
+        let (codes, cells, samples) = (&mut self.codes, &mut *self.cells, &mut *self.samples);
+        let mut depth = self.depth as u32;
+        let mut plain = *plain_so_far;
+        let mut full = None;
+        let (ts, code) = (&block.ts()[from..to], &block.code()[from..to]);
+        let payload = &block.payload()[from..to];
+        for ((&ts, &code), &payload) in ts.iter().zip(code).zip(payload) {
+            let does = &codes.each[usize::from(code)];
+            let cell = |depth: u32| does.cell.wrapping_add(depth & does.stacked) as usize % CELLS;
+            let top = cells[cell(depth)];
+            let another = (top.interval ^ does.expected) & does.compared;
+            if another | (payload & does.payload) != 0 {
+                break;
             }
-        };
-        codes.count(engine, ts);
-        if stopped {
-            break;
+            let n = &mut codes.waiting[usize::from(does.slot)];
+            samples[usize::from(does.slot)].put(
+                *n as u8,
+                Plain {
+                    start: top.ts,
+                    end: ts,
+                    inside: plain.wrapping_sub(top.plain),
+                },
+            );
+            *n += u32::from(does.ends);
+            plain = plain.wrapping_add(1);
+            cells[cell(depth.wrapping_add(1))] = Begun {
+                ts,
+                plain,
+                interval: does.interval,
+            };
+            depth = depth.wrapping_add_signed(i32::from(does.deeper));
+            codes.rows[usize::from(code)] += 1;
+            if *n as usize == MOST {
+                full = Some(does.slot);
+                break;
+            }
         }
+        self.depth = depth as usize;
+        let n = plain.wrapping_sub(*plain_so_far);
+        *plain_so_far = plain;
+        (n as usize, full)
     }
-    cells.leave(ring, &codes.instants);
-    row
+
+    /// All samples that wait are tallied.
+    pub(crate) fn tally(&mut self, engine: &mut Engine) {
+        for slot in 0..self.intervals.len() {
+            self.tally_slot(slot as u8, engine);
+        }
+        self.intervals.clear();
+    }
+
+    fn tally_slot(&mut self, slot: u8, engine: &mut Engine) {
+        let place = usize::from(slot);
+        let n = std::mem::take(&mut self.codes.waiting[place]) as usize;
+        engine.tally(self.intervals[place], self.samples[place].first(n));
+    }
 }
 
-/// Plain rows until there are enough samples of an interval; returns how many, and that
-/// interval.
-#[inline(never)] // by itself it keeps its state in registers
-fn run(
-    ring: &mut Ring,
-    engine: &mut Engine,
-    codes: &mut Codes,
-    cells: &mut Cells,
-    (ts, code, payload): (&[i64], &[u8], &[u32]),
-) -> (usize, Option<u32>) {
-    let of = &mut engine.waiting.of[..];
-    let (each, mut depth, floor) = (&mut cells.each, cells.depth, cells.floor);
-    let first = ring.counts.plain;
-    let mut plain = first;
-    let mut full = None;
-    for ((&ts, &code), &payload) in ts.iter().zip(code).zip(payload) {
-        let does = &codes.each[usize::from(code)];
-        let cell = |depth: u32| (does.cell | (depth & does.stacked)) as usize % CELLS;
-        let top = each[cell(depth)];
-        let outer = each[cell(depth.wrapping_sub(1))].interval;
-        let Some(of) = of.get_mut(does.interval as usize) else {
-            break;
-        };
-        let another = (top.interval ^ does.interval) | (u32::from(depth <= floor) & does.stacked);
-        // Of an instant that is its own interval, in which none lies.
-        let elsewhere = (outer ^ of.parent) & of.lies_in_one;
-        let odd = does.odd | (payload & does.payload) | u32::from(depth > DEEP as u32 - 2);
-        if odd | ((another | elsewhere) & does.ends.wrapping_neg()) != 0 {
-            break;
-        }
-        let sample = Plain {
-            start: top.ts,
-            end: ts,
-            inside: plain.wrapping_sub(top.plain),
-        };
-        let Some(samples) = of.samples.as_deref_mut() else {
-            break;
-        };
-        if !samples.put(of.n, sample) {
-            break;
-        }
-        of.n += does.ends as usize;
-        plain = plain.wrapping_add(1);
-        each[cell(depth.wrapping_add(1))] = Begun {
-            ts,
-            plain,
-            interval: does.interval,
-        };
-        depth = depth.wrapping_add(does.deeper);
-        codes.rows[usize::from(code)] += 1;
-        if of.n == MOST {
-            full = Some(does.interval);
-            break;
+impl Codes {
+    /// Counts the rows so far, all of which lie in the slice of this reading.
+    fn count(&mut self, engine: &mut Engine, ts: i64) {
+        for (n, &counted) in self.rows.iter_mut().zip(&self.counted) {
+            if *n > 0 && counted != NOWHERE {
+                engine.slices.count_more(counted, ts, u64::from(*n));
+            }
+            *n = 0;
         }
     }
-    cells.depth = depth;
-    ring.counts.plain = plain;
-    (plain.wrapping_sub(first) as usize, full)
 }

@@ -10,7 +10,7 @@ use undertick_trace::block::BlockHeader;
 use undertick_trace::coded::Coded;
 use undertick_trace::rows::RowsOfRing;
 
-use crate::coded;
+use crate::coded::Coding;
 use crate::columns::{Columns, Writer, cut};
 use crate::engine::{Engine, Frequency};
 use crate::error::Error;
@@ -40,6 +40,8 @@ pub struct Worker {
     rows: RowCounts,
     /// First and last reading, ticks.
     span: Option<(i64, i64)>,
+    /// Where blocks come as their palettes say them.
+    coding: Option<Box<Coding>>,
 }
 
 /// What some rings of a trace say. Parts of one trace are put together by
@@ -81,6 +83,7 @@ impl Worker {
             last: None,
             rows: RowCounts::default(),
             span: None,
+            coding: None,
         }
     }
 
@@ -148,7 +151,8 @@ impl Worker {
         };
         let place = self.enter(Writer::of(header))?;
         self.reach(span);
-        let to = coded::rows(&mut self.rings[place], &mut self.engine, block, from, span);
+        let coding = self.coding.get_or_insert_with(|| Box::new(Coding::new()));
+        let to = coding.rows(&mut self.rings[place], &mut self.engine, block, from, span);
         self.rows.events += (to - from) as u64;
         Ok(to)
     }
@@ -157,7 +161,7 @@ impl Worker {
     fn enter(&mut self, writer: Writer) -> Result<usize, Error> {
         let place = self.ring(writer)?;
         if self.last != Some(place) {
-            self.engine.tally_all_waiting();
+            self.tally_coded();
             if self.by_ring && self.last.is_some() {
                 self.engine.next_thread();
             }
@@ -178,9 +182,17 @@ impl Worker {
         self.engine.slices.reach(lo, hi);
     }
 
+    /// What waits of blocks is tallied: other rows come.
+    fn tally_coded(&mut self) {
+        if let Some(coding) = &mut self.coding {
+            coding.tally(&mut self.engine);
+        }
+    }
+
     /// Rows of one ring.
     fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
         let place = self.enter(writer)?;
+        self.tally_coded();
         let first = rows.ts[0];
         self.reach((rows.ts.iter()).fold((first, first), |(lo, hi), &ts| (lo.min(ts), hi.max(ts))));
         let mut from = 0;
@@ -247,7 +259,7 @@ impl Worker {
     /// All rows of these rings have come.
     #[must_use]
     pub fn finish(mut self) -> Part {
-        self.engine.tally_all_waiting();
+        self.tally_coded();
         for ring in &mut self.rings {
             ring.abandon(&mut self.engine, false);
         }

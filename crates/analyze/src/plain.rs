@@ -6,14 +6,14 @@
 use undertick_trace::rows::RowsOfRing;
 
 use crate::cost::{CostTable, Ends, PlainCosts};
-use crate::engine::{Cell, Engine, Nearest, TOO_MANY, UNSEEN};
+use crate::engine::{Cell, Engine, Nearest, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
 use crate::sampled::Sampling;
 use crate::slices::Counting;
 use crate::tally::{Dropping, Parent, Sample, Tally};
 
-/// Samples of an interval tallied at a time: 5 KiB.
+/// Samples of an interval tallied at a time, as many as there are numbers of 8 bits: 5 KiB.
 pub(crate) const MOST: usize = 256;
 
 /// A sample between two plain readings alone: not descheduled, not sampled, with no
@@ -52,27 +52,22 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    fn none() -> Box<Self> {
-        Box::new(Self {
-            starts: [0; MOST],
-            ends: [0; MOST],
-            inside: [0; MOST],
-        })
-    }
+    pub(crate) const NONE: Self = Self {
+        starts: [0; MOST],
+        ends: [0; MOST],
+        inside: [0; MOST],
+    };
 
-    /// Puts a sample there; false where there is no such place.
+    /// Puts a sample there, in place of what is there.
     #[inline]
-    pub(crate) fn put(&mut self, at: usize, sample: Plain) -> bool {
-        if at >= MOST {
-            return false;
-        }
+    pub(crate) fn put(&mut self, at: u8, sample: Plain) {
+        let at = usize::from(at);
         self.starts[at] = sample.start;
         self.ends[at] = sample.end;
         self.inside[at] = sample.inside;
-        true
     }
 
-    fn first(&self, n: usize) -> Columns<'_> {
+    pub(crate) fn first(&self, n: usize) -> Columns<'_> {
         Columns {
             starts: &self.starts[..n],
             ends: &self.ends[..n],
@@ -83,7 +78,7 @@ impl Samples {
 
 /// Columns of [`Samples`], of equal length.
 #[derive(Clone, Copy)]
-struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     starts: &'a [i64],
     ends: &'a [i64],
     inside: &'a [u32],
@@ -114,7 +109,7 @@ impl Columns<'_> {
 /// Samples that wait, by interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    pub(crate) of: Vec<Of>,
+    of: Vec<Of>,
     /// Intervals that may have some.
     some: Vec<u32>,
     /// Room for how long they took, and for that less what measuring cost.
@@ -124,18 +119,15 @@ pub(crate) struct Waiting {
 
 /// What waits of one interval.
 #[derive(Clone, Debug)]
-pub(crate) struct Of {
+struct Of {
     /// Room for [`MOST`], or none yet.
-    pub(crate) samples: Option<Box<Samples>>,
+    samples: Option<Box<Samples>>,
     /// Samples that wait there.
-    pub(crate) n: usize,
+    n: usize,
     /// It is among those that may have some.
     is_some: bool,
-    /// The interval in which its samples lay, as far as [`Engine::let_wait`] has asked.
-    pub(crate) parent: u32,
-    /// All bits, or none: its samples lay in different intervals, so that where the next one
-    /// lies changes nothing.
-    pub(crate) lies_in_one: u32,
+    /// Its samples lay in one interval, as far as is known: where the next one lies may matter.
+    lies_in_one: bool,
 }
 
 impl Default for Of {
@@ -144,8 +136,7 @@ impl Default for Of {
             samples: None,
             n: 0,
             is_some: false,
-            parent: UNSEEN,
-            lies_in_one: u32::MAX,
+            lies_in_one: true,
         }
     }
 }
@@ -157,16 +148,11 @@ impl Waiting {
     }
 
     /// So many intervals are known.
-    pub(crate) fn know(&mut self, intervals: usize) {
+    fn know(&mut self, intervals: usize) {
         if self.of.len() < intervals {
             self.of.resize_with(intervals, Of::default);
         }
     }
-}
-
-/// All of them, or none.
-fn bits(are: bool) -> u32 {
-    u32::from(are).wrapping_neg()
 }
 
 /// Rows from `from` on, as far as they are plain; returns the first that is not.
@@ -319,24 +305,19 @@ impl Run<'_> {
         let Some(of) = self.waiting.of.get_mut(interval as usize) else {
             return Taken::No;
         };
-        if of.lies_in_one != 0 {
+        if of.lies_in_one {
             let before = self.tallies[interval as usize].parent;
             if before != parent && before != Parent::Various {
                 return Taken::No;
             }
-            of.lies_in_one = bits(before != Parent::Various);
+            of.lies_in_one = before != Parent::Various;
         }
         if !of.is_some {
             of.is_some = true;
             self.waiting.some.push(interval);
         }
-        if !of
-            .samples
-            .get_or_insert_with(Samples::none)
-            .put(of.n, sample)
-        {
-            return Taken::No;
-        }
+        let samples = of.samples.get_or_insert_with(|| Box::new(Samples::NONE));
+        samples.put(of.n as u8, sample);
         of.n += 1;
         match of.n {
             MOST.. => Taken::Full(interval),
@@ -385,26 +366,6 @@ impl Engine {
             && self.dropping != Some(Dropping::OverLimit)
     }
 
-    /// Makes room for samples of an interval, and sees where they have lain.
-    pub(crate) fn let_wait(&mut self, interval: u32) {
-        self.waiting.know(self.tallies.len());
-        let Some(of) = self.waiting.of.get_mut(interval as usize) else {
-            return;
-        };
-        let parent = self.tallies[interval as usize].parent;
-        of.lies_in_one = bits(parent != Parent::Various);
-        // Nobody's parent is the place of too many; nowhere is the place of no one.
-        of.parent = match parent {
-            Parent::One(outer) => outer,
-            Parent::Unseen | Parent::Various => TOO_MANY,
-        };
-        of.samples.get_or_insert_with(Samples::none);
-        if !of.is_some {
-            of.is_some = true;
-            self.waiting.some.push(interval);
-        }
-    }
-
     /// All samples that wait are tallied.
     pub(crate) fn tally_all_waiting(&mut self) {
         while let Some(interval) = self.waiting.some.pop() {
@@ -422,14 +383,19 @@ impl Engine {
         let Some(samples) = of.samples.take() else {
             return;
         };
+        self.tally(interval, samples.first(n));
+        self.waiting.of[place].samples = Some(samples);
+    }
+
+    /// Samples of an interval that lie where its samples lay before.
+    pub(crate) fn tally(&mut self, interval: u32, samples: Columns<'_>) {
+        let place = interval as usize;
         let parent = self.tallies[place].parent;
-        let columns = samples.first(n);
-        if n > 0 && !self.tally_together(place, columns) {
-            for plain in columns.each() {
+        if !samples.ends.is_empty() && !self.tally_together(place, samples) {
+            for plain in samples.each() {
                 self.take(interval, &plain.sample(), plain.end, parent);
             }
         }
-        self.waiting.of[place].samples = Some(samples);
     }
 
     /// Whether these could be tallied together; if not nothing was done.

@@ -259,7 +259,7 @@ struct Peak {
 }
 
 /// The disturber: of the bursts for a process on the probe's CPU, else of the samples or
-/// of the activity; the one that holds most of the time.
+/// of the activity. Ours if it is among them, else the one that holds most of the time.
 fn slowed(found: &Value, kind: &str) -> Option<Peak> {
     let share = |d: &&Value| d["time_share"]["value"].as_f64().unwrap_or(0.0);
     let of = |d: &Value| {
@@ -269,7 +269,10 @@ fn slowed(found: &Value, kind: &str) -> Option<Peak> {
     };
     let disturber = (found["disturbers"].as_array().into_iter().flatten())
         .filter(|d| (of(d) == "bursts") == (kind != "memory"))
-        .max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        .max_by(|a, b| {
+            let ours = |d: &Value| d["name"] == "disturber";
+            (ours(a).cmp(&ours(b))).then(share(a).total_cmp(&share(b)))
+        })?;
     let word = |value: &Value| value.as_str().unwrap_or("nobody").to_owned();
     let peaks = disturber["peaks"].as_array().map_or(0, Vec::len);
     let slowed = |bound: usize| {

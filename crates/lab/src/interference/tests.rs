@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use undertick_report::interference::{Disturber, Peak};
 
 use self::machine::{
-    BURST, Duty, EVERY, MS, Phases, SLOWED_BUSY, SLOWED_BY, SLOWED_BY_BOTH, Simulated, burst,
-    simulate, simulate_beside, simulate_busy, simulate_with,
+    BURST, Duty, EVERY, MS, Phases, SLOWED_BUSY, SLOWED_BY, SLOWED_BY_BOTH, Simulated, simulate,
+    simulate_beside, simulate_busy, simulate_with,
 };
 use super::analysis::{Found, Run, analyse};
 use super::bursts::{About, Burst, Sample, TakenOff};

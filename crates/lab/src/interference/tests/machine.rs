@@ -196,7 +196,7 @@ pub(super) fn simulate_with(
     }
 }
 
-pub(super) fn burst(
+fn burst(
     random: &mut ChaCha8Rng,
     due: f64,
     slowed: impl Fn(f64) -> f64,
