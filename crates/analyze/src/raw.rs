@@ -88,6 +88,7 @@ fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
 
 #[cfg(test)]
 mod tests {
+    use RowKind::{Begin, End, Instant};
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng as _;
     use undertick_ring::{DeschedFlag, Kind, Record};
@@ -103,19 +104,28 @@ mod tests {
     use crate::plain::tests::of_ring;
     use crate::{Compensate, Cull};
 
-    /// Blocks of so many rows of each ring; what is no record of a program is left out.
+    /// Blocks of so many rows of each ring; what the kernel says is left out.
     fn blocks(rows: &[Row], each: usize) -> Vec<u8> {
         let mut bytes = vec![];
-        let records: Vec<&Row> = rows.iter().filter(|row| row.kind < 7).collect();
+        let records: Vec<&Row> = rows
+            .iter()
+            .filter(|row| row.kind <= RowKind::Gap as i8)
+            .collect();
         for of_ring in records.chunk_by(|a, b| a.ring == b.ring) {
             for rows in of_ring.chunks(each) {
                 let words: Vec<[u64; 2]> = (rows.iter())
                     .map(|row| {
+                        let is_gap = row.kind == RowKind::Gap as i8;
                         let record = Record {
-                            ts: row.ts as u64,
-                            payload: row.payload as u32,
+                            ts: if is_gap { row.payload } else { row.ts } as u64,
+                            payload: if is_gap {
+                                Record::GAP
+                            } else {
+                                row.payload as u32
+                            },
                             event: row.event as u16,
-                            cpu: 1,
+                            // Each CPU makes words of its own.
+                            cpu: row.ts.rem_euclid(3) as u16,
                             kind: Kind::from_code(row.kind as u16),
                             descheduled: match row.descheduled {
                                 0 => DeschedFlag::No,
@@ -178,38 +188,103 @@ mod tests {
         assert!(samples > 200_000, "{samples} samples only");
     }
 
+    /// The report on these rows, which is to the last digit what the general way says.
+    fn found(rows: &[Row], each: usize) -> Report {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), blocks(rows, each)).unwrap();
+        let manifest = manifest();
+        let found = analyze_raw(file.path(), &manifest, Options::default()).unwrap();
+        let mut general = Analysis::new(&manifest, Options::default()).unwrap();
+        general.keep_spans(None);
+        assert_eq!(found, by(file.path(), general).unwrap());
+        found
+    }
+
+    /// Kind and event of each, and the ticks since the row before.
+    fn at_times(rows: impl IntoIterator<Item = (RowKind, i32, i64)>) -> Vec<Row> {
+        let mut ts = 0;
+        let rows = rows.into_iter().map(|(kind, event, after)| {
+            ts += after;
+            row(kind, ts, event, 0)
+        });
+        rows.collect()
+    }
+
     /// An interval that lies in one other for long, and then, in the midst of a block, in another:
     /// it lies in none then.
     #[test]
     fn an_interval_that_moves_to_another() {
-        let file = tempfile::NamedTempFile::new().unwrap();
         // All are known from the first rows on.
-        let known = [
-            row(RowKind::Begin, -200, 2, 0),
-            row(RowKind::End, -100, 2, 0),
-        ];
-        let rows: Vec<Row> = (known.into_iter())
-            .chain((0..2_000_i64).flat_map(|i| {
-                let outer = if i < 1_000 { 1 } else { 2 };
-                let at = 1_000 * i;
-                [
-                    row(RowKind::Begin, at, outer, 0),
-                    row(RowKind::Begin, at + 100, 5, 0),
-                    row(RowKind::End, at + 300 + i % 7, 5, 0),
-                    row(RowKind::End, at + 400, outer, 0),
-                ]
-            }))
+        let known = [(Begin, 2, 1), (End, 2, 1)];
+        let rows = at_times(known.into_iter().chain((0..2_000).flat_map(|i| {
+            let outer = if i < 1_000 { 1 } else { 2 };
+            [
+                (Begin, outer, 10),
+                (Begin, 5, 100),
+                (End, 5, 200 + i % 7),
+                (End, outer, 90),
+            ]
+        })));
+        for (n, moves) in [(4_002, false), (rows.len(), true)] {
+            let found = found(&rows[..n], 8_192);
+            assert_eq!(found.intervals.iter().any(|i| i.share_of.is_some()), !moves);
+        }
+    }
+
+    /// One that begins in another where the general way has the rows, and ends long after.
+    #[test]
+    fn an_interval_elsewhere_that_is_taken_over() {
+        let inner = || (0..100).flat_map(|_| [(Begin, 6, 3), (End, 6, 5)]);
+        let whole = |outer| {
+            let begins = [(Begin, outer, 10), (Begin, 5, 10)];
+            let ends = [(End, 5, 10), (End, outer, 10)];
+            begins.into_iter().chain(inner()).chain(ends)
+        };
+        let known = [(Begin, 2, 1), (End, 2, 1)];
+        let mut rows: Vec<_> = known
+            .into_iter()
+            .chain((0..9).flat_map(|_| whole(1)))
             .collect();
-        for moves in [false, true] {
-            let rows = &rows[..if moves { rows.len() } else { 4_002 }];
-            std::fs::write(file.path(), blocks(rows, 8_192)).unwrap();
-            let manifest = manifest();
-            let found = analyze_raw(file.path(), &manifest, Options::default()).unwrap();
-            let mut general = Analysis::new(&manifest, Options::default()).unwrap();
-            general.keep_spans(None);
-            assert_eq!(found, by(file.path(), general).unwrap(), "{moves}");
-            let lies_in_one = found.intervals.iter().any(|i| i.share_of.is_some());
-            assert_eq!(lies_in_one, !moves);
+        let in_one = |rows: &[_]| {
+            let found = found(&at_times(rows.iter().copied()), 8_192);
+            (found.intervals.iter())
+                .filter(|i| i.share_of.is_some())
+                .count()
+        };
+        // 5 lies in 1, and 6 in 5.
+        assert_eq!(in_one(&rows), 2);
+        rows.push((RowKind::Pair, 80, 1));
+        rows.extend(whole(2));
+        assert_eq!(in_one(&rows), 1);
+    }
+
+    /// From the last instant before a loss to the first one long after it no time passed that is
+    /// known.
+    #[test]
+    fn an_instant_after_a_loss() {
+        let spans = || (0..100).flat_map(|_| [(Begin, 6, 3), (End, 6, 5)]);
+        let instants = || (0..50).map(|_| (Instant, 9, 7));
+        let before = instants().chain(spans()).chain(instants());
+        let rows = before
+            .chain([(RowKind::Gap, 0, 1_000_000)])
+            .chain(spans())
+            .chain(instants());
+        let found = found(&at_times(rows), 30);
+        let periods: Vec<u64> = found.intervals.iter().map(|i| i.count).collect();
+        assert!(periods.contains(&(99 + 49)), "{periods:?}");
+    }
+
+    /// Deeper than a ring's starts are kept.
+    #[test]
+    fn a_recursion_without_end() {
+        for deep in [900, 1_500] {
+            let rows = (0..3).flat_map(|_| {
+                let down = (0..deep).map(|_| (Begin, 4, 3));
+                down.chain((0..deep).map(|_| (End, 4, 5)))
+            });
+            let found = found(&at_times(rows), 8_192);
+            let counts: Vec<u64> = found.intervals.iter().map(|i| i.count).collect();
+            assert_eq!(counts == [3 * deep], deep < 1_024, "{counts:?}");
         }
     }
 }
