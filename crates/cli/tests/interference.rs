@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -260,6 +261,38 @@ fn the_continuous_meter_says_a_line_an_interval() {
         status == 0 && text.contains("lost") && text.contains("own"),
         "{text}"
     );
+}
+
+/// What the lines say that was used is no more than what the kernel says: nothing counts twice,
+/// the last line's included, which comes when the probe has ended.
+#[test]
+fn the_continuous_meter_counts_its_own_use_once() {
+    let mut child = Command::new(binary())
+        .args(["interference", "--continuous", "--for", "3s", "--json"])
+        .args(["--interval", "1s", "--every", "400ms"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut text = String::new();
+    let mut output = child.stdout.take().expect("piped");
+    output.read_to_string(&mut text).unwrap();
+    let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the child has not been waited for, and the kernel fills the live locals.
+    let (waited, used) = unsafe {
+        let pid = child.id() as libc::pid_t;
+        let waited = libc::wait4(pid, std::ptr::null_mut(), 0, used.as_mut_ptr());
+        (waited == pid, used.assume_init())
+    };
+    assert!(waited);
+    let s = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    let used = s(used.ru_utime) + s(used.ru_stime);
+    let said = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("a document a line");
+        number(&line["own_use"]) * number(&line["seconds"])
+    };
+    let each: Vec<f64> = text.lines().map(said).collect();
+    let said: f64 = each.iter().sum();
+    assert!(0.0 < said && said <= used, "{each:?} s of {used} s");
 }
 
 #[test]

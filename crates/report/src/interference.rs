@@ -212,7 +212,8 @@ pub struct Line {
     /// Who is taken to be the cause, and the CPUs it used now and when nothing was
     /// slowed.
     pub suspects: Vec<Suspect>,
-    /// Share of a CPU that probe and meter used.
+    /// Share of a CPU that the probe's bursts and the meter used; what the probe's start takes is
+    /// in no line.
     pub own_use: f64,
 }
 
