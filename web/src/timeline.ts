@@ -17,6 +17,8 @@ const GOLDEN = 137.508;
 const POINTS = 900;
 // A column narrower than this stands for its spans; wider ones show through.
 const WIDE_COLUMN = 14;
+/** A view's ends are sums and differences of fractions: the last digits of a time may differ. */
+const ROUNDING_NS = 0.01;
 
 /** A lane's row and where it is drawn. */
 interface Place {
@@ -71,7 +73,8 @@ class Drawing {
   spans(): { spans: Span[]; whole: boolean } {
     const { detail } = this.data;
     const [from, to] = this.view;
-    if (detail !== null && from >= detail.from_ns && to <= detail.from_ns + detail.length_ns) {
+    const end = detail === null ? 0 : detail.from_ns + detail.length_ns;
+    if (detail !== null && from >= detail.from_ns - ROUNDING_NS && to <= end + ROUNDING_NS) {
       return { spans: detail.spans, whole: true };
     }
     return { spans: this.data.spans, whole: false };

@@ -4,8 +4,9 @@
 //   UNDERTICK_PAGES  folder of the pages that `cargo test -p undertick-report` makes
 //   UNDERTICK_REAL   page of a recorded trace, with its `report --json` beside it (.json)
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { embedded, installed, launch, open } from "./browser.mjs";
 
@@ -326,6 +327,33 @@ test_("the timeline zooms, moves and shows the slowest span", async () => {
       assert.ok(Math.abs(dragged[0] / length_ns - 0.2) < 0.01 && Math.abs(dragged[1] / length_ns - 0.4) < 0.01, `${dragged}`);
     });
   }
+});
+
+test_("the slowest span's surroundings may reach to the end, whatever the fractions", async () => {
+  const file = invented("second.html");
+  const timeline = embedded(file, "timeline");
+  // Tenths of a nanosecond, as documents have them: by two ways the same time differs in its last
+  // digits.
+  timeline.length_ns = 519512.3;
+  const tenths = Array.from({ length: 1000 }, (_, i) => (1e6 + i) / 10);
+  const detail = (length) => ({ from_ns: Math.round(10 * (timeline.length_ns - length)) / 10, length_ns: length });
+  const comes_short = ({ from_ns, length_ns }) => timeline.length_ns - (from_ns + length_ns - from_ns) < from_ns;
+  const found = tenths.map(detail).find(comes_short);
+  assert.notEqual(found, undefined);
+  Object.assign(timeline.detail, found);
+  const json = JSON.stringify(timeline).replaceAll("<", "\\u003c");
+  const begin = '<script type="application/json" id="timeline">';
+  const [head, tail] = readFileSync(file, "utf8").split(begin);
+  const moved = join(mkdtempSync(join(tmpdir(), "undertick-page-")), "moved.html");
+  writeFileSync(moved, head + begin + json + tail.slice(tail.indexOf("</script>")));
+  await on(moved, {}, async (page) => {
+    const drawing = page.locator("#timeline-drawing");
+    await drawing.scrollIntoViewIfNeeded();
+    await drawing.locator(".canvas").focus();
+    await page.keyboard.press("Enter");
+    assert.match(await drawing.locator("output").textContent(), /every span/);
+  });
+  rmSync(dirname(moved), { recursive: true });
 });
 
 test_("the timeline says what is under the pointer", async () => {
