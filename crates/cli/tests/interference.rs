@@ -266,7 +266,10 @@ fn the_continuous_meter_says_a_line_an_interval() {
 /// What the lines say that was used is no more than what the kernel says: nothing counts twice,
 /// the last line's included, which comes when the probe has ended.
 #[test]
-#[expect(clippy::zombie_processes, reason = "wait4 waits, and says what was used")]
+#[expect(
+    clippy::zombie_processes,
+    reason = "wait4 waits, and says what was used"
+)]
 fn the_continuous_meter_counts_its_own_use_once() {
     let mut child = Command::new(binary())
         .args(["interference", "--continuous", "--for", "3s", "--json"])
