@@ -257,11 +257,7 @@ impl Coding {
                 {
                     self.codes.counted[at] = cell.counted;
                     // The same event may have several words: of each CPU one.
-                    let known = self.instants.iter().position(|&i| i == cell.instant);
-                    let place = known.unwrap_or(self.instants.len());
-                    if known.is_none() {
-                        self.instants.push(cell.instant);
-                    }
+                    let place = place_of(cell.instant, &mut self.instants);
                     Code::instant(cell.period, self.slot(cell.period), place as u32)
                 }
                 _ => continue,
@@ -271,12 +267,7 @@ impl Coding {
 
     /// Where samples of an interval wait; there is room for those of a palette.
     fn slot(&mut self, interval: u32) -> u8 {
-        let known = self.intervals.iter().position(|&i| i == interval);
-        let slot = known.unwrap_or(self.intervals.len());
-        if known.is_none() {
-            self.intervals.push(interval);
-        }
-        slot as u8
+        place_of(interval, &mut self.intervals) as u8
     }
 
     /// Takes over what is open.
@@ -394,6 +385,15 @@ impl Coding {
         let n = std::mem::take(&mut self.codes.waiting[place]) as usize;
         engine.tally(self.intervals[place], self.samples[place].first(n));
     }
+}
+
+/// Where it is among these; at their end from now on if it was not there.
+fn place_of(this: u32, among: &mut Vec<u32>) -> usize {
+    let known = among.iter().position(|&other| other == this);
+    known.unwrap_or_else(|| {
+        among.push(this);
+        among.len() - 1
+    })
 }
 
 impl Codes {

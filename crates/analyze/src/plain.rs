@@ -328,7 +328,7 @@ impl Run<'_> {
 
 /// A plain reading that begins something; `now` is before it.
 #[inline]
-pub(crate) fn open(now: Counts, interval: u32, ts: i64) -> Open {
+fn open(now: Counts, interval: u32, ts: i64) -> Open {
     Open {
         at: Edge::plain(ts),
         counts: Counts {
@@ -347,7 +347,7 @@ pub(crate) fn is_plain(open: &Open, now: Counts) -> bool {
 }
 
 #[inline]
-pub(crate) fn plain(open: &Open, now: Counts, end: i64) -> Plain {
+fn plain(open: &Open, now: Counts, end: i64) -> Plain {
     Plain {
         start: open.at.ts,
         end,

@@ -149,11 +149,27 @@ mod tests {
         bytes
     }
 
-    /// Where spans are kept no sample waits, so that all goes the general way: to the last digit
-    /// what that says, whatever stands between plain rows, and however often.
+    /// The report on these blocks, which is to the last digit what the general way says: where
+    /// spans are kept no sample waits, so that all goes that way.
+    fn by_both(blocks: &[u8], manifest: &Manifest, options: &Options, what: &str) -> Report {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), blocks).unwrap();
+        let found = analyze_raw(file.path(), manifest, options.clone()).unwrap();
+        let mut general = Analysis::new(manifest, options.clone()).unwrap();
+        assert_eq!(general.passes(), 1, "{what}");
+        general.keep_spans(None);
+        assert_eq!(found, by(file.path(), general).unwrap(), "{what}");
+        found
+    }
+
+    /// As [`by_both`], of rows in blocks of so many.
+    fn found(rows: &[Row], each: usize) -> Report {
+        by_both(&blocks(rows, each), &manifest(), &Options::default(), "")
+    }
+
+    /// Whatever stands between plain rows, and however often.
     #[test]
     fn codes_say_what_the_general_way_says() {
-        let file = tempfile::NamedTempFile::new().unwrap();
         let mut samples = 0;
         for seed in 0..12 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -162,7 +178,7 @@ mod tests {
                 .flat_map(|ring| of_ring(&mut rng, ring, 6_000, odd))
                 .collect();
             let each = [100, 1_000, 8_192][seed as usize % 3];
-            std::fs::write(file.path(), blocks(&rows, each)).unwrap();
+            let blocks = blocks(&rows, each);
             let manifest = Manifest {
                 calibration: (seed % 2 == 0).then(calibration),
                 descheduled: Descheduled::AnyDeschedule,
@@ -176,28 +192,12 @@ mod tests {
                         ..Options::default()
                     };
                     let what = format!("seed {seed}, {cull:?}, {compensate:?}");
-                    let found = analyze_raw(file.path(), &manifest, options.clone()).unwrap();
-                    let mut general = Analysis::new(&manifest, options).unwrap();
-                    assert_eq!(general.passes(), 1, "{what}");
-                    general.keep_spans(None);
-                    assert_eq!(found, by(file.path(), general).unwrap(), "{what}");
+                    let found = by_both(&blocks, &manifest, &options, &what);
                     samples += found.intervals.iter().map(|i| i.count).sum::<u64>();
                 }
             }
         }
         assert!(samples > 200_000, "{samples} samples only");
-    }
-
-    /// The report on these rows, which is to the last digit what the general way says.
-    fn found(rows: &[Row], each: usize) -> Report {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), blocks(rows, each)).unwrap();
-        let manifest = manifest();
-        let found = analyze_raw(file.path(), &manifest, Options::default()).unwrap();
-        let mut general = Analysis::new(&manifest, Options::default()).unwrap();
-        general.keep_spans(None);
-        assert_eq!(found, by(file.path(), general).unwrap());
-        found
     }
 
     /// Kind and event of each, and the ticks since the row before.

@@ -311,28 +311,31 @@ pub(super) fn clock_of(facts: &Facts) -> Result<Source, Cannot> {
 
 /// CPU time of this process and of children that have ended, s.
 fn own_use_s() -> f64 {
-    use_s(libc::RUSAGE_SELF) + use_s(libc::RUSAGE_CHILDREN)
-}
-
-/// CPU time of this process alone, s.
-pub(super) fn own_process_use_s() -> f64 {
-    use_s(libc::RUSAGE_SELF)
-}
-
-fn use_s(who: libc::c_int) -> f64 {
-    let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills the live local, which is all zeros if it does not.
-    let used = unsafe {
-        libc::getrusage(who, used.as_mut_ptr());
-        used.assume_init()
+    let of = |who| {
+        let mut used = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel fills the live local, which is all zeros if it does not.
+        let used = unsafe {
+            libc::getrusage(who, used.as_mut_ptr());
+            used.assume_init()
+        };
+        let s = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+        s(used.ru_utime) + s(used.ru_stime)
     };
-    let s = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    s(used.ru_utime) + s(used.ru_stime)
+    of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
+}
+
+/// CPU time of this process alone.
+pub(super) fn own_process_use() -> Duration {
+    cpu_time(rustix::time::ClockId::ProcessCPUTime)
 }
 
 /// CPU time of this thread: it may have waited for a CPU for longer than it used one.
 fn own_thread_use() -> Duration {
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    cpu_time(rustix::time::ClockId::ThreadCPUTime)
+}
+
+fn cpu_time(clock: rustix::time::ClockId) -> Duration {
+    let used = rustix::time::clock_gettime(clock);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
