@@ -36,7 +36,7 @@ fn import(source: Source, bytes: &[u8]) {
         let out = dir.path().join("t.ut");
         match import_text(Path::new("file"), source, bytes, &out) {
             Ok(manifest) => {
-                let trace = Trace::open(&out, |_| {}).expect("a trace");
+                let trace = Trace::open(&out).expect("a trace");
                 let rows: usize = trace.batches().map(|b| b.expect("rows").num_rows()).sum();
                 let kernel = manifest.kernel.map_or(0, |kernel| kernel.rows);
                 // A card's gaps are rows, too; no other source tells of any.

@@ -16,7 +16,7 @@ pub fn manifest(bytes: &[u8]) {
     });
     std::fs::write(dir.path().join("manifest.json"), bytes).expect("room for a file");
     let _ = std::fs::write(dir.path().join("raw.utb"), b"");
-    if let Ok(trace) = Trace::open(dir.path(), |_| {})
+    if let Ok(trace) = Trace::open(dir.path())
         && let Ok(report) = analyze(&trace, Options::default(), |_| {})
     {
         let text = serde_json::to_string(&report).expect("numbers that JSON has");

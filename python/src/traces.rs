@@ -22,7 +22,7 @@ impl Trace {
     /// Opens a trace directory; one whose recording was cut short is finished first.
     #[new]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let opened = py.detach(|| read::Trace::open(&path, |_| {}));
+        let opened = py.detach(|| read::Trace::open(&path));
         opened.map(|trace| Self(Arc::new(trace))).map_err(of_trace)
     }
 

@@ -169,7 +169,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("raw TRACE.ut [ROUNDS]")?;
     let rounds: usize = arguments.next().map_or(Ok(3), |n| n.parse())?;
-    let trace = Trace::open(Path::new(&path), |_| {})?;
+    let trace = Trace::open(Path::new(&path))?;
     let dir = tempfile::tempdir()?;
     let raw = dir.path().join("events.raw");
     let events = write_raw(&trace, &raw)?;

@@ -182,7 +182,7 @@ fn written(dir: &Path, name: &str, program: &Program) -> Trace {
     };
     let path = dir.join(name);
     made::write(&path, made, &program.rings, |_| {}).unwrap();
-    Trace::open(&path, |_| {}).unwrap()
+    Trace::open(&path).unwrap()
 }
 
 fn as_pushed(trace: &Trace, options: &Options) -> Report {

@@ -92,7 +92,7 @@ fn trace(dir: &Path) -> Trace {
         ring(8, "even", turns(None)),
     ];
     made::write(&path, made, &rings, |_| {}).unwrap();
-    Trace::open(&path, |_| {}).unwrap()
+    Trace::open(&path).unwrap()
 }
 
 fn timeline(trace: &Trace, second: Option<f64>) -> Timeline {

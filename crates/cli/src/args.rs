@@ -177,14 +177,15 @@ pub struct Header {
 /// Run an instrumented program, or come to one that runs, and keep what it records
 #[derive(Args)]
 #[command(
-    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record [OPTIONS] --card <DEVICE>\n       undertick record --resume <NAME.ut>",
+    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record [OPTIONS] --card <DEVICE>\n       undertick record --resume <NAME.ut>\n       undertick record --finish <NAME.ut>",
     after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
     undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
     undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
     undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
     undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
-    undertick record --resume run.ut   (its recorder was killed, the program runs on)\n\n\
+    undertick record --resume run.ut   (its recorder was killed, the program runs on)\n  \
+    undertick record --finish run.ut   (its recorder was killed, or the disk was full: keeps what there is)\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
     program; the exit status is 0. Children that it forks are recorded too.\n\n\
     Without, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
@@ -198,6 +199,11 @@ pub struct Record {
     /// Ctrl-C ends the recording, not the program
     #[arg(long, value_name = "NAME.ut", exclusive = true)]
     pub resume: Option<PathBuf>,
+    /// Finish a trace whose recorder was killed or had no room on the disk: what its rings
+    /// still hold is kept if they are the trace's own, and a program that still runs is
+    /// recorded no more. Commands that read a trace never do this by themselves
+    #[arg(long, value_name = "NAME.ut", exclusive = true)]
+    pub finish: Option<PathBuf>,
 }
 
 // No comment for the user: it would stand in the help of the commands that have these.

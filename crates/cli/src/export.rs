@@ -29,7 +29,7 @@ pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
 
 /// Writes the file; says what is in it.
 fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String, Failure> {
-    let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
+    let trace = Trace::open(&arguments.trace)?;
     let write: fn(&Spans, &mut dyn Write) -> Result<String, Failure> = match arguments.to {
         args::Format::Perfetto => return rows(&trace, Format::Perfetto, arguments, progress),
         args::Format::Chrome => return rows(&trace, Format::Chrome, arguments, progress),

@@ -65,7 +65,7 @@ pub fn run(arguments: &Merge) -> Result<u8, Failure> {
 fn merged(arguments: &Merge, progress: &mut Progress) -> Result<Manifest, Failure> {
     let mut traces = Vec::new();
     for path in &arguments.traces {
-        traces.push(Trace::open(path, |share| progress.share("keeping", share))?);
+        traces.push(Trace::open(path)?);
     }
     let messages = match &arguments.table {
         Some(path) => {

@@ -39,7 +39,7 @@ impl PassesTable {
         let Some(shown) = self.passes_table else {
             return Ok(());
         };
-        let trace = Trace::open(trace, |_| {})?;
+        let trace = Trace::open(trace)?;
         let passes = traffic::passes(experiment, &outcome.performed, &trace, shown as usize)
             .map_err(|cannot| Failure {
                 status: 1,

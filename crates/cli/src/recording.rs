@@ -20,6 +20,9 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     if let Some(trace) = &arguments.resume {
         return resume(trace);
     }
+    if let Some(trace) = &arguments.finish {
+        return finish(trace);
+    }
     if let Some(device) = arguments.recording.card.clone() {
         return card(&device, arguments.recording);
     }
@@ -36,6 +39,15 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     let facts = facts_of(source)?;
     let mut progress = Progress::new();
     let result = undertick_trace::resume::resume(trace, &facts, |tell| progress.tell(tell));
+    progress.done();
+    summary(trace, &result?);
+    Ok(0)
+}
+
+/// Keeps what a recorder has left that was killed.
+fn finish(trace: &Path) -> Result<u8, Failure> {
+    let mut progress = Progress::new();
+    let result = undertick_trace::finish::finish(trace, |share| progress.share("keeping", share));
     progress.done();
     summary(trace, &result?);
     Ok(0)

@@ -44,7 +44,7 @@ fn analyze(
     options: Options,
     progress: &mut Progress,
 ) -> Result<(Document, Option<Timeline>), Failure> {
-    let trace = Trace::open(&arguments.trace, |share| progress.share("keeping", share))?;
+    let trace = Trace::open(&arguments.trace)?;
     if arguments.spans {
         undertick_analyze::keep_spans(&trace, options.clone(), |share| {
             progress.share("keeping spans", share);

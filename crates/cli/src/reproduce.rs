@@ -248,7 +248,7 @@ fn how_long(arguments: &Reproduce) -> Run {
 fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let scripts = reproduce::traffic::scripts(how_long(arguments), &here::cpus());
     let done = perform(arguments, scripts, Kernel::Off)?;
-    let trace = Trace::open(&done.trace, |_| {})?;
+    let trace = Trace::open(&done.trace)?;
     let turns = reproduce::traffic::turned(
         &done.experiment,
         &done.outcome.performed,
@@ -274,7 +274,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         reproduce::trams::contended_scripts(run),
         Kernel::Auto,
     )?;
-    let trace = Trace::open(&locks.trace, |_| {})?;
+    let trace = Trace::open(&locks.trace)?;
     let waits = reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
         .map_err(cannot)?;
     let mut found =

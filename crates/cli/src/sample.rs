@@ -1,11 +1,12 @@
 //! Rates of sampled spans: `undertick record --sample`, and `undertick sample`
 //! while a program runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use undertick_trace::manifest::Name;
 use undertick_trace::sampled::{Rate, change_rate};
+use undertick_trace::session::of_recording;
 use undertick_trace::{names, read};
 
 use crate::Failure;
@@ -32,16 +33,17 @@ pub struct Sample {
 
 pub fn run(arguments: &Sample) -> Result<u8, Failure> {
     let manifest = read::read_manifest(&arguments.trace)?;
-    let Some(session) = manifest.session.as_deref().map(Path::new) else {
+    if manifest.session.is_none() {
         let trace = arguments.trace.display();
         return Err(Failure::usage(format!(
             "{trace}: not being recorded any more; give --sample to `undertick record` for the next one"
         )));
-    };
-    let (mut known, _) = names::read(session);
+    }
+    let session = of_recording(&arguments.trace, &manifest)?;
+    let (mut known, _) = names::read(&session);
     known.extend(manifest.names);
     for rate in rates(&arguments.rates, &known)? {
-        change_rate(session, rate)?;
+        change_rate(&session, rate)?;
     }
     Ok(0)
 }

@@ -168,7 +168,18 @@ fn a_killed_recorder_leaves_program_and_trace() {
     std::thread::sleep(Duration::from_millis(200));
     child.kill().unwrap();
     child.wait().unwrap();
-    let (code, text) = said(&undertick(&["report", trace.to_str().unwrap(), "--json"]));
+    // A reader changes nothing, and says what does.
+    let name = trace.to_str().unwrap();
+    let (code, text) = said(&undertick(&["report", name]));
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains(&format!("undertick record --finish {name}")),
+        "{text}"
+    );
+    assert!(trace.join("raw.utb").exists());
+    let (code, text) = said(&undertick(&["record", "--finish", name]));
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = said(&undertick(&["report", name, "--json"]));
     assert_eq!(code, 0, "{text}");
     assert!(
         text.contains("\"tick (period)\"")
@@ -182,12 +193,8 @@ fn a_killed_recorder_leaves_program_and_trace() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(done.exists(), "the program did not run to its end");
-    // The session is an orphan now; take away what the killed recorder could not.
-    let manifest: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap();
-    if let Some(session) = manifest["session"].as_str() {
-        let _ = fs::remove_dir_all(session);
-    }
+    let (code, text) = said(&undertick(&["record", "--finish", name]));
+    assert_eq!(code, 2, "{text}");
 }
 
 #[test]

@@ -506,10 +506,11 @@ fn a_killed_recorder_leaves_program_and_names() {
     child.kill().unwrap();
     child.wait().unwrap();
     let ended = wait_for(|| done.exists());
+    let (code, told) = said(&undertick(&["record", "--finish", text(&trace)]));
+    assert_eq!(code, 0, "{told}");
     let named = calls(&trace);
-    if let Some(session) = manifest["session"].as_str() {
-        let _ = fs::remove_dir_all(session);
-    }
+    let session = manifest["session"].as_str().expect("it was being recorded");
+    assert!(!Path::new(session).exists());
     assert!(drained, "nothing was recorded");
     assert!(ended, "the program did not run to its end");
     assert!(named.contains_key("tick"), "{named:?}");

@@ -185,7 +185,7 @@ fn measure_once(
     };
     let trace = request.trace.clone();
     record(request, |_| {})?;
-    let trace = Trace::open(&trace, |_| {})?;
+    let trace = Trace::open(&trace)?;
     // Nothing is subtracted: what is left over is the very figure wanted. The
     // ratio rule takes out interrupts, which the flag does not tell of; a
     // section's cost does not reach four times the least.

@@ -6,17 +6,21 @@
 //! that has both was being finished, and is finished again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
 use crate::manifest::{Ring, Sampled};
+use crate::trace_dir::TraceDir;
 
 /// The file's name in the trace directory.
 pub(crate) const ACCOUNTS_FILE: &str = "rings.jsonl";
+
+/// Most of it that is read back: a line has some 150 bytes, and more than a million rings
+/// have no numbers.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// A ring that is finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,22 +68,22 @@ pub(crate) struct Told {
 /// The file, being written.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    path: PathBuf,
+    trace: TraceDir,
     file: File,
     program: Option<Program>,
 }
 
 impl Accounts {
     /// Opens the file of a trace, or makes it; what it says.
-    pub(crate) fn open(trace: &Path) -> Result<(Self, Told), TraceError> {
-        let path = trace.join(ACCOUNTS_FILE);
+    pub(crate) fn open(trace: &TraceDir) -> Result<(Self, Told), TraceError> {
         let told = read(trace);
-        let mut file = append(&path).map_err(TraceError::io(&path, "cannot write"))?;
+        let mut file = (trace.append(ACCOUNTS_FILE))
+            .map_err(TraceError::io(&trace.join(ACCOUNTS_FILE), "cannot write"))?;
         // A recorder may have been killed in the middle of a line.
         let _ = file.write_all(b"\n");
         let program = told.program;
         let accounts = Self {
-            path,
+            trace: trace.clone(),
             file,
             program,
         };
@@ -107,16 +111,10 @@ impl Accounts {
         let mut lines: Vec<Line> = self.program.map(Line::Program).into_iter().collect();
         lines.push(Line::GivenUp(given_up));
         lines.extend(ended.iter().cloned().map(Line::Ended));
-        let new = self.path.with_extension("jsonl.new");
-        fs::write(&new, text(&lines))?;
-        fs::rename(&new, &self.path)?;
-        self.file = append(&self.path)?;
+        self.trace.replace(ACCOUNTS_FILE, &text(&lines))?;
+        self.file = self.trace.append(ACCOUNTS_FILE)?;
         Ok(())
     }
-}
-
-fn append(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
 }
 
 fn text(lines: &[Line]) -> Vec<u8> {
@@ -129,8 +127,11 @@ fn text(lines: &[Line]) -> Vec<u8> {
 }
 
 /// What the file of a trace says; lines that were cut are left out.
-pub(crate) fn read(trace: &Path) -> Told {
-    let text = fs::read(trace.join(ACCOUNTS_FILE)).unwrap_or_default();
+pub(crate) fn read(trace: &TraceDir) -> Told {
+    let mut text = Vec::new();
+    if let Ok(file) = trace.read(ACCOUNTS_FILE) {
+        let _ = file.take(MOST_BYTES).read_to_end(&mut text);
+    }
     let mut told = Told::default();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
@@ -146,6 +147,6 @@ pub(crate) fn read(trace: &Path) -> Told {
 }
 
 /// Removes the file, once the manifest says it all.
-pub(crate) fn remove(trace: &Path) {
-    let _ = fs::remove_file(trace.join(ACCOUNTS_FILE));
+pub(crate) fn remove(trace: &TraceDir) {
+    trace.remove(ACCOUNTS_FILE);
 }

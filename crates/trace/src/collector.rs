@@ -1,13 +1,11 @@
 //! Drains all rings of a session into a raw file.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use undertick_ring::layout::SEGMENT_BYTES;
-use undertick_ring::{Chunk, Mapped, Memory, Overflow, Reader, Record};
+use undertick_ring::Overflow;
 
 use crate::TraceError;
 use crate::accounts::{Accounts, Ended, GivenUp};
@@ -18,9 +16,12 @@ use crate::keep::RAW_FILE;
 use crate::manifest;
 use crate::perturbation::Levels;
 use crate::recover::Recovered;
+use crate::ring_drain::{CUT, Ring, Warnings};
 use crate::sampled;
 use crate::session::{RingMap, Session};
 use crate::session_lock::SessionLock;
+use crate::trace_dir::TraceDir;
+use crate::unopened;
 
 /// Less than this is left in its ring for a while.
 const LITTLE_BYTES: u64 = 64 * 1024;
@@ -39,204 +40,6 @@ const LIST_EVERY: Duration = Duration::from_secs(1);
 const MOST_LOOKED_FOR: usize = 64;
 /// Of rings that were asked for and never made so many numbers are kept.
 const MOST_AWAITED: usize = 1 << 16;
-/// Warnings about single rings; what comes after is counted.
-const MOST_WARNINGS: usize = 100;
-/// How often a chunk is copied again that its writer took back meanwhile.
-const MOST_COPIES: u32 = 1000;
-
-/// Why nothing more is taken from a ring.
-const CUT: &str = "the program cut its file short";
-
-/// What the user must know, as much of it as anybody reads.
-#[derive(Default)]
-struct Warnings {
-    said: Vec<String>,
-    more: u64,
-}
-
-impl Warnings {
-    fn say(&mut self, text: String) {
-        if self.said.len() < MOST_WARNINGS {
-            self.said.push(text);
-        } else {
-            self.more += 1;
-        }
-    }
-
-    fn all(mut self) -> Vec<String> {
-        if self.more > 0 {
-            self.said
-                .push(format!("{} more rings could not be read", self.more));
-        }
-        self.said
-    }
-}
-
-struct Ring {
-    map: RingMap,
-    reader: Reader<Mapped>,
-    received: u64,
-    drained: Instant,
-    /// Events that could not be written to the disk.
-    unwritten: u64,
-    abandoned: bool,
-    /// What its cells said when recording was switched off.
-    sampled: Option<Vec<manifest::Sampled>>,
-    /// Blocks that are not in the file yet: where they end among all bytes, and in the
-    /// ring. Its writer gets that back when they are.
-    on_the_way: VecDeque<(u64, u64)>,
-    /// Its thread is done and it is drained: where its last block ends.
-    ends_at: Option<u64>,
-}
-
-impl Ring {
-    fn new(map: RingMap, known: Option<&Recovered>) -> Self {
-        let memory = map.memory();
-        let reader = known.map_or_else(
-            || Reader::new(memory),
-            |known| {
-                let reader = Reader::resume(memory, known.position, known.continuations);
-                // The dead one may have written what it had not yet given back.
-                reader.publish(reader.position());
-                reader
-            },
-        );
-        Self {
-            map,
-            reader,
-            received: known.map_or(0, |known| known.events),
-            drained: Instant::now(),
-            unwritten: 0,
-            abandoned: false,
-            sampled: None,
-            on_the_way: VecDeque::new(),
-            ends_at: None,
-        }
-    }
-
-    /// Nothing more is taken from it; what came before stays.
-    fn abandon(&mut self, why: &str, warnings: &mut Warnings) {
-        self.abandoned = true;
-        let (number, pid, tid) = (self.map.number, self.map.pid, self.map.tid);
-        warnings.say(format!(
-            "ring {number} of process {pid} thread {tid}: {why}, what came before is kept"
-        ));
-    }
-
-    /// The next records, copied: what is counted and checked must not change under our
-    /// hands. A ring has at most so many segments.
-    fn copy_chunk(
-        &mut self,
-        to_the_end: bool,
-        most_segments: u32,
-        records: &mut Vec<[u64; 2]>,
-        warnings: &mut Warnings,
-    ) -> Option<Chunk> {
-        let mut copies = 0;
-        while !self.abandoned && copies < MOST_COPIES {
-            let next = if to_the_end {
-                self.reader.chunk()
-            } else {
-                self.reader.seen_chunk()
-            };
-            let mut chunk = match next {
-                Ok(chunk) => chunk?,
-                Err(corrupt) => {
-                    let why = format!("{corrupt}; the program overwrote its ring");
-                    self.abandon(&why, warnings);
-                    break;
-                }
-            };
-            if chunk.at / SEGMENT_BYTES >= u64::from(most_segments) {
-                let why = "it names a segment beyond the budget; the program overwrote its ring";
-                self.abandon(why, warnings);
-                break;
-            }
-            copy(&self.map.memory(), &chunk, records);
-            if self.map.is_cut() {
-                self.abandon(CUT, warnings);
-                break;
-            }
-            if !self.reader.is_whole(&chunk) {
-                copies += 1;
-                continue;
-            }
-            // A gap takes its time from the event after it: wait for that.
-            let gap = |words: &[u64; 2]| Record::from_words(*words).is_gap();
-            if !to_the_end && records.last().is_some_and(gap) {
-                records.pop();
-                chunk.bytes -= 16;
-                if records.is_empty() {
-                    break;
-                }
-            }
-            return Some(chunk);
-        }
-        None
-    }
-
-    /// As much as is taken of it in one go: who writes on meanwhile must not keep us.
-    fn most_bytes(&self) -> u64 {
-        2 * u64::from(self.map.memory().max_segments()) * SEGMENT_BYTES
-    }
-
-    fn header(&self, chunk: &Chunk, records: usize) -> BlockHeader {
-        BlockHeader {
-            ring: self.map.number,
-            pid: self.map.pid,
-            tid: self.map.tid,
-            position: chunk.position,
-            records: records as u32,
-        }
-    }
-
-    /// The writer gets back what is in the file, now that so many bytes are.
-    fn give_back(&mut self, written: u64) {
-        let mut position = None;
-        while let Some(&(end, of_ring)) = self.on_the_way.front()
-            && end <= written
-        {
-            self.on_the_way.pop_front();
-            position = Some(of_ring);
-        }
-        if let Some(position) = position {
-            self.reader.publish(position);
-        }
-    }
-
-    /// Its account, when nothing more is read of it.
-    fn account(&mut self, overflow: Overflow) -> Ended {
-        let mut dropped = self.map.dropped().saturating_add(self.unwritten);
-        let mut overwritten = self.reader.overwritten();
-        if overflow != Overflow::Overwrite {
-            // Taken by a recorder that was killed before it was written.
-            dropped = dropped.saturating_add(std::mem::take(&mut overwritten));
-        }
-        let number = self.map.number;
-        let counts = self.sampled.take();
-        Ended {
-            ring: manifest::Ring {
-                ring: number as i32,
-                pid: self.map.pid,
-                tid: self.map.tid,
-                written: self
-                    .received
-                    .saturating_add(dropped)
-                    .saturating_add(overwritten),
-                received: self.received,
-                dropped,
-                overwritten,
-            },
-            sampled: counts.unwrap_or_else(|| sampled::of_ring(number, &self.map.memory())),
-        }
-    }
-}
-
-/// The records of a chunk, into `records` (cleared first).
-pub(crate) fn copy(memory: &Mapped, chunk: &Chunk, records: &mut Vec<[u64; 2]>) {
-    records.clear();
-    records.extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));
-}
 
 /// Who looks at the records of a recording while they come: whose they are, and the
 /// records as they lie in the ring ([`Record::from_words`]), each ring's in its order.
@@ -291,6 +94,12 @@ pub struct Collector {
     our_namespace: u32,
     /// When the rings were last searched for writers that are gone.
     searched: Instant,
+    /// See [`Self::search_orphans`].
+    searches_orphans: bool,
+    /// When rings last found no room in this process: no descriptor, no memory.
+    crowded: Option<Instant>,
+    /// Rings that were opened in the last round.
+    opened: usize,
     /// Who learns from the records which events stay on.
     pub(crate) levels: Option<Levels>,
     /// Who looks at the records while they come.
@@ -305,13 +114,9 @@ impl Collector {
     ///
     /// # Errors
     /// The files cannot be made, or read.
-    pub fn new(session: &Session, trace: &Path) -> Result<Self, TraceError> {
-        let raw = trace.join(RAW_FILE);
-        let file = File::options()
-            .append(true)
-            .create(true)
-            .open(&raw)
-            .map_err(TraceError::io(&raw, "cannot create"))?;
+    pub fn new(session: &Session, trace: &TraceDir) -> Result<Self, TraceError> {
+        let file = (trace.append(RAW_FILE))
+            .map_err(TraceError::io(&trace.join(RAW_FILE), "cannot create"))?;
         let overflow = session.settings().overflow;
         let recovered = crate::recover::recover(trace, session.opened_dir(), overflow)?;
         let (accounts, mut told) = Accounts::open(trace)?;
@@ -352,6 +157,9 @@ impl Collector {
             bytes: 0,
             our_namespace: our_namespace(),
             searched: now,
+            searches_orphans: false,
+            crowded: None,
+            opened: 0,
             levels: None,
             tap: None,
             warnings: Warnings::default(),
@@ -398,7 +206,10 @@ impl Collector {
                 continue;
             }
             let map = &self.rings[i].map;
-            let closed = last || map.closed() || (search && map.writer_is_gone(self.our_namespace));
+            let closed = last
+                || map.closed()
+                || (search && map.writer_is_gone(self.our_namespace))
+                || (search && self.searches_orphans && map.nobody_else_has_it());
             if !reads {
                 match closed {
                     true => ended.push(self.rings.swap_remove(i)),
@@ -446,6 +257,12 @@ impl Collector {
             self.awaited.drain(..self.awaited.len() - MOST_AWAITED);
         }
         let dir = session.opened_dir();
+        if self
+            .crowded
+            .is_some_and(|since| !last && since.elapsed() < SEARCH_EVERY)
+        {
+            return;
+        }
         if last || self.listed.elapsed() >= LIST_EVERY {
             self.listed = now;
             self.list_rings(session, now);
@@ -464,7 +281,14 @@ impl Collector {
         }
         let (rings, warnings, known) = (&mut self.rings, &mut self.warnings, &self.known);
         let refused = &mut self.refused;
-        (self.awaited).retain(|&(number, since)| {
+        let before = rings.len();
+        self.crowded = None;
+        let crowded = &mut self.crowded;
+        (self.awaited).retain_mut(|&mut (number, ref mut since)| {
+            if crowded.is_some() {
+                *since = now;
+                return true;
+            }
             if wanted
                 .as_ref()
                 .is_some_and(|there| !there.contains(&number))
@@ -477,6 +301,11 @@ impl Collector {
                     false
                 }
                 Ok(None) => since.elapsed() < AWAITED_FOR,
+                Err(error) if is_shortage(&error) => {
+                    *crowded = Some(now);
+                    *since = now;
+                    true
+                }
                 Err(error) => {
                     refused.insert(number);
                     warnings.say(error.to_string());
@@ -484,6 +313,31 @@ impl Collector {
                 }
             }
         });
+        self.opened = rings.len() - before;
+    }
+
+    /// Whether rings wait for room in this process, and some found it in the last round.
+    pub(crate) const fn has_room_again(&self) -> bool {
+        self.crowded.is_some() && self.opened > 0
+    }
+
+    /// Rings that never found room in this process: what was written to them is counted.
+    fn count_unopened(&mut self, session: &Session) {
+        let mut unopened = 0;
+        for (number, _) in std::mem::take(&mut self.awaited) {
+            let received = self.known.get(&number).map_or(0, |known| known.events);
+            let dir = session.opened_dir();
+            let Some(ring) = unopened::account(dir, number, session.owner(), received) else {
+                continue;
+            };
+            unopened += u64::from(ring.written > received);
+            self.finished.push(ring);
+        }
+        if unopened > 0 {
+            self.warnings.say(format!(
+                "{unopened} rings could not be opened: the recorder had no descriptors or no memory left (ulimit -n, ulimit -v); what was written to them is counted as dropped"
+            ));
+        }
     }
 
     /// The names of threads that are given up would be the one thing that grows.
@@ -515,8 +369,12 @@ impl Collector {
         let known: HashSet<u32> = (self.rings.iter().map(|ring| ring.map.number))
             .chain(self.awaited.iter().map(|&(ring, _)| ring))
             .collect();
-        let new = (there.into_iter())
-            .filter(|ring| !known.contains(ring) && !self.refused.contains(ring));
+        // One whose number was given since comes by that, and must not come twice.
+        let new: BTreeSet<u32> = (there.into_iter())
+            .filter(|ring| session.was_asked(&self.next_rings, *ring))
+            .filter(|ring| !known.contains(ring) && !self.refused.contains(ring))
+            .collect();
+        let new = new.into_iter();
         self.awaited.extend(new.map(|ring| (ring, now)));
     }
 
@@ -659,14 +517,25 @@ impl Collector {
         }
     }
 
+    /// Whether rings whose process is over, or cannot be asked for, are searched for those
+    /// that nobody has open.
+    pub(crate) const fn search_orphans(&mut self, is_wanted: bool) {
+        self.searches_orphans = is_wanted;
+    }
+
     /// Whether a ring is there that is not finished.
     pub(crate) fn has_rings(&self) -> bool {
-        !self.rings.is_empty()
+        !self.rings.is_empty() || self.crowded.is_some()
     }
 
     /// Whether a ring that was asked for is not there yet.
     pub(crate) fn awaits(&self) -> bool {
         !self.awaited.is_empty()
+    }
+
+    /// Rings that are open, finished or waited for.
+    pub(crate) fn all_rings(&self) -> u64 {
+        (self.rings.len() + self.finished.len() + self.awaited.len()) as u64
     }
 
     /// How far it has come.
@@ -697,8 +566,9 @@ impl Collector {
     ///
     /// # Errors
     /// The disk refused something: what was written before is whole.
-    pub(crate) fn close(mut self) -> Collected {
+    pub(crate) fn close(mut self, session: &Session) -> Collected {
         self.flush(true);
+        self.count_unopened(session);
         let written = self.disk.take().map_or(Ok(()), Disk::finish);
         let given_up = self.ended.take().map(|store| {
             let (ended, given_up) = store.finish();
@@ -730,6 +600,61 @@ pub(crate) struct Collected {
     pub(crate) written: Result<(), std::io::Error>,
 }
 
+/// Whether it may go better once others are closed.
+fn is_shortage(error: &TraceError) -> bool {
+    let short = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
+    matches!(error, TraceError::Io { source, .. }
+        if source.raw_os_error().is_some_and(|code| short.contains(&code)))
+}
+
 fn our_namespace() -> u32 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
+
+    use super::*;
+    use crate::session::Settings;
+
+    /// A ring whose file is seen in the directory before its number is seen in the control
+    /// page, and then by that, is one ring.
+    #[test]
+    fn a_ring_that_is_made_while_the_directory_is_searched() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            parent: Some(dir.path().to_owned()),
+            budget_bytes: Some(1 << 20),
+            ring_bytes: 1 << 18,
+            ..Settings::growing(undertick_clock::ClockId::Monotonic)
+        };
+        let session = Session::create(settings).unwrap();
+        let trace = TraceDir::make(&dir.path().join("a.ut")).unwrap();
+        let mut collector = Collector::new(&session, &trace).unwrap();
+        let file = session.opened_dir().create("ring-00000000").unwrap();
+        file.set_len(3 * SEGMENT_BYTES).unwrap();
+        let put = |at: usize, value: u32| {
+            file.write_all_at(&value.to_le_bytes(), at as u64).unwrap();
+        };
+        put(ring::OFF_VERSION, layout::VERSION);
+        put(ring::OFF_MAX_SEGMENTS, 2);
+        put(ring::OFF_STATE, ring::STATE_OPEN);
+        let magic = ring::MAGIC.to_le_bytes();
+        file.write_all_at(&magic, ring::OFF_MAGIC as u64).unwrap();
+        let page = session.pages_again().unwrap().remove(0);
+        let search = |collector: &mut Collector| {
+            collector.listed = Instant::now() - 2 * LIST_EVERY;
+            collector.round(&session, false);
+            collector.progress(&session).rings
+        };
+        search(&mut collector);
+        let asked = page.field_u32(control::OFF_NEXT_RING);
+        asked.store(1, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(search(&mut collector), 1);
+        assert_eq!(search(&mut collector), 1);
+        page.unmap();
+    }
 }

@@ -179,7 +179,7 @@ mod tests {
     const BYTES: usize = 64 * 1024;
 
     fn mapped(file: &std::fs::File) -> *mut u8 {
-        crate::session::map(file, BYTES).unwrap()
+        crate::control_page::map(file, BYTES).unwrap()
     }
 
     fn word(base: *mut u8, at: usize) -> u64 {

@@ -19,7 +19,7 @@ use rustix::fs::FlockOperation;
 use undertick_ring::layout::{self, control, door};
 
 use crate::TraceError;
-use crate::session::{ControlPage, map};
+use crate::control_page::{ControlPage, map};
 
 /// A program that a recorder has come to; its doors are held.
 #[derive(Debug)]

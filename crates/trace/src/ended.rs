@@ -8,13 +8,12 @@
 //! is kept.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
 
 use crate::TraceError;
 use crate::accounts::{Accounts, Ended, GivenUp};
 use crate::block;
+use crate::trace_dir::TraceDir;
 
 /// The two files.
 pub(crate) const ENDED_FILES: [&str; 2] = ["ended-0.utb", "ended-1.utb"];
@@ -23,7 +22,7 @@ const MOST_RINGS: usize = 4096;
 
 /// The files and the accounts of what is in them.
 pub(crate) struct EndedRings {
-    trace: PathBuf,
+    trace: TraceDir,
     /// The newer of the two files.
     newer: usize,
     bytes: u64,
@@ -37,18 +36,21 @@ pub(crate) struct EndedRings {
 impl EndedRings {
     /// Goes on with what a trace has; both files together have at most `budget` bytes,
     /// but for what one ring has beyond.
-    pub(crate) fn open(trace: &Path, budget: u64, rings: Vec<Ended>, given_up: GivenUp) -> Self {
-        let length = |place: usize| {
-            fs::metadata(trace.join(ENDED_FILES[place])).map_or(0, |about| about.len())
-        };
+    pub(crate) fn open(
+        trace: &TraceDir,
+        budget: u64,
+        rings: Vec<Ended>,
+        given_up: GivenUp,
+    ) -> Self {
+        let length = |place: usize| trace.length(ENDED_FILES[place]);
         // Which one was the newer is not known after a kill: the shorter one, since the
         // other one may be full.
         let newer = usize::from(length(1) < length(0));
-        let there = rings_of(&trace.join(ENDED_FILES[newer]));
+        let there = rings_of(trace, ENDED_FILES[newer], budget);
         let (newer_rings, older_rings) =
             (rings.into_iter()).partition(|ended| there.contains(&ended.ring.ring));
         Self {
-            trace: trace.to_owned(),
+            trace: trace.clone(),
             newer,
             bytes: length(newer),
             most_bytes: budget / 2,
@@ -85,13 +87,10 @@ impl EndedRings {
         if full || self.rings[1].len() >= MOST_RINGS {
             self.take_turns(accounts)?;
         }
-        let path = self.trace.join(ENDED_FILES[self.newer]);
+        let name = ENDED_FILES[self.newer];
+        let path = self.trace.join(name);
         let failed = || TraceError::io(&path, "cannot write");
-        let mut file = File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed())?;
+        let mut file = self.trace.append(name).map_err(failed())?;
         if let Err(error) = file.write_all(blocks) {
             let _ = file.set_len(self.bytes);
             return Err(failed()(error));
@@ -109,8 +108,10 @@ impl EndedRings {
 
     fn take_turns(&mut self, accounts: &mut Accounts) -> Result<(), TraceError> {
         let older = 1 - self.newer;
-        let path = self.trace.join(ENDED_FILES[older]);
-        File::create(&path).map_err(TraceError::io(&path, "cannot create"))?;
+        (self.trace.create(ENDED_FILES[older])).map_err(TraceError::io(
+            &self.trace.join(ENDED_FILES[older]),
+            "cannot create",
+        ))?;
         self.newer = older;
         self.bytes = 0;
         self.rings.swap(0, 1);
@@ -118,7 +119,7 @@ impl EndedRings {
             self.give_up(&gone);
         }
         (accounts.replace(&self.rings[0], self.given_up)).map_err(TraceError::io(
-            &self.trace,
+            self.trace.path(),
             "cannot write the rings' accounts",
         ))
     }
@@ -147,9 +148,12 @@ impl EndedRings {
     }
 }
 
-/// Numbers of the rings in a file of blocks.
-fn rings_of(path: &Path) -> HashSet<i32> {
-    let bytes = fs::read(path).unwrap_or_default();
+/// Numbers of the rings in a file of blocks, which has hardly more than `budget` bytes.
+fn rings_of(trace: &TraceDir, name: &str, budget: u64) -> HashSet<i32> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = trace.read(name) {
+        let _ = file.take(budget.saturating_mul(2)).read_to_end(&mut bytes);
+    }
     let mut rings = HashSet::new();
     let mut rest = &bytes[..];
     while let block::Next::Block(header, length) = block::check(rest) {

@@ -34,6 +34,7 @@ use crate::manifest::{
     State,
 };
 use crate::running::{make_trace_dir, remove_empty};
+use crate::trace_dir::TraceDir;
 use intake::Intake;
 use write::Written;
 
@@ -205,7 +206,8 @@ fn keep(
         write_messages(out, &about.messages)?;
     }
     let (mut manifest, kernel) = manifest(file, source, about, intake, written);
-    keep::finish_events(out, &mut manifest, kernel, |share| told(0.8 + 0.2 * share))?;
+    let out = TraceDir::open(out)?;
+    keep::finish_events(&out, &mut manifest, kernel, |share| told(0.8 + 0.2 * share))?;
     Ok(manifest)
 }
 
@@ -330,6 +332,7 @@ fn manifest(
         closures: Vec::new(),
         flight: None,
         session: None,
+        session_identity: None,
         warnings,
     };
     (manifest, written.kernel)

@@ -1,11 +1,15 @@
 //! Raw blocks to Parquet: what is kept of a recording.
 
-use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::fs::File;
 use std::io::{BufWriter, Read};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -21,7 +25,8 @@ use crate::ended::ENDED_FILES;
 use crate::manifest::{Manifest, Part, State};
 use crate::raw_order::RawGroups;
 use crate::rows::Rows;
-use crate::schema::event_schema;
+use crate::schema::{self, event_schema};
+use crate::trace_dir::TraceDir;
 
 /// The manifest's file name.
 pub const MANIFEST_FILE: &str = "manifest.json";
@@ -42,13 +47,28 @@ const MOST_GROUPS: usize = 4;
 ///
 /// # Errors
 /// The disk refuses.
-pub fn write_manifest(trace: &Path, manifest: &Manifest) -> Result<(), TraceError> {
-    let path = trace.join(MANIFEST_FILE);
-    let temporary = trace.join("manifest.json.new");
-    let text = serde_json::to_string_pretty(manifest).map_err(|e| TraceError::damaged(&path, e))?;
-    fs::write(&temporary, text).map_err(TraceError::io(&temporary, "cannot write"))?;
-    fs::rename(&temporary, &path).map_err(TraceError::io(&path, "cannot replace"))
+pub fn write_manifest(trace: &TraceDir, manifest: &Manifest) -> Result<(), TraceError> {
+    let path = || trace.join(MANIFEST_FILE);
+    let text = serde_json::to_vec_pretty(manifest).map_err(|e| TraceError::damaged(&path(), e))?;
+    trace
+        .replace(MANIFEST_FILE, &text)
+        .map_err(TraceError::io(&path(), "cannot replace"))
 }
+
+/// Sets room aside for the manifest that a recording will have at its end, by what it has
+/// now and what came since: `rings` and `names` of usual length.
+pub(crate) fn set_manifest_aside(trace: &TraceDir, manifest: &Manifest, rings: u64, names: u64) {
+    let now = serde_json::to_vec_pretty(manifest).map_or(0, |text| text.len() as u64);
+    let more = rings * RING_BYTES + names * NAME_BYTES + SPARE_BYTES;
+    trace.set_aside(MANIFEST_FILE, now + more);
+}
+
+/// A ring's account in the manifest, bytes, with the counts of a few sampled spans.
+const RING_BYTES: u64 = 512;
+/// A name in the manifest, bytes, beside its text, of which the log holds as much.
+const NAME_BYTES: u64 = 128;
+/// For warnings, parts and what the kernel told, bytes.
+const SPARE_BYTES: u64 = 32 << 10;
 
 /// Turns the raw blocks of a trace into Parquet and removes them. `told`
 /// receives the share done, 0 to 1.
@@ -56,37 +76,88 @@ pub fn write_manifest(trace: &Path, manifest: &Manifest) -> Result<(), TraceErro
 /// # Errors
 /// The disk refuses; the raw blocks are still there and it can be tried again.
 pub fn finish(
-    trace: &Path,
+    trace: &TraceDir,
     manifest: &mut Manifest,
     told: impl FnMut(f64),
 ) -> Result<(), TraceError> {
     let kernel = crate::kernel::keep::finish(trace, manifest)?;
-    finish_events(trace, manifest, kernel, told)
+    let possible = possible_times(manifest);
+    finish_within(trace, manifest, kernel, &possible, told)?;
+    if manifest.events == 0
+        && manifest
+            .warnings
+            .iter()
+            .any(|text| text.contains(IMPOSSIBLE))
+    {
+        return Err(TraceError::Recording(format!(
+            "{}: no event has {IMPOSSIBLE}",
+            trace.path().display()
+        )));
+    }
+    Ok(())
 }
 
-/// The same where the rows of the kernel are in Parquet already.
+/// What is said of a clock that is not the recorder's.
+const IMPOSSIBLE: &str = "a time within the recording: the program reads another clock than its recorder \
+    (is it emulated, as by qemu-user? then set UNDERTICK_CLOCK=monotonic_raw when recording it)";
+/// An event may be this much before the first anchor of the clocks, or after the last one:
+/// anchors are taken before and after, but the process may have to wait for a CPU.
+const NEAR_AN_ANCHOR_S: f64 = 10.0;
+
+/// Ticks that an event of this recording can have.
+fn possible_times(manifest: &Manifest) -> RangeInclusive<i64> {
+    let clock = &manifest.clock;
+    let slack = (NEAR_AN_ANCHOR_S * 1e9 / clock.ns_per_tick()) as i64;
+    let first = clock.anchors.first();
+    let last = clock.anchors.last().filter(|_| clock.anchors.len() > 1);
+    let from = first.map_or(i64::MIN, |anchor| anchor.ticks.saturating_sub(slack));
+    let to = last.map_or(i64::MAX, |anchor| anchor.ticks.saturating_add(slack));
+    from..=to
+}
+
+/// The same for events that were not recorded here, and where the rows of the kernel are
+/// in Parquet already.
 ///
 /// # Errors
 /// The disk refuses.
 pub(crate) fn finish_events(
-    trace: &Path,
+    trace: &TraceDir,
     manifest: &mut Manifest,
     kernel: Option<Part>,
+    told: impl FnMut(f64),
+) -> Result<(), TraceError> {
+    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told)
+}
+
+fn finish_within(
+    trace: &TraceDir,
+    manifest: &mut Manifest,
+    kernel: Option<Part>,
+    possible: &RangeInclusive<i64>,
     mut told: impl FnMut(f64),
 ) -> Result<(), TraceError> {
     let target = trace.join(EVENTS_FILE);
-    let temporary = trace.join("events.parquet.new");
-    let written = write_events(raw_files(trace), &temporary, &mut told);
+    set_manifest_aside(trace, manifest, manifest.rings.len() as u64, 0);
+    let written = trace
+        .create(NEW_EVENTS_FILE)
+        .map_err(TraceError::io(&target, "cannot create"))
+        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, &mut told));
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        trace.remove(NEW_EVENTS_FILE);
+        trace.release(MANIFEST_FILE);
     }
+    let written = written?;
+    let remark = written.remark(&manifest.rings);
     let Kept {
         rows,
         mut received,
         damaged,
         by_ring,
-    } = written?;
-    fs::rename(&temporary, &target).map_err(TraceError::io(&target, "cannot replace"))?;
+        impossible,
+    } = written;
+    manifest.warnings.extend(remark);
+    (trace.rename(NEW_EVENTS_FILE, EVENTS_FILE))
+        .map_err(TraceError::io(&target, "cannot replace"))?;
 
     // What counts is what is in the file: the rings' accounts follow it.
     for ring in &mut manifest.rings {
@@ -98,13 +169,14 @@ pub(crate) fn finish_events(
     }
     for (ring, received) in received {
         // A collector that died left no account of this ring.
+        let dropped = impossible.get(&ring).copied().unwrap_or(0);
         manifest.rings.push(crate::manifest::Ring {
             ring,
             pid: -1,
             tid: -1,
-            written: received,
+            written: received + dropped,
             received,
-            dropped: 0,
+            dropped,
             overwritten: 0,
         });
     }
@@ -121,7 +193,7 @@ pub(crate) fn finish_events(
                 .to_owned(),
         );
     }
-    let (bytes, crc32) = checksum(&target)?;
+    let (bytes, crc32) = checksum_in(trace, EVENTS_FILE)?;
     // The kernel's rows come first: who reads on knows what fell into an interval.
     manifest.parts = kernel.into_iter().collect();
     manifest.parts.push(Part {
@@ -132,9 +204,11 @@ pub(crate) fn finish_events(
         by_ring,
     });
     manifest.state = State::Complete;
+    manifest.session = None;
+    manifest.session_identity = None;
     write_manifest(trace, manifest)?;
-    for raw in raw_files(trace) {
-        fs::remove_file(&raw).map_err(TraceError::io(&raw, "cannot remove"))?;
+    for raw in RAW_FILES {
+        trace.remove(raw);
     }
     crate::accounts::remove(trace);
     crate::kernel::keep::remove_raw(trace);
@@ -143,12 +217,25 @@ pub(crate) fn finish_events(
 }
 
 /// The files of raw blocks: that of the recording comes last, and with it goes the lock.
-fn raw_files(trace: &Path) -> Vec<PathBuf> {
-    let ended = ENDED_FILES.map(|file| trace.join(file)).into_iter();
-    ended
-        .filter(|path| path.exists())
-        .chain([trace.join(RAW_FILE)])
-        .collect()
+const RAW_FILES: [&str; 3] = [ENDED_FILES[0], ENDED_FILES[1], RAW_FILE];
+/// The events' file while it is written.
+const NEW_EVENTS_FILE: &str = "events.parquet.new";
+
+/// Opens the files of raw blocks; that of the recording must be there.
+fn open_raw(trace: &TraceDir) -> Result<Vec<(PathBuf, File)>, TraceError> {
+    let mut files = Vec::new();
+    for name in RAW_FILES {
+        let path = trace.join(name);
+        match trace.read_if_there(name)? {
+            Some(file) => files.push((path, file)),
+            None if name == RAW_FILE => {
+                let missing = std::io::ErrorKind::NotFound.into();
+                return Err(TraceError::io(&path, "cannot open")(missing));
+            }
+            None => {}
+        }
+    }
+    Ok(files)
 }
 
 /// What became of raw blocks.
@@ -157,23 +244,71 @@ struct Kept {
     rows: u64,
     /// Events by ring.
     received: HashMap<i32, u64>,
+    /// Events by ring that are dropped because nothing can have happened at their times.
+    impossible: BTreeMap<i32, u64>,
     /// There were bytes that are no block; what follows them is left out.
     damaged: bool,
     by_ring: bool,
+}
+
+impl Kept {
+    /// The rows whose times are possible.
+    fn only_possible(
+        &mut self,
+        batch: RecordBatch,
+        possible: &RangeInclusive<i64>,
+    ) -> Result<RecordBatch, ParquetError> {
+        let times = batch.column(schema::TS).as_primitive::<Int64Type>();
+        if times.values().iter().all(|ticks| possible.contains(ticks)) {
+            return Ok(batch);
+        }
+        let rings = batch.column(schema::RING).as_primitive::<Int32Type>();
+        let kinds = batch.column(schema::KIND).as_primitive::<Int8Type>();
+        for (row, ticks) in times.values().iter().enumerate() {
+            // The row of a gap is no event.
+            if !possible.contains(ticks) && kinds.value(row) != schema::Kind::Gap as i8 {
+                let ring = rings.value(row);
+                *self.impossible.entry(ring).or_default() += 1;
+                if let Some(received) = self.received.get_mut(&ring) {
+                    *received = received.saturating_sub(1);
+                }
+            }
+        }
+        let kept: BooleanArray = (times.values().iter())
+            .map(|ticks| Some(possible.contains(ticks)))
+            .collect();
+        Ok(filter_record_batch(&batch, &kept)?)
+    }
+
+    /// What is to be said of events with impossible times.
+    fn remark(&self, rings: &[crate::manifest::Ring]) -> Option<String> {
+        let events: u64 = self.impossible.values().sum();
+        let pid = |ring: &i32| rings.iter().find(|of| of.ring == *ring).map(|of| of.pid);
+        let pids: BTreeSet<i32> = self.impossible.keys().filter_map(pid).take(5).collect();
+        let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+        (events > 0).then(|| {
+            format!(
+                "{events} events of {} threads (process {}) are dropped: they do not have {IMPOSSIBLE}",
+                self.impossible.len(),
+                pids.join(", ")
+            )
+        })
+    }
 }
 
 /// Writes the events of a raw file as Parquet, ring by ring. Row groups are
 /// independent: each is made by a thread of its own and appended in its turn, which is
 /// twice as fast on two CPUs.
 fn write_events(
-    raw: Vec<PathBuf>,
+    raw: Vec<(PathBuf, File)>,
+    file: File,
     target: &Path,
+    possible: &RangeInclusive<i64>,
     told: &mut impl FnMut(f64),
 ) -> Result<Kept, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
-    let mut groups = RawGroups::open_all(raw)?;
-    let file = File::create(target).map_err(TraceError::io(target, "cannot create"))?;
+    let mut groups = RawGroups::of(raw)?;
     let (mut writer, columns) = ArrowWriter::try_new(
         BufWriter::with_capacity(1 << 20, file),
         event_schema(),
@@ -193,7 +328,7 @@ fn write_events(
                     break;
                 }
                 let share = groups.share();
-                let group = scope.spawn(move || encode_group(&blocks, columns));
+                let group = scope.spawn(move || encode_group(&blocks, columns, possible));
                 working.push_back((group, share));
             }
             let Some((group, share)) = working.pop_front() else {
@@ -213,6 +348,9 @@ fn write_events(
             kept.rows += of_group.rows;
             for (ring, events) in of_group.received {
                 *kept.received.entry(ring).or_default() += events;
+            }
+            for (ring, events) in of_group.impossible {
+                *kept.impossible.entry(ring).or_default() += events;
             }
             kept.damaged = of_group.damaged;
             if kept.damaged {
@@ -237,9 +375,12 @@ fn write_events(
 fn encode_group(
     mut blocks: &[u8],
     columns: &ArrowRowGroupWriterFactory,
+    possible: &RangeInclusive<i64>,
 ) -> Result<(Vec<ArrowColumnChunk>, Kept), ParquetError> {
     let mut writers = columns.create_column_writers(0)?;
-    let mut write = |batch: RecordBatch| {
+    let mut write = |batch: RecordBatch, kept: &mut Kept| {
+        let batch = kept.only_possible(batch, possible)?;
+        kept.rows += batch.num_rows() as u64;
         for ((writer, field), column) in writers
             .iter_mut()
             .zip(batch.schema_ref().fields())
@@ -267,16 +408,26 @@ fn encode_group(
             Next::End => break,
         }
         if rows.len() >= BATCH_ROWS {
-            kept.rows += rows.len() as u64;
-            write(rows.take())?;
+            write(rows.take(), &mut kept)?;
         }
     }
     if !rows.is_empty() {
-        kept.rows += rows.len() as u64;
-        write(rows.take())?;
+        write(rows.take(), &mut kept)?;
     }
     let chunks = writers.into_iter().map(ArrowColumnWriter::close);
     Ok((chunks.collect::<Result<_, _>>()?, kept))
+}
+
+/// Size and CRC-32 of a file of a trace that is written.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn checksum_in(trace: &TraceDir, name: &str) -> Result<(u64, u32), TraceError> {
+    let path = trace.join(name);
+    let file = trace
+        .read(name)
+        .map_err(TraceError::io(&path, "cannot open"))?;
+    checksum_of(file, &path)
 }
 
 /// Size and CRC-32 of a file.
@@ -284,7 +435,11 @@ fn encode_group(
 /// # Errors
 /// It cannot be read.
 pub(crate) fn checksum(path: &Path) -> Result<(u64, u32), TraceError> {
-    let mut file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
+    let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
+    checksum_of(file, path)
+}
+
+fn checksum_of(mut file: File, path: &Path) -> Result<(u64, u32), TraceError> {
     let mut hasher = crc32fast::Hasher::new();
     let mut buffer = vec![0; 1 << 20];
     let mut bytes = 0;

@@ -20,6 +20,7 @@ use crate::manifest::{
     Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
 };
 use crate::running::{make_trace_dir, remove_empty};
+use crate::trace_dir::TraceDir;
 
 /// File of the true times, beside the events.
 pub const TRUTH_FILE: &str = "truth.parquet";
@@ -117,7 +118,7 @@ fn write_into(
         write_truth(&trace.join(TRUTH_FILE), rings)?;
     }
     let mut manifest = manifest(made, rings);
-    keep::finish(trace, &mut manifest, told)?;
+    keep::finish_events(&TraceDir::open(trace)?, &mut manifest, None, told)?;
     Ok(manifest)
 }
 
@@ -173,6 +174,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
         closures: Vec::new(),
         flight: None,
         session: None,
+        session_identity: None,
         warnings: made.warnings,
     }
 }
@@ -331,7 +333,7 @@ mod tests {
         let rings = [ring(11, 20_000), ring(12, 5), MadeRing::default()];
         let manifest = write(&trace, made(), &rings, |_| {}).unwrap();
         assert_eq!((manifest.events, manifest.lost), (20_005, 0));
-        let read = Trace::open(&trace, |_| {}).unwrap();
+        let read = Trace::open(&trace).unwrap();
         assert_eq!(read.manifest, manifest);
         assert_eq!(read.manifest.threads.len(), 2);
         let mut times = Vec::new();
@@ -362,6 +364,6 @@ mod tests {
         // A second one of that name is refused and harms nothing.
         let error = write(&trace, made(), &rings, |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2);
-        assert!(Trace::open(&trace, |_| {}).is_ok());
+        assert!(Trace::open(&trace).is_ok());
     }
 }

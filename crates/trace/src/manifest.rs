@@ -83,8 +83,23 @@ pub struct Manifest {
     /// Session directory, while there is one.
     #[serde(default)]
     pub session: Option<String>,
+    /// By what the session directory is known, while there is one: a path alone is only
+    /// what the trace says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_identity: Option<SessionIdentity>,
     /// Things the reader of the trace must know, in plain words.
     pub warnings: Vec<String>,
+}
+
+/// By what a session directory is known to be that of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionIdentity {
+    /// Random, 128 bits in hexadecimal: the session directory holds the same.
+    pub secret: String,
+    /// Device of the session directory.
+    pub device: u64,
+    /// Its inode number.
+    pub inode: u64,
 }
 
 /// The machine a trace was taken on.

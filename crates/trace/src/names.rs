@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 
 use rustix::fs::FallocateFlags;
 use undertick_ring::layout::{NAMES_FILE, names};
@@ -25,13 +24,13 @@ const LONG_BYTES: u64 = 1 << 20;
 /// Reads the names log of a session, and its tables of functions. What is no
 /// record is skipped; nothing there is trusted. Later names replace earlier ones.
 #[must_use]
-pub fn read(session: &Path) -> (Vec<Name>, Vec<Thread>) {
-    let held = SessionDir::open(session).ok().and_then(|dir| {
-        let file = dir.file(NAMES_FILE, dir.owner()?).ok().flatten()?;
-        Some(log(&dir, &file).0)
-    });
+pub fn read(session: &SessionDir) -> (Vec<Name>, Vec<Thread>) {
+    let file = session
+        .owner()
+        .and_then(|owner| session.file(NAMES_FILE, owner).ok()?);
+    let held = file.map(|file| log(session, &file).0);
     let (mut events, threads) = parse(&held.unwrap_or_default());
-    events.extend(crate::functions::names(session));
+    events.extend(crate::functions::names(session.path()));
     (events, threads)
 }
 
@@ -282,7 +281,7 @@ mod tests {
             most = most.max(std::fs::metadata(&path).unwrap().blocks() * 512);
         }
         assert!(most < 2 * LONG_BYTES, "{most}");
-        let (events, threads) = read(dir.path());
+        let (events, threads) = read(&SessionDir::open(dir.path()).unwrap());
         let mut seen: Vec<_> = events
             .iter()
             .map(|name| (name.pid, name.event, name.name.clone()))

@@ -75,14 +75,24 @@ impl RawGroups {
     /// One cannot be opened.
     pub fn open_all(paths: Vec<PathBuf>) -> Result<Self, TraceError> {
         let mut files = Vec::new();
-        let mut size = 0;
         for path in paths {
             let file = File::open(&path).map_err(TraceError::io(&path, "cannot open"))?;
+            files.push((path, file));
+        }
+        Self::of(files)
+    }
+
+    /// Those of opened files, one after the other.
+    ///
+    /// # Errors
+    /// One cannot be looked at.
+    pub(crate) fn of(files: Vec<(PathBuf, File)>) -> Result<Self, TraceError> {
+        let mut size = 0;
+        for (path, file) in &files {
             let metadata = file.metadata();
             size += metadata
-                .map_err(TraceError::io(&path, "cannot look at"))?
+                .map_err(TraceError::io(path, "cannot look at"))?
                 .len();
-            files.push((path, file));
         }
         Ok(Self {
             files,

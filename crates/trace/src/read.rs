@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::TraceError;
 use crate::groups::{self, Group};
@@ -34,16 +34,21 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens a trace. One whose recording was cut short is finished first;
-    /// `told` receives the share done, 0 to 1.
+    /// Opens a trace. Nothing is written: one whose recording was cut short is finished by
+    /// [`crate::finish::finish`], which is asked for by itself.
     ///
     /// # Errors
-    /// It is not there, not a trace, of another version, damaged, or still
-    /// being recorded.
-    pub fn open(dir: &Path, told: impl FnMut(f64)) -> Result<Self, TraceError> {
+    /// It is not there, not a trace, of another version, damaged, still being recorded, or
+    /// not finished.
+    pub fn open(dir: &Path) -> Result<Self, TraceError> {
         let mut manifest = read_manifest(dir)?;
         if manifest.state == State::Recording {
-            finish_interrupted(dir, &mut manifest, told)?;
+            // The recorder may have finished it since the manifest was read.
+            let lives = recorder_lives(dir);
+            manifest = read_manifest(dir)?;
+            if manifest.state == State::Recording {
+                return Err(unfinished(dir, lives));
+            }
         }
         let trace = Self {
             dir: dir.to_owned(),
@@ -389,71 +394,26 @@ pub fn read_manifest(dir: &Path) -> Result<Manifest, TraceError> {
     Ok(manifest)
 }
 
-fn finish_interrupted(
-    dir: &Path,
-    manifest: &mut Manifest,
-    told: impl FnMut(f64),
-) -> Result<(), TraceError> {
-    let raw = dir.join(RAW_FILE);
-    let file = match File::open(&raw) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            // The recorder has finished it since the manifest was read, or it is lost.
-            *manifest = read_manifest(dir)?;
-            if manifest.state == State::Complete {
-                return Ok(());
-            }
-            return Err(TraceError::io(&raw, "cannot open")(e));
-        }
-        opened => opened.map_err(TraceError::io(&raw, "cannot open"))?,
-    };
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Err(TraceError::Recording(format!(
-            "{}: still being recorded; wait for its end, or stop the recorder with Ctrl-C",
-            dir.display()
-        )));
+/// Whether a process holds the lock of those that record or finish a trace. Asking for a
+/// share of it disturbs nobody.
+fn recorder_lives(dir: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let raw = rustix::fs::open(dir.join(RAW_FILE), flags, Mode::empty());
+    raw.is_ok_and(|raw| {
+        let share = rustix::fs::flock(&raw, FlockOperation::NonBlockingLockShared);
+        share == Err(rustix::io::Errno::WOULDBLOCK)
+    })
+}
+
+fn unfinished(dir: &Path, lives: bool) -> TraceError {
+    let name = dir.display();
+    if lives {
+        return TraceError::Recording(format!(
+            "{name}: still being recorded; wait for its end, or stop the recorder with Ctrl-C"
+        ));
     }
-    // It may have been finished before the lock was to be had.
-    *manifest = read_manifest(dir)?;
-    if manifest.state == State::Complete {
-        return Ok(());
-    }
-    let mut told = told;
-    let taken_over = file
-        .try_clone()
-        .ok()
-        .and_then(|lock| crate::resume::end(dir, manifest, lock, &mut told));
-    if let Some(ended) = taken_over {
-        *manifest = ended?;
-        return Ok(());
-    }
-    let accounts = crate::accounts::read(dir);
-    if manifest.rings.is_empty() {
-        let (rings, sampled): (Vec<_>, Vec<_>) = (accounts.ended.into_values())
-            .map(|ended| (ended.ring, ended.sampled))
-            .unzip();
-        manifest.rings = rings;
-        manifest.sampled = sampled.into_iter().flatten().collect();
-    }
-    if manifest.recorder.overflow == "overwrite" && manifest.flight.is_none() {
-        crate::running::flight(manifest, accounts.given_up, None);
-    }
-    if let Some(session) = &manifest.session {
-        let (names, threads) = crate::names::read(Path::new(session));
-        manifest.names = if names.is_empty() {
-            std::mem::take(&mut manifest.names)
-        } else {
-            names
-        };
-        manifest.threads = if threads.is_empty() {
-            std::mem::take(&mut manifest.threads)
-        } else {
-            threads
-        };
-    }
-    if manifest.exit.is_none() {
-        manifest.warnings.push(
-            "the recorder ended before the program did: what its rings still held is missing, and not counted".to_owned(),
-        );
-    }
-    keep::finish(dir, manifest, told)
+    TraceError::Recording(format!(
+        "{name}: not finished, its recorder was killed or had no room on the disk; \
+         `undertick record --finish {name}` keeps what there is, `undertick record --resume {name}` goes on while the program runs"
+    ))
 }

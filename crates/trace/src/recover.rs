@@ -2,9 +2,7 @@
 //! files.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::io::{self, BufReader, Read, Seek, Write};
 
 use undertick_ring::{Kind, Overflow, Record};
 
@@ -13,6 +11,7 @@ use crate::block::{self, BlockHeader, Next};
 use crate::ended::ENDED_FILES;
 use crate::keep::RAW_FILE;
 use crate::session::{Session, SessionDir};
+use crate::trace_dir::TraceDir;
 
 /// How much of a ring is in the raw file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,35 +51,34 @@ impl Left {
 /// # Errors
 /// A file cannot be read or written.
 pub(crate) fn recover(
-    trace: &Path,
+    trace: &TraceDir,
     session: &SessionDir,
     overflow: Overflow,
 ) -> Result<Left, TraceError> {
-    let raw = trace.join(RAW_FILE);
     let mut left = Left::default();
-    let length = fs::metadata(&raw).map_or(0, |about| about.len());
-    if length == 0 && ENDED_FILES.iter().all(|file| !trace.join(file).exists()) {
+    let length = trace.length(RAW_FILE);
+    if length == 0 && ENDED_FILES.iter().all(|file| !trace.has(file)) {
         return Ok(left); // a recording that begins
     }
     left.there = session.rings(usize::MAX).into_iter().collect();
     if overflow == Overflow::Overwrite {
         // Its rings are read when it ends, and whole: they are read once more.
         for file in ENDED_FILES.into_iter().chain([RAW_FILE]) {
-            left.raw_bytes = without(&trace.join(file), &left.there)?;
+            left.raw_bytes = without(trace, file, &left.there)?;
         }
         return Ok(left);
     }
-    left.raw_bytes = add_up(&raw, &mut left.rings)?;
+    left.raw_bytes = add_up(trace, &mut left.rings)?;
     if left.raw_bytes < length {
-        cut(&raw, left.raw_bytes)?;
+        cut(trace, left.raw_bytes)?;
     }
     Ok(left)
 }
 
 /// What blocks hold by ring; their bytes, up to the first that is not whole.
-fn add_up(raw: &Path, rings: &mut HashMap<u32, Recovered>) -> Result<u64, TraceError> {
+fn add_up(trace: &TraceDir, rings: &mut HashMap<u32, Recovered>) -> Result<u64, TraceError> {
     let mut records = Vec::new();
-    each_block(raw, |header, block| {
+    each_block(trace, RAW_FILE, |header, block| {
         records.clear();
         if block::decode_records(block, header.records, &mut records).is_none() {
             return Err(io::Error::other("a block that makes no sense"));
@@ -97,13 +95,14 @@ fn add_up(raw: &Path, rings: &mut HashMap<u32, Recovered>) -> Result<u64, TraceE
 
 /// Goes through the whole blocks of a file, which may be missing; their bytes.
 pub(crate) fn each_block(
-    path: &Path,
+    trace: &TraceDir,
+    name: &str,
     mut take: impl FnMut(BlockHeader, &[u8]) -> io::Result<()>,
 ) -> Result<u64, TraceError> {
-    let failed = || TraceError::io(path, "cannot read");
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        opened => opened.map_err(failed())?,
+    let path = trace.join(name);
+    let failed = || TraceError::io(&path, "cannot read");
+    let Some(file) = trace.read_if_there(name)? else {
+        return Ok(0);
     };
     let mut file = BufReader::with_capacity(1 << 20, file);
     let mut block = Vec::new();
@@ -124,25 +123,34 @@ pub(crate) fn each_block(
     }
 }
 
-fn cut(path: &Path, length: u64) -> Result<(), TraceError> {
-    let file = File::options().write(true).open(path);
+fn cut(trace: &TraceDir, length: u64) -> Result<(), TraceError> {
+    let file = trace.change(RAW_FILE);
     file.and_then(|file| file.set_len(length))
-        .map_err(TraceError::io(path, "cannot be cut to its whole blocks"))
+        .map_err(TraceError::io(
+            &trace.join(RAW_FILE),
+            "cannot be cut to its whole blocks",
+        ))
 }
 
 /// Takes the blocks of these rings out of a file, and what follows the last whole one;
 /// the bytes that are left. The file stays the one that is locked.
-fn without(path: &Path, rings: &HashSet<u32>) -> Result<u64, TraceError> {
-    let length = fs::metadata(path).map_or(0, |about| about.len());
+fn without(trace: &TraceDir, name: &str, rings: &HashSet<u32>) -> Result<u64, TraceError> {
+    let length = trace.length(name);
     let mut kept = Vec::new();
-    each_block(path, |header, block| {
+    each_block(trace, name, |header, block| {
         if !rings.contains(&header.ring) {
             kept.extend_from_slice(block);
         }
         Ok(())
     })?;
     if (kept.len() as u64) < length {
-        fs::write(path, &kept).map_err(TraceError::io(path, "cannot write"))?;
+        let put = || -> io::Result<()> {
+            let mut file = trace.change(name)?;
+            file.rewind()?;
+            file.write_all(&kept)?;
+            file.set_len(kept.len() as u64)
+        };
+        put().map_err(TraceError::io(&trace.join(name), "cannot write"))?;
     }
     Ok(kept.len() as u64)
 }

@@ -2,16 +2,16 @@
 //!
 //! **Method.** A recorder gives a ring's writer back only what is in its file, so what it
 //! had not written is still in the rings; the program wrote on until they were full, and
-//! counted what it had to drop. Who goes on cuts the file to its last whole block, adds up
-//! how far each ring is in it, reads on from there, and adds to the same trace.
+//! counted what it had to drop. The next recorder cuts the file to its last whole block,
+//! adds up how far each ring is in it, reads on from there, and adds to the same trace.
 //!
 //! **Caveats.** The kernel's events between the kill and the resumption are in nobody's
 //! hands; a row says that they are missing. How a program ends that is not our child is
-//! not known. Threads that ended meanwhile are read like others.
+//! not known. Threads that ended in between are read like others.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -28,19 +28,21 @@ use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
 use crate::record::{Tell, watch_signals};
 use crate::running::{PAUSE, Running};
-use crate::session::Session;
+use crate::session::{Session, SessionDir};
+use crate::session_identity::{self, NotTaken};
+use crate::trace_dir::TraceDir;
 
 /// The clock that a recording is made with.
 ///
 /// # Errors
 /// It is no trace, or its clock is none of ours.
 pub fn clock_of(trace: &Path) -> Result<ClockId, TraceError> {
-    let manifest = read_manifest(trace)?;
-    manifest
-        .clock
-        .name
-        .parse()
-        .map_err(|_| TraceError::damaged(trace, format!("no such clock: {}", manifest.clock.name)))
+    clock_named(trace, &read_manifest(trace)?)
+}
+
+pub(crate) fn clock_named(trace: &Path, manifest: &Manifest) -> Result<ClockId, TraceError> {
+    let name = &manifest.clock.name;
+    (name.parse()).map_err(|_| TraceError::damaged(trace, format!("no such clock: {name}")))
 }
 
 /// Goes on with a recording until its program has ended, or SIGINT, SIGTERM, SIGHUP or
@@ -48,30 +50,18 @@ pub fn clock_of(trace: &Path) -> Result<ClockId, TraceError> {
 /// ([`clock_of`]).
 ///
 /// # Errors
-/// There is nothing to go on with, somebody else does, or the trace could not be kept.
+/// There is nothing to go on with, another recorder does, or the trace could not be kept.
 pub fn resume(
-    trace: &Path,
+    path: &Path,
     facts: &Facts,
     mut told: impl FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
-    let name = trace.display();
-    let manifest = read_manifest(trace)?;
-    let over = || {
-        TraceError::Usage(format!(
-            "{name}: recorded to its end; there is nothing to go on with, it can be opened"
-        ))
-    };
-    if manifest.state == State::Complete {
-        return Err(over());
-    }
-    let lock = lock(trace)?;
-    let manifest = read_manifest(trace)?; // it may have been finished before
-    if manifest.state == State::Complete {
-        return Err(over());
-    }
+    let name = path.display();
+    let trace = TraceDir::open(path)?;
+    let (manifest, lock) = unfinished(&trace)?;
     if manifest.perturbation.is_some() {
         return Err(TraceError::Usage(format!(
-            "{name}: recorded with --perturbation, which nobody can go on with; open it, as in `undertick report {name}`"
+            "{name}: recorded with --perturbation, which cannot be gone on with: `undertick record --finish {name}` keeps what there is"
         )));
     }
     if manifest.clock.name != facts.clock.name() {
@@ -81,7 +71,8 @@ pub fn resume(
             facts.clock.name()
         )));
     }
-    let left = Left::of(trace, &manifest, facts.clock)?;
+    let dir = session_identity::take(&trace, &manifest).map_err(|why| why.error(path))?;
+    let left = Left::of(&trace, &manifest, facts.clock, dir)?;
     let settings = left.session.settings().clone();
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     signals.extend(Running::snapshot_signal(&settings));
@@ -95,6 +86,7 @@ pub fn resume(
     }
     let interrupted = loop {
         let is_over = ended.as_ref().is_none_or(has_ended);
+        running.search_orphans(is_over);
         let moved = running.round(&mut told);
         // Children have rings of their own, and may live on.
         if is_over && !running.has_rings() {
@@ -108,25 +100,6 @@ pub fn resume(
     running.finish(exit(interrupted), told)
 }
 
-/// Ends a recording whose recorder was killed: what is in the rings is kept, and the
-/// program is recorded no more. `None`: nothing is left but the trace, and it is yet to
-/// be finished.
-pub(crate) fn end(
-    trace: &Path,
-    manifest: &Manifest,
-    lock: File,
-    mut told: impl FnMut(f64),
-) -> Option<Result<Manifest, TraceError>> {
-    let clock = manifest.clock.name.parse().ok()?;
-    let left = Left::of(trace, manifest, clock).ok()?;
-    let running = Running::again(trace, left.session, manifest.clone(), clock, lock).ok()?;
-    Some(running.finish(exit(false), |tell| {
-        if let Tell::Keeping(share) = tell {
-            told(share);
-        }
-    }))
-}
-
 const fn exit(interrupted: bool) -> Exit {
     Exit {
         status: None,
@@ -135,16 +108,66 @@ const fn exit(interrupted: bool) -> Exit {
     }
 }
 
-/// Takes the lock by which a recorder that lives is known.
-fn lock(trace: &Path) -> Result<File, TraceError> {
+/// The manifest of a trace that is not finished, and the lock by which a recorder that
+/// lives, or finishes it, is known.
+///
+/// # Errors
+/// It is finished, another process is at it, or its raw events are gone.
+pub(crate) fn unfinished(trace: &TraceDir) -> Result<(Manifest, File), TraceError> {
+    let path = trace.path();
+    let name = path.display();
+    let over = || {
+        TraceError::Usage(format!(
+            "{name}: recorded to its end and finished: there is nothing to go on with; open it, as in `undertick report {name}`"
+        ))
+    };
+    if read_manifest(path)?.state == State::Complete {
+        return Err(over());
+    }
     let raw = trace.join(RAW_FILE);
-    let file = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(_) => Err(TraceError::Recording(format!(
-            "{}: its recorder lives, or somebody is just finishing it; wait for the end",
-            trace.display()
-        ))),
+    let lock = trace
+        .read(RAW_FILE)
+        .map_err(TraceError::io(&raw, "cannot open"))?;
+    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(TraceError::Recording(format!(
+            "{name}: its recorder lives, or another process is just finishing it; wait for the end"
+        )));
+    }
+    // It may have been finished before the lock was to be had.
+    let manifest = read_manifest(path)?;
+    match manifest.state {
+        State::Complete => Err(over()),
+        State::Recording => Ok((manifest, lock)),
+    }
+}
+
+impl NotTaken {
+    /// Why a recording cannot be gone on with.
+    pub(crate) fn error(self, trace: &Path) -> TraceError {
+        let name = trace.display();
+        let finish = format!("`undertick record --finish {name}` keeps what is in the trace");
+        match self {
+            Self::Over => TraceError::Usage(format!(
+                "{name}: its recorder had ended the recording and was killed while it finished the trace; {finish}"
+            )),
+            Self::Gone => TraceError::Usage(format!(
+                "{name}: its rings are gone (the machine was started anew, or another recorder came to the program); {finish}"
+            )),
+            Self::Held => TraceError::Recording(format!(
+                "{name}: its recorder lives, or another process is just finishing it; wait for the end"
+            )),
+            Self::Copy { original, held } => TraceError::Usage(format!(
+                "{name}: a copy of {}, {}; {finish} of the copy",
+                original.display(),
+                match held {
+                    true => "which is being recorded",
+                    false => "to which its rings belong: go on with that one",
+                }
+            )),
+            Self::NotOurs(why) => TraceError::Usage(format!(
+                "{name}: the session directory that it names is not its own ({why}), and is left alone; {finish}"
+            )),
+        }
     }
 }
 
@@ -157,28 +180,26 @@ struct Left {
 }
 
 impl Left {
-    fn of(trace: &Path, manifest: &Manifest, clock: ClockId) -> Result<Self, TraceError> {
-        let name = trace.display();
-        let dir = manifest.session.as_ref().map(PathBuf::from);
-        let Some(dir) = dir.filter(|dir| dir.is_dir()) else {
-            return Err(TraceError::Usage(format!(
-                "{name}: its rings are gone (the machine was started anew, or another recorder came to the program); \
-                 what was kept can be opened, as in `undertick report {name}`"
-            )));
-        };
+    fn of(
+        trace: &TraceDir,
+        manifest: &Manifest,
+        clock: ClockId,
+        dir: SessionDir,
+    ) -> Result<Self, TraceError> {
         let Some(program) = accounts::read(trace).program else {
+            let name = trace.path().display();
             return Err(TraceError::Usage(format!(
                 "{name}: its recorder was killed before the program was recorded; remove it and record again"
             )));
         };
         let ended = alive(&program);
         let doors = match program.attached && ended.is_some() {
-            true => doors_to(&dir, program.pid)?,
+            true => doors_to(dir.path(), program.pid)?,
             false => Vec::new(),
         };
-        // Who attached to it since has taken the rings away.
+        // A recorder that attached to it since has taken the rings away.
         let ended = ended.filter(|_| !program.attached || !doors.is_empty());
-        let session = Session::reopen(&dir, doors, &manifest.recorder, clock)?;
+        let session = Session::reopen(dir, doors, &manifest.recorder, clock)?;
         Ok(Self {
             session,
             program,
@@ -188,7 +209,7 @@ impl Left {
 }
 
 /// The process, if it is still the one that was recorded.
-fn alive(program: &Program) -> Option<OwnedFd> {
+pub(crate) fn alive(program: &Program) -> Option<OwnedFd> {
     let process = pidfd_open(Pid::from_raw(program.pid)?, PidfdFlags::empty()).ok()?;
     (started(program.pid) == Some(program.started)).then_some(process)
 }
@@ -201,7 +222,7 @@ pub(crate) fn started(pid: i32) -> Option<u64> {
 }
 
 /// The doors of a program that lead to a session, in the order of their rings' numbers.
-fn doors_to(dir: &Path, pid: i32) -> Result<Vec<Door>, TraceError> {
+pub(crate) fn doors_to(dir: &Path, pid: i32) -> Result<Vec<Door>, TraceError> {
     let (_, doors) = door::Program::find(pid)?;
     let mut doors: Vec<(u32, Door)> = (doors.into_iter())
         .filter_map(|mut door| Some((door.reenter(dir)?, door)))

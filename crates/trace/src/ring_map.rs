@@ -1,6 +1,7 @@
 //! A ring's file, as the collector has it mapped.
 
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use rustix::mm::ProtFlags;
@@ -8,9 +9,12 @@ use undertick_ring::Mapped;
 use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
 
 use crate::TraceError;
+use crate::control_page::{map, map_as};
 use crate::cut_files::Watched;
-use crate::session::{map, map_as};
 use crate::session_dir::SessionDir;
+
+/// `fcntl`: the signal that says that a lease is being broken; the same on all machines.
+const F_SETSIG: libc::c_int = 10;
 
 /// Who maps a ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,6 +169,24 @@ impl RingMap {
         // SAFETY: signal 0 only asks.
         let answer = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.tid, 0) };
         answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    }
+
+    /// Whether no process but this one has the file open or mapped: then its thread is
+    /// gone, whatever the ring says of it, and in whatever namespace it was. The kernel
+    /// tells by granting a lease, which is given back at once.
+    #[must_use]
+    pub fn nobody_else_has_it(&self) -> bool {
+        let fd = self.file.as_raw_fd();
+        // SAFETY: calls on a descriptor that is ours. The signal of a lease that is broken in
+        // between is one that is ignored unless asked for.
+        unsafe {
+            libc::fcntl(fd, F_SETSIG, libc::SIGURG);
+            let granted = libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) == 0;
+            if granted {
+                libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK);
+            }
+            granted
+        }
     }
 
     /// Whether the thread said that it is done.

@@ -15,6 +15,7 @@ use undertick_ring::Overflow;
 use crate::TraceError;
 use crate::accounts::{ACCOUNTS_FILE, GivenUp, Program};
 use crate::collector::Collector;
+use crate::finish::Ended;
 use crate::functions::Recorded;
 use crate::hosts::identity::ClockIdentity;
 use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
@@ -24,7 +25,9 @@ use crate::manifest::{self, Anchor, Flight, Manifest, SCHEMA_VERSION, State, Tra
 use crate::perturbation::{self, Levels, Switcher};
 use crate::record::{About, Request, Tell, Watch};
 use crate::session::{Session, Settings};
+use crate::session_identity;
 use crate::snapshot::{numbered, snapshot};
+use crate::trace_dir::TraceDir;
 
 /// Pause between two rounds, unless there was much to do: 1 ms of one thread at
 /// full speed is 1.5 MB in its ring.
@@ -52,7 +55,7 @@ type Snapshot = Result<PathBuf, String>;
 
 /// A recording that runs.
 pub(crate) struct Running {
-    trace: PathBuf,
+    trace: TraceDir,
     /// The clock of the trace.
     clock: ClockId,
     /// Names that replace those of the program.
@@ -71,8 +74,12 @@ pub(crate) struct Running {
     about: Option<About>,
     /// What came of snapshots that were asked for by a signal.
     snapshots: (Sender<Snapshot>, Receiver<Snapshot>),
-    /// Held while we record: who opens the trace meanwhile sees it.
+    /// Held while we record: whoever opens the trace sees it.
     lock: File,
+    /// Of a recording that is finished later.
+    ended: Option<Ended>,
+    /// Rings and names for which room was set aside for the manifest.
+    set_aside: u64,
 }
 
 impl Running {
@@ -88,8 +95,8 @@ impl Running {
         of: Of,
         start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
     ) -> Result<(Self, T), TraceError> {
-        make_trace_dir(&request.trace)?;
-        let opened = Self::open(request, session, of).and_then(|(mut running, kernel)| {
+        let trace = TraceDir::make(&request.trace)?;
+        let opened = Self::open(request, &trace, session, of).and_then(|(mut running, kernel)| {
             let announces = kernel.as_ref().and_then(Watcher::child_announces);
             running.kernel = kernel.map(Watcher::watch).transpose()?;
             match start(&running.session, announces, running.functions.as_ref()) {
@@ -115,14 +122,16 @@ impl Running {
 
     fn open(
         request: &Request,
+        trace: &TraceDir,
         session: Session,
         of: Of,
     ) -> Result<(Self, Option<Watcher>), TraceError> {
-        let (trace, facts) = (&request.trace, &request.facts);
+        let facts = &request.facts;
         let started = Instant::now();
         let mut manifest = first_manifest(request, &session);
+        manifest.session_identity = Some(session_identity::bind(session.opened_dir(), trace)?);
         let functions = (request.functions.as_ref())
-            .map(|functions| functions.start(session.dir(), trace))
+            .map(|functions| functions.start(session.dir(), trace.path()))
             .transpose()?;
         let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let length = length_of(&request.settings);
@@ -131,11 +140,12 @@ impl Running {
         manifest.kernel = about;
         let raw = trace.join(RAW_FILE);
         let mut collector = Collector::new(&session, trace)?;
-        let lock = File::open(&raw).map_err(TraceError::io(&raw, "cannot open"))?;
+        let lock = (trace.read(RAW_FILE)).map_err(TraceError::io(&raw, "cannot open"))?;
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         // After the lock: with its manifest it is a trace, which who finds it unlocked
         // would finish.
         keep::write_manifest(trace, &manifest)?;
+        keep::set_manifest_aside(trace, &manifest, 0, 0);
         let plan = request.perturbation.as_ref().map(|wanted| {
             let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
             levels.start(|event, is_kept| session.keep(event, is_kept));
@@ -176,6 +186,8 @@ impl Running {
             about: None,
             snapshots: channel(),
             lock,
+            ended: None,
+            set_aside: 0,
         };
         Ok((running, kernel))
     }
@@ -185,13 +197,13 @@ impl Running {
     /// # Errors
     /// What was left cannot be read.
     pub(crate) fn again(
-        trace: &Path,
+        trace: TraceDir,
         session: Session,
         manifest: Manifest,
         clock: ClockId,
         lock: File,
     ) -> Result<Self, TraceError> {
-        let mut collector = Collector::new(&session, trace)?;
+        let mut collector = Collector::new(&session, &trace)?;
         session
             .warnings
             .iter()
@@ -204,11 +216,13 @@ impl Running {
                 u64::try_from(manifest.started_unix_ns).unwrap_or(0),
             ));
         let mut manifest = manifest;
-        manifest.warnings.push(
-            "the recorder ended before the program did, and another one went on: what found no room in the rings meanwhile is counted as dropped".to_owned(),
-        );
+        if manifest.exit.is_none() {
+            manifest.warnings.push(
+                "the recorder ended before the program did, and another one went on: what found no room in the rings in between is counted as dropped".to_owned(),
+            );
+        }
         Ok(Self {
-            trace: trace.to_owned(),
+            trace,
             clock,
             given: manifest.names.clone(),
             session,
@@ -224,6 +238,8 @@ impl Running {
             about: None,
             snapshots: channel(),
             lock,
+            ended: None,
+            set_aside: 0,
         })
     }
 
@@ -245,6 +261,17 @@ impl Running {
             self.kernel = Some(watcher.watch()?);
         }
         Ok(())
+    }
+
+    /// The recording ended before, as this says.
+    pub(crate) const fn end_as(&mut self, ended: Ended) {
+        self.ended = Some(ended);
+    }
+
+    /// Whether rings of processes whose numbers mean nothing here are searched for those
+    /// that nobody has open.
+    pub(crate) fn search_orphans(&mut self, is_wanted: bool) {
+        self.collector.search_orphans(is_wanted);
     }
 
     /// Whether a ring is there that is not finished.
@@ -271,8 +298,19 @@ impl Running {
             self.passed_on = Instant::now();
             self.session.pass_rates_on();
             self.session.tell_of_doors();
+            self.set_manifest_aside();
         }
         moved
+    }
+
+    /// Room on the disk for what the manifest will say, before others take it.
+    fn set_manifest_aside(&mut self) {
+        let (rings, names) = (self.collector.all_rings(), self.session.most_names());
+        if rings + names > self.set_aside {
+            // Ahead of what comes: the manifest is not made anew for each ring.
+            self.set_aside = (rings + names) * 3 / 2 + 64;
+            keep::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
+        }
     }
 
     /// Until the next round, unless there was much to do.
@@ -299,7 +337,7 @@ impl Running {
     /// Makes a snapshot beside the trace, with the first number that is free; goes on
     /// meanwhile, and says later what came of it.
     pub(crate) fn snapshot(&mut self) {
-        let (trace, told) = (self.trace.clone(), self.snapshots.0.clone());
+        let (trace, told) = (self.trace.path_now(), self.snapshots.0.clone());
         std::thread::spawn(move || {
             let out = numbered(&trace);
             let made = snapshot(&trace, &out, |_| {});
@@ -361,7 +399,13 @@ impl Running {
         }
         // A program that goes on making rings must not keep us.
         let since = Instant::now();
-        while self.collector.round(&self.session, true) > 0 && since.elapsed() < LAST_ROUNDS {}
+        loop {
+            let moved = self.collector.round(&self.session, true);
+            let is_over = moved == 0 && !self.collector.has_room_again();
+            if is_over || since.elapsed() > LAST_ROUNDS {
+                break;
+            }
+        }
     }
 
     /// Ends the recording and keeps the trace.
@@ -375,10 +419,13 @@ impl Running {
     ) -> Result<Manifest, TraceError> {
         let with_functions = self.functions.is_some();
         let pairs = self.switcher.take().map(Switcher::finish);
+        // Before points are switched off.
+        let damage = self.session.damage();
         self.stop();
         self.account(exit, pairs);
-        let (mut manifest, lock, trace) = (self.manifest, self.lock, &self.trace);
-        let collected = self.collector.close();
+        let (mut manifest, lock, trace) = (self.manifest, self.lock, self.trace);
+        manifest.warnings.extend(damage);
+        let collected = self.collector.close(&self.session);
         manifest.rings = collected.rings;
         manifest.sampled = collected.sampled;
         manifest.sampled.sort_by_key(|s| (s.ring, s.event));
@@ -391,21 +438,21 @@ impl Running {
                 .warnings
                 .push(nothing_recorded(&self.session).to_owned());
         }
-        drop(self.session);
-        if let Err(error) = collected.written {
+        manifest.warnings.extend(moved(&trace));
+        if let Err(error) = &collected.written {
             manifest
                 .warnings
                 .push(format!("the disk refused data while recording: {error}"));
-            let _ = keep::write_manifest(trace, &manifest);
+        }
+        keep_manifest(&trace, &manifest, self.session)?;
+        if let Err(error) = collected.written {
             return Err(TraceError::io(
                 &trace.join(RAW_FILE),
-                "recording ended early; what is there can be read",
+                "recording ended early; `undertick record --finish` keeps what is there",
             )(error));
         }
-        keep::write_manifest(trace, &manifest)?;
-        // The lock is held until all is done: who opens the trace meanwhile must not
-        // finish it too.
-        let finished = keep::finish(trace, &mut manifest, |share| told(Tell::Keeping(share)));
+        // The lock is held until all is done: nobody else must finish it too.
+        let finished = keep::finish(&trace, &mut manifest, |share| told(Tell::Keeping(share)));
         drop(lock);
         finished?;
         Ok(manifest)
@@ -431,14 +478,19 @@ impl Running {
             );
         }
         manifest.exit = Some(exit);
-        let length = self.before + self.started.elapsed();
-        manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
-        manifest.clock.anchors.extend(anchor(self.clock));
+        match self.ended {
+            Some(ended) => manifest.duration_ns = ended.duration_ns,
+            None => {
+                let length = self.before + self.started.elapsed();
+                manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
+            }
+        }
+        if self.ended.is_none_or(|ended| ended.is_same_clock) {
+            manifest.clock.anchors.extend(anchor(self.clock));
+        }
         manifest.names = merge_names(names, &self.given);
         manifest.threads = threads;
         manifest.lost = session.lost_no_ring();
-        manifest.session = None;
-        manifest.warnings.extend(session.damage());
         if manifest.lost > 0 {
             let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
             manifest.warnings.push(format!(
@@ -454,6 +506,43 @@ impl Running {
             ));
         }
     }
+}
+
+/// Writes the manifest of a recording that is over, and only then takes the session away:
+/// if the disk has no room for it, the session keeps it.
+fn keep_manifest(
+    trace: &TraceDir,
+    manifest: &Manifest,
+    mut session: Session,
+) -> Result<(), TraceError> {
+    let without = Manifest {
+        session: None,
+        session_identity: None,
+        ..manifest.clone()
+    };
+    let Err(error) = keep::write_manifest(trace, &without) else {
+        return Ok(());
+    };
+    let place = session.dir().to_owned();
+    if !serde_json::to_vec(manifest).is_ok_and(|text| session.keep_with(&text)) {
+        return Err(error);
+    }
+    Err(TraceError::Recording(format!(
+        "{error}; names, exit status and accounts are kept in {} until `undertick record --finish {}` has room for them",
+        place.display(),
+        trace.path_now().display()
+    )))
+}
+
+/// What is to be said of a trace that is not where it was made.
+fn moved(trace: &TraceDir) -> Option<String> {
+    let now = trace.path_now();
+    (now != trace.path()).then(|| {
+        format!(
+            "the trace directory was moved while it was recorded: it is {}",
+            now.display()
+        )
+    })
 }
 
 const fn nothing_recorded(session: &Session) -> &'static str {
@@ -473,21 +562,18 @@ fn length_of(settings: &Settings) -> Length {
 }
 
 pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
-    std::fs::create_dir(trace).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::AlreadyExists {
-            TraceError::Usage(format!(
-                "{}: exists already; remove it or give another name with -o",
-                trace.display()
-            ))
-        } else {
-            TraceError::io(trace, "cannot make the trace directory")(error)
-        }
-    })
+    TraceDir::make(trace).map(drop)
 }
 
 /// Takes away a trace that never began: only what we made.
 pub(crate) fn remove_empty(trace: &Path) {
-    for file in [MANIFEST_FILE, RAW_FILE, RAW_KERNEL_FILE, ACCOUNTS_FILE] {
+    for file in [
+        MANIFEST_FILE,
+        "manifest.json.new",
+        RAW_FILE,
+        RAW_KERNEL_FILE,
+        ACCOUNTS_FILE,
+    ] {
         let _ = std::fs::remove_file(trace.join(file));
     }
     let _ = std::fs::remove_dir(trace);
@@ -605,6 +691,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
         closures: Vec::new(),
         flight: None,
         session: Some(session.dir().to_string_lossy().into_owned()),
+        session_identity: None,
         warnings,
     }
 }

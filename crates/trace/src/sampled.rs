@@ -1,6 +1,5 @@
 //! Sampled spans: how often they were executed, and one in how many is recorded.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use undertick_ring::Mapped;
@@ -8,8 +7,9 @@ use undertick_ring::layout::cell::{self, CELLS};
 use undertick_ring::layout::{control, ring};
 
 use crate::TraceError;
+use crate::control_page::{ControlPage, open_control};
 use crate::manifest::Sampled;
-use crate::session;
+use crate::session_dir::SessionDir;
 
 /// A rate asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,20 +21,19 @@ pub struct Rate {
 }
 
 /// Changes a rate of a session that is being recorded, from any process; what the
-/// program itself asks for does not count for that event any more. `session` is
-/// the manifest's while the recording runs.
+/// program itself asks for does not count for that event any more.
 ///
 /// # Errors
-/// There is no such session, or its table of rates is full.
-pub fn change_rate(session: &Path, rate: Rate) -> Result<(), TraceError> {
-    let page = session::open_control(session)?;
+/// Its control page is gone, or its table of rates is full.
+pub fn change_rate(session: &SessionDir, rate: Rate) -> Result<(), TraceError> {
+    let (_, page) = open_control(session)?;
     let changed = set(&page, rate);
     page.unmap();
     changed
 }
 
 /// Changes a rate in a control page.
-pub(crate) fn set(page: &session::ControlPage, rate: Rate) -> Result<(), TraceError> {
+pub(crate) fn set(page: &ControlPage, rate: Rate) -> Result<(), TraceError> {
     let Some(event) = rate.event else {
         let one_in = rate.one_in.min(cell::MOST_ONE_IN);
         page.field_u32(control::OFF_ONE_IN)
@@ -58,9 +57,8 @@ pub(crate) fn set(page: &session::ControlPage, rate: Rate) -> Result<(), TraceEr
 }
 
 /// Hands on what was asked for from outside.
-pub(crate) fn copy(from: &session::ControlPage, to: &session::ControlPage) {
-    let one_in =
-        |page: &session::ControlPage| page.field_u32(control::OFF_ONE_IN).load(Ordering::Relaxed);
+pub(crate) fn copy(from: &ControlPage, to: &ControlPage) {
+    let one_in = |page: &ControlPage| page.field_u32(control::OFF_ONE_IN).load(Ordering::Relaxed);
     let event = None;
     if one_in(from) != one_in(to) {
         let one_in = one_in(from);
@@ -80,7 +78,7 @@ pub(crate) fn copy(from: &session::ControlPage, to: &session::ControlPage) {
 }
 
 /// What was asked for from outside in a session before does not count any more.
-pub(crate) fn take_back(page: &session::ControlPage) {
+pub(crate) fn take_back(page: &ControlPage) {
     for place in 0..control::RATES {
         let entry = page.field_u64(control::OFF_RATES + 8 * place);
         let found = entry.load(Ordering::Relaxed);

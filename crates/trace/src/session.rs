@@ -1,25 +1,25 @@
 //! The session directory: what the collector and the programs share while a
 //! recording runs.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags};
 use undertick_clock::ClockId;
 use undertick_ring::Overflow;
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::TraceError;
-use crate::cut_files::Watched;
+use crate::control_page::{ControlPage, open_control};
 use crate::door::Door;
+use crate::keep::MANIFEST_FILE;
 use crate::manifest::{Name, Thread};
 pub use crate::ring_map::RingMap;
 use crate::sampled::{self, Rate};
 pub use crate::session_dir::SessionDir;
+pub use crate::session_identity::of_recording;
 use crate::session_lock::SessionLock;
 
 /// Least memory that a session is started with.
@@ -79,6 +79,10 @@ pub struct Session {
     doors: Vec<Door>,
     /// User that the rings belong to.
     owner: u32,
+    /// The directory stays when the value is dropped.
+    is_kept: bool,
+    /// As [`Self::switch`] was called last.
+    is_on: AtomicBool,
     settings: Settings,
     budget_bytes: u64,
     /// Held while writers may wait for us: they see by it that we were killed.
@@ -114,6 +118,7 @@ impl Session {
         let (parent, free) = place(&settings, &mut warnings)?;
         let budget_bytes = budget(&settings, &parent, free)?;
         let dir = SessionDir::make(&parent)?;
+        dir.lock(); // ours alone: the directory is new
         let files = Self::files(&dir).inspect_err(|_| dir.remove_all());
         let (control, page, names) = files?;
         let waited_for = waited_for(&dir, settings.overflow)?;
@@ -124,6 +129,8 @@ impl Session {
             names,
             doors,
             owner,
+            is_kept: false,
+            is_on: AtomicBool::new(false),
             settings,
             budget_bytes,
             _waited_for: waited_for,
@@ -167,24 +174,21 @@ impl Session {
         Ok((file, page, names))
     }
 
-    /// The session of a recorder that was killed, and the doors that lead to it.
+    /// The session of a recorder that was killed, taken over, and the doors that lead to it.
     ///
     /// # Errors
-    /// It is not there, or not of this version.
+    /// Its files are not there, or not of this version.
     pub(crate) fn reopen(
-        path: &Path,
+        dir: SessionDir,
         doors: Vec<Door>,
         told: &crate::manifest::Recorder,
         clock: ClockId,
     ) -> Result<Self, TraceError> {
-        let dir = SessionDir::open(path).map_err(TraceError::io(path, "cannot open"))?;
+        let path = dir.path().to_owned();
         let owner = dir.owner().unwrap_or(u32::MAX);
-        let page = open_control(path)?;
-        let file = |name: &str| {
-            let missing = || TraceError::damaged(&path.join(name), "it is gone");
-            dir.file(name, owner)?.ok_or_else(missing)
-        };
-        let (control, names) = (file(layout::CONTROL_FILE)?, file(layout::NAMES_FILE)?);
+        let (control, page) = open_control(&dir)?;
+        let missing = || TraceError::damaged(&path.join(layout::NAMES_FILE), "it is gone");
+        let names = (dir.file(layout::NAMES_FILE, owner)?).ok_or_else(missing)?;
         let code = page.field_u32(control::OFF_OVERFLOW);
         let overflow = Overflow::from_code(code.load(Ordering::Relaxed)).ok_or_else(|| {
             TraceError::damaged(&path.join(layout::CONTROL_FILE), "no such overflow policy")
@@ -197,6 +201,8 @@ impl Session {
             names,
             doors,
             owner,
+            is_kept: false,
+            is_on: AtomicBool::new(false),
             settings: Settings {
                 overflow,
                 ring_bytes: told.ring_bytes,
@@ -281,19 +287,54 @@ impl Session {
         (events, threads)
     }
 
+    /// Names in the log, at most: the shortest takes 16 bytes.
+    pub(crate) fn most_names(&self) -> u64 {
+        self.names.metadata().map_or(0, |about| about.len() / 16)
+    }
+
     /// Shortens the log of names if it has become long ([`crate::names::shorten`]).
     pub(crate) fn shorten_names(&self, is_wanted: impl Fn(i32, Option<i32>) -> bool) {
         crate::names::shorten(&self.dir, &self.names, is_wanted);
     }
 
-    /// What the program did to the session's own files.
-    pub(crate) fn damage(&self) -> Option<String> {
-        self.page.cut.is_cut().then(|| {
-            format!(
+    /// What was done to the session while it was recorded.
+    pub(crate) fn damage(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let place = self.dir.path().display();
+        if self.page.is_cut() {
+            found.push(format!(
                 "{}: the program cut the session's control page short: rings that it made after that are not recorded",
                 self.dir.path().join(layout::CONTROL_FILE).display()
-            )
-        })
+            ));
+        }
+        if !self.dir.is_in_its_place() {
+            found.push(format!(
+                "{place}: the session directory was removed or moved while it was recorded: threads that began after that got no ring, and names given after that are not kept"
+            ));
+        }
+        if self.was_switched_off() {
+            found.push(format!(
+                "{place}: something else than this recorder switched the recording off: what the program passed after that is not recorded"
+            ));
+        }
+        found
+    }
+
+    /// Whether points are off, which nothing but [`Self::switch`] does.
+    fn was_switched_off(&self) -> bool {
+        let is_off = |page: &ControlPage| {
+            let on = page.field_u32(control::OFF_ON).load(Ordering::Relaxed);
+            on & control::MODE == control::NONE
+        };
+        self.is_on.load(Ordering::Relaxed) && self.pages().any(is_off)
+    }
+
+    /// Keeps the directory for `undertick record --finish`, with what the manifest would
+    /// have said; whether it could.
+    pub(crate) fn keep_with(&mut self, manifest: &[u8]) -> bool {
+        self.is_kept =
+            self.dir.is_in_its_place() && self.dir.replace(MANIFEST_FILE, manifest).is_ok();
+        self.is_kept
     }
 
     /// Says in the session directory what stands at the doors, for who looks from outside.
@@ -437,6 +478,13 @@ impl Session {
         new
     }
 
+    /// Whether a ring's number is one that [`Self::new_rings`] has told of.
+    pub(crate) fn was_asked(&self, next: &[u32], ring: u32) -> bool {
+        let last = self.doors.len().saturating_sub(1) as u32;
+        let place = (ring / RINGS_OF_A_DOOR).min(last);
+        next.get(place as usize).is_some_and(|&next| ring < next)
+    }
+
     /// Numbers of the next rings, by place of the page.
     pub(crate) fn asked_rings(&self) -> Vec<u32> {
         let next = |page: &ControlPage| {
@@ -481,6 +529,7 @@ impl Session {
 
     /// Switches all measuring points on or off.
     pub fn switch(&self, on: bool) {
+        self.is_on.store(on, Ordering::Relaxed);
         for page in self.pages() {
             let code = if on {
                 control::ALL | page.serial
@@ -500,105 +549,6 @@ impl Session {
     }
 }
 
-/// A control page that is mapped.
-#[derive(Debug)]
-pub(crate) struct ControlPage {
-    base: *mut u8,
-    /// What `on` holds beside the mode: the session's number, where it has one.
-    pub(crate) serial: u32,
-    /// The file is the program's to cut.
-    cut: Watched,
-}
-
-// SAFETY: the page is accessed through atomics only.
-unsafe impl Send for ControlPage {}
-
-impl ControlPage {
-    /// At `base`, where `bytes`, at least [`control::BYTES`], of a file are mapped.
-    ///
-    /// # Safety
-    /// The mapping stays as long as the value is used, and nothing but atomics access it.
-    pub(crate) unsafe fn at(base: *mut u8, bytes: usize) -> Self {
-        // SAFETY: as the caller says.
-        let cut = unsafe { Watched::new(base, bytes) };
-        let serial = 0;
-        Self { base, serial, cut }
-    }
-
-    /// Maps the page of a file; see [`Self::unmap`].
-    pub(crate) fn of(file: &File) -> rustix::io::Result<Self> {
-        let bytes = control::BYTES as usize;
-        let base = map(file, bytes)?;
-        // SAFETY: just mapped; who unmaps it, by `unmap`, has the only value.
-        Ok(unsafe { Self::at(base, bytes) })
-    }
-
-    /// The mapping ends.
-    pub(crate) fn end(&self) {
-        self.cut.end();
-    }
-
-    fn keep(&self, event: u16, is_kept: bool) {
-        let place = control::OFF_SWITCHED + usize::from(event / 8);
-        // SAFETY: a bit for each event lies within the mapped file.
-        let byte = unsafe { AtomicU8::from_ptr(self.base.add(place)) };
-        let bit = 1 << (event % 8);
-        if is_kept {
-            byte.fetch_and(!bit, Ordering::Relaxed);
-        } else {
-            byte.fetch_or(bit, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn field_u32(&self, offset: usize) -> &AtomicU32 {
-        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
-        // SAFETY: within the page, aligned.
-        unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
-    }
-
-    pub(crate) fn field_u64(&self, offset: usize) -> &AtomicU64 {
-        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
-        // SAFETY: within the page, aligned.
-        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
-    }
-
-    /// What [`Self::of`] mapped.
-    pub(crate) fn unmap(&self) {
-        self.end();
-        // SAFETY: mapped in `of`; nothing borrows it any more.
-        let _ = unsafe { rustix::mm::munmap(self.base.cast(), control::BYTES as usize) };
-    }
-}
-
-/// The control page of a session that another process records.
-pub(crate) fn open_control(dir: &Path) -> Result<ControlPage, TraceError> {
-    let path = dir.join(layout::CONTROL_FILE);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(&path)
-        .map_err(TraceError::io(&path, "cannot open"))?;
-    let bytes = file
-        .metadata()
-        .map_err(TraceError::io(&path, "cannot look at"))?
-        .len();
-    if bytes != control::BYTES {
-        return Err(TraceError::damaged(&path, "not a session's control page"));
-    }
-    let page = ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
-    let magic = page.field_u64(control::OFF_MAGIC).load(Ordering::Acquire);
-    let version = page.field_u32(control::OFF_VERSION).load(Ordering::Relaxed);
-    if (magic, version) == (control::MAGIC, layout::VERSION) {
-        return Ok(page);
-    }
-    page.unmap();
-    Err(TraceError::damaged(
-        &path,
-        "not a control page of this version",
-    ))
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
         // Programs that live on stop writing, and those that wait go on.
@@ -609,7 +559,9 @@ impl Drop for Session {
         }
         self.close_doors();
         self.page.unmap();
-        self.dir.remove_all();
+        if !self.is_kept {
+            self.dir.remove_all();
+        }
     }
 }
 
@@ -680,25 +632,6 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {
-    map_as(file, bytes, ProtFlags::READ | ProtFlags::WRITE)
-}
-
-pub(crate) fn map_as(file: &File, bytes: usize, allowed: ProtFlags) -> rustix::io::Result<*mut u8> {
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    unsafe {
-        rustix::mm::mmap(
-            null_mut(),
-            bytes,
-            allowed,
-            MapFlags::SHARED,
-            file.as_fd(),
-            0,
-        )
-        .map(<*mut core::ffi::c_void>::cast)
-    }
-}
-
 /// Takes away what a killed recorder has left: memory of rings that a program has
 /// mapped still, and the directory.
 fn remove_left_behind(path: &Path, owner: u32) {
@@ -707,7 +640,8 @@ fn remove_left_behind(path: &Path, owner: u32) {
     let Some(dir) = SessionDir::open(path).ok().filter(|_| is_named_so) else {
         return;
     };
-    if dir.owner() != Some(owner) {
+    // A recorder that lives holds the lock.
+    if dir.owner() != Some(owner) || !dir.lock() {
         return;
     }
     for number in dir.rings(RINGS_OF_A_DOOR as usize) {

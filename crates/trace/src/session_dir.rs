@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use undertick_ring::layout;
 
 use crate::TraceError;
@@ -76,6 +76,32 @@ impl SessionDir {
     #[must_use]
     pub fn owner(&self) -> Option<u32> {
         Some(rustix::fs::fstat(&self.fd).ok()?.st_uid)
+    }
+
+    /// Its permission bits.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        Some(rustix::fs::fstat(&self.fd).ok()?.st_mode & 0o7777)
+    }
+
+    /// Its device and inode number.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub(crate) fn identity(&self) -> Result<(u64, u64), TraceError> {
+        let about = rustix::fs::fstat(&self.fd)
+            .map_err(|e| TraceError::io(&self.path, "cannot look at")(e.into()))?;
+        Ok((about.st_dev, about.st_ino))
+    }
+
+    /// Takes the lock of the one that records or finishes the session, if nobody has it;
+    /// the kernel gives it back when the process ends.
+    pub(crate) fn lock(&self) -> bool {
+        rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    /// Whether it is still where it was made.
+    pub(crate) fn is_in_its_place(&self) -> bool {
+        self.is_at(&self.path)
     }
 
     /// Where it was made.

@@ -32,7 +32,7 @@ use undertick_ring::{Corrupt, Kind, Mapped, Memory, Reader, Record};
 use crate::TraceError;
 use crate::accounts;
 use crate::block::{self, BlockHeader};
-use crate::collector::copy;
+use crate::control_page::open_control;
 use crate::ended::ENDED_FILES;
 use crate::keep::{self, RAW_FILE};
 use crate::kernel;
@@ -40,10 +40,13 @@ use crate::manifest::{self, Manifest, State};
 use crate::names;
 use crate::read::read_manifest;
 use crate::recover::each_block;
-use crate::running::{anchor, flight, make_trace_dir, merge_names, remove_empty};
+use crate::ring_drain::copy;
+use crate::running::{anchor, flight, merge_names, remove_empty};
 use crate::sampled;
-use crate::session::{RingMap, SessionDir, open_control};
+use crate::session::{RingMap, SessionDir};
+use crate::session_identity::{self, NotTaken};
 use crate::session_lock::SessionLock;
+use crate::trace_dir::TraceDir;
 
 /// How often a ring is copied anew because its writer came round: a copy takes a fraction
 /// of what the writer needs to fill the ring, unless it is taken off its CPU.
@@ -56,8 +59,7 @@ const MOST_TRIES: u32 = 1000;
 /// be written.
 pub fn snapshot(trace: &Path, out: &Path, told: impl FnMut(f64)) -> Result<Manifest, TraceError> {
     let mut manifest = read_manifest(trace)?;
-    let session = session_of(trace, &manifest)?;
-    let opened = SessionDir::open(&session).map_err(TraceError::io(&session, "cannot open"))?;
+    let opened = session_of(trace, &manifest)?;
     let lock = SessionLock::open(&opened)?;
     if !lock.share() {
         return Err(TraceError::Recording(format!(
@@ -65,13 +67,14 @@ pub fn snapshot(trace: &Path, out: &Path, told: impl FnMut(f64)) -> Result<Manif
             trace.display()
         )));
     }
-    make_trace_dir(out)?;
-    let made = make(trace, &opened, out, &mut manifest);
+    let of = TraceDir::open(trace)?;
+    let new = TraceDir::make(out)?;
+    let made = make(&of, &opened, &new, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
-    let made = made.and_then(|_lock| keep::finish(out, &mut manifest, told));
+    let made = made.and_then(|_lock| keep::finish(&new, &mut manifest, told));
     if let Err(error) = made {
-        accounts::remove(out);
+        accounts::remove(&new);
         remove_empty(out);
         return Err(error);
     }
@@ -157,13 +160,13 @@ pub fn numbered(trace: &Path) -> PathBuf {
 }
 
 /// Where the rings of a recording are.
-fn session_of(trace: &Path, manifest: &Manifest) -> Result<PathBuf, TraceError> {
+fn session_of(trace: &Path, manifest: &Manifest) -> Result<SessionDir, TraceError> {
     let name = trace.display();
     let session = manifest
         .session
         .as_ref()
         .filter(|_| manifest.state == State::Recording);
-    let Some(session) = session.map(PathBuf::from) else {
+    let Some(session) = session else {
         return Err(TraceError::Usage(format!(
             "{name}: not being recorded any more; it is a trace by itself, as in `undertick report {name}`"
         )));
@@ -175,32 +178,32 @@ fn session_of(trace: &Path, manifest: &Manifest) -> Result<PathBuf, TraceError> 
             manifest.recorder.overflow
         )));
     }
-    if !session.is_dir() {
-        return Err(TraceError::Recording(format!(
-            "{name}: its rings in {} are gone; what was kept is in the trace",
-            session.display()
-        )));
-    }
-    Ok(session)
+    session_identity::look(manifest).map_err(|why| match why {
+        NotTaken::Gone => TraceError::Recording(format!(
+            "{name}: its rings in {session} are gone; what was kept is in the trace"
+        )),
+        why => why.error(trace),
+    })
 }
 
 /// Copies what there is into a trace that is to be finished; `manifest` becomes its
 /// manifest. Gives what keeps others from finishing it, too.
 fn make(
-    trace: &Path,
+    trace: &TraceDir,
     session: &SessionDir,
-    out: &Path,
+    out: &TraceDir,
     manifest: &mut Manifest,
 ) -> Result<File, TraceError> {
     let path = out.join(RAW_FILE);
     let failed = || TraceError::io(&path, "cannot write");
-    let raw = File::create_new(&path).map_err(failed())?;
+    let raw = out.create_new(RAW_FILE).map_err(failed())?;
     let lock = raw.try_clone().map_err(failed())?;
     let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
     let mut raw = BufWriter::with_capacity(1 << 20, raw);
     let owner = session.owner().unwrap_or(u32::MAX);
     let mut numbers = session.rings(usize::MAX);
     numbers.sort_unstable();
+    numbers.dedup(); // of a directory that changes while it is read
     let mut rings = Vec::new();
     for &number in &numbers {
         match RingMap::look(session, number, owner) {
@@ -210,7 +213,8 @@ fn make(
     }
     rings.iter_mut().for_each(Looked::look);
     manifest.session = None;
-    manifest.lost = lost_no_ring(session.path())?;
+    manifest.session_identity = None;
+    manifest.lost = lost_no_ring(session)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let unix_ns = now.map_or(0, |now| now.as_nanos() as i64);
     manifest.duration_ns = Some(unix_ns - manifest.started_unix_ns);
@@ -224,7 +228,7 @@ fn make(
     let there: HashSet<u32> = numbers.into_iter().collect();
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
     for file in ENDED_FILES {
-        each_block(&trace.join(file), |header, block| {
+        each_block(trace, file, |header, block| {
             if there.contains(&header.ring) {
                 return Ok(());
             }
@@ -247,7 +251,7 @@ fn make(
     }
     raw.flush().map_err(failed())?;
     manifest.sampled.sort_by_key(|s| (s.ring, s.event));
-    let (names, mut threads) = names::read(session.path());
+    let (names, mut threads) = names::read(session);
     let known: HashSet<(i32, i32)> = manifest.rings.iter().map(|r| (r.pid, r.tid)).collect();
     threads.retain(|thread| known.contains(&(thread.pid, thread.tid)));
     manifest.names = merge_names(names, &manifest.names);
@@ -257,8 +261,8 @@ fn make(
     Ok(lock)
 }
 
-fn lost_no_ring(session: &Path) -> Result<u64, TraceError> {
-    let page = open_control(session)?;
+fn lost_no_ring(session: &SessionDir) -> Result<u64, TraceError> {
+    let (_, page) = open_control(session)?;
     let lost = page.field_u64(control::OFF_LOST_NO_RING);
     let lost = lost.load(Ordering::Relaxed);
     page.unmap();

@@ -74,7 +74,7 @@ fn imported(stream: &[Vec<u8>], card: Card) -> Result<(Manifest, Vec<Row>), Trac
     let made = import_card(&file, card, &out, |_| {});
     assert_eq!(made.is_ok(), out.exists(), "what failed leaves nothing");
     let manifest = made?;
-    let trace = Trace::open(&out, |_| {}).unwrap();
+    let trace = Trace::open(&out).unwrap();
     assert_eq!(trace.manifest, manifest);
     Ok((manifest, rows(&trace)))
 }
@@ -343,7 +343,7 @@ fn no_bytes_stop_the_reader() {
         bytes.truncate(random.random_range(0..=bytes.len()));
         match record_card(Path::new("f"), &bytes[..], Card::default(), &out, |_| {}) {
             Ok(manifest) => {
-                let trace = Trace::open(&out, |_| {}).unwrap();
+                let trace = Trace::open(&out).unwrap();
                 let events = rows(&trace).iter().filter(|row| row.2 != GAP).count();
                 assert_eq!(events as u64, manifest.events);
                 std::fs::remove_dir_all(&out).unwrap();

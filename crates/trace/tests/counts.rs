@@ -25,7 +25,7 @@ const THREADS: usize = 8;
 
 /// Kind, event and payload of each row, ring by ring, in order.
 fn each_row(trace: &Path, mut each: impl FnMut(i32, i8, i32, i64)) -> Manifest {
-    let trace = Trace::open(trace, |_| {}).unwrap();
+    let trace = Trace::open(trace).unwrap();
     for batch in trace.batches() {
         let batch = batch.unwrap();
         let ring = batch.column(schema::RING).as_primitive::<Int32Type>();

@@ -172,7 +172,7 @@ fn write_exchanges(
 }
 
 fn open(path: &Path) -> Trace {
-    Trace::open(path, |_| {}).unwrap()
+    Trace::open(path).unwrap()
 }
 
 fn merged(

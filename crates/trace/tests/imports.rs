@@ -25,7 +25,7 @@ fn imported(bytes: &[u8], source: Option<Source>) -> (Manifest, Vec<Row>) {
     let (file, out) = (dir.path().join("file"), dir.path().join("t.ut"));
     std::fs::write(&file, bytes).unwrap();
     let manifest = import(&file, source, &out, |_| {}).unwrap();
-    let trace = Trace::open(&out, |_| {}).unwrap();
+    let trace = Trace::open(&out).unwrap();
     assert_eq!(trace.manifest, manifest);
     (manifest, rows(&trace))
 }
@@ -126,7 +126,7 @@ fn chrome_spans_of_no_thread_get_lanes_and_messages_a_table() {
         {"ph":"v","pid":1,"tid":3,"ts":9,"name":"dump"}]}"#;
     std::fs::write(&file, text).unwrap();
     let manifest = import(&file, None, &out, |_| {}).unwrap();
-    let rows = rows(&Trace::open(&out, |_| {}).unwrap());
+    let rows = rows(&Trace::open(&out).unwrap());
     let lane = |wanted: usize| {
         let tid = manifest
             .threads
@@ -400,7 +400,7 @@ fn check(file: &Path, bytes: &[u8], source: Source, out: &Path, seed: u64) {
     std::fs::write(file, bytes).unwrap();
     match import(file, Some(source), out, |_| {}) {
         Ok(manifest) => {
-            let rows = rows(&Trace::open(out, |_| {}).unwrap());
+            let rows = rows(&Trace::open(out).unwrap());
             let kernel = manifest.kernel.map_or(0, |kernel| kernel.rows);
             assert_eq!(rows.len() as u64, manifest.events + kernel, "seed {seed}");
         }

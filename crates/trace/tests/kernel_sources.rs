@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use common::evidence::{INNER, OUTER, assert_sound, error_ticks, recorded, source};
 use common::{Row, alone, program, request, rows, settings};
 use undertick_trace::Overflow;
+use undertick_trace::finish::finish;
 use undertick_trace::kernel::Wanted;
 use undertick_trace::record::record;
 use undertick_trace::schema::{Kind, OWN_VECTOR};
@@ -302,12 +303,14 @@ fn a_killed_recorder_leaves_evidence_and_no_instance() {
         } else {
             fs::remove_file(&raw).unwrap();
         }
+        finish(&trace, |_| {}).unwrap();
         let (manifest, rows) = rows(&trace);
         let expected = if cut { "was cut short" } else { "is missing" };
         let said = manifest.warnings.iter().any(|w| w.contains(expected));
         assert!(said, "{:?}", manifest.warnings);
         assert_eq!(rows.iter().any(|row| row.mode == 1), cut);
     }
+    finish(&path.join("k.ut"), |_| {}).unwrap();
     let (manifest, rows) = rows(&path.join("k.ut"));
     assert!(!raw.exists());
     let kernel = manifest.kernel.as_ref().unwrap();

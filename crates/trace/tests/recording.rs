@@ -514,7 +514,7 @@ fn a_trace_opened_while_it_is_kept() {
                 let mut refused = 0;
                 loop {
                     let is_trace = trace.join("manifest.json").exists();
-                    match undertick_trace::read::Trace::open(&trace, |_| {}) {
+                    match undertick_trace::read::Trace::open(&trace) {
                         Ok(opened) => return (opened.manifest, refused),
                         Err(TraceError::Recording(_)) => refused += 1,
                         Err(error) => assert!(!is_trace, "{error}"),

@@ -4,139 +4,29 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use common::flight::{Cells, PID, STOP, assert_accounts, number_of, numbers_of};
+use common::recorders::{ROLE, Recorder, Recorders, act_as_recorder, raw_bytes, wait_until};
 use common::running::sessions;
-use common::{Row, alone, payloads, request, rows, settings};
+use common::{Row, alone, payloads, rows};
 use undertick_clock::{Source, facts};
-use undertick_trace::attach::{Attach, attach};
+use undertick_trace::finish::finish;
 use undertick_trace::manifest::{Manifest, State};
-use undertick_trace::read::read_manifest;
-use undertick_trace::record::record;
+use undertick_trace::read::{Trace, read_manifest};
 use undertick_trace::resume::{clock_of, resume};
 use undertick_trace::schema::Kind;
 use undertick_trace::{Overflow, TraceError};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-const ROLE: &str = "UNDERTICK_TEST_RECORDER";
 
 /// Not a test by itself: a recorder.
 #[test]
 fn recorder() {
-    let Ok(role) = std::env::var(ROLE) else {
-        return;
-    };
-    let words: Vec<&str> = role.split('\n').collect();
-    let trace = Path::new(words[0]);
-    let overflow = Overflow::from_code(words[2].parse().unwrap()).unwrap();
-    let ring = words[3].parse().unwrap();
-    let budget = Some(words[4].parse().unwrap());
-    let settings = || settings(overflow, ring, budget);
-    match words[1] {
-        "resume" => {
-            let source = Source::open(clock_of(trace).unwrap()).unwrap();
-            let facts = facts::gather(source, Duration::ZERO).unwrap();
-            if let Err(error) = resume(trace, &facts, |_| {}) {
-                eprintln!("{error}");
-                std::process::exit(error.exit_status());
-            }
-        }
-        "attach" => {
-            let (pid, length) = (words[5].parse().unwrap(), None);
-            attach(
-                request(trace, &[], settings()),
-                Attach { pid, length },
-                |_| {},
-            )
-            .unwrap();
-        }
-        _ => {
-            record(request(trace, &words[5..], settings()), |_| {}).unwrap();
-        }
-    }
-    std::process::exit(0);
-}
-
-/// How the recorders of a trace are set.
-struct Recorders {
-    trace: PathBuf,
-    settings: [String; 3],
-}
-
-impl Recorders {
-    fn new(trace: PathBuf, overflow: Overflow, ring: u64, budget: u64) -> Self {
-        let settings = [
-            (overflow as u32).to_string(),
-            ring.to_string(),
-            budget.to_string(),
-        ];
-        Self { trace, settings }
-    }
-
-    fn start(&self, what: &str, words: &[String]) -> Recorder {
-        let mut role = vec![self.trace.to_str().unwrap(), what];
-        role.extend(self.settings.iter().map(String::as_str));
-        role.extend(words.iter().map(String::as_str));
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["recorder", "--exact", "--quiet", "--nocapture"])
-            .env(ROLE, role.join("\n"))
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        Recorder(child)
-    }
-
-    fn resume(&self) -> Recorder {
-        self.start("resume", &[])
-    }
-}
-
-/// A recorder, or a program: not there any more when the test is over.
-struct Recorder(Child);
-
-impl Recorder {
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    fn interrupt(&self) {
-        // SAFETY: to our own child.
-        unsafe { libc::kill(self.0.id() as i32, libc::SIGINT) };
-    }
-
-    #[track_caller]
-    fn ends(mut self) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while self.0.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < end, "the recorder does not end");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(self.0.wait().unwrap().code(), Some(0));
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < end, "it does not come to that");
-        std::thread::sleep(Duration::from_micros(300));
-    }
-}
-
-fn raw_bytes(trace: &Path) -> u64 {
-    std::fs::metadata(trace.join("raw.utb")).map_or(0, |about| about.len())
+    act_as_recorder();
 }
 
 /// Of each thread: what is in the trace and what was dropped is what it wrote; the holes
@@ -445,10 +335,10 @@ fn each_thread_once(trace: &Path, manifest: &Manifest) -> u64 {
     manifest.rings.len() as u64
 }
 
-/// What was left is finished by who opens it, and then nobody goes on; nor while a
-/// recorder lives.
+/// What was left is finished when that is asked for, and not by opening it; then it cannot
+/// be gone on with, nor while a recorder lives.
 #[test]
-fn who_opens_it_finishes_it_and_what_is_refused() {
+fn finishing_keeps_what_was_left_and_what_is_refused() {
     if std::env::var_os(ROLE).is_some() {
         return;
     }
@@ -476,10 +366,16 @@ fn who_opens_it_finishes_it_and_what_is_refused() {
         refused("its recorder lives"),
         TraceError::Recording(_)
     ));
+    let finished = finish(&trace, |_| {}).unwrap_err().to_string();
+    assert!(finished.contains("its recorder lives"), "{finished}");
     recorder.kill();
     let before = cells.written(2);
     std::thread::sleep(Duration::from_millis(50));
+    let unread = Trace::open(&trace).unwrap_err().to_string();
+    assert!(unread.contains("undertick record --finish"), "{unread}");
+    assert_eq!(read_manifest(&trace).unwrap().state, State::Recording);
     // What was in the rings is there, too.
+    finish(&trace, |_| {}).unwrap();
     let (manifest, rows) = rows(&trace);
     assert_accounts(&manifest, &rows);
     for (tid, written) in before {

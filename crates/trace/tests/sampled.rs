@@ -5,12 +5,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use common::{Row, alone, killed, program, rows, run, settings};
 use undertick_trace::manifest::Manifest;
 use undertick_trace::sampled::{Rate, change_rate};
 use undertick_trace::schema::Kind;
+use undertick_trace::session::of_recording;
 use undertick_trace::{Overflow, read};
 
 const MIB: u64 = 1 << 20;
@@ -337,10 +337,9 @@ fn a_rate_can_be_changed_from_outside_while_the_program_runs() {
             let Ok(manifest) = read::read_manifest(&trace) else {
                 continue;
             };
-            let session = manifest.session.expect("the recording runs");
+            let session = of_recording(&trace, &manifest).expect("the recording runs");
             let rate = |event, one_in| {
-                let rate = Rate { event, one_in };
-                change_rate(Path::new(&session), rate).unwrap();
+                change_rate(&session, Rate { event, one_in }).unwrap();
             };
             rate(None, 9);
             rate(Some(1), 1);
@@ -355,16 +354,8 @@ fn a_rate_can_be_changed_from_outside_while_the_program_runs() {
     let after = seen(&rows[mark + 1..]);
     let each = [(1, 1, 1), (2, 1, 1)];
     assert_eq!(after, each.repeat(100));
-    assert!(
-        change_rate(
-            &trace,
-            Rate {
-                event: None,
-                one_in: 1
-            }
-        )
-        .is_err()
-    );
+    let manifest = read::read_manifest(&trace).unwrap();
+    assert!(of_recording(&trace, &manifest).is_err(), "it is over");
 }
 
 #[test]

@@ -145,6 +145,7 @@ pub fn manifest() -> Manifest {
         closures: Vec::new(),
         flight: None,
         session: None,
+        session_identity: None,
         warnings: vec![],
     }
 }

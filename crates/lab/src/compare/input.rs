@@ -139,7 +139,7 @@ fn one(
         return read(path);
     }
     // Both say the file themselves where they can.
-    let trace = Trace::open(path, |_| {}).map_err(|e| e.to_string())?;
+    let trace = Trace::open(path).map_err(|e| e.to_string())?;
     let report =
         analyze(&trace, options.clone(), told).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(Subject::Report(Box::new(report)).side(&path.display().to_string()))

@@ -232,7 +232,7 @@ fn text(wanted: &[Wanted]) -> String {
 
 fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report, Cannot> {
     let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
-    let trace = Trace::open(trace, |_| {}).map_err(|e| cannot(&e))?;
+    let trace = Trace::open(trace).map_err(|e| cannot(&e))?;
     let options = Options {
         table: Some(table),
         cull,

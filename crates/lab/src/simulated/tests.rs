@@ -65,7 +65,7 @@ to = "client.receive"
 /// Every record's reading, and when it was made in truth: ring, event and payload, ticks,
 /// ns.
 fn rows(trace: &Path) -> Vec<(i32, i32, i64, i64, i64)> {
-    let read = Trace::open(trace, |_| {}).unwrap();
+    let read = Trace::open(trace).unwrap();
     let mut rows = Vec::new();
     for batch in read.batches() {
         let batch = batch.unwrap();
@@ -127,7 +127,7 @@ fn figures_are_those_of_the_true_times() {
             of.push((true_ns - since) as f64);
         }
     }
-    let names = Trace::open(&trace, |_| {}).unwrap().manifest.names;
+    let names = Trace::open(&trace).unwrap().manifest.names;
     let mean_of = |what: &str| {
         let events = names.iter().filter(|n| n.name.ends_with(what));
         let means: Vec<f64> = events

@@ -68,6 +68,7 @@ pub(super) fn manifest(
         closures: alignment.closures,
         flight: None,
         session: None,
+        session_identity: None,
         warnings,
         ..first.clone()
     }

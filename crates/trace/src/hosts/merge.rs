@@ -22,6 +22,7 @@ use crate::manifest::{Manifest, Part};
 use crate::read::Trace;
 use crate::running::{make_trace_dir, remove_empty};
 use crate::schema;
+use crate::trace_dir::TraceDir;
 
 /// What to merge.
 #[derive(Debug)]
@@ -278,7 +279,7 @@ fn write(
         shifts: &shifts,
     };
     let manifest = combine::manifest(&traces, alignment, notes, parts);
-    write_manifest(out, &manifest)?;
+    write_manifest(&TraceDir::open(out)?, &manifest)?;
     Ok(manifest)
 }
 

@@ -22,6 +22,7 @@ use crate::TraceError;
 use crate::block::{self, BlockHeader};
 use crate::keep::{self, RAW_FILE};
 use crate::manifest::{Manifest, Name};
+use crate::trace_dir::TraceDir;
 
 /// Bytes of a record.
 const RECORD_BYTES: usize = 16;
@@ -83,7 +84,7 @@ pub fn record_card(
         let cut = reader.cut;
         masters.flush_all()?;
         let mut manifest = manifest::of(file, &masters, &about, card.names, cut);
-        keep::finish_events(out, &mut manifest, None, |_| {})?;
+        keep::finish_events(&TraceDir::open(out)?, &mut manifest, None, |_| {})?;
         Ok(manifest)
     })
 }

@@ -1,6 +1,6 @@
 //! The raw file to `kernel.parquet`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,15 @@ use super::raw::{RAW_KERNEL_FILE, Reader, Record, What};
 use super::threads::{APART_NS, EARLY_NS, Row, Threads, Told};
 use super::times::{Anchor, Times};
 use crate::TraceError;
-use crate::keep::{checksum, parquet_error, properties};
+use crate::keep::{checksum_in, parquet_error, properties};
 use crate::manifest::{Clock, Kernel, Manifest, Part};
 use crate::schema::event_schema;
+use crate::trace_dir::TraceDir;
 
 /// The file of the kernel's rows.
 pub(crate) const KERNEL_FILE: &str = "kernel.parquet";
+/// The same while it is written.
+const NEW_KERNEL_FILE: &str = "kernel.parquet.new";
 /// Rows handed to the Parquet writer at a time.
 const BATCH_ROWS: usize = 1 << 15;
 /// Records may come this much after later ones: those in the making when the
@@ -30,13 +33,15 @@ const SLACK_NS: i64 = 100_000_000;
 ///
 /// # Errors
 /// The disk refuses.
-pub(crate) fn finish(trace: &Path, manifest: &mut Manifest) -> Result<Option<Part>, TraceError> {
+pub(crate) fn finish(
+    trace: &TraceDir,
+    manifest: &mut Manifest,
+) -> Result<Option<Part>, TraceError> {
     let Some(mut kernel) = manifest.kernel.take() else {
         return Ok(None);
     };
     super::raw::join(trace)?;
-    let raw = trace.join(RAW_KERNEL_FILE);
-    let part = match Survey::of(&raw, manifest.clock.ns_per_tick())? {
+    let part = match Survey::of(trace, manifest.clock.ns_per_tick())? {
         Some(survey) => {
             if survey.torn {
                 manifest.warnings.push(
@@ -44,7 +49,7 @@ pub(crate) fn finish(trace: &Path, manifest: &mut Manifest) -> Result<Option<Par
                         .to_owned(),
                 );
             }
-            write(trace, &raw, &survey, &mut kernel, &manifest.clock)?
+            write(trace, &survey, &mut kernel, &manifest.clock)?
         }
         None => {
             if kernel.sources.iter().any(|source| source.used) {
@@ -61,8 +66,8 @@ pub(crate) fn finish(trace: &Path, manifest: &mut Manifest) -> Result<Option<Par
 }
 
 /// Removes the raw file, once the manifest names what came of it.
-pub(crate) fn remove_raw(trace: &Path) {
-    let _ = fs::remove_file(trace.join(RAW_KERNEL_FILE));
+pub(crate) fn remove_raw(trace: &TraceDir) {
+    trace.remove(RAW_KERNEL_FILE);
 }
 
 /// What the user must know of the evidence.
@@ -102,8 +107,8 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(raw: &Path, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
-        let Some(mut reader) = Reader::open(raw)? else {
+    fn of(trace: &TraceDir, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
+        let Some(mut reader) = Reader::of_trace(trace)? else {
             return Ok(None);
         };
         let mut told = Told::default();
@@ -155,24 +160,23 @@ impl Survey {
 }
 
 fn write(
-    trace: &Path,
-    raw: &Path,
+    trace: &TraceDir,
     survey: &Survey,
     kernel: &mut Kernel,
     clock: &Clock,
 ) -> Result<Option<Part>, TraceError> {
     let target = trace.join(KERNEL_FILE);
-    let temporary = trace.join("kernel.parquet.new");
-    let written = rows_to_file(raw, &temporary, survey, kernel, clock);
+    let written = rows_to_file(trace, &target, survey, kernel, clock);
     if !matches!(written, Ok(rows) if rows > 0) {
-        let _ = fs::remove_file(&temporary);
+        trace.remove(NEW_KERNEL_FILE);
     }
     kernel.rows = written?;
     if kernel.rows == 0 {
         return Ok(None);
     }
-    fs::rename(&temporary, &target).map_err(TraceError::io(&target, "cannot replace"))?;
-    let (bytes, crc32) = checksum(&target)?;
+    (trace.rename(NEW_KERNEL_FILE, KERNEL_FILE))
+        .map_err(TraceError::io(&target, "cannot replace"))?;
+    let (bytes, crc32) = checksum_in(trace, KERNEL_FILE)?;
     Ok(Some(Part {
         file: KERNEL_FILE.to_owned(),
         rows: kernel.rows,
@@ -183,19 +187,22 @@ fn write(
 }
 
 fn rows_to_file(
-    raw: &Path,
+    trace: &TraceDir,
     target: &Path,
     survey: &Survey,
     kernel: &mut Kernel,
     clock: &Clock,
 ) -> Result<u64, TraceError> {
     let ns_per_tick = clock.ns_per_tick();
-    let mut sink = Sink::create(target)?;
+    let file = trace
+        .create(NEW_KERNEL_FILE)
+        .map_err(TraceError::io(target, "cannot create"))?;
+    let mut sink = Sink::of(file, target)?;
     let in_ticks = |ns: i64| (ns as f64 / ns_per_tick) as i64;
     let mut order = Order::new(in_ticks(SLACK_NS));
     let mut threads = Threads::new(survey.told, in_ticks(APART_NS), in_ticks(EARLY_NS));
     let mut counts = Counts::default();
-    for record in Reader::open(raw)?.into_iter().flatten() {
+    for record in Reader::of_trace(trace)?.into_iter().flatten() {
         counts.add(&record);
         let (ticks, record) = survey.on_trace_clock(record);
         match record.what {
@@ -303,7 +310,11 @@ pub(crate) struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     pub(crate) fn create(target: &'a Path) -> Result<Self, TraceError> {
-        let file = File::create(target).map_err(TraceError::io(target, "cannot create"))?;
+        let file = File::create_new(target).map_err(TraceError::io(target, "cannot create"))?;
+        Self::of(file, target)
+    }
+
+    fn of(file: File, target: &'a Path) -> Result<Self, TraceError> {
         let file = BufWriter::with_capacity(1 << 18, file);
         let writer = ArrowWriter::try_new(file, event_schema(), Some(properties()))
             .map_err(|e| parquet_error(target, "cannot write", e))?;

@@ -29,7 +29,6 @@ mod tracefs;
 
 use std::fs::File;
 use std::os::fd::RawFd;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -40,8 +39,9 @@ use undertick_clock::{ClockId, Source, bracket, granularity};
 use crate::TraceError;
 use crate::manifest::{Kernel, KernelSource};
 use crate::perturbation::Epoch;
+use crate::trace_dir::TraceDir;
 use perf::Perf;
-use raw::{RAW_KERNEL_FILE, Record, What, Writer};
+use raw::{Record, What, Writer};
 use steal::Steal;
 use tracefs::Tracefs;
 
@@ -110,7 +110,7 @@ impl Watcher {
     /// cannot be made.
     pub(crate) fn start(
         wanted: Wanted,
-        trace: &Path,
+        trace: &TraceDir,
         facts: &Facts,
         epochs: Option<Receiver<Epoch>>,
         of: Of,
@@ -148,11 +148,10 @@ impl Watcher {
             .as_ref()
             .is_some_and(|tracefs| tracefs.clock().mapped)
             || perf.as_ref().is_some_and(|perf| perf.clock().mapped);
-        let raw = trace.join(RAW_KERNEL_FILE);
         let mut watcher = Self {
             writer: match length {
-                Length::All => Writer::create(&raw)?,
-                Length::Last => Writer::create(&raw)?.keep_the_last(raw::MOST_LAST_BYTES),
+                Length::All => Writer::create(trace)?,
+                Length::Last => Writer::create(trace)?.keep_the_last(raw::MOST_LAST_BYTES),
             },
             clock,
             tracefs,
@@ -472,8 +471,8 @@ mod tests {
         let facts =
             undertick_clock::facts::gather(clock, undertick_clock::rate::SHORTEST_SPAN).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("k");
-        let mut writer = Writer::create(&path).unwrap();
+        let trace = TraceDir::open(dir.path()).unwrap();
+        let mut writer = Writer::create(&trace).unwrap();
         let mut anchors = Anchors::new(&facts).unwrap();
         let mut readings = Vec::new();
         for _ in 0..6 {
@@ -487,7 +486,7 @@ mod tests {
         }
         anchors.take(Instant::now(), true, &mut writer);
         assert!(writer.finish().is_none());
-        let taken: Vec<times::Anchor> = (raw::Reader::open(&path).unwrap().unwrap())
+        let taken: Vec<times::Anchor> = (raw::Reader::of_trace(&trace).unwrap().unwrap())
             .map(|record| times::Anchor {
                 ticks: record.time as i64,
                 ns: record.payload,

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 use crate::TraceError;
+use crate::trace_dir::TraceDir;
 
 /// The file's name, while there is one.
 pub(crate) const RAW_KERNEL_FILE: &str = "kernel.utk";
@@ -160,7 +160,7 @@ impl Record {
 /// Writes records.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    path: PathBuf,
+    trace: TraceDir,
     file: File,
     body: Vec<u8>,
     /// Of a flight recorder, which keeps the last ones.
@@ -170,11 +170,14 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A new file.
-    pub(crate) fn create(path: &Path) -> Result<Self, TraceError> {
-        let file = File::create_new(path).map_err(TraceError::io(path, "cannot create"))?;
+    /// The file of a trace, which has none yet.
+    pub(crate) fn create(trace: &TraceDir) -> Result<Self, TraceError> {
+        let file = (trace.create_new(RAW_KERNEL_FILE)).map_err(TraceError::io(
+            &trace.join(RAW_KERNEL_FILE),
+            "cannot create",
+        ))?;
         Ok(Self {
-            path: path.to_owned(),
+            trace: trace.clone(),
             file,
             body: Vec::with_capacity(BLOCK_RECORDS * RECORD_BYTES),
             last: None,
@@ -227,9 +230,8 @@ impl Writer {
     /// The file becomes the older one; the new one begins with what must be known of
     /// what went before.
     fn begin_anew(&mut self) -> io::Result<()> {
-        let older = self.path.with_file_name(OLDER_KERNEL_FILE);
-        std::fs::rename(&self.path, older)?;
-        self.file = File::create_new(&self.path)?;
+        self.trace.rename(RAW_KERNEL_FILE, OLDER_KERNEL_FILE)?;
+        self.file = self.trace.create_new(RAW_KERNEL_FILE)?;
         if let Some(last) = &mut self.last {
             last.bytes = 0;
             last.known(|record| record.put(&mut self.body));
@@ -302,45 +304,47 @@ impl Last {
     }
 }
 
-/// The files of a trace, the older one first; those that are there.
-fn files(trace: &Path) -> [PathBuf; 2] {
-    [OLDER_KERNEL_FILE, RAW_KERNEL_FILE].map(|file| trace.join(file))
-}
+/// The files of a trace, the older one first.
+const FILES: [&str; 2] = [OLDER_KERNEL_FILE, RAW_KERNEL_FILE];
+/// Both as one, while it is written.
+const NEW_FILE: &str = "kernel.utk.new";
 
 /// Copies what a recorder that goes on has written into one file of another trace. (If the
 /// files change their places just then, the older records are missing.)
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub(crate) fn copy(trace: &Path, out: &Path) -> Result<(), TraceError> {
-    let [older, newer] = files(trace);
-    if !newer.exists() {
+pub(crate) fn copy(trace: &TraceDir, out: &TraceDir) -> Result<(), TraceError> {
+    let [older, newer] = FILES;
+    if !trace.has(newer) {
         return Ok(());
     }
-    let path = out.join(RAW_KERNEL_FILE);
     let put = || -> io::Result<()> {
-        let mut to = BufWriter::with_capacity(1 << 18, File::create_new(&path)?);
-        let inode = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.ino());
-        let before = inode(&older);
-        copy_blocks(&older, &mut to)?;
-        if inode(&older) == before {
-            copy_blocks(&newer, &mut to)?;
+        let mut to = BufWriter::with_capacity(1 << 18, out.create_new(RAW_KERNEL_FILE)?);
+        let inode = || {
+            let file = trace.read(older).and_then(|file| file.metadata());
+            file.map_or(0, |about| about.ino())
+        };
+        let before = inode();
+        copy_blocks(trace, older, &mut to)?;
+        if inode() == before {
+            copy_blocks(trace, newer, &mut to)?;
         }
         to.flush()
     };
-    put().map_err(TraceError::io(&path, "cannot write"))
+    put().map_err(TraceError::io(&out.join(RAW_KERNEL_FILE), "cannot write"))
 }
 
 /// Makes room for the file of a recorder that goes on: what there is comes before it.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub(crate) fn set_aside(trace: &Path) -> Result<(), TraceError> {
+pub(crate) fn set_aside(trace: &TraceDir) -> Result<(), TraceError> {
     join(trace)?;
-    let [older, newer] = files(trace);
-    match std::fs::rename(&newer, older) {
+    let [older, newer] = FILES;
+    match trace.rename(newer, older) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(TraceError::io(&newer, "cannot rename")(error))
+            Err(TraceError::io(&trace.join(newer), "cannot rename")(error))
         }
         _ => Ok(()),
     }
@@ -350,27 +354,27 @@ pub(crate) fn set_aside(trace: &Path) -> Result<(), TraceError> {
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub(crate) fn join(trace: &Path) -> Result<(), TraceError> {
-    let [older, newer] = files(trace);
-    if !older.exists() {
+pub(crate) fn join(trace: &TraceDir) -> Result<(), TraceError> {
+    let [older, newer] = FILES;
+    if !trace.has(older) {
         return Ok(());
     }
-    let new = trace.join("kernel.utk.new");
     let put = || -> io::Result<()> {
-        let mut to = BufWriter::with_capacity(1 << 18, File::create(&new)?);
-        for path in [&older, &newer] {
-            copy_blocks(path, &mut to)?;
+        let mut to = BufWriter::with_capacity(1 << 18, trace.create(NEW_FILE)?);
+        for name in FILES {
+            copy_blocks(trace, name, &mut to)?;
         }
         to.flush()?;
-        std::fs::rename(&new, &newer)?;
-        std::fs::remove_file(&older)
+        trace.rename(NEW_FILE, newer)?;
+        trace.remove(older);
+        Ok(())
     };
-    put().map_err(TraceError::io(&newer, "cannot write"))
+    put().map_err(TraceError::io(&trace.join(newer), "cannot write"))
 }
 
 /// A recorder that was killed may have left a block that is not whole.
-fn copy_blocks(path: &Path, to: &mut impl Write) -> io::Result<()> {
-    let mut from = match File::open(path) {
+fn copy_blocks(trace: &TraceDir, name: &str, to: &mut impl Write) -> io::Result<()> {
+    let mut from = match trace.read(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => BufReader::with_capacity(1 << 18, opened?),
     };
@@ -402,17 +406,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// `None` if there is no such file.
-    pub(crate) fn open(path: &Path) -> Result<Option<Self>, TraceError> {
-        match File::open(path) {
-            Ok(file) => Ok(Some(Self {
-                file: BufReader::with_capacity(1 << 18, file),
-                block: Vec::new().into_iter(),
-                torn: false,
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(TraceError::io(path, "cannot open")(error)),
-        }
+    /// Of the file of a trace; `None` if it has none.
+    pub(crate) fn of_trace(trace: &TraceDir) -> Result<Option<Self>, TraceError> {
+        let file = trace.read_if_there(RAW_KERNEL_FILE)?;
+        Ok(file.map(|file| Self {
+            file: BufReader::with_capacity(1 << 18, file),
+            block: Vec::new().into_iter(),
+            torn: false,
+        }))
     }
 
     fn next_block(&mut self) -> Option<Vec<Record>> {
@@ -496,11 +497,12 @@ mod tests {
     #[test]
     fn what_was_written_comes_back_and_a_cut_keeps_whole_blocks() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("k");
-        let mut writer = Writer::create(&path).unwrap();
+        let trace = TraceDir::open(dir.path()).unwrap();
+        let path = trace.join(RAW_KERNEL_FILE);
+        let mut writer = Writer::create(&trace).unwrap();
         (0..10_000).for_each(|i| writer.push(&some(i)));
         assert!(writer.finish().is_none());
-        let mut reader = Reader::open(&path).unwrap().unwrap();
+        let mut reader = Reader::of_trace(&trace).unwrap().unwrap();
         let all: Vec<Record> = reader.by_ref().collect();
         assert_eq!(all, (0..10_000).map(some).collect::<Vec<_>>());
         assert!(!reader.torn);
@@ -509,7 +511,7 @@ mod tests {
         let block = HEADER_BYTES + BLOCK_RECORDS * RECORD_BYTES;
         for (cut, whole) in [(0, 0), (5, 0), (block - 1, 0), (block, 1), (block + 3, 1)] {
             std::fs::write(&path, &bytes[..cut]).unwrap();
-            let mut reader = Reader::open(&path).unwrap().unwrap();
+            let mut reader = Reader::of_trace(&trace).unwrap().unwrap();
             assert_eq!(reader.by_ref().count(), whole * BLOCK_RECORDS, "{cut}");
             assert_eq!(reader.torn, cut % block != 0, "{cut}");
         }
@@ -517,10 +519,11 @@ mod tests {
             let mut bad = bytes.clone();
             bad[at] ^= 4;
             std::fs::write(&path, &bad).unwrap();
-            let mut reader = Reader::open(&path).unwrap().unwrap();
+            let mut reader = Reader::of_trace(&trace).unwrap().unwrap();
             assert_eq!((reader.by_ref().count(), reader.torn), (0, true), "{at}");
         }
-        assert!(Reader::open(&dir.path().join("none")).unwrap().is_none());
+        std::fs::remove_file(&path).unwrap();
+        assert!(Reader::of_trace(&trace).unwrap().is_none());
     }
 
     /// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, and
@@ -528,9 +531,9 @@ mod tests {
     #[test]
     fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(RAW_KERNEL_FILE);
+        let trace = TraceDir::open(dir.path()).unwrap();
         let most = 64 << 10;
-        let mut writer = Writer::create(&path).unwrap().keep_the_last(most);
+        let mut writer = Writer::create(&trace).unwrap().keep_the_last(most);
         let of = |what, pid, tid, a, time| Record {
             pid,
             tid,
@@ -561,17 +564,18 @@ mod tests {
         // A block more than the bound, in each.
         assert!(bytes(RAW_KERNEL_FILE) + bytes(OLDER_KERNEL_FILE) < 2 * (most + 33_000));
         let out = tempfile::tempdir().unwrap();
-        copy(dir.path(), out.path()).unwrap();
-        join(dir.path()).unwrap();
+        let out = TraceDir::open(out.path()).unwrap();
+        copy(&trace, &out).unwrap();
+        join(&trace).unwrap();
         assert!(!dir.path().join(OLDER_KERNEL_FILE).exists());
-        let read = |dir: &Path| -> Vec<Record> {
-            let mut reader = Reader::open(&dir.join(RAW_KERNEL_FILE)).unwrap().unwrap();
+        let read = |trace: &TraceDir| -> Vec<Record> {
+            let mut reader = Reader::of_trace(trace).unwrap().unwrap();
             let all = reader.by_ref().collect();
             assert!(!reader.torn);
             all
         };
-        let records = read(dir.path());
-        assert_eq!(records, read(out.path()));
+        let records = read(&trace);
+        assert_eq!(records, read(&out));
         let faults: Vec<u64> = (records.iter())
             .filter(|record| record.what == What::Fault)
             .map(|record| record.time)

@@ -15,8 +15,8 @@ use undertick_ring::layout::control;
 
 use super::Plan;
 use crate::TraceError;
+use crate::control_page::ControlPage;
 use crate::schema::Switched;
-use crate::session::ControlPage;
 
 /// After so long pairs become rarer, so that a long recording is not cut into
 /// ever more of them.

@@ -117,7 +117,7 @@ pub fn assert_accounts(manifest: &Manifest, rows: &[Row]) {
     for row in rows.iter().filter(|row| row.mode == 0) {
         let (events, ts) = by.entry(row.ring).or_default();
         *events += u64::from(row.kind != Kind::Gap as i8);
-        assert!(*ts <= row.ts, "{row:?} goes back");
+        assert!(*ts <= row.ts, "{row:?} goes back behind {ts}");
         *ts = row.ts;
     }
     for ring in &manifest.rings {

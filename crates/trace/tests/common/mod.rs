@@ -4,6 +4,7 @@
 
 pub mod evidence;
 pub mod flight;
+pub mod recorders;
 pub mod running;
 
 use std::collections::BTreeMap;
@@ -117,7 +118,7 @@ pub struct Row {
 }
 
 pub fn rows(trace: &Path) -> (Manifest, Vec<Row>) {
-    let trace = Trace::open(trace, |_| {}).unwrap();
+    let trace = Trace::open(trace).unwrap();
     let mut rows = Vec::new();
     for batch in trace.batches() {
         let batch = batch.unwrap();

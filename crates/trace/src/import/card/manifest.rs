@@ -92,6 +92,7 @@ pub(super) fn of(
         closures: Vec::new(),
         flight: None,
         session: None,
+        session_identity: None,
         warnings,
     }
 }

@@ -1,0 +1,131 @@
+//! Finishing a trace whose recorder did not: it was killed, or the disk was full.
+//!
+//! **Method.** What is in the trace is put in order and kept as Parquet. If the session of
+//! the recording is still there, and is the trace's own ([`crate::session_identity`]), the
+//! rings are drained first and the session's directory is removed; a program that still
+//! runs is recorded no more. A session that is not the trace's own is left alone.
+//!
+//! This is asked for explicitly: those that read a trace write nothing.
+
+use std::fs::File;
+use std::path::Path;
+
+use undertick_clock::ClockId;
+
+use crate::TraceError;
+use crate::accounts;
+use crate::hosts::identity::ClockIdentity;
+use crate::keep;
+use crate::manifest::{Exit, Manifest};
+use crate::record::Tell;
+use crate::resume::{alive, clock_named, doors_to, unfinished};
+use crate::running::{Running, flight};
+use crate::session::{Session, SessionDir};
+use crate::session_identity::{self, NotTaken};
+use crate::trace_dir::TraceDir;
+
+/// Finishes a trace; `told` receives the share done, 0 to 1.
+///
+/// # Errors
+/// It is finished already, its recorder lives, or the disk refuses; then it can be tried
+/// again.
+pub fn finish(path: &Path, mut told: impl FnMut(f64)) -> Result<Manifest, TraceError> {
+    let trace = TraceDir::open(path)?;
+    let (mut manifest, lock) = unfinished(&trace)?;
+    let warning = match session_identity::take(&trace, &manifest) {
+        Ok(dir) => return take_over(&trace, manifest, dir, lock, told),
+        Err(NotTaken::Held) => return Err(NotTaken::Held.error(path)),
+        Err(NotTaken::Over) => None,
+        Err(NotTaken::Gone) => Some(
+            "the recorder ended before the program did, and its rings are gone: what they still held is missing, and not counted".to_owned(),
+        ),
+        Err(NotTaken::Copy { original, .. }) => Some(format!(
+            "this trace is a copy of {}: what its rings hold is not in it, and not counted",
+            original.display()
+        )),
+        Err(NotTaken::NotOurs(why)) => Some(format!(
+            "the session directory that the trace names is not its own ({why}) and was left alone: what the rings of the recording still held is missing, and not counted"
+        )),
+    };
+    manifest.warnings.extend(warning);
+    from_blocks(&trace, &mut manifest, &mut told)?;
+    drop(lock);
+    Ok(manifest)
+}
+
+/// Drains what is in the rings of a session that is ours now, and ends it.
+fn take_over(
+    trace: &TraceDir,
+    manifest: Manifest,
+    dir: SessionDir,
+    lock: File,
+    mut told: impl FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    let clock = clock_named(trace.path(), &manifest)?;
+    // The disk had no room for what the recorder knew at the end.
+    let manifest = session_identity::kept_manifest(&dir).unwrap_or(manifest);
+    let program = accounts::read(trace).program;
+    let lives = program.as_ref().and_then(alive);
+    let doors = match &program {
+        Some(program) if program.attached && lives.is_some() => {
+            doors_to(dir.path(), program.pid).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    let ended = Ended {
+        exit: manifest.exit,
+        duration_ns: manifest.duration_ns,
+        is_same_clock: is_same_clock(&manifest, clock),
+    };
+    let session = Session::reopen(dir, doors, &manifest.recorder, clock)?;
+    let mut running = Running::again(trace.clone(), session, manifest, clock, lock)?;
+    running.search_orphans(lives.is_none());
+    running.end_as(ended);
+    let exit = ended.exit.unwrap_or(Exit {
+        status: None,
+        signal: None,
+        interrupted: false,
+    });
+    running.finish(exit, |tell| {
+        if let Tell::Keeping(share) = tell {
+            told(share);
+        }
+    })
+}
+
+/// What is known of the end of a recording that is finished later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// As the recorder saw it.
+    pub(crate) exit: Option<Exit>,
+    pub(crate) duration_ns: Option<i64>,
+    /// The clock has not begun anew since.
+    pub(crate) is_same_clock: bool,
+}
+
+fn is_same_clock(manifest: &Manifest, clock: ClockId) -> bool {
+    let of_trace = manifest.hosts.first().map(|host| &host.clock);
+    of_trace == Some(&ClockIdentity::here(clock))
+}
+
+/// Nothing but what is in the trace.
+fn from_blocks(
+    trace: &TraceDir,
+    manifest: &mut Manifest,
+    told: impl FnMut(f64),
+) -> Result<(), TraceError> {
+    let accounts = accounts::read(trace);
+    if manifest.rings.is_empty() {
+        let (rings, sampled): (Vec<_>, Vec<_>) = (accounts.ended.into_values())
+            .map(|ended| (ended.ring, ended.sampled))
+            .unzip();
+        manifest.rings = rings;
+        manifest.sampled = sampled.into_iter().flatten().collect();
+    }
+    if manifest.recorder.overflow == "overwrite" && manifest.flight.is_none() {
+        flight(manifest, accounts.given_up, None);
+    }
+    manifest.session = None;
+    manifest.session_identity = None;
+    keep::finish(trace, manifest, told)
+}

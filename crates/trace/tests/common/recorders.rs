@@ -1,0 +1,139 @@
+//! Recorders in processes of their own, which can be killed: a test file that has them
+//! has a test `recorder` that calls [`act_as_recorder`].
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use undertick_clock::{Source, facts};
+use undertick_trace::Overflow;
+use undertick_trace::attach::{Attach, attach};
+use undertick_trace::record::record;
+use undertick_trace::resume::{clock_of, resume};
+
+use super::{request, settings};
+
+/// Variable by which a test file is a recorder.
+pub const ROLE: &str = "UNDERTICK_TEST_RECORDER";
+
+/// Records if this process is to be a recorder; then it does not return.
+pub fn act_as_recorder() {
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
+    let words: Vec<&str> = role.split('\n').collect();
+    let trace = Path::new(words[0]);
+    let overflow = Overflow::from_code(words[2].parse().unwrap()).unwrap();
+    let ring = words[3].parse().unwrap();
+    let budget = Some(words[4].parse().unwrap());
+    let settings = || settings(overflow, ring, budget);
+    match words[1] {
+        "resume" => {
+            let source = Source::open(clock_of(trace).unwrap()).unwrap();
+            let facts = facts::gather(source, Duration::ZERO).unwrap();
+            if let Err(error) = resume(trace, &facts, |_| {}) {
+                eprintln!("{error}");
+                std::process::exit(error.exit_status());
+            }
+        }
+        "attach" => {
+            let (pid, length) = (words[5].parse().unwrap(), None);
+            attach(
+                request(trace, &[], settings()),
+                Attach { pid, length },
+                |_| {},
+            )
+            .unwrap();
+        }
+        _ => {
+            record(request(trace, &words[5..], settings()), |_| {}).unwrap();
+        }
+    }
+    std::process::exit(0);
+}
+
+/// How the recorders of a trace are set.
+pub struct Recorders {
+    pub trace: PathBuf,
+    settings: [String; 3],
+}
+
+impl Recorders {
+    pub fn new(trace: PathBuf, overflow: Overflow, ring: u64, budget: u64) -> Self {
+        let settings = [
+            (overflow as u32).to_string(),
+            ring.to_string(),
+            budget.to_string(),
+        ];
+        Self { trace, settings }
+    }
+
+    pub fn start(&self, what: &str, words: &[String]) -> Recorder {
+        self.start_with(":", what, words)
+    }
+
+    /// The same, after a command of the shell, such as one that sets limits.
+    pub fn start_with(&self, before: &str, what: &str, words: &[String]) -> Recorder {
+        let mut role = vec![self.trace.to_str().unwrap(), what];
+        role.extend(self.settings.iter().map(String::as_str));
+        role.extend(words.iter().map(String::as_str));
+        let child = Command::new("sh")
+            .args(["-c", &format!("{before}; exec \"$@\""), "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["recorder", "--exact", "--quiet", "--nocapture"])
+            .env(ROLE, role.join("\n"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Recorder(child)
+    }
+
+    pub fn resume(&self) -> Recorder {
+        self.start("resume", &[])
+    }
+}
+
+/// A recorder, or a program: not there any more when the test is over.
+pub struct Recorder(pub Child);
+
+impl Recorder {
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    pub fn interrupt(&self) {
+        // SAFETY: to our own child.
+        unsafe { libc::kill(self.0.id() as i32, libc::SIGINT) };
+    }
+
+    #[track_caller]
+    pub fn ends(mut self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while self.0.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "the recorder does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(self.0.wait().unwrap().code(), Some(0));
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn wait_until(is_so: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "it does not come to that");
+        std::thread::sleep(Duration::from_micros(300));
+    }
+}
+
+/// Bytes of raw blocks that a recorder has written.
+pub fn raw_bytes(trace: &Path) -> u64 {
+    std::fs::metadata(trace.join("raw.utb")).map_or(0, |about| about.len())
+}

@@ -1,0 +1,543 @@
+//! Traces that are not finished: what a reader does with them, who may finish them, and
+//! what of a recording is never lost. A recorder is this file in a process of its own.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::flight::{Cells, STOP, assert_accounts, numbers_of};
+use common::recorders::{Recorders, act_as_recorder, raw_bytes, wait_until};
+use common::running::sessions;
+use common::{alone, program, rows};
+use undertick_clock::{Source, facts};
+use undertick_ring::layout::ring;
+use undertick_trace::Overflow;
+use undertick_trace::finish::finish;
+use undertick_trace::manifest::{Manifest, State};
+use undertick_trace::read::{Trace, read_manifest};
+use undertick_trace::resume::{clock_of, resume};
+
+const MIB: u64 = 1 << 20;
+
+/// Not a test by itself: a recorder.
+#[test]
+fn recorder() {
+    act_as_recorder();
+}
+
+/// All that is in a directory: path, inode, size, time of the last change, first bytes.
+fn tree(dir: &Path) -> BTreeMap<PathBuf, (u64, u64, i64, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    let mut to_do = vec![dir.to_owned()];
+    while let Some(dir) = to_do.pop() {
+        for entry in fs::read_dir(dir).unwrap().flatten() {
+            let (path, about) = (entry.path(), entry.metadata().unwrap());
+            let bytes = match about.is_file() {
+                true => fs::read(&path).unwrap(),
+                false => Vec::new(),
+            };
+            if about.is_dir() {
+                to_do.push(path.clone());
+            }
+            let changed = about.mtime() * 1_000_000_000 + about.mtime_nsec();
+            found.insert(path, (about.ino(), about.len(), changed, bytes));
+        }
+    }
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-r").arg(from).arg(to).status();
+    assert!(status.unwrap().success());
+}
+
+fn change_manifest(trace: &Path, change: impl FnOnce(&mut Manifest)) {
+    let mut manifest = read_manifest(trace).unwrap();
+    change(&mut manifest);
+    let text = serde_json::to_vec(&manifest).unwrap();
+    fs::write(trace.join("manifest.json"), text).unwrap();
+}
+
+/// A recording whose recorder was killed and whose program has ended.
+fn killed(dir: &Path, cells: &Cells, name: &str) -> PathBuf {
+    let trace = dir.join(name);
+    let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
+    let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
+    wait_until(|| raw_bytes(&trace) > 0);
+    recorder.kill();
+    cells.store(STOP, 1);
+    wait_until(|| cells.load(common::flight::PID) != 0);
+    let pid = cells.load(common::flight::PID);
+    wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
+    trace
+}
+
+/// A trace is what anybody may have made: the directories that it names, with all the
+/// files of a session in them, and the files to which its links lead, stay as they are.
+#[test]
+fn a_trace_that_names_a_directory_of_the_reader() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let cells = Cells::new();
+    let _stop = cells.stop_if_failed();
+    let sent = killed(dir.path(), &cells, "sent.ut");
+    let manifest = read_manifest(&sent).unwrap();
+    let session = PathBuf::from(manifest.session.clone().unwrap());
+    let uid = fs::metadata(dir.path()).unwrap().uid();
+
+    let home = dir.path().join("home");
+    fs::create_dir(&home).unwrap();
+    fs::write(home.join("thesis.txt"), "mine").unwrap();
+    // The right name, and whatever files a session has.
+    let canary = home.join(format!("undertick-{uid}-1-a-0"));
+    copy(&session, &canary);
+    fs::write(canary.join("thesis.txt"), "mine").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(&canary, mode).unwrap();
+    let about = fs::metadata(&canary).unwrap();
+    let before = tree(&home);
+    let named = [
+        (canary.to_str().unwrap().to_owned(), false),
+        // It even knows the device and the inode number.
+        (canary.to_str().unwrap().to_owned(), true),
+        (home.to_str().unwrap().to_owned(), true),
+        (".".to_owned(), false),
+        ("../home".to_owned(), false),
+    ];
+    for (place, (name, knows)) in named.into_iter().enumerate() {
+        let trace = dir.path().join(format!("received-{place}.ut"));
+        copy(&sent, &trace);
+        // What makes the trace's own directory look like a session.
+        for file in ["control", "names"] {
+            fs::copy(session.join(file), trace.join(file)).unwrap();
+        }
+        for file in [
+            "manifest.json.new",
+            "events.parquet.new",
+            "events.parquet",
+            "kernel.utk.new",
+            "kernel.parquet.new",
+        ] {
+            let _ = fs::remove_file(trace.join(file));
+            symlink(home.join("thesis.txt"), trace.join(file)).unwrap();
+        }
+        change_manifest(&trace, |manifest| {
+            manifest.session = Some(name);
+            if let Some(identity) = manifest.session_identity.as_mut().filter(|_| knows) {
+                (identity.device, identity.inode) = (about.dev(), about.ino());
+            }
+        });
+        let received = tree(&trace);
+        assert!(Trace::open(&trace).is_err());
+        assert_eq!(tree(&trace), received, "a reader wrote");
+        assert_eq!(tree(&home), before, "a reader touched what the trace names");
+        let facts = facts::gather(
+            Source::open(clock_of(&trace).unwrap()).unwrap(),
+            Duration::ZERO,
+        );
+        let error = resume(&trace, &facts.unwrap(), |_| {}).unwrap_err();
+        assert_eq!(error.exit_status(), 2, "{error}");
+        assert_eq!(tree(&home), before);
+        // Asked for, it is finished from what is in it, and nothing else is touched.
+        let finished = finish(&trace, |_| {}).unwrap();
+        assert!(finished.warnings.iter().any(|w| w.contains("not counted")));
+        assert_eq!(
+            tree(&home),
+            before,
+            "finishing touched what the trace names"
+        );
+        assert_eq!(read_manifest(&trace).unwrap().state, State::Complete);
+    }
+    assert!(session.exists(), "the session of another trace was taken");
+    finish(&sent, |_| {}).unwrap();
+    assert!(!session.exists());
+}
+
+/// Links and pipes in the place of the raw files are refused, not followed and not waited
+/// for.
+#[test]
+fn links_in_place_of_raw_files() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let cells = Cells::new();
+    let _stop = cells.stop_if_failed();
+    let sent = killed(dir.path(), &cells, "sent.ut");
+    let outside = dir.path().join("outside");
+    fs::write(&outside, vec![7; 4096]).unwrap();
+    for (place, link) in ["raw.utb", "rings.jsonl", "ended-0.utb", "kernel.utk"]
+        .into_iter()
+        .enumerate()
+    {
+        for is_pipe in [false, true] {
+            let trace = dir.path().join(format!("{place}-{is_pipe}.ut"));
+            copy(&sent, &trace);
+            let _ = fs::remove_file(trace.join(link));
+            if is_pipe {
+                let status = Command::new("mkfifo").arg(trace.join(link)).status();
+                assert!(status.unwrap().success());
+            } else {
+                symlink(&outside, trace.join(link)).unwrap();
+            }
+            assert!(Trace::open(&trace).is_err());
+            let _ = finish(&trace, |_| {});
+            assert_eq!(fs::read(&outside).unwrap(), vec![7; 4096], "{link}");
+        }
+    }
+    finish(&sent, |_| {}).unwrap();
+}
+
+/// A copy of a trace that is being recorded, opened and finished: the recording goes on as
+/// if nothing had been.
+#[test]
+fn a_copy_of_a_trace_that_is_being_recorded() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let cells = Cells::new();
+    let _stop = cells.stop_if_failed();
+    let trace = dir.path().join("a.ut");
+    let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
+    let mut recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
+    wait_until(|| raw_bytes(&trace) > 0);
+    for round in 0..3 {
+        let copied = dir.path().join(format!("copy-{round}.ut"));
+        copy(&trace, &copied);
+        assert!(Trace::open(&copied).is_err());
+        let manifest = finish(&copied, |_| {}).unwrap();
+        let warned = manifest
+            .warnings
+            .iter()
+            .any(|text| text.contains("a copy of"));
+        assert!(warned, "{:?}", manifest.warnings);
+        let before = raw_bytes(&trace);
+        wait_until(|| raw_bytes(&trace) > before);
+        // Once the recorder is dead, the copy is a copy still.
+        if round == 1 {
+            recorder.kill();
+            let copied = dir.path().join("dead.ut");
+            copy(&trace, &copied);
+            finish(&copied, |_| {}).unwrap();
+            recorder = recorders.resume();
+        }
+    }
+    cells.store(STOP, 1);
+    recorder.ends();
+    let (manifest, rows) = rows(&trace);
+    assert_accounts(&manifest, &rows);
+    assert_eq!(manifest.lost, 0);
+    for (tid, written) in cells.written(2) {
+        let numbers = numbers_of(&rows, tid);
+        assert!(numbers.len() as u64 >= written, "{tid}");
+        assert!(numbers.iter().copied().eq(0..numbers.len() as i64), "{tid}");
+    }
+    assert_eq!(sessions(), Vec::<String>::new());
+}
+
+/// The session's directory is gone while it is recorded: the recorder says so.
+#[test]
+fn a_session_that_is_lost_is_told() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let cells = Cells::new();
+    let _stop = cells.stop_if_failed();
+    let trace = dir.path().join("a.ut");
+    let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
+    let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
+    wait_until(|| raw_bytes(&trace) > 0);
+    let session = read_manifest(&trace).unwrap().session.unwrap();
+    fs::remove_dir_all(&session).unwrap();
+    cells.store(STOP, 1);
+    recorder.ends();
+    let (manifest, rows) = rows(&trace);
+    assert_accounts(&manifest, &rows);
+    let told = manifest.warnings.iter().any(|text| text.contains(&session));
+    assert!(told, "{:?}", manifest.warnings);
+}
+
+/// The trace is moved while it is recorded: all of it is where it is now.
+#[test]
+fn a_trace_that_is_moved_while_it_is_recorded() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    for overflow in [Overflow::Grow, Overflow::Overwrite] {
+        let cells = Cells::new();
+        let _stop = cells.stop_if_failed();
+        let trace = dir.path().join("a.ut");
+        let moved = dir.path().join(format!("{overflow:?}.ut"));
+        let recorders = Recorders::new(trace.clone(), overflow, MIB, 64 * MIB);
+        let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
+        (0..2).for_each(|t| cells.wait_for(4 * t, 1000));
+        wait_until(|| trace.join("manifest.json").exists());
+        fs::rename(&trace, &moved).unwrap();
+        (0..2).for_each(|t| cells.wait_for(4 * t, 10_000));
+        cells.store(STOP, 1);
+        recorder.ends();
+        assert!(!trace.exists());
+        let (manifest, rows) = rows(&moved);
+        assert_accounts(&manifest, &rows);
+        assert_eq!(manifest.exit.unwrap().status, Some(0));
+        let told = manifest.warnings.iter().any(|text| text.contains("moved"));
+        assert!(told, "{:?}", manifest.warnings);
+        assert_eq!(sessions(), Vec::<String>::new());
+    }
+}
+
+/// Runs in a small file system of its own; `None` where that cannot be made.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(parent: &Path, size: &str) -> Option<Self> {
+        let place = parent.join("small");
+        fs::create_dir(&place).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(&place)
+            .status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(Self(place));
+        }
+        println!("skipped: a small file system cannot be mounted (not root?)");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Another program fills the disk up while it is recorded: names, threads and the exit
+/// status are not lost, and the trace can be finished when there is room again.
+#[test]
+fn a_disk_that_others_fill_up() {
+    let _alone = alone();
+    for is_set_aside in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let Some(disk) = SmallDisk::mount(dir.path(), "4m") else {
+            return;
+        };
+        let trace = disk.0.join("a.ut");
+        let (told, go) = (dir.path().join("told"), dir.path().join("go"));
+        let binary = program("names.c", &[]);
+        let words = [&binary, &told, &go].map(|path| path.to_str().unwrap().to_owned());
+        let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
+        let mut recorder = recorders.start("record", &words);
+        wait_until(|| told.exists());
+        let aside = trace.join("manifest.json.new");
+        if is_set_aside {
+            // The recorder sees the names and sets room for them aside.
+            wait_until(|| fs::metadata(&aside).is_ok_and(|about| about.len() > 1_000_000));
+        }
+        let filler = disk.0.join("filler");
+        let full = fs::write(&filler, vec![1; 8 << 20]).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+        fs::write(&go, "").unwrap();
+        recorder.0.wait().unwrap();
+        assert!(!fs::metadata(&aside).is_ok_and(|about| about.len() == 0));
+        let of_before = read_manifest(&trace).unwrap();
+        assert_eq!(of_before.exit.is_some(), is_set_aside, "room was set aside");
+        fs::remove_file(&filler).unwrap();
+        if of_before.state == State::Recording {
+            assert!(Trace::open(&trace).is_err());
+            finish(&trace, |_| {}).unwrap();
+        }
+        let (manifest, rows) = rows(&trace);
+        assert_accounts(&manifest, &rows);
+        assert_eq!(manifest.exit.unwrap().status, Some(7));
+        let named = (manifest.names.iter()).filter(|n| n.name.starts_with("event number "));
+        assert_eq!(named.count(), 3000);
+        assert!(
+            manifest
+                .threads
+                .iter()
+                .any(|thread| thread.name == "main thread")
+        );
+        // Where the disk had no room for events, they are counted.
+        assert_eq!(manifest.events + manifest.lost, 100);
+        assert_eq!(sessions(), Vec::<String>::new());
+    }
+}
+
+/// A program that has as much memory as it likes, whatever its recorder has.
+fn without_soft_limit(words: &[&str]) -> Vec<String> {
+    let first = ["sh", "-c", "ulimit -S -v unlimited; exec \"$@\"", "sh"];
+    first
+        .iter()
+        .chain(words)
+        .map(|&word| word.to_owned())
+        .collect()
+}
+
+/// A recorder that may have few files open, or little memory, reads the rings one after
+/// the other: nothing is lost that they hold, and all is counted that they do not.
+#[test]
+fn a_recorder_with_few_descriptors() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let binary = program("odd.c", &[]);
+    for (name, limits) in [
+        ("files", "ulimit -n 32"),
+        ("memory", "ulimit -S -v 3000000"),
+    ] {
+        let trace = dir.path().join(format!("{name}.ut"));
+        let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 1 << 30);
+        let words = without_soft_limit(&[binary.to_str().unwrap(), "alive", "400"]);
+        recorders.start_with(limits, "record", &words).ends();
+        let (manifest, rows) = rows(&trace);
+        assert_accounts(&manifest, &rows);
+        let warnings = &manifest.warnings;
+        assert_eq!(manifest.events + manifest.lost, 800, "{name}: {warnings:?}");
+        // The program has the same limits: a thread may get no ring, which is counted.
+        let written: u64 = manifest.rings.iter().map(|ring| ring.written).sum();
+        assert_eq!(written, manifest.events, "{name}: {warnings:?}");
+        assert!(manifest.rings.len() > 200, "{name}: {warnings:?}");
+        assert_eq!(sessions(), Vec::<String>::new());
+    }
+}
+
+/// Rings that cannot be mapped at all: what was written to them is counted all the same.
+#[test]
+fn rings_that_never_open_are_counted() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let binary = program("odd.c", &[]);
+    let trace = dir.path().join("a.ut");
+    // A ring is mapped at its greatest size, 1 GiB here, which does not fit.
+    let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 4 << 30);
+    let words = without_soft_limit(&[binary.to_str().unwrap(), "alive", "50"]);
+    let recorder = recorders.start_with("ulimit -S -v 1000000", "record", &words);
+    recorder.ends();
+    let manifest = read_manifest(&trace).unwrap();
+    assert_eq!(
+        (manifest.events, manifest.lost),
+        (0, 100),
+        "{:?}",
+        manifest.warnings
+    );
+    let told = manifest
+        .warnings
+        .iter()
+        .any(|text| text.contains("could not be opened"));
+    assert!(told, "{:?}", manifest.warnings);
+    assert!(
+        manifest
+            .rings
+            .iter()
+            .all(|ring| ring.pid > 0 && ring.written == 2)
+    );
+}
+
+/// Going on ends when the program is dead, whatever its rings say of their threads: they
+/// may be of another namespace, or name a process that lives.
+#[test]
+fn rings_of_dead_processes_that_cannot_be_asked() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let us = std::process::id();
+    for (name, field, value) in [
+        ("namespace", ring::OFF_PID_NAMESPACE, 4242),
+        ("process", ring::OFF_PID, us),
+    ] {
+        let cells = Cells::new();
+        let _stop = cells.stop_if_failed();
+        let trace = dir.path().join(format!("{name}.ut"));
+        let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
+        let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
+        wait_until(|| raw_bytes(&trace) > 0);
+        recorder.kill();
+        let pid = cells.load(common::flight::PID) as i32;
+        // SAFETY: the program that we had started.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
+        let session = read_manifest(&trace).unwrap().session.unwrap();
+        for entry in fs::read_dir(session).unwrap().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("ring-") {
+                let file = fs::File::options().write(true).open(entry.path()).unwrap();
+                file.write_all_at(&value.to_le_bytes(), field as u64)
+                    .unwrap();
+                if field == ring::OFF_PID {
+                    let tid = ring::OFF_TID as u64;
+                    file.write_all_at(&value.to_le_bytes(), tid).unwrap();
+                }
+            }
+        }
+        let since = Instant::now();
+        recorders.resume().ends();
+        assert!(since.elapsed() < Duration::from_secs(60));
+        let (manifest, rows) = rows(&trace);
+        assert_accounts(&manifest, &rows);
+        for (tid, written) in cells.written(2) {
+            let found = match name {
+                "process" => continue,
+                _ => numbers_of(&rows, tid).len() as u64,
+            };
+            assert!(found >= written, "{found} of {written}");
+        }
+        assert_eq!(sessions(), Vec::<String>::new());
+    }
+}
+
+/// The recorder was killed when it had ended the recording: that is what is said, and it
+/// can be finished.
+#[test]
+fn a_recorder_that_died_while_it_finished() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let cells = Cells::new();
+    let _stop = cells.stop_if_failed();
+    let trace = killed(dir.path(), &cells, "a.ut");
+    let session = read_manifest(&trace).unwrap().session.unwrap();
+    fs::remove_dir_all(session).unwrap();
+    let facts = facts::gather(
+        Source::open(clock_of(&trace).unwrap()).unwrap(),
+        Duration::ZERO,
+    )
+    .unwrap();
+    let refused = || resume(&trace, &facts, |_| {}).unwrap_err().to_string();
+    assert!(refused().contains("its rings are gone"), "{}", refused());
+    change_manifest(&trace, |manifest| {
+        manifest.session = None;
+        manifest.session_identity = None;
+    });
+    let said = refused();
+    assert!(!said.contains("started anew"), "{said}");
+    assert!(said.contains("while it finished"), "{said}");
+    assert!(said.contains("--finish"), "{said}");
+    let before = raw_bytes(&trace);
+    assert!(before > 0);
+    finish(&trace, |_| {}).unwrap();
+    assert!(rows(&trace).0.events > 0);
+}
+
+/// A program that reads another clock than its recorder, as one that is emulated: its
+/// events are dropped, counted and told, and a trace of nothing else is an error.
+#[test]
+fn a_clock_that_cannot_be() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let cells = Cells::new();
+    let _stop = cells.stop_if_failed();
+    let trace = killed(dir.path(), &cells, "a.ut");
+    let shifted = dir.path().join("shifted.ut");
+    copy(&trace, &shifted);
+    // As if all had been recorded a year before.
+    let year = 365 * 86_400 * 1_000_000_000_i64;
+    change_manifest(&shifted, |manifest| {
+        for anchor in &mut manifest.clock.anchors {
+            anchor.ticks += year;
+        }
+    });
+    let error = finish(&shifted, |_| {}).unwrap_err();
+    assert!(error.to_string().contains("reads another clock"), "{error}");
+    let (manifest, found) = rows(&shifted);
+    assert_accounts(&manifest, &found);
+    assert_eq!((manifest.events, found.len()), (0, 0));
+    assert!(manifest.lost > 0);
+    finish(&trace, |_| {}).unwrap();
+    assert!(rows(&trace).0.events > 0);
+}
