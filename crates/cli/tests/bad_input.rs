@@ -357,7 +357,10 @@ int main(int argc, char **argv) {
         .status()
         .unwrap();
     assert!(copied.success());
-    let (code, text) = said(&undertick(&["report", moved.to_str().unwrap(), "--json"]));
+    let moved = moved.to_str().unwrap();
+    let (code, text) = said(&undertick(&["record", "--finish", moved]));
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = said(&undertick(&["report", moved, "--json"]));
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("event 1"));
 }

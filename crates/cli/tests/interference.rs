@@ -7,7 +7,7 @@ mod support;
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use support::{refused, said, undertick};
@@ -213,7 +213,12 @@ fn a_signal_gives_what_there_is() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    // Bursts have been made when the probe has used CPU time for more than a few of them.
+    let end = Instant::now() + Duration::from_secs(90);
+    while cpu_seconds_of_probe(child.id()) < 0.3 {
+        assert!(Instant::now() < end, "the probe does not run");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     // SAFETY: a signal to our own child.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let output = child.wait_with_output().unwrap();
@@ -221,6 +226,27 @@ fn a_signal_gives_what_there_is() {
     let found: Value = serde_json::from_slice(&output.stdout).expect("a document all the same");
     assert_eq!(found["interrupted"], true);
     assert!(number(&found["probe"]["bursts"]) >= 1.0);
+}
+
+/// CPU time of the probe that a meter has started; 0 before it has.
+fn cpu_seconds_of_probe(meter: u32) -> f64 {
+    let tasks = std::fs::read_dir(format!("/proc/{meter}/task"));
+    let children: String = (tasks.into_iter().flatten().flatten())
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .collect();
+    let of_probe = |pid: &str| {
+        let read = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok();
+        read("cmdline").filter(|words| words.contains("__probe"))?;
+        let stat = read("stat")?;
+        let after_name = stat.rsplit_once(") ")?.1;
+        // User time in ticks of 10 ms.
+        after_name.split(' ').nth(11)?.parse::<f64>().ok()
+    };
+    children
+        .split_whitespace()
+        .filter_map(of_probe)
+        .sum::<f64>()
+        / 100.0
 }
 
 #[test]

@@ -134,7 +134,10 @@ fn faults_interrupts_and_wakes() {
         .count() as i64;
     if timer.numbers[0] >= 0 {
         assert!(of_timer <= timer.numbers[0], "{of_timer} {timer:?}");
-        assert!(10 * of_timer >= timer.numbers[0], "{of_timer} {timer:?}");
+        // The others hit whatever else had the CPU.
+        let share = recorded.share_on_cpu(hogged.tid, OUTER);
+        let at_least = (timer.numbers[0] as f64 * share / 10.0) as i64;
+        assert!(of_timer >= at_least, "{of_timer} {timer:?} {share}");
     }
     assert!(interrupts.iter().all(|row| row.payload > 0 && row.tid > 0));
 

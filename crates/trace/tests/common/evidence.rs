@@ -57,6 +57,21 @@ impl Recorded {
             .collect()
     }
 
+    /// Share of the time between its stamps that a thread had its CPU, as the switches tell.
+    pub fn share_on_cpu(&self, tid: i32, event: i32) -> f64 {
+        let (from, to) = (self.stamp(tid, event, 0), self.stamp(tid, event, 1));
+        let (mut since, mut on) = (Some(from), 0);
+        for row in self.between(tid, event) {
+            if row.kind == Kind::SwitchOut as i8 {
+                on += since.take().map_or(0, |since| row.ts - since);
+            } else if row.kind == Kind::SwitchIn as i8 {
+                since = Some(row.ts);
+            }
+        }
+        on += since.map_or(0, |since| to - since);
+        on as f64 / (to - from) as f64
+    }
+
     /// Switches out between the stamps: all, and those that were no preemption.
     pub fn switches(&self, tid: i32, event: i32) -> (i64, i64) {
         let out: Vec<_> = (self.between(tid, event).into_iter())
