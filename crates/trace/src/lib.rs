@@ -26,6 +26,7 @@ pub mod functions;
 pub mod groups;
 pub mod hosts;
 pub mod import;
+pub mod input;
 pub use undertick_ring::Overflow;
 pub mod keep;
 pub mod kernel;
