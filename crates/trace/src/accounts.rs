@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
+use crate::input::{self, Kind};
 use crate::manifest::{Ring, Sampled};
 
 /// The file's name in the trace directory.
@@ -130,7 +131,7 @@ fn text(lines: &[Line]) -> Vec<u8> {
 
 /// What the file of a trace says; lines that were cut are left out.
 pub(crate) fn read(trace: &Path) -> Told {
-    let text = fs::read(trace.join(ACCOUNTS_FILE)).unwrap_or_default();
+    let text = input::bytes(&trace.join(ACCOUNTS_FILE), Kind::ACCOUNTS).unwrap_or_default();
     let mut told = Told::default();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {

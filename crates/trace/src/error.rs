@@ -25,7 +25,10 @@ pub enum TraceError {
         what: String,
     },
     /// Written by another version.
-    #[error("{}: trace format version {found}, this Undertick reads {expected}; use the Undertick that recorded it", shown(path))]
+    #[error(
+        "{}: trace format version {found}, this Undertick reads {expected}; use the Undertick that recorded it",
+        shown(path)
+    )]
     Version {
         /// The manifest.
         path: PathBuf,

@@ -67,18 +67,18 @@ impl Kind {
         action: "cannot read the exchanges",
         most_bytes: 512 << 20,
     };
-    /// What a directory of spans or of rounds says of itself.
+    /// What a directory of spans or of rounds says of itself, the table it was made by
+    /// included.
     pub const ABOUT: Self = Self {
         what: "a description of files",
         action: "cannot read what is said of the files",
-        most_bytes: 1 << 20,
+        most_bytes: 64 << 20,
     };
-    /// The accounts of finished rings: a line of 300 bytes and its sampled spans for each of
-    /// as many rings as a flight recorder or a long recording has.
+    /// The accounts of finished rings: a line of 300 bytes for each of three million.
     pub(crate) const ACCOUNTS: Self = Self {
         what: "a list of rings",
         action: "cannot read the accounts of rings",
-        most_bytes: 256 << 20,
+        most_bytes: 1 << 30,
     };
 }
 
@@ -222,7 +222,10 @@ mod tests {
     fn refused(path: &Path, words: &[&str]) {
         for error in [bytes(path, SMALL).unwrap_err(), open(path).unwrap_err()] {
             let (said, status) = (error.to_string(), error.exit_status());
-            assert!(status == 2 && words.iter().all(|w| said.contains(w)), "{said}");
+            assert!(
+                status == 2 && words.iter().all(|w| said.contains(w)),
+                "{said}"
+            );
             assert!(said.contains(&path.display().to_string()), "{said}");
         }
     }
@@ -249,10 +252,23 @@ mod tests {
         std::fs::write(&path, "1234").unwrap();
         assert_eq!(text(&path, SMALL).unwrap(), "1234");
         std::fs::write(&path, [b'1', 0xff]).unwrap();
-        assert!(text(&path, SMALL).unwrap_err().to_string().contains("byte 1"));
-        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(
+            text(&path, SMALL)
+                .unwrap_err()
+                .to_string()
+                .contains("byte 1")
+        );
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
         let said = bytes(&path, SMALL).unwrap_err().to_string();
-        assert!(said.contains("1099511627776") && said.contains("at most 4"), "{said}");
+        assert!(
+            said.contains("1099511627776") && said.contains("at most 4"),
+            "{said}"
+        );
         assert!(open(&path).is_ok());
     }
 }

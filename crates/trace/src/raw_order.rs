@@ -77,7 +77,7 @@ impl RawGroups {
         let mut files = Vec::new();
         let mut size = 0;
         for path in paths {
-            let file = File::open(&path).map_err(TraceError::io(&path, "cannot open"))?;
+            let file = crate::input::open(&path)?;
             let metadata = file.metadata();
             size += metadata
                 .map_err(TraceError::io(&path, "cannot look at"))?

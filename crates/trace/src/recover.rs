@@ -101,9 +101,8 @@ pub(crate) fn each_block(
     mut take: impl FnMut(BlockHeader, &[u8]) -> io::Result<()>,
 ) -> Result<u64, TraceError> {
     let failed = || TraceError::io(path, "cannot read");
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        opened => opened.map_err(failed())?,
+    let Some(file) = crate::input::open_if_there(path)? else {
+        return Ok(0);
     };
     let mut file = BufReader::with_capacity(1 << 20, file);
     let mut block = Vec::new();

@@ -404,15 +404,12 @@ pub(crate) struct Reader {
 impl Reader {
     /// `None` if there is no such file.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, TraceError> {
-        match File::open(path) {
-            Ok(file) => Ok(Some(Self {
-                file: BufReader::with_capacity(1 << 18, file),
-                block: Vec::new().into_iter(),
-                torn: false,
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(TraceError::io(path, "cannot open")(error)),
-        }
+        let file = crate::input::open_if_there(path)?;
+        Ok(file.map(|file| Self {
+            file: BufReader::with_capacity(1 << 18, file),
+            block: Vec::new().into_iter(),
+            torn: false,
+        }))
     }
 
     fn next_block(&mut self) -> Option<Vec<Record>> {
