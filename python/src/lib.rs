@@ -100,6 +100,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(estimates::compare, module)?,
         wrap_pyfunction!(reports::compare_documents, module)?,
         wrap_pyfunction!(kernel::pieces, module)?,
+        wrap_pyfunction!(traces::read_table, module)?,
+        wrap_pyfunction!(traces::read_document, module)?,
+        wrap_pyfunction!(traces::shown, module)?,
+        wrap_pyfunction!(traces::shown_lines, module)?,
+        wrap_pyfunction!(traces::csv_cell, module)?,
     ] {
         module.add_function(function)?;
     }

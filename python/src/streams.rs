@@ -50,7 +50,7 @@ impl Batches {
         let first = files.first().ok_or_else(|| {
             ArrowError::ParquetError(format!("{}: no files of spans in it", dir.display()))
         })?;
-        let first = ParquetRecordBatchReaderBuilder::try_new(File::open(first)?)?;
+        let first = ParquetRecordBatchReaderBuilder::try_new(opened(first)?)?;
         let schema = Arc::clone(first.schema());
         Ok(Self(Source::Files { files, schema }))
     }
@@ -159,6 +159,11 @@ impl RecordBatchReader for Rows {
     }
 }
 
+/// A regular file, without waiting for anything.
+fn opened(path: &Path) -> Result<File, ArrowError> {
+    undertick_trace::input::open(path).map_err(|e| ArrowError::ParquetError(e.to_string()))
+}
+
 /// Spans, file by file.
 struct Files {
     rest: std::vec::IntoIter<PathBuf>,
@@ -176,7 +181,7 @@ impl Files {
             let Some(path) = self.rest.next() else {
                 return Ok(None);
             };
-            let file = File::open(&path)?;
+            let file = opened(&path)?;
             self.now = Some(ParquetRecordBatchReaderBuilder::try_new(file)?.build()?);
         }
     }

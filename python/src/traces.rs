@@ -1,5 +1,6 @@
 //! Opening a trace.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use undertick_analyze::{Failed, Options, Table};
-use undertick_trace::read;
+use undertick_trace::{input, read};
 
 use crate::reports::Report;
 use crate::streams::Batches;
@@ -94,6 +95,37 @@ fn options(
         compensate: compensate.parse().map_err(usage)?,
         confidence,
     })
+}
+
+/// The text of a table.
+#[pyfunction]
+pub fn read_table(path: PathBuf) -> PyResult<String> {
+    input::text(&path, input::Kind::TABLE).map_err(of_trace)
+}
+
+/// The text of a document that was printed with `--json`.
+#[pyfunction]
+pub fn read_document(path: PathBuf) -> PyResult<String> {
+    input::text(&path, input::Kind::DOCUMENT).map_err(of_trace)
+}
+
+/// A text from a program or a file in one line, harmless to show on a terminal.
+#[pyfunction]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    undertick_text::clean(text)
+}
+
+/// A message of several lines, harmless to show on a terminal.
+#[pyfunction]
+pub fn shown_lines(text: &str) -> Cow<'_, str> {
+    undertick_text::clean_lines(text)
+}
+
+/// A cell of comma-separated values that holds text: with its quotes, harmless to show, and no
+/// formula.
+#[pyfunction]
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
+    undertick_text::csv_cell(text)
 }
 
 /// How often Ctrl-C is looked for.

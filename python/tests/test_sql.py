@@ -353,3 +353,84 @@ def test_the_program_asks_the_package(trace: str) -> None:
     bare = {**os.environ, "UNDERTICK_PYTHON": shutil.which("false") or "/bin/false"}
     without = subprocess.run(words, env=bare, capture_output=True, text=True, timeout=60)
     assert without.returncode == 1 and "pip install" in without.stderr
+
+
+def damaged(trace: str, where: Path, name: str, change: Callable[[dict[str, Any]], None]) -> Path:
+    """A copy of the trace with another manifest."""
+    copy = where / name
+    shutil.copytree(trace, copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    change(manifest)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy
+
+
+def refused(trace: Path, *named: str) -> None:
+    said = ask(str(trace), "select count(*) from events", check=False)
+    assert said.returncode == 2, said
+    assert "Traceback" not in said.stderr and "\x1b" not in said.stderr, said.stderr
+    for word in named:
+        assert word in said.stderr, said.stderr
+
+
+def test_a_trace_without_files_has_no_rows(trace: str, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest.update(parts=[], rings=[], events=0)
+
+    empty = damaged(trace, tmp_path, "empty.ut", change)
+    for view in ("events", "points", "spans", "intervals", "kernel"):
+        assert ask(str(empty), f"select count(*) as n from {view}", "--csv").stdout == "n\n0\n"
+    assert ask(str(empty)).returncode == 0
+
+
+def test_what_is_wrong_names_trace_and_file(trace: str, tmp_path: Path) -> None:
+    missing = damaged(trace, tmp_path, "missing.ut", lambda manifest: None)
+    events = json.loads((missing / "manifest.json").read_text())["parts"][-1]["file"]
+    (missing / events).unlink()
+    refused(missing, "missing.ut", events)
+    torn = damaged(trace, tmp_path, "torn \x1b[2J.ut", lambda manifest: None)
+    (torn / events).write_bytes(b"PAR1")
+    refused(torn, "torn \\u{1b}[2J.ut", events)
+    refused(tmp_path / "nowhere.ut", "nowhere.ut", "no such trace")
+    refused(Path(__file__), "test_sql.py", "not a trace")
+    fifo = damaged(trace, tmp_path, "fifo.ut", lambda manifest: None)
+    (fifo / "manifest.json").unlink()
+    os.mkfifo(fifo / "manifest.json")
+    refused(fifo, "fifo.ut", "manifest.json", "a fifo")
+
+
+def test_a_path_is_no_pattern(trace: str, tmp_path: Path) -> None:
+    rows = ask(trace, "select count(*) as n from events", "--csv").stdout
+    odd = damaged(trace, tmp_path, "[a]*?'b.ut", lambda manifest: None)
+    assert ask(str(odd), "select count(*) as n from events", "--csv").stdout == rows
+    assert ask(str(odd), "select count(*) as n from spans, manifest", "--csv").stdout != "n\n0\n"
+
+
+def test_names_steer_no_terminal_and_are_no_formula(trace: str, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["names"] = [
+            {"pid": None, "event": event, "name": f'{first}1+1,"\x1b[2J\u202e\x9b'}
+            for event, first in enumerate("=+-@\t\ra")
+        ]
+
+    steering = damaged(trace, tmp_path, "steering.ut", change)
+    query = "select name, -event as n from names order by event"
+    for form in ("--csv", None):
+        said = ask(str(steering), query, *([form] if form else []))
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", said.stdout), said
+        assert "\\u{1b}[2J\\u{202e}\\u{9b}" in said.stdout
+    lines = ask(str(steering), query, "--csv").stdout.splitlines()
+    assert [line[:4] for line in lines[1:]] == ["\"'=1", "\"'+1", "\"'-1", "\"'@1", "\"' 1", "\"' 1", '"a1+']
+    assert lines[2].endswith(',-1')
+    found = json.loads(ask(str(steering), query, "--json").stdout)
+    assert found["rows"][0][0].startswith('=1+1,"\x1b[2J')
+
+
+def test_many_names_take_no_time_to_speak_of(trace: str, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["names"] = [{"pid": i, "event": i % 60_000, "name": f"name {i}"} for i in range(300_000)]
+        manifest["threads"] = [{"pid": i, "tid": i, "name": f"thread {i}"} for i in range(300_000)]
+
+    many = damaged(trace, tmp_path, "many.ut", change)
+    said = ask(str(many), "select count(*) as n, max(pid) as last from names", "--csv")
+    assert said.stdout == "n,last\n300000,299999\n"

@@ -197,8 +197,4 @@ def _document(side: Document, name: str) -> tuple[str, str]:
     if isinstance(side, Mapping):
         return json.dumps(dict(side)), name
     path = os.fspath(side)
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read(), path
-    except (OSError, UnicodeDecodeError) as error:
-        raise _native.InputError(f"{path}: {error}") from None
+    return _native.read_document(path), path

@@ -6,8 +6,10 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 import warnings
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,8 +91,27 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+# The columns of files of events, for a trace that has no file.
+_NO_ROWS = """(select null::bigint as ts, null::integer as ring, null::integer as pid, null::integer as tid,
+    null::smallint as cpu, null::tinyint as mode, null::tinyint as kind, null::tinyint as descheduled,
+    null::integer as event, null::bigint as payload, null::smallint as host where false)"""
+
+# As a manifest has them (crates/trace/src/manifest.rs).
+_NAMES_OF_MANIFEST = {
+    "names": {"pid": "integer", "event": "integer", "name": "text"},
+    "threads": {"pid": "integer", "tid": "integer", "name": "text"},
+}
+# A reader refuses a longer manifest before this one sees it.
+_MOST_OF_MANIFEST = 256 << 20
+
+
+def _path(path: str) -> str:
+    """A path as SQL writes it where `*`, `?` and `[` would be patterns."""
+    return _text(re.sub(r"([*?\[])", r"[\1]", path))
+
+
 def _files(paths: list[str]) -> str:
-    return "read_parquet([" + ", ".join(_text(path) for path in paths) + "])"
+    return "read_parquet([" + ", ".join(_path(path) for path in paths) + "])" if paths else _NO_ROWS
 
 
 def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
@@ -111,7 +132,10 @@ def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
     trace = Trace(path)
     where = Path(trace.path)
     connection = duckdb.connect()
-    fill(connection, trace, where)
+    try:
+        fill(connection, trace, where)
+    except duckdb.Error as error:
+        raise _native.InputError(f"{trace.path}: {error}") from None
     return connection
 
 
@@ -134,9 +158,9 @@ def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> No
     if spans is not None:
         for view in (_INTERVALS, _SPANS):
             connection.execute(view.format(**known, spans=spans))
-    manifest = _text(str(where / "manifest.json"))
+    manifest = _path(str(where / "manifest.json"))
     connection.execute(
-        f"create view manifest as select * from read_json({manifest}, maximum_object_size = 1073741824)"
+        f"create view manifest as select * from read_json({manifest}, maximum_object_size = {_MOST_OF_MANIFEST})"
     )
 
 
@@ -154,14 +178,13 @@ def _spans(trace: Trace, where: Path) -> str | None:
 
 
 def _names(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
-    connection.execute("create table names (pid integer, event integer, name text)")
-    connection.execute("create table threads (pid integer, tid integer, name text)")
-    names = [[name["pid"], name["event"], name["name"]] for name in trace.manifest["names"]]
-    threads = [[thread["pid"], thread["tid"], thread["name"]] for thread in trace.manifest["threads"]]
-    if names:
-        connection.executemany("insert into names values (?, ?, ?)", names)
-    if threads:
-        connection.executemany("insert into threads values (?, ?, ?)", threads)
+    """The names, all at once: handing over one after the other took minutes where there are many."""
+    for table, columns in _NAMES_OF_MANIFEST.items():
+        shape = _text(json.dumps([columns]))
+        connection.execute(
+            f"create table {table} as select unnest(from_json(?, {shape}), recursive := true)",
+            [json.dumps(trace.manifest[table])],
+        )
     # One row to an event, whatever the manifest has: a join must not multiply rows.
     connection.execute(
         "create view own_names as select pid, event, any_value(name) as name from names"
@@ -192,7 +215,7 @@ def main(arguments: list[str]) -> int:
             warnings.simplefilter("always", RuntimeWarning)
             connection = connect(given.trace)
         for one in said:
-            print(f"undertick: note: {one.message}", file=sys.stderr)
+            print(f"undertick: note: {_native.shown_lines(str(one.message))}", file=sys.stderr)
     except _native.InputError as error:
         return _fail(2, str(error))
     except _native.Error as error:
@@ -226,7 +249,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _fail(status: int, why: str) -> int:
-    print(f"undertick: {why}", file=sys.stderr)
+    print(f"undertick: {_native.shown_lines(why)}", file=sys.stderr)
     return status
 
 
@@ -258,18 +281,27 @@ def _document(found: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 def _csv(found: duckdb.DuckDBPyConnection) -> None:
-    import csv
+    def line(cells: Iterable[Any]) -> str:
+        return ",".join(map(_cell, cells)) + "\n"
 
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(_heads(found))
+    sys.stdout.write(line(_heads(found)))
     while rows := found.fetchmany(10_000):
-        writer.writerows(rows)
+        sys.stdout.write("".join(map(line, rows)))
     sys.stdout.flush()
+
+
+def _cell(value: Any) -> str:
+    """A cell: numbers as they are, texts so that they are no formula and steer no terminal."""
+    if value is None:
+        return ""
+    if isinstance(value, (bool, int, float, Decimal)):
+        return str(value)
+    return _native.csv_cell(str(value))
 
 
 def _table(found: duckdb.DuckDBPyConnection) -> str:
     """Columns of text, numbers to the right; all rows."""
-    heads, rows = _heads(found), found.fetchall()
+    heads, rows = [_native.shown(head) for head in _heads(found)], found.fetchall()
     numbers = (int, float, Decimal, type(None))
     right = [all(isinstance(value, numbers) for value in column) for column in zip(*rows)]
     shown = [[_shown(value) for value in row] for row in rows]
@@ -291,4 +323,4 @@ def _shown(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
-    return str(value).replace("\n", " ")
+    return _native.shown(str(value))

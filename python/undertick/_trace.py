@@ -111,17 +111,7 @@ def _given(table: str | os.PathLike[str] | None) -> tuple[str, str] | None:
         return None
     if isinstance(table, str) and "\n" in table:
         return (table, "table")
-    return (_text(table), os.fspath(table))
-
-
-def _text(path: str | os.PathLike[str]) -> str:
-    from builtins import open as open_file
-
-    try:
-        with open_file(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _native.InputError(f"{os.fspath(path)}: cannot read the table: {error}") from None
+    return (_native.read_table(os.fspath(table)), os.fspath(table))
 
 
 def open(path: str | os.PathLike[str]) -> Trace:

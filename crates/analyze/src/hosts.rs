@@ -1,7 +1,7 @@
 //! Several hosts: messages between their traces, and what the doubt about their clocks does
 //! to intervals from one to the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use undertick_report::document::{AcrossHosts, IntervalReport};
@@ -34,11 +34,12 @@ pub fn messages(traces: &[Trace], table: &Table, source: &str) -> Result<Vec<Mes
         .flat_map(|trace| trace.manifest.names.iter().cloned())
         .collect();
     let all = Names::new(&all, &table.names);
+    let given: HashSet<&str> = all.all().collect();
     let mut rules = Vec::new();
     for interval in &table.intervals {
         if interval.matching == Matching::Message {
-            known(&interval.start, &all, table).map_err(Error::from)?;
-            known(&interval.end, &all, table).map_err(Error::from)?;
+            known(&interval.start, &given, table).map_err(Error::from)?;
+            known(&interval.end, &given, table).map_err(Error::from)?;
             let ends = [interval.start.event.clone(), interval.end.event.clone()];
             rules.push((ends, Keys::default()));
         }

@@ -1,5 +1,7 @@
 //! A table fitted to a trace: which row of which event does what.
 
+use std::collections::HashSet;
+
 use crate::names::Names;
 use crate::table::{EventRef, Matching, NameOrNumber, Table, TableError, suggestion};
 
@@ -40,8 +42,9 @@ pub(crate) fn rules(table: &Table, names: &Names) -> Result<Vec<Rule>, TableErro
     };
     let events = (table.intervals.iter().flat_map(|i| [&i.start, &i.end]))
         .chain(table.frequencies.iter().map(|f| &f.event));
+    let all: HashSet<&str> = names.all().collect();
     for event in events {
-        known(event, names, table)?;
+        known(event, &all, table)?;
     }
     Ok((table.intervals.iter().enumerate())
         .map(|(i, rule)| Rule {
@@ -55,11 +58,19 @@ pub(crate) fn rules(table: &Table, names: &Names) -> Result<Vec<Rule>, TableErro
         .collect())
 }
 
-pub(crate) fn known(event: &EventRef, names: &Names, table: &Table) -> Result<(), TableError> {
+/// Refuses an event that has none of these names.
+///
+/// # Errors
+/// The line of the table, and the nearest name.
+pub(crate) fn known(
+    event: &EventRef,
+    names: &HashSet<&str>,
+    table: &Table,
+) -> Result<(), TableError> {
     let NameOrNumber::Name(name) = &event.event else {
         return Ok(());
     };
-    if names.all().any(|n| n == name) {
+    if names.contains(name.as_str()) {
         return Ok(());
     }
     Err(TableError {
@@ -67,7 +78,7 @@ pub(crate) fn known(event: &EventRef, names: &Names, table: &Table) -> Result<()
         line: event.line,
         text: format!(
             "no event named {name:?} in this trace{}",
-            suggestion(name, names.all())
+            suggestion(name, names.iter().copied())
         ),
     })
 }

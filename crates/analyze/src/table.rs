@@ -25,6 +25,8 @@
 //! in their order. A table without intervals and frequencies
 //! only renames.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use thiserror::Error;
 use toml::Spanned;
@@ -114,7 +116,7 @@ struct RawInterval {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawFrequency {
-    name: String,
+    name: Spanned<String>,
     event: Spanned<NameOrNumber>,
     within: Option<Spanned<String>>,
 }
@@ -123,8 +125,15 @@ struct RawFrequency {
 #[serde(deny_unknown_fields)]
 struct RawName {
     event: u16,
-    name: String,
+    name: Spanned<String>,
 }
+
+/// Most intervals and frequencies of a table; a report shows 4096 of either.
+const MOST_ENTRIES: usize = 4096;
+/// Longest name, bytes: as of the events of a trace.
+const MOST_NAME_BYTES: usize = 1024;
+/// Most intervals that enclose one.
+const MOST_ENCLOSING: usize = 512;
 
 /// Every key a table may have, for suggestions.
 const KEYS: [&str; 8] = [
@@ -144,7 +153,7 @@ impl Table {
     /// # Errors
     /// Names the file, the line and the nearest right word.
     pub fn parse(text: &str, file: &str) -> Result<Self, TableError> {
-        let place = Place { text, file };
+        let place = Place::new(text, file);
         let raw: RawTable = toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |s| s.start);
             let mut message = e.message().trim().to_owned();
@@ -160,14 +169,12 @@ impl Table {
             }
             place.error(at, message)
         })?;
-        let names: Vec<&str> = raw
-            .interval
-            .iter()
-            .map(|i| i.name.get_ref().as_str())
-            .collect();
+        check_size(&raw, &place)?;
+        let mut names: HashMap<&str, usize> = HashMap::new();
         for (i, interval) in raw.interval.iter().enumerate() {
-            if names[..i].contains(&names[i]) {
-                let text = format!("a second interval named {:?}", names[i]);
+            let name = interval.name.get_ref().as_str();
+            if names.insert(name, i).is_some() {
+                let text = format!("a second interval named {name:?}");
                 return Err(place.error(interval.name.span().start, text));
             }
         }
@@ -183,7 +190,7 @@ impl Table {
                     return Err(place.error(at, ONLY_NESTED.into()));
                 }
                 Ok(FrequencyRule {
-                    name: f.name,
+                    name: f.name.into_inner(),
                     event: place.event(&f.event),
                     within,
                 })
@@ -193,7 +200,9 @@ impl Table {
             file: file.into(),
             intervals,
             frequencies,
-            names: raw.name.into_iter().map(|n| (n.event, n.name)).collect(),
+            names: (raw.name.into_iter())
+                .map(|n| (n.event, n.name.into_inner()))
+                .collect(),
         })
     }
 
@@ -224,8 +233,19 @@ fn check_enclosing(
             };
             return Err(place.error(at, text));
         }
-        for _ in 0..intervals.len() {
-            outer = outer.and_then(|o| intervals[o].within);
+        let mut steps = 0;
+        while let Some(enclosing) = outer.filter(|_| steps <= MOST_ENCLOSING) {
+            outer = intervals[enclosing].within;
+            steps += 1;
+        }
+        if outer.is_some() && steps < intervals.len() {
+            return Err(place.error(
+                at,
+                format!(
+                    "{:?} lies within more than {MOST_ENCLOSING} others",
+                    rule.name
+                ),
+            ));
         }
         if outer.is_some() {
             return Err(place.error(at, format!("{:?} ends up within itself", rule.name)));
@@ -234,16 +254,51 @@ fn check_enclosing(
     Ok(())
 }
 
-/// The text, for lines.
+/// Refuses names and numbers of entries that no table needs.
+fn check_size(raw: &RawTable, place: &Place<'_>) -> Result<(), TableError> {
+    let entries = raw.interval.len() + raw.frequency.len();
+    if entries > MOST_ENTRIES {
+        let text = format!(
+            "{entries} intervals and frequencies, a table has at most {MOST_ENTRIES}; make several tables of it"
+        );
+        return Err(place.error(0, text));
+    }
+    let intervals = raw.interval.iter().map(|i| &i.name);
+    let names = intervals
+        .chain(raw.frequency.iter().map(|f| &f.name))
+        .chain(raw.name.iter().map(|n| &n.name));
+    for name in names {
+        let bytes = name.get_ref().len();
+        if bytes > MOST_NAME_BYTES {
+            let text = format!("a name of {bytes} bytes, a name has at most {MOST_NAME_BYTES}");
+            return Err(place.error(name.span().start, text));
+        }
+    }
+    Ok(())
+}
+
+/// Where the lines of the text begin.
 struct Place<'a> {
-    text: &'a str,
+    line_ends: Vec<usize>,
     file: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn new(text: &str, file: &'a str) -> Self {
+        let bytes = text.bytes().enumerate();
+        Self {
+            line_ends: bytes
+                .filter(|&(_, b)| b == b'\n')
+                .map(|(at, _)| at)
+                .collect(),
+            file,
+        }
+    }
 }
 
 impl Place<'_> {
     fn line(&self, at: usize) -> usize {
-        let upto = self.text.as_bytes().get(..at).unwrap_or_default();
-        1 + upto.iter().filter(|&&b| b == b'\n').count()
+        1 + self.line_ends.partition_point(|&end| end < at)
     }
 
     fn error(&self, at: usize, text: String) -> TableError {
@@ -261,7 +316,11 @@ impl Place<'_> {
         }
     }
 
-    fn interval(&self, raw: &RawInterval, names: &[&str]) -> Result<IntervalRule, TableError> {
+    fn interval(
+        &self,
+        raw: &RawInterval,
+        names: &HashMap<&str, usize>,
+    ) -> Result<IntervalRule, TableError> {
         const WORDS: [&str; 3] = ["nested", "key", "message"];
         let word = raw
             .r#match
@@ -290,12 +349,12 @@ impl Place<'_> {
     fn within(
         &self,
         within: Option<&Spanned<String>>,
-        names: &[&str],
+        names: &HashMap<&str, usize>,
     ) -> Result<Option<usize>, TableError> {
         let Some(word) = within else { return Ok(None) };
-        let found = names.iter().position(|n| n == word.get_ref());
+        let found = names.get(word.get_ref().as_str()).copied();
         found.map(Some).ok_or_else(|| {
-            let hint = suggestion(word.get_ref(), names.iter().copied());
+            let hint = suggestion(word.get_ref(), names.keys().copied());
             let text = format!("no interval named {:?} in this table{hint}", word.get_ref());
             self.error(word.span().start, text)
         })
@@ -308,10 +367,18 @@ pub fn suggestion<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> S
     nearest(word, among).map_or_else(String::new, |right| format!("; did you mean {right:?}?"))
 }
 
-/// The nearest of these words, if it is near: a third of its letters wrong.
+/// The nearest of these words, if it is near: a third of its letters wrong. A word that is
+/// longer than names are has none.
 fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = word.chars().count();
+    let is_long = |letters: usize| letters > MOST_NAME_BYTES;
     among
         .into_iter()
+        .filter(|candidate| {
+            // As many letters are wrong as the lengths differ by, at least.
+            let letters = candidate.chars().count();
+            !is_long(length) && !is_long(letters) && letters.abs_diff(length) <= 1.max(letters / 3)
+        })
         .map(|candidate| (edits(word, candidate), candidate))
         .filter(|&(d, candidate)| d <= 1.max(candidate.chars().count() / 3))
         .min()

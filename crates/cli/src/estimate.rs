@@ -1,7 +1,6 @@
 //! `undertick estimate`.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -74,8 +73,13 @@ pub fn run(arguments: &Estimate) -> Result<u8, Failure> {
         return sets(&name, input, estimate);
     }
     let mut numbers = Vec::new();
-    for (number, line) in input.lines().enumerate() {
-        let line = line.map_err(|error| unreadable(&name, &error))?;
+    for (number, line) in Lines::of(&name, input, MOST_OF_A_NUMBER).enumerate() {
+        let line = line?;
+        if numbers.len() >= MOST_NUMBERS {
+            return Err(Failure::usage(format!(
+                "{name}: more than {MOST_NUMBERS} numbers; give a part of them"
+            )));
+        }
         match line.trim() {
             "" => {}
             text => numbers.push(parse(&name, number + 1, text)?),
@@ -92,8 +96,8 @@ fn sets(
     estimate: impl Fn(Vec<f64>) -> Option<Document>,
 ) -> Result<u8, Failure> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for (number, line) in input.lines().enumerate() {
-        let line = line.map_err(|error| unreadable(name, &error))?;
+    for (number, line) in Lines::of(name, input, MOST_OF_A_SET).enumerate() {
+        let line = line?;
         let numbers = (line.split_whitespace())
             .map(|text| parse(name, number + 1, text))
             .collect::<Result<Vec<f64>, Failure>>()?;
@@ -145,9 +149,62 @@ fn open(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), Failure> {
         Some(path) if path == Path::new("-") => open(None),
         Some(path) => {
             let name = path.display().to_string();
-            let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
+            let file = undertick_trace::input::open(path)?;
             Ok((name, Box::new(BufReader::with_capacity(1 << 20, file))))
         }
+    }
+}
+
+/// Most numbers of a sample, in memory: 2 GiB.
+const MOST_NUMBERS: usize = 1 << 28;
+/// Longest line with one number, bytes.
+const MOST_OF_A_NUMBER: u64 = 4096;
+/// Longest line with the numbers of a sample, bytes.
+const MOST_OF_A_SET: u64 = 64 << 20;
+
+/// Lines of bounded length.
+struct Lines<'a> {
+    name: &'a str,
+    input: Box<dyn BufRead>,
+    most_bytes: u64,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn of(name: &'a str, input: Box<dyn BufRead>, most_bytes: u64) -> Self {
+        Self {
+            name,
+            input,
+            most_bytes,
+            number: 0,
+        }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Result<String, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.number += 1;
+        let (name, most_bytes) = (self.name, self.most_bytes);
+        let mut line = Vec::new();
+        let read = (&mut self.input)
+            .take(most_bytes + 1)
+            .read_until(b'\n', &mut line);
+        if let Err(error) = read {
+            return Some(Err(unreadable(name, &error)));
+        }
+        if line.is_empty() {
+            return None;
+        }
+        if line.len() as u64 > most_bytes {
+            return Some(Err(Failure::usage(format!(
+                "{name}:{}: a line of more than {most_bytes} bytes; break it into several",
+                self.number
+            ))));
+        }
+        // What is no text is no number either, and is said to be none.
+        Some(Ok(String::from_utf8_lossy(&line).into_owned()))
     }
 }
 

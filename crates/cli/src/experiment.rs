@@ -9,6 +9,7 @@ use undertick_lab::here::{self, Here};
 use undertick_lab::primitives;
 use undertick_lab::simulated::Simulated;
 use undertick_report::{experiment as drawn, html};
+use undertick_trace::input::{self, Kind};
 
 use crate::Failure;
 use crate::args::Kernel;
@@ -61,8 +62,7 @@ pub struct Run {
 
 pub fn run(arguments: &Run) -> Result<u8, Failure> {
     let path = arguments.script.display();
-    let text = std::fs::read_to_string(&arguments.script)
-        .map_err(|e| Failure::usage(format!("{path}: {e}")))?;
+    let text = input::text(&arguments.script, Kind::SCRIPT)?;
     let name = (arguments.script.file_stem()).map_or_else(
         || path.to_string(),
         |stem| stem.to_string_lossy().into_owned(),

@@ -225,8 +225,7 @@ fn with(
 /// An earlier run's document, and its name.
 fn earlier(path: &Path) -> Result<(String, drawn::Interference), Failure> {
     let shown = path.display();
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
+    let text = undertick_trace::input::text(path, undertick_trace::input::Kind::DOCUMENT)?;
     let found: drawn::Interference = serde_json::from_str(&text).map_err(|e| {
         Failure::usage(format!(
             "{shown}: not a document of `undertick interference --json` ({e})"

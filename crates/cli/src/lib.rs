@@ -1,12 +1,14 @@
 //! The command line of Undertick: parses, calls, prints. A library, because it is also
 //! that of the Python package (`python -m undertick`).
 
-/// A line on standard error. That nobody is there any more to read it, as when a terminal
-/// is closed, ends nothing.
+/// A line on standard error, in which nothing steers the terminal: names and contents of
+/// files may be in it. That nobody is there any more to read it, as when a terminal is closed,
+/// ends nothing.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($text)*);
+        let text = format!($($text)*);
+        let _ = writeln!(std::io::stderr(), "{}", undertick_text::clean_lines(&text));
     }};
 }
 
@@ -82,7 +84,7 @@ where
     let status = match perform(arguments.command) {
         Ok(status) => status,
         Err(failure) => {
-            say!("undertick: {}", failure.text);
+            say!("undertick: {}", output::shortened(&failure.text));
             failure.status
         }
     };

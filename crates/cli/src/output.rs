@@ -17,7 +17,8 @@ pub fn document<T: Serialize>(
     let page = if json {
         serde_json::to_string_pretty(document).map_err(Failure::usage)? + "\n"
     } else {
-        text()
+        // Names and contents of files may be in it.
+        undertick_text::clean_lines(&text()).into_owned()
     };
     print(&page)
 }
@@ -32,6 +33,26 @@ pub fn print(text: &str) -> Result<u8, Failure> {
         }),
         _ => Ok(0),
     }
+}
+
+/// Most characters of an error's line.
+const MOST_OF_A_LINE: usize = 2000;
+
+/// An error's text without the middle of lines that are longer than anybody reads: a file's
+/// content may be quoted in it.
+pub fn shortened(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(shortened_line).collect();
+    lines.join("\n")
+}
+
+fn shortened_line(line: &str) -> String {
+    let count = line.chars().count();
+    if count <= MOST_OF_A_LINE {
+        return line.to_owned();
+    }
+    let head: String = line.chars().take(MOST_OF_A_LINE / 2).collect();
+    let tail: String = line.chars().skip(count - MOST_OF_A_LINE / 2).collect();
+    format!("{head} … {tail}")
 }
 
 /// Turns true at the first Ctrl-C or SIGTERM; the second one ends the program.
@@ -54,5 +75,22 @@ pub fn level(confidence: f64) -> Result<f64, Failure> {
         Err(Failure::usage(format!(
             "--confidence {confidence}: a level lies between 0 and 1, e.g. 0.95"
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_of_errors_keep_both_ends() {
+        assert_eq!(shortened("a\nb"), "a\nb");
+        let long = format!("file: {}: mend", "x".repeat(1 << 20));
+        let short = shortened(&format!("one\n{long}"));
+        assert!(
+            short.starts_with("one\nfile: x") && short.ends_with("x: mend"),
+            "{short}"
+        );
+        assert!(short.chars().count() < MOST_OF_A_LINE + 10);
     }
 }

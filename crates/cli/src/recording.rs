@@ -7,6 +7,7 @@ use undertick_clock::{Choice, Source, facts};
 use undertick_trace::attach::{self, Attach, attach_watched, command_of};
 use undertick_trace::functions::Functions;
 use undertick_trace::import::card::{Card, Device, record_card};
+use undertick_trace::input::{self, Kind};
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, Tell, With, record_with};
@@ -295,10 +296,12 @@ fn names(events: Option<&Path>) -> Result<Vec<Name>, Failure> {
     events.map_or_else(|| Ok(Vec::new()), read_names)
 }
 
+/// Longest name of an event, bytes: as a program may give it.
+const MOST_NAME_BYTES: usize = 255;
+
 /// `[names]` of an events file.
 pub fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    let text = input::text(path, Kind::NAMES)?;
     let table: toml::Table = text
         .parse()
         .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
@@ -326,6 +329,13 @@ pub fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
                     path.display()
                 ))
             })?;
+            if name.len() > MOST_NAME_BYTES {
+                return Err(Failure::usage(format!(
+                    "{}: [names] {number}: the name has {} bytes; give it at most {MOST_NAME_BYTES}",
+                    path.display(),
+                    name.len()
+                )));
+            }
             Ok(Name {
                 pid: None,
                 event,

@@ -4,6 +4,7 @@ use undertick_analyze::{Options, Table};
 use undertick_report::document::Report as Document;
 use undertick_report::timeline::Timeline;
 use undertick_report::{html, terminal};
+use undertick_trace::input::{self, Kind};
 use undertick_trace::read::Trace;
 
 use crate::Failure;
@@ -61,7 +62,6 @@ fn analyze(
 }
 
 pub fn read_table(path: &std::path::Path) -> Result<Table, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::usage(format!("{}: cannot read the table: {e}", path.display())))?;
+    let text = input::text(path, Kind::TABLE)?;
     Table::parse(&text, &path.display().to_string()).map_err(Failure::usage)
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use undertick_clock::slow::{SlowClock, SlowName};
 use undertick_estimate::slow::{Plan, Question};
 use undertick_lab::slow::{ActivityRow, Document, Estimator, Request, Script};
+use undertick_trace::input::{self, Kind};
 
 use crate::Failure;
 use crate::output;
@@ -176,8 +177,7 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
         (arguments.estimator.parse()).map_err(|e| Failure::usage(format!("--estimator {e}")))?;
     let level = output::level(arguments.confidence)?;
     let path = arguments.script.display();
-    let text = std::fs::read_to_string(&arguments.script)
-        .map_err(|e| Failure::usage(format!("{path}: {e}")))?;
+    let text = input::text(&arguments.script, Kind::SCRIPT)?;
     let script = Script::parse(&text).map_err(|e| Failure::usage(format!("{path}:{e}")))?;
     let cannot = |text: String| Failure { status: 1, text };
     let clock = SlowClock::open(name).map_err(|e| {

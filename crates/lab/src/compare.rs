@@ -35,14 +35,12 @@ use undertick_report::compare::{
     Comparison, Gate, KIND, Row, SCHEMA_VERSION, Side, Subject, Summary, Verdict, subject,
 };
 use undertick_report::survey::{Better, Scale};
+use undertick_trace::input::{Kind, text as text_of};
 
 use figures::Figure;
 
 pub use in_turn::{InTurn, Recorded, Told, record_in_turn};
 pub use input::{Input, Runs, open};
-
-/// Files larger than this are no documents of ours.
-const LARGEST_FILE: u64 = 256 << 20;
 
 /// How a comparison is asked to work.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,27 +72,19 @@ impl Options {
 /// The file, where in it, what is wrong, the mend.
 pub(crate) fn read(path: &Path) -> Result<Side, String> {
     let file = path.display();
-    let about = std::fs::metadata(path).map_err(|e| {
-        format!("{file}: {e}; give a file that `undertick survey --json` or `undertick report --json` printed, a trace, or a directory of traces")
-    })?;
-    Ok(document(path, about.len())?.side(&file.to_string()))
-}
-
-/// The document in a file of that length.
-pub(crate) fn document(path: &Path, bytes: u64) -> Result<Subject, String> {
-    let file = path.display();
-    if bytes > LARGEST_FILE {
+    if !path.exists() {
         return Err(format!(
-            "{file}: {} MiB, larger than any document of undertick; give another file",
-            bytes >> 20
+            "{file}: there is no such file; give a file that `undertick survey --json` or `undertick report --json` printed, a trace, or a directory of traces"
         ));
     }
-    let bytes = std::fs::read(path).map_err(|e| format!("{file}: {e}; make it readable"))?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        format!("{file}: byte {at}: not UTF-8, so no JSON; make the file again")
-    })?;
-    subject(&text).map_err(|wrong| format!("{file}: {wrong}"))
+    Ok(document(path)?.side(&file.to_string()))
+}
+
+/// The document in a file.
+pub(crate) fn document(path: &Path) -> Result<Subject, String> {
+    // The error names the file.
+    let text = text_of(path, Kind::DOCUMENT).map_err(|error| error.to_string())?;
+    subject(&text).map_err(|wrong| format!("{}: {wrong}", path.display()))
 }
 
 /// The second beside the first; both of one kind.

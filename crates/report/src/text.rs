@@ -1,6 +1,7 @@
 //! Text for a terminal: names made harmless, cut and wrapped by what they take
 //! up on the screen.
 
+pub(crate) use undertick_text::is_unsafe_to_show;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns that a text takes up.
@@ -8,35 +9,9 @@ pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// A name from a program, made harmless to show: control characters and
-/// characters that reorder or hide their neighbours are written as `\u{..}`,
-/// line breaks and tabs as spaces. Everything else stays.
+/// As [`undertick_text::clean`].
 pub(crate) fn clean(name: &str) -> String {
-    let mut shown = String::with_capacity(name.len());
-    for c in name.chars() {
-        match c {
-            '\n' | '\r' | '\t' => shown.push(' '),
-            c if is_unsafe_to_show(c) => {
-                shown.extend(c.escape_unicode());
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Whether a character steers the screen, or its neighbours on it.
-pub(crate) fn is_unsafe_to_show(c: char) -> bool {
-    c.is_control() || is_format_character(c)
-}
-
-/// Characters without a shape that change how others are shown: zero-width
-/// ones, direction marks and overrides, line separators, tags, the byte order mark.
-const fn is_format_character(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
+    undertick_text::clean(name).into_owned()
 }
 
 /// The text in at most `room` columns; what is cut out of the middle is shown as `…`.
@@ -58,11 +33,17 @@ pub(crate) fn shorten(text: &str, room: usize) -> String {
 /// As many characters as fit in `room` columns.
 fn prefix(characters: impl Iterator<Item = char>, room: usize) -> String {
     let mut taken = String::new();
+    let mut width = 0;
     for c in characters {
-        if columns(&taken) + c.width().unwrap_or(0) > room {
+        width += c.width().unwrap_or(0);
+        if width > room {
             break;
         }
         taken.push(c);
+    }
+    // A few sequences take more than their characters do one by one.
+    while columns(&taken) > room {
+        taken.pop();
     }
     taken
 }
@@ -78,7 +59,10 @@ pub(crate) fn wrap(text: &str, room: usize, indent: usize) -> String {
         loop {
             let is_fresh = line.trim().is_empty();
             let gap = usize::from(!is_fresh);
-            if columns(&line) + gap + columns(word) <= room {
+            // Of a long word no more is looked at than fits.
+            let left = room.checked_sub(columns(&line) + gap);
+            let part = left.map_or_else(String::new, |left| prefix(word.chars(), left));
+            if part.len() == word.len() {
                 if !is_fresh {
                     line.push(' ');
                 }
@@ -86,7 +70,6 @@ pub(crate) fn wrap(text: &str, room: usize, indent: usize) -> String {
                 break;
             }
             if is_fresh {
-                let part = prefix(word.chars(), room - columns(&line));
                 line.push_str(&part);
                 word = &word[part.len()..];
             }
@@ -102,17 +85,6 @@ pub(crate) fn wrap(text: &str, room: usize, indent: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn harmful_characters_are_spelled_out() {
-        assert_eq!(clean("a\x1b[31mb"), "a\\u{1b}[31mb");
-        assert_eq!(
-            clean("x\u{202e}y\u{200b}\u{7f}"),
-            "x\\u{202e}y\\u{200b}\\u{7f}"
-        );
-        assert_eq!(clean("two\r\nlines\t"), "two  lines ");
-        assert_eq!(clean("größe 測定 <b>"), "größe 測定 <b>");
-    }
 
     #[test]
     fn long_names_keep_both_ends() {
@@ -147,5 +119,20 @@ mod tests {
         }
         assert_eq!(wrap("aa bb cc", 5, 1), "aa bb\n cc");
         assert_eq!(wrap("", 5, 1), "");
+    }
+
+    /// A word of a megabyte is broken and shortened by looking at each character a few times:
+    /// looking at all of them for each line took minutes.
+    #[test]
+    fn a_name_without_end_takes_no_time_to_speak_of() {
+        let long = "x".repeat(1 << 20);
+        let begin = std::time::Instant::now();
+        assert_eq!(columns(&shorten(&long, 1 << 19)), 1 << 19);
+        let wrapped = wrap(&long, 80, 2);
+        assert!(wrapped.lines().all(|line| columns(line) <= 80));
+        assert_eq!(wrapped.matches('x').count(), long.len());
+        let marks = format!("a{}", "\u{301}".repeat(1 << 20));
+        assert_eq!(columns(&wrap(&marks, 80, 0)), 1);
+        assert!(begin.elapsed() < std::time::Duration::from_secs(20));
     }
 }

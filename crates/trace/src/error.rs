@@ -1,10 +1,13 @@
 use std::path::{Path, PathBuf};
 
-/// What went wrong with a trace or a recording: file, place and mend.
+use undertick_text::{clean, clean_lines};
+
+/// What went wrong with a trace or a recording: file, place and mend. What files and programs
+/// gave is shown harmless.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// A file could not be read or written.
-    #[error("{}: {action}: {source}{}", path.display(), hint(source))]
+    #[error("{}: {action}: {source}{}", shown(path), hint(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -14,7 +17,7 @@ pub enum TraceError {
         source: std::io::Error,
     },
     /// Not a trace, or not a sound one.
-    #[error("{}: {what}", path.display())]
+    #[error("{}: {}", shown(path), clean_lines(what))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -22,7 +25,10 @@ pub enum TraceError {
         what: String,
     },
     /// Written by another version.
-    #[error("{}: trace format version {found}, this Undertick reads {expected}; use the Undertick that recorded it", path.display())]
+    #[error(
+        "{}: trace format version {found}, this Undertick reads {expected}; use the Undertick that recorded it",
+        shown(path)
+    )]
     Version {
         /// The manifest.
         path: PathBuf,
@@ -32,11 +38,15 @@ pub enum TraceError {
         expected: u32,
     },
     /// The recording could not be made as asked.
-    #[error("{0}")]
+    #[error("{}", clean_lines(_0))]
     Recording(String),
     /// The command line or the input asks for something impossible.
-    #[error("{0}")]
+    #[error("{}", clean_lines(_0))]
     Usage(String),
+}
+
+fn shown(path: &Path) -> String {
+    clean(&path.to_string_lossy()).into_owned()
 }
 
 fn hint(error: &std::io::Error) -> &'static str {
@@ -85,6 +95,29 @@ impl From<undertick_functions::FunctionsError> for TraceError {
             Self::Usage(error.to_string())
         } else {
             Self::Recording(error.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_files_say_steers_no_terminal() {
+        let path = Path::new("a\x1b[2J\n.ut");
+        let steering = "\x1b]0;x\x07\u{9b}\u{202e}";
+        let errors = [
+            TraceError::io(path, "cannot open")(std::io::ErrorKind::NotFound.into()),
+            TraceError::damaged(path, format!("part {steering}")),
+            TraceError::Usage(format!("{}: {steering}", path.display())),
+            TraceError::Recording(steering.to_owned()),
+        ];
+        for error in errors {
+            let said = error.to_string();
+            assert!(said.contains("u{1b}"), "{said:?}");
+            let is_wrong = |c: char| c != '\n' && undertick_text::is_unsafe_to_show(c);
+            assert!(!said.contains(is_wrong), "{said:?}");
         }
     }
 }

@@ -27,6 +27,7 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::TraceError;
+use crate::input;
 use crate::keep::{self, EVENTS_FILE};
 use crate::kernel::keep::KERNEL_FILE;
 use crate::manifest::{
@@ -141,7 +142,7 @@ pub fn import_card(
     mut told: impl FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let failed = || TraceError::io(file, "cannot open");
-    let opened = File::open(file).map_err(failed())?;
+    let opened = input::open(file)?;
     let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
     let stream = BufReader::with_capacity(1 << 18, opened);
     card::record_card(file, stream, card, out, |read| told(read as f64 / bytes))
@@ -217,7 +218,7 @@ fn open<'a>(
     told: &'a mut impl FnMut(f64),
 ) -> Result<Box<dyn BufRead + 'a>, TraceError> {
     let failed = || TraceError::io(file, "cannot open");
-    let opened = File::open(file).map_err(failed())?;
+    let opened = input::open(file)?;
     let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
     let told = Told {
         file: opened,

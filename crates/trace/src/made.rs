@@ -234,9 +234,8 @@ pub struct TrueTime {
 /// The file cannot be read, or is not one of ours.
 pub fn truth(trace: &Path) -> Result<Option<Vec<TrueTime>>, TraceError> {
     let path = trace.join(TRUTH_FILE);
-    let file = match File::open(&path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(TraceError::io(&path, "cannot open"))?,
+    let Some(file) = crate::input::open_if_there(&path)? else {
+        return Ok(None);
     };
     let failed = |e| parquet_error(&path, "cannot read", e);
     let damaged = || TraceError::damaged(&path, "not the columns that Undertick writes");

@@ -76,7 +76,7 @@ impl RawGroups {
     pub fn open_all(paths: Vec<PathBuf>) -> Result<Self, TraceError> {
         let mut files = Vec::new();
         for path in paths {
-            let file = File::open(&path).map_err(TraceError::io(&path, "cannot open"))?;
+            let file = crate::input::open(&path)?;
             files.push((path, file));
         }
         Self::of(files)

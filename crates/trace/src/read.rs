@@ -18,9 +18,11 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use crate::TraceError;
 use crate::groups::{self, Group};
 use crate::hosts::merged_schema;
-use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
-use crate::manifest::{Manifest, SCHEMA_VERSION, State};
+use crate::keep::RAW_FILE;
+use crate::manifest::{Manifest, State};
+pub use crate::manifest_file::read as read_manifest;
 use crate::schema::{self, event_schema};
+use crate::{input, part_file};
 
 /// Rows to a batch.
 const BATCH_ROWS: usize = 1 << 14;
@@ -55,14 +57,9 @@ impl Trace {
             manifest,
         };
         for part in &trace.manifest.parts {
-            let path = trace.part_path(&part.file)?;
+            let path = trace.part_path(&part.file);
             // Before anything else: a changed byte in a column would go unseen.
-            if keep::checksum(&path)? != (part.bytes, part.crc32) {
-                return Err(TraceError::damaged(
-                    &path,
-                    "not the file that was recorded (its size or checksum differs from the manifest's): restore it from a copy",
-                ));
-            }
+            part_file::check(&path, part)?;
             let (_, events) = open_events(&path)?;
             let rows = events.metadata().file_metadata().num_rows();
             if u64::try_from(rows) != Ok(part.rows) {
@@ -87,10 +84,7 @@ impl Trace {
     /// All event batches, in the order of recording: ascending within a ring.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, TraceError>> + '_ {
         self.manifest.parts.iter().flat_map(|part| {
-            let opened = self
-                .part_path(&part.file)
-                .and_then(|path| Batches::open(&path));
-            match opened {
+            match Batches::open(&self.part_path(&part.file)) {
                 Ok(batches) => Either::Batches(Box::new(batches)),
                 Err(error) => Either::Error(Some(error)),
             }
@@ -106,7 +100,7 @@ impl Trace {
     pub fn groups(&self) -> Result<Vec<Group>, TraceError> {
         let mut parts = Vec::new();
         for part in &self.manifest.parts {
-            let (_, metadata) = open_events(&self.part_path(&part.file)?)?;
+            let (_, metadata) = open_events(&self.part_path(&part.file))?;
             let row_groups = metadata.metadata().row_groups().iter().map(|group| {
                 let rings = rings_of(group.column(schema::RING).statistics());
                 (rings, u64::try_from(group.num_rows()).unwrap_or(0))
@@ -133,7 +127,7 @@ impl Trace {
     ) -> Result<impl Iterator<Item = Result<RecordBatch, TraceError>> + '_, TraceError> {
         let mut of_kernel = Vec::new();
         for (part, about) in self.manifest.parts.iter().enumerate() {
-            let (_, metadata) = open_events(&self.part_path(&about.file)?)?;
+            let (_, metadata) = open_events(&self.part_path(&about.file))?;
             for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
                 if rings_of(group.column(schema::RING).statistics()) == Some((-1, -1)) {
                     of_kernel.push((part, index));
@@ -156,24 +150,15 @@ impl Trace {
             }
         }
         by_part.into_iter().flat_map(|(part, indices)| {
-            let opened = (self.part_path(&self.manifest.parts[part].file))
-                .and_then(|path| Batches::open(&path));
-            match opened {
+            match Batches::open(&self.part_path(&self.manifest.parts[part].file)) {
                 Ok(batches) => Either::Batches(Box::new(batches.only(indices))),
                 Err(error) => Either::Error(Some(error)),
             }
         })
     }
 
-    fn part_path(&self, file: &str) -> Result<PathBuf, TraceError> {
-        // A manifest is input: it must not lead out of the trace.
-        if file.is_empty() || file.contains('/') || file == ".." {
-            return Err(TraceError::damaged(
-                &self.dir.join(MANIFEST_FILE),
-                format!("part {file:?} is not a file name"),
-            ));
-        }
-        Ok(self.dir.join(file))
+    fn part_path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
     }
 }
 
@@ -325,7 +310,7 @@ impl Iterator for Batches {
 }
 
 fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {
-    let file = File::open(path).map_err(TraceError::io(path, "cannot open"))?;
+    let file = input::open(path)?;
     let metadata =
         ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(|e| {
             TraceError::damaged(
@@ -341,57 +326,6 @@ fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {
         ));
     }
     Ok((file, metadata))
-}
-
-/// Reads and checks `manifest.json`.
-///
-/// # Errors
-/// As [`Trace::open`].
-pub fn read_manifest(dir: &Path) -> Result<Manifest, TraceError> {
-    let path = dir.join(MANIFEST_FILE);
-    if !dir.is_dir() {
-        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(if dir.exists() {
-            TraceError::damaged(
-                dir,
-                "not a trace: a trace is a directory NAME.ut, as made by `undertick record`",
-            )
-        } else {
-            TraceError::io(dir, "no such trace")(error)
-        });
-    }
-    let text = std::fs::read_to_string(&path).map_err(TraceError::io(
-        &path,
-        "not a trace, cannot read its manifest",
-    ))?;
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|e| TraceError::damaged(&path, format!("not JSON: {e}")))?;
-    match value
-        .get("schema_version")
-        .and_then(serde_json::Value::as_u64)
-    {
-        Some(version) if version == u64::from(SCHEMA_VERSION) => {}
-        Some(found) => {
-            return Err(TraceError::Version {
-                path,
-                found,
-                expected: SCHEMA_VERSION,
-            });
-        }
-        None => {
-            return Err(TraceError::damaged(
-                &path,
-                "no schema_version: not an Undertick manifest",
-            ));
-        }
-    }
-    let manifest: Manifest =
-        serde_json::from_value(value).map_err(|e| TraceError::damaged(&path, e))?;
-    let clock = &manifest.clock;
-    if clock.ticks_per_second_numerator == 0 || clock.ticks_per_second_denominator == 0 {
-        return Err(TraceError::damaged(&path, "the clock's rate is zero"));
-    }
-    Ok(manifest)
 }
 
 /// Whether a process holds the lock of those that record or finish a trace. Asking for a

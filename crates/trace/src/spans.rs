@@ -20,6 +20,7 @@ use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
+use crate::input::{self, Kind};
 use crate::keep::parquet_error;
 use crate::manifest::Part;
 
@@ -80,7 +81,7 @@ pub fn span_schema() -> SchemaRef {
 #[must_use]
 pub fn find(trace: &Path, about: &About) -> Option<PathBuf> {
     let dir = trace.join(SPANS_DIR);
-    let text = fs::read_to_string(dir.join(ABOUT_FILE)).ok()?;
+    let text = input::text(&dir.join(ABOUT_FILE), Kind::ABOUT).ok()?;
     let found: About = serde_json::from_str(&text).ok()?;
     (found == *about).then_some(dir)
 }

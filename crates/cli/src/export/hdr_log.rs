@@ -60,7 +60,7 @@ pub fn write(spans: &Spans, mut out: &mut dyn Write) -> Result<String, Failure> 
     Ok(format!("{} histograms", found.len()))
 }
 
-/// Tags hold no spaces and commas.
+/// Tags hold no spaces and commas, and nothing that steers a terminal.
 fn tag(name: &str) -> String {
-    name.replace([' ', ',', '\n', '\r', '\t'], "_")
+    undertick_text::clean(name).replace([' ', ',', '\n', '\r', '\t'], "_")
 }

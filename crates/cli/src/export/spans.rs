@@ -1,6 +1,5 @@
 //! The intervals of a trace, one by one, as the report finds them.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use arrow_array::cast::AsArray;
@@ -8,6 +7,7 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_analyze::Options;
+use undertick_trace::input;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::read::Trace;
 
@@ -50,7 +50,7 @@ impl Spans {
             let bad = |e: &dyn std::fmt::Display| {
                 Failure::usage(format!("{}: cannot be read: {e}", path.display()))
             };
-            let file = File::open(path).map_err(|e| bad(&e))?;
+            let file = input::open(path)?;
             let batches = (ParquetRecordBatchReaderBuilder::try_new(file))
                 .and_then(ParquetRecordBatchReaderBuilder::build)
                 .map_err(|e| bad(&e))?;

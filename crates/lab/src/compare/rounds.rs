@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use undertick_trace::input::{self, Kind};
 
 /// Beside the directories of both programs' runs.
 pub(super) const FILE: &str = "rounds.json";
@@ -58,7 +59,7 @@ pub(super) fn are_of_one(a: &Path, b: &Path) -> bool {
 }
 
 fn is_rounds(path: &Path) -> bool {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = input::text(path, Kind::ABOUT).unwrap_or_default();
     let rounds = serde_json::from_str::<Rounds>(&text);
     rounds.is_ok_and(|r| r.kind == KIND && r.schema_version == SCHEMA_VERSION)
 }

@@ -95,11 +95,7 @@ pub fn gather(directory: &Path) -> Result<Gathered, String> {
 
 fn survey(path: &Path) -> Result<Survey, String> {
     let file = path.display();
-    let about = std::fs::metadata(path).map_err(|e| format!("{file}: {e}; make it readable"))?;
-    if !about.is_file() {
-        return Err(format!("{file}: no file; move it away"));
-    }
-    match document(path, about.len())? {
+    match document(path)? {
         Subject::Survey(survey) => Ok(*survey),
         other => Err(format!(
             "{file}: a {}, no survey; make it with `undertick survey --json`, or move it away",

@@ -172,13 +172,7 @@ impl Fields<'_> {
                     ));
                 }
             };
-            if seconds > 0.0 && seconds <= LONGEST_NS / 1e9 {
-                Ok(seconds)
-            } else {
-                Err(format!(
-                    "{key} = {seconds} is out of range; above 0, up to 3600 (an hour)"
-                ))
-            }
+            seconds_in_range(key, seconds)
         })
     }
 
@@ -255,7 +249,29 @@ fn whole(key: &str, kind: &Kind, range: &RangeInclusive<u64>) -> core::result::R
     }
 }
 
-fn in_range(key: &str, n: i128, range: &RangeInclusive<u64>) -> core::result::Result<u64, String> {
+/// Seconds that a run may last.
+///
+/// # Errors
+/// The range.
+pub(crate) fn seconds_in_range(key: &str, seconds: f64) -> core::result::Result<f64, String> {
+    if seconds > 0.0 && seconds <= LONGEST_NS / 1e9 {
+        Ok(seconds)
+    } else {
+        Err(format!(
+            "{key} = {seconds} is out of range; above 0, up to 3600 (an hour)"
+        ))
+    }
+}
+
+/// A number that a key may have.
+///
+/// # Errors
+/// The range.
+pub(crate) fn in_range(
+    key: &str,
+    n: i128,
+    range: &RangeInclusive<u64>,
+) -> core::result::Result<u64, String> {
     let found = u64::try_from(n).ok().filter(|n| range.contains(n));
     found.ok_or_else(|| {
         format!(

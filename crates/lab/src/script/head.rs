@@ -45,7 +45,7 @@ pub(super) const TOP_VALUES: &[&str] = &[
 ];
 
 /// Most passes, of the warm-up or counted.
-const MOST_PASSES: u64 = 1_000_000_000;
+pub(crate) const MOST_PASSES: u64 = 1_000_000_000;
 
 /// Most locks, channels or regions.
 const MOST_SHARED: usize = 256;

@@ -9,8 +9,8 @@
 
 pub(crate) mod amount;
 mod check;
-mod field;
-mod head;
+pub(crate) mod field;
+pub(crate) mod head;
 mod interval;
 mod line;
 pub(crate) mod message;

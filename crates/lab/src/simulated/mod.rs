@@ -21,6 +21,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use undertick_cmstar::{Os, Parameters, Routine};
+use undertick_trace::input::{self, Kind};
 use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest;
 
@@ -57,7 +58,7 @@ impl Simulated {
         if of == "cmstar" {
             return Ok(simulated);
         }
-        let text = std::fs::read_to_string(of).map_err(|e| {
+        let text = input::text(of.as_ref(), Kind::SCRIPT).map_err(|e| {
             usage(format!(
                 "--machine {name}: no such machine, and no file of parameters ({e}); there are here, \
                  cmstar, cmstar:staros, cmstar:medusa, or a file like crates/cmstar/parameters.toml"

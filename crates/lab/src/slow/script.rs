@@ -1,11 +1,15 @@
 //! The script of a slow run, version 1.
 
+use core::ops::RangeInclusive;
+
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::step::Step;
 use crate::script::BadScript;
 use crate::script::amount::nanos;
+use crate::script::field::{in_range, seconds_in_range};
+use crate::script::head::MOST_PASSES;
 use crate::script::message::none_of;
 
 /// A loop and how long to run it.
@@ -48,14 +52,12 @@ pub struct Activity {
 struct Raw {
     cycles: Option<Spanned<u64>>,
     seconds: Option<Spanned<f64>>,
-    #[serde(default)]
-    warm_up: u64,
+    warm_up: Option<Spanned<u64>>,
     #[serde(default)]
     may_wait: bool,
     #[serde(default = "yes")]
     may_delay: bool,
-    #[serde(default = "few")]
-    shots: u64,
+    shots: Option<Spanned<u64>>,
     step: Spanned<Vec<Spanned<RawStep>>>,
 }
 
@@ -75,9 +77,16 @@ const fn yes() -> bool {
     true
 }
 
-const fn few() -> u64 {
-    64
-}
+/// Shots per activity if the script does not say, and the fewest and most of them. Each takes
+/// a tick of the clock at least and is kept: a million are 17 minutes of a clock of
+/// milliseconds.
+const USUAL_SHOTS: u64 = 64;
+const FEWEST_SHOTS: u64 = 8;
+const MOST_SHOTS: u64 = 1_000_000;
+/// Fewest cycles that have a scatter.
+const FEWEST_CYCLES: u64 = 2;
+/// Most steps of a loop.
+const MOST_STEPS: usize = 1000;
 
 impl Script {
     /// Reads a script.
@@ -90,6 +99,12 @@ impl Script {
             bad(text, at, with_nearest(e.message()))
         })?;
         let length = length(text, &raw)?;
+        let warm_up = whole(text, "warm_up", raw.warm_up.as_ref(), 0..=MOST_PASSES)?;
+        let shots = whole(text, "shots", raw.shots.as_ref(), 1..=MOST_SHOTS)?;
+        if raw.step.get_ref().len() > MOST_STEPS {
+            let why = format!("a loop has at most {MOST_STEPS} steps; leave some out");
+            return Err(bad(text, raw.step.span().start, why));
+        }
         let mut activities: Vec<Activity> = Vec::new();
         for raw_step in raw.step.get_ref() {
             let at = raw_step.span().start;
@@ -118,10 +133,10 @@ impl Script {
         }
         Ok(Self {
             length,
-            warm_up: raw.warm_up,
+            warm_up: warm_up.unwrap_or(0),
             may_wait: raw.may_wait,
             may_delay: raw.may_delay,
-            shots: raw.shots.max(8),
+            shots: shots.unwrap_or(USUAL_SHOTS).max(FEWEST_SHOTS),
             activities,
         })
     }
@@ -136,19 +151,15 @@ impl Script {
 
 fn length(text: &str, raw: &Raw) -> Result<Length, BadScript> {
     match (&raw.cycles, &raw.seconds) {
-        (Some(cycles), None) if *cycles.get_ref() >= 2 => Ok(Length::Cycles(*cycles.get_ref())),
         (Some(cycles), None) => {
-            let why = "cycles must be at least 2".to_owned();
-            Err(bad(text, cycles.span().start, why))
+            let range = FEWEST_CYCLES..=MOST_PASSES;
+            in_range("cycles", (*cycles.get_ref()).into(), &range)
+                .map(Length::Cycles)
+                .map_err(|why| bad(text, cycles.span().start, why))
         }
-        (None, Some(seconds)) => {
-            let s = *seconds.get_ref();
-            if s.is_finite() && s > 0.0 {
-                return Ok(Length::Seconds(s));
-            }
-            let why = "seconds must be above 0".to_owned();
-            Err(bad(text, seconds.span().start, why))
-        }
+        (None, Some(seconds)) => seconds_in_range("seconds", *seconds.get_ref())
+            .map(Length::Seconds)
+            .map_err(|why| bad(text, seconds.span().start, why)),
         (Some(_), Some(seconds)) => {
             let why = "give cycles or seconds, not both".to_owned();
             Err(bad(text, seconds.span().start, why))
@@ -158,6 +169,20 @@ fn length(text: &str, raw: &Raw) -> Result<Length, BadScript> {
             Err(bad(text, 0, why))
         }
     }
+}
+
+/// A whole number that may be left out.
+fn whole(
+    text: &str,
+    key: &str,
+    given: Option<&Spanned<u64>>,
+    range: RangeInclusive<u64>,
+) -> Result<Option<u64>, BadScript> {
+    let checked = given.map(|given| {
+        in_range(key, (*given.get_ref()).into(), &range)
+            .map_err(|why| bad(text, given.span().start, why))
+    });
+    checked.transpose()
 }
 
 fn step(text: &str, at: usize, raw: &RawStep) -> Result<Step, BadScript> {
@@ -250,7 +275,28 @@ mod tests {
             (
                 "cycles = 100",
                 "cycles = 1",
-                "1:10: cycles must be at least 2",
+                "1:10: cycles = 1 is out of range; from 2 to 1000000000",
+            ),
+            (
+                "cycles = 100",
+                "cycles = 1000000001",
+                "1:10: cycles = 1000000001 is out of range; from 2 to 1000000000",
+            ),
+            ("cycles = 100", "seconds = 1e300", "1:11: seconds = 1"),
+            (
+                "cycles = 100",
+                "seconds = inf",
+                "1:11: seconds = inf is out of range; above 0, up to 3600",
+            ),
+            (
+                "cycles = 100",
+                "cycles = 100\nshots = 4611686018427387904",
+                "2:9: shots = 4611686018427387904 is out of range; from 1 to 1000000",
+            ),
+            (
+                "cycles = 100",
+                "cycles = 100\nwarm_up = 4611686018427387904",
+                "2:11: warm_up = 4611686018427387904 is out of range; from 0 to",
             ),
             ("cycles = 100", "", "1:1: say how long"),
             ("work = \"50us\"", "", "2:1: a step is one of"),

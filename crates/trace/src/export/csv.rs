@@ -25,11 +25,6 @@ impl Sink for Csv {
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let name = names.of(row);
-        let quoted = if name.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", name.replace('"', "\"\"")).into()
-        } else {
-            name
-        };
         writeln!(
             self.out,
             "{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -43,7 +38,7 @@ impl Sink for Csv {
             kind_name(row.kind),
             row.descheduled,
             row.event,
-            quoted,
+            undertick_text::csv_cell(&name),
             row.payload
         )
     }

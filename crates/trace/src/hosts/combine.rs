@@ -1,5 +1,7 @@
 //! The manifest of several traces together.
 
+use std::collections::HashSet;
+
 use super::align::Alignment;
 use super::merge::{Survey, identity};
 use super::rows::shifted;
@@ -7,6 +9,7 @@ use super::told::{Merged, TraceHost};
 use crate::manifest::{
     Balance, Descheduled, Exit, Kernel, Manifest, Name, Part, Ring, Sampled, State, Thread,
 };
+use crate::manifest_file::MOST_NAMES;
 use crate::read::Trace;
 
 /// What is put together.
@@ -49,6 +52,7 @@ pub(super) fn manifest(
         calibration: None,
         names: (0..input.traces.len())
             .flat_map(|h| names(input, h))
+            .take(MOST_NAMES + 1) // too many are refused where they are written
             .collect(),
         threads: (0..input.traces.len())
             .flat_map(|h| threads(input, h))
@@ -124,9 +128,9 @@ fn hosts(input: &Input<'_>, alignment: &Alignment) -> Vec<TraceHost> {
 fn names(input: &Input<'_>, host: usize) -> Vec<Name> {
     let names = &input.traces[host].manifest.names;
     let shift = input.shifts[host].1;
-    let own = |pid: i32, event: u16| {
-        (names.iter()).any(|name| (name.pid, name.event) == (Some(pid), event))
-    };
+    let own: HashSet<(i32, u16)> = (names.iter())
+        .filter_map(|name| Some((name.pid?, name.event)))
+        .collect();
     let mut pids = input.surveys[host].pids.clone();
     pids.extend(names.iter().filter_map(|name| name.pid));
     let of = |pid: i32, name: &Name| Name {
@@ -137,10 +141,11 @@ fn names(input: &Input<'_>, host: usize) -> Vec<Name> {
         .flat_map(|name| match name.pid {
             Some(pid) => vec![of(pid, name)],
             None => (pids.iter())
-                .filter(|pid| !own(**pid, name.event))
+                .filter(|pid| !own.contains(&(**pid, name.event)))
                 .map(|pid| of(*pid, name))
                 .collect(),
         })
+        .take(MOST_NAMES + 1)
         .collect()
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::ClockIdentity;
 use crate::TraceError;
+use crate::input::{self, Kind};
 use crate::manifest::Manifest;
 
 /// What the file calls itself.
@@ -75,7 +76,7 @@ impl SyncFile {
     /// # Errors
     /// It cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, TraceError> {
-        let text = std::fs::read_to_string(path).map_err(TraceError::io(path, "cannot read"))?;
+        let text = input::text(path, Kind::EXCHANGES)?;
         let file: Self = serde_json::from_str(&text).map_err(|e| {
             TraceError::damaged(path, format!("not a file of `undertick sync`: {e}"))
         })?;

@@ -19,6 +19,7 @@ use crate::TraceError;
 use crate::keep::{EVENTS_FILE, checksum, parquet_error, properties, write_manifest};
 use crate::kernel::keep::KERNEL_FILE;
 use crate::manifest::{Manifest, Part};
+use crate::manifest_file::MOST_NAMES;
 use crate::read::Trace;
 use crate::running::{make_trace_dir, remove_empty};
 use crate::schema;
@@ -279,6 +280,11 @@ fn write(
         shifts: &shifts,
     };
     let manifest = combine::manifest(&traces, alignment, notes, parts);
+    if manifest.names.len().max(manifest.threads.len()) > MOST_NAMES {
+        return Err(TraceError::Usage(format!(
+            "these traces have more than {MOST_NAMES} names together, names for all processes counted for each: merge fewer"
+        )));
+    }
     write_manifest(&TraceDir::open(out)?, &manifest)?;
     Ok(manifest)
 }

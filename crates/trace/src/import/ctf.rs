@@ -12,13 +12,18 @@ use super::intake::{At, Id, Intake};
 use super::kernel_rows::{KernelRows, Switch};
 use super::perf_script::read_line;
 use crate::TraceError;
+use crate::input;
 use crate::schema::Kind;
 
+/// Depth of directories in a trace that are looked at.
+const DEEPEST: usize = 16;
 const READER: &str = "babeltrace2";
 /// What the reader says on its error stream that is kept, bytes.
 const MOST_SAID: u64 = 1 << 20;
 
 pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError> {
+    // The reader would wait at a fifo.
+    input::only_regular_in(dir, DEEPEST)?;
     let mut child = Command::new(READER)
         .args(["--clock-seconds", "--no-delta", "--names=all"])
         .arg("--fields=trace,trace:hostname,trace:domain,trace:procname,trace:vpid")

@@ -1,6 +1,5 @@
 //! Whose file it is, by what is in it.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use flate2::read::GzDecoder;
 
 use super::Source;
 use crate::TraceError;
+use crate::input;
 use crate::keep::MANIFEST_FILE;
 
 /// The first bytes of what gzip wrote.
@@ -67,7 +67,7 @@ fn has_ctf(dir: &Path, depth: usize) -> bool {
 fn start(file: &Path) -> Result<Vec<u8>, TraceError> {
     let failed = || TraceError::io(file, "cannot read");
     let mut start = Vec::new();
-    let opened = File::open(file).map_err(TraceError::io(file, "cannot open"))?;
+    let opened = input::open(file)?;
     (opened.take(LOOK_BYTES).read_to_end(&mut start)).map_err(failed())?;
     if start.starts_with(GZIP) {
         let mut plain = Vec::new();

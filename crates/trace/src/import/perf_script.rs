@@ -14,6 +14,9 @@ use crate::schema::Kind;
 /// Longest line that is looked at, bytes; what is beyond is skipped.
 const LONGEST_LINE: u64 = 1 << 16;
 
+/// Bytes of a line that are skipped; what has a longer one is no text.
+const MOST_SKIPPED: u64 = 64 << 20;
+
 pub(super) fn read(
     file: &Path,
     mut reader: impl BufRead,
@@ -49,7 +52,13 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::i
     if line.ends_with(b"\n") {
         line.pop();
     } else if read as u64 == LONGEST_LINE {
-        reader.skip_until(b'\n')?;
+        let skipped = std::io::Read::take(&mut *reader, MOST_SKIPPED).skip_until(b'\n')?;
+        if skipped as u64 == MOST_SKIPPED {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::InvalidData,
+                format!("a line of more than {MOST_SKIPPED} bytes; is it the right file?"),
+            ));
+        }
     }
     Ok(read)
 }

@@ -105,6 +105,9 @@ fn next_packet(reader: &mut impl BufRead, packet: &mut Vec<u8>) -> std::io::Resu
         });
     };
     packet.clear();
+    if key >> 3 == 0 {
+        return Ok(Next::Bad("field 0, which no message has".to_owned()));
+    }
     if key & 7 != 2 {
         return Ok(match key & 7 {
             0 if read_varint(reader)?.is_some() => Next::Other,

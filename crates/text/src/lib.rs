@@ -1,0 +1,121 @@
+//! How is text that a program or a file gave shown, so that it cannot steer a terminal or
+//! a spreadsheet?
+//!
+//! Names, paths and contents of files are data from anybody. [`clean`] is for a name or
+//! a path in a line, [`clean_lines`] for a message of several lines, [`csv_cell`] for a cell
+//! of comma-separated values. What is harmless stays as it is, and cleaning twice is
+//! cleaning once.
+//!
+//! Caveats: JSON needs none of it, its own escapes are enough.
+
+use std::borrow::Cow;
+
+/// A name or a path in one line: control characters and characters that reorder or hide
+/// their neighbours are written as `\u{..}`, line breaks and tabs as spaces.
+///
+/// ```
+/// assert_eq!(undertick_text::clean("a\x1b[31mb\n"), "a\\u{1b}[31mb ");
+/// ```
+#[must_use]
+pub fn clean(name: &str) -> Cow<'_, str> {
+    cleaned(name, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
+}
+
+/// A text of several lines: as [`clean`], but its line breaks stay.
+#[must_use]
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    cleaned(text, |c| match c {
+        '\n' => Some('\n'),
+        '\r' | '\t' => Some(' '),
+        _ => None,
+    })
+}
+
+/// A cell of comma-separated values (RFC 4180) that holds text: as [`clean`], in quotes
+/// where it must be. A spreadsheet would take what begins with `=`, `+`, `-` or `@` for a
+/// formula, also behind a tab or a line break: such a text begins with a single quote.
+#[must_use]
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
+    let shown = clean(text);
+    let guarded: Cow<'_, str> = match text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+        true => format!("'{shown}").into(),
+        false => shown,
+    };
+    match guarded.contains([',', '"']) {
+        true => format!("\"{}\"", guarded.replace('"', "\"\"")).into(),
+        false => guarded,
+    }
+}
+
+/// Whether a character steers the screen, or its neighbours on it.
+#[must_use]
+pub fn is_unsafe_to_show(c: char) -> bool {
+    c.is_control() || is_format_character(c)
+}
+
+/// Characters without a shape that change how others are shown: zero-width
+/// ones, direction marks and overrides, line separators, tags, the byte order mark.
+const fn is_format_character(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `instead` says for which characters another one stands.
+fn cleaned(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
+    if !text.contains(is_unsafe_to_show) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match instead(c) {
+            Some(other) => shown.push(other),
+            None if is_unsafe_to_show(c) => shown.extend(c.escape_unicode()),
+            None => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn harmful_characters_are_spelled_out() {
+        assert_eq!(clean("a\x1b[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(
+            clean("x\u{202e}y\u{200b}\u{7f}\u{9b}\u{2066}"),
+            "x\\u{202e}y\\u{200b}\\u{7f}\\u{9b}\\u{2066}"
+        );
+        assert_eq!(clean("two\r\nlines\t"), "two  lines ");
+        assert_eq!(clean("größe 測定 <b>"), "größe 測定 <b>");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(clean_lines("a\nb\r\x1b"), "a\nb \\u{1b}");
+    }
+
+    #[test]
+    fn cells_are_no_formulas() {
+        for formula in ["=1+1", "+1", "-1", "@x"] {
+            assert_eq!(csv_cell(formula), format!("'{formula}"));
+        }
+        assert_eq!(csv_cell("\t=1"), "' =1");
+        assert_eq!(csv_cell("\r=1"), "' =1");
+        assert_eq!(csv_cell("=a,\"b\""), "\"'=a,\"\"b\"\"\"");
+        assert_eq!(csv_cell("a,b"), "\"a,b\"");
+        assert_eq!(csv_cell("a\nb\x1b"), "a b\\u{1b}");
+        assert_eq!(csv_cell("a=b"), "a=b");
+    }
+
+    #[test]
+    fn cleaning_twice_is_cleaning_once() {
+        let all: String = (0..0x11_0000).filter_map(char::from_u32).collect();
+        let once = clean(&all).into_owned();
+        assert_eq!(clean(&once), once);
+        assert!(!once.contains(is_unsafe_to_show));
+    }
+}

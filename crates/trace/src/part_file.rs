@@ -1,0 +1,40 @@
+//! The files of a trace's events, as the manifest describes them.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::TraceError;
+use crate::input;
+use crate::manifest::Part;
+
+/// Refuses a file that is not the one that was recorded. A file of another size is not
+/// read, and no more is read than the manifest says.
+///
+/// # Errors
+/// It cannot be read, is no regular file, or has another size or checksum.
+pub(crate) fn check(path: &Path, part: &Part) -> Result<(), TraceError> {
+    let file = input::open(path)?;
+    let failed = || TraceError::io(path, "cannot read");
+    let length = file.metadata().map_err(failed())?.len();
+    let mut hasher = crc32fast::Hasher::new();
+    if length == part.bytes {
+        let mut rest = file.take(part.bytes);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match rest.read(&mut buffer).map_err(failed())? {
+                0 => break,
+                read => hasher.update(&buffer[..read]),
+            }
+        }
+        if hasher.finalize() == part.crc32 {
+            return Ok(());
+        }
+    }
+    Err(TraceError::damaged(
+        path,
+        format!(
+            "{length} bytes, not the file that was recorded, which has {} (its size or checksum differs from the manifest's): restore it from a copy",
+            part.bytes
+        ),
+    ))
+}
