@@ -175,13 +175,12 @@ impl Session {
         unsafe { &*self.same_process }
     }
 
-    /// Has `thread` given to the destructor when the calling thread ends.
-    pub fn at_end_of_thread(&self, thread: *const c_void) {
+    /// Has `thread` given to the destructor when the calling thread ends; false if it
+    /// cannot be.
+    pub fn at_end_of_thread(&self, thread: *const c_void) -> bool {
         let key = self.key.load(Ordering::Relaxed);
-        if key != NO_KEY {
-            // SAFETY: a key of ours.
-            unsafe { libc::pthread_setspecific(key, thread) };
-        }
+        // SAFETY: a key of ours.
+        key != NO_KEY && unsafe { libc::pthread_setspecific(key, thread) } == 0
     }
 
     pub fn count_lost(&self) {
