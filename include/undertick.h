@@ -330,12 +330,14 @@ UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e,
 
 #if defined(__x86_64__)
 enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28, UT_SYS_SIGPROCMASK_ = 14, UT_SYS_SIGALTSTACK_ = 131,
+       UT_SYS_SIGPENDING_ = 127, UT_SYS_SIGTIMEDWAIT_ = 128, UT_SYS_PRLIMIT64_ = 302,
        UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FLOCK_ = 73, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
        UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
        UT_SYS_MEMFD_CREATE_ = 319, UT_STAT_UID_ = 7, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
 enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233, UT_SYS_SIGPROCMASK_ = 135, UT_SYS_SIGALTSTACK_ = 132,
+       UT_SYS_SIGPENDING_ = 136, UT_SYS_SIGTIMEDWAIT_ = 137, UT_SYS_PRLIMIT64_ = 261,
        UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FLOCK_ = 32, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
        UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
        UT_SYS_MEMFD_CREATE_ = 279, UT_STAT_UID_ = 6, UT_O_NOFOLLOW_ = 0100000 };
@@ -347,7 +349,7 @@ enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, 
        UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
        UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
        UT_MFD_ = 3,       /* closed on exec, sealable */
-       UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23 };
+       UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23, UT_RLIMIT_FSIZE_ = 1, UT_STAT_SIZE_ = 6 /* in words of 8 bytes */ };
 
 /* By its assembler name, because <time.h> declares it only under some macros. */
 extern int ut_clock_gettime_(int clock, int64_t *seconds_nanoseconds) __asm__("clock_gettime");
@@ -435,6 +437,14 @@ UT_INLINE_ void ut_path_(char *out, const char *name, uint32_t number, int numbe
     *out = 0;
 }
 
+/* Bytes that a file of this process may have. Whoever asks for more gets a signal
+ * that ends the program, so nobody does. */
+UT_COLD_ uint64_t ut_file_limit_(void) {
+    uint64_t limit[2] = {0, 0};
+    if (ut_syscall_(UT_SYS_PRLIMIT64_, 0, UT_RLIMIT_FSIZE_, 0, (long)limit, 0, 0) != 0) return ~0ull;
+    return limit[0];
+}
+
 /* Makes the ring file and maps it, aligned to the segment size. */
 UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     char path[240];
@@ -444,7 +454,9 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     uintptr_t bytes, start;
     struct ut_ring_ *ring;
     long fd, area;
+    const uint64_t fitting = ut_file_limit_() / UT_SEGMENT_BYTES_; /* the header, too */
     if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
+    if (segments >= fitting) segments = fitting > 0 ? (uint32_t)fitting - 1 : 0;
     if (segments == 0) return 0;
     ut_path_(path, "ring-", number, 1);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CREAT_ | UT_O_EXCL_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0600, 0, 0);
@@ -1017,6 +1029,7 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
         const char *wish = ut_secure_getenv_("UNDERTICK_ATTACH");
         if (wish != NULL && wish[0] == '0' && wish[1] == 0) return NULL;
     }
+    if (ut_file_limit_() < UT_CONTROL_BYTES_ + sizeof *door) return NULL;
     fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_ | UT_MFD_NOEXEC_, 0, 0, 0, 0);
     if (fd < 0) fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_, 0, 0, 0, 0);
     if (fd < 0) return NULL;
@@ -1626,6 +1639,26 @@ UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) 
     UT_ATOMIC_STORE_(&kept->magic, name->magic);
 }
 
+/* Appends to the log of names, which other processes do, too. Beyond the limit of
+ * file sizes a write ends the program: none is tried, and the signal is taken back
+ * if another process was faster. */
+UT_COLD_ void ut_write_name_(int fd, const struct ut_name_ *name) {
+    const uint64_t limit = ut_file_limit_(), mine = 1ull << 24; /* SIGXFSZ */
+    const long bytes = 16 + (long)name->bytes;
+    uint64_t before = 0, pending = 0, status[32] = {0}, now[2] = {0, 0};
+    if (limit == ~0ull) {
+        ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0);
+        return;
+    }
+    if (ut_syscall_(UT_SYS_NEWFSTATAT_, fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) != 0 || status[UT_STAT_SIZE_] + (uint64_t)bytes > limit ||
+        ut_syscall_(UT_SYS_SIGPROCMASK_, UT_SIG_BLOCK_, (long)&mine, (long)&before, 8, 0, 0) != 0)
+        return;
+    ut_syscall_(UT_SYS_SIGPENDING_, (long)&pending, 8, 0, 0, 0, 0);
+    ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0);
+    if (!(pending & mine)) ut_syscall_(UT_SYS_SIGTIMEDWAIT_, (long)&mine, 0, (long)now, 8, 0, 0);
+    ut_let_signals_(&before);
+}
+
 UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     struct ut_name_ record;
     char path[240];
@@ -1648,7 +1681,7 @@ UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     ut_path_(path, "names", 0, 0);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_WRONLY_ | UT_O_APPEND_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return;
-    ut_syscall_(UT_SYS_WRITE_, fd, (long)&record, 16 + length, 0, 0, 0);
+    ut_write_name_((int)fd, &record);
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 

@@ -91,6 +91,20 @@ fn look_for_recorder(session: &Session) {
     });
 }
 
+/// Bytes that a file of this process may have. Whoever asks for more gets a signal that
+/// ends the program, so nobody does.
+pub(crate) fn file_limit() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } {
+        0 => limit.rlim_cur,
+        _ => u64::MAX,
+    }
+}
+
 /// Makes the ring file and maps it.
 pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
     let policy = Overflow::from_code(
@@ -106,6 +120,9 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
         .field_u32(limit)
         .load(Ordering::Relaxed)
         .min(layout::MAX_SEGMENTS);
+    // The header, too.
+    let fitting = file_limit() / SEGMENT_BYTES;
+    let segments = u64::from(segments).min(fitting.saturating_sub(1)) as u32;
     if segments == 0 {
         return None;
     }

@@ -12,6 +12,7 @@ use undertick_ring::layout::{self, control, door, names};
 use undertick_ring::mark;
 
 use crate::door::Door;
+use crate::making::file_limit;
 
 /// Nobody looked for a session yet: the first event goes the slow way.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -430,9 +431,43 @@ pub fn append_name(what: u16, event: u16, text: &str) {
         unsafe {
             let fd = libc::open(path.as_ptr(), flags);
             if fd >= 0 {
-                libc::write(fd, record.as_ptr().cast(), names::HEADER_BYTES + cut);
+                write_name(fd, &record[..names::HEADER_BYTES + cut]);
                 libc::close(fd);
             }
         }
     });
+}
+
+/// Appends to the log of names, which other processes do, too. Beyond the limit of file
+/// sizes a write ends the program: none is tried, and the signal is taken back if another
+/// process was faster.
+fn write_name(fd: i32, record: &[u8]) {
+    let limit = file_limit();
+    // SAFETY: `fd` is open, the record is as long as said; all zeros are valid sets, a
+    // valid stat and a valid time.
+    unsafe {
+        let write = || libc::write(fd, record.as_ptr().cast(), record.len());
+        if limit == u64::MAX {
+            write();
+            return;
+        }
+        let mut status: libc::stat = core::mem::zeroed();
+        let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
+            core::mem::zeroed();
+        libc::sigemptyset(&raw mut ours);
+        libc::sigaddset(&raw mut ours, libc::SIGXFSZ);
+        if libc::fstat(fd, &raw mut status) != 0
+            || status.st_size as u64 + record.len() as u64 > limit
+            || libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ours, &raw mut before) != 0
+        {
+            return;
+        }
+        libc::sigpending(&raw mut pending);
+        write();
+        if libc::sigismember(&raw const pending, libc::SIGXFSZ) == 0 {
+            let now: libc::timespec = core::mem::zeroed();
+            libc::sigtimedwait(&raw const ours, null_mut(), &raw const now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
+    }
 }
