@@ -112,6 +112,8 @@ extern "C" {
 #endif
 
 #define UT_ATOMIC_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define UT_ATOMIC_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define UT_RELAXED_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
 #define UT_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define UT_UNLIKELY_(x) __builtin_expect(!!(x), 0)
@@ -351,6 +353,19 @@ enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, 
        UT_MFD_ = 3,       /* closed on exec, sealable */
        UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23, UT_RLIMIT_FSIZE_ = 1, UT_STAT_SIZE_ = 6 /* in words of 8 bytes */ };
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+/* The sanitizer must see it: the next thread's memory may have the same address. */
+extern int ut_munmap_(long address, long bytes) __asm__("munmap");
+UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_munmap_(address, bytes); }
+#else
+UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_syscall_(UT_SYS_MUNMAP_, address, bytes, 0, 0, 0, 0); }
+#endif
+
 /* By its assembler name, because <time.h> declares it only under some macros. */
 extern int ut_clock_gettime_(int clock, int64_t *seconds_nanoseconds) __asm__("clock_gettime");
 extern char *ut_secure_getenv_(const char *name) __asm__("secure_getenv");
@@ -362,7 +377,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 UT_COLD_ uint64_t ut_slow_clock_(void) {
     int64_t t[2] = {0, 0};
-    ut_clock_gettime_(ut_process.clock == UT_CLOCK_MONOTONIC_ ? 1 : 4, t);
+    ut_clock_gettime_(UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_MONOTONIC_ ? 1 : 4, t);
     return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
@@ -483,9 +498,9 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     ut_syscall_(UT_SYS_MUNLOCK_, (long)start, (long)bytes, 0, 0, 0, 0);
     ut_syscall_(UT_SYS_MPROTECT_, (long)start, (long)bytes, UT_PROT_RW_, 0, 0, 0);
     ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)bytes, UT_MADV_DONTFORK_, 0, 0, 0);
-    if (start > (uintptr_t)area) ut_syscall_(UT_SYS_MUNMAP_, area, (long)(start - (uintptr_t)area), 0, 0, 0, 0);
+    if (start > (uintptr_t)area) ut_unmap_(area, (long)(start - (uintptr_t)area));
     if ((uintptr_t)area + UT_SEGMENT_BYTES_ > start)
-        ut_syscall_(UT_SYS_MUNMAP_, (long)(start + bytes), (long)((uintptr_t)area + UT_SEGMENT_BYTES_ - start), 0, 0, 0, 0);
+        ut_unmap_((long)(start + bytes), (long)((uintptr_t)area + UT_SEGMENT_BYTES_ - start));
     ring = (struct ut_ring_ *)start;
     ring->version = UT_VERSION_;
     ring->segment_bytes = (uint32_t)UT_SEGMENT_BYTES_;
@@ -585,7 +600,7 @@ UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
  * mapped, because a span may just be looking for its cell. */
 UT_INLINE_ void ut_lay_cells_aside_(struct ut_thread_ *t) {
     if (t->cells == &ut_no_offset_) return;
-    *(volatile uintptr_t *)t->cells = 0;
+    UT_RELAXED_STORE_(t->cells, (uintptr_t)0);
     t->spare = t->cells;
     t->cells = &ut_no_offset_;
 }
@@ -611,7 +626,7 @@ UT_COLD_ void ut_give_up_(struct ut_thread_ *t, int i) {
         t->old[i] = ring;
         t->old_bytes[i] = (w->max_segments + 1u) * UT_SEGMENT_BYTES_;
         UT_COMPILER_BARRIER_();
-        if (old != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)old, (long)old_bytes, 0, 0, 0, 0);
+        if (old != NULL) ut_unmap_((long)old, (long)old_bytes);
     }
     UT_COMPILER_BARRIER_();
     w->state = UT_NO_RING_;
@@ -639,19 +654,19 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     page = t->spare;
     t->spare = NULL;
     UT_COMPILER_BARRIER_();
-    if (page != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)page, 4096, 0, 0, 0, 0);
+    if (page != NULL) ut_unmap_((long)page, 4096);
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
         struct ut_ring_ *ring = w->ring, *old = t->old[i];
         w->ring = t->old[i] = NULL;
         UT_COMPILER_BARRIER_();
-        if (old != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)old, (long)t->old_bytes[i], 0, 0, 0, 0);
+        if (old != NULL) ut_unmap_((long)old, (long)t->old_bytes[i]);
         if (ring == NULL) continue;
         if (ut_is_joined_(t)) UT_ATOMIC_STORE_(&ring->state, 2u);
-        ut_syscall_(UT_SYS_MUNMAP_, (long)ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_), 0, 0, 0, 0);
+        ut_unmap_((long)ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_));
     }
     UT_COMPILER_BARRIER_();
-    if (is_last || !ut_process.has_key || pthread_setspecific(ut_process.key, t) != 0) return;
+    if (is_last || !UT_ATOMIC_LOAD_(&ut_process.has_key) || pthread_setspecific(ut_process.key, t) != 0) return;
     t->nested.state = UT_NO_RING_;
     t->own.state = UT_NO_RING_;
 }
@@ -714,16 +729,16 @@ UT_COLD_ uint32_t ut_next_segment_(struct ut_writer_ *w) {
             break;
         }
         if (w->allocated < w->max_segments) {
-            long populated = 0;
             uint32_t used = __atomic_fetch_add(&control->segments_used, 1, __ATOMIC_RELAXED);
             segment = w->allocated;
             start = (uintptr_t)ring + (segment + 1u) * UT_SEGMENT_BYTES_;
             /* Pages first: an error instead of a SIGBUS, and no page fault
-             * in the measured program. Kernels before 5.14 cannot; there the
-             * collector's prepared segments are the only ones. */
-            if (used < control->budget_segments)
-                populated = ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)UT_SEGMENT_BYTES_, UT_MADV_POPULATE_WRITE_, 0, 0, 0);
-            if (used < control->budget_segments && (populated == 0 || segment < ring->ready)) {
+             * in the measured program. No system call where the collector has
+             * prepared them: a sandbox may kill for it. Kernels before 5.14 have
+             * no other ones. */
+            if (used < control->budget_segments &&
+                (segment < __atomic_load_n(&ring->ready, __ATOMIC_ACQUIRE) ||
+                 ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)UT_SEGMENT_BYTES_, UT_MADV_POPULATE_WRITE_, 0, 0, 0) == 0)) {
                 w->allocated++;
                 __atomic_store_n(&ring->allocated, w->allocated, __ATOMIC_RELAXED);
                 break;
@@ -808,7 +823,7 @@ UT_COLD_ struct ut_writer_ *ut_new_ring_(struct ut_thread_ *t, int nested, int l
         if (!nested) ut_arm_(t);
         made = ut_make_ring_(w, nested);
         if (!made) t->retry_in = 4096;
-        else if (ut_process.has_key) pthread_setspecific(ut_process.key, t);
+        else if (UT_ATOMIC_LOAD_(&ut_process.has_key)) pthread_setspecific(ut_process.key, t);
         UT_COMPILER_BARRIER_();
         w->state = made ? UT_READY_ : UT_NO_RING_;
     } else made = w->state == UT_READY_; /* a handler was faster */
@@ -867,7 +882,7 @@ UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
  * ut_fence_ is the recorder's to place, after it has stored the record. */
 UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second) {
     uint64_t ts;
-    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) {
+    if (UT_UNLIKELY_(UT_ATOMIC_LOAD_(&ut_process.clock) != UT_CLOCK_COUNTER_)) {
         uint64_t other = 0;
         ts = ut_slow_readings_(how, &other);
         *second = other;
@@ -945,7 +960,7 @@ UT_COLD_ int ut_join_(uint32_t event) {
             return 1;
         }
         t->retry_in = 0;
-        ut_process.clock = ut_process.control->clock;
+        __atomic_store_n(&ut_process.clock, UT_ATOMIC_LOAD_(&ut_process.control->clock), __ATOMIC_RELAXED);
         UT_COMPILER_BARRIER_();
         t->on = (on & ~(uint32_t)UT_MODE_) | UT_ALL_;
     }
@@ -1013,7 +1028,7 @@ UT_COLD_ struct ut_control_ *ut_open_session_(void) {
     if (at < 0 && at > -4096) return NULL;
     control = (struct ut_control_ *)at;
     if (control->magic == UT_CONTROL_MAGIC_ && control->version == UT_VERSION_ && control->segment_bytes == UT_SEGMENT_BYTES_) return control;
-    ut_syscall_(UT_SYS_MUNMAP_, at, UT_CONTROL_BYTES_, 0, 0, 0, 0);
+    ut_unmap_(at, UT_CONTROL_BYTES_);
     return NULL;
 }
 
@@ -1068,7 +1083,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     if (page < 0 && page > -4096) return;
     if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0 ||
         ((control = ut_open_session_()) == NULL && (control = ut_make_door_()) == NULL)) {
-        ut_syscall_(UT_SYS_MUNMAP_, page, 8192, 0, 0, 0, 0);
+        ut_unmap_(page, 8192);
         return;
     }
     {
@@ -1098,7 +1113,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
 __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_function)) void ut_close_door_(void) {
     uint64_t status[32] = {0};
     if (ut_process.has_key) {
-        ut_process.has_key = 0;
+        UT_RELAXED_STORE_(&ut_process.has_key, 0);
         pthread_key_delete(ut_process.key);
     }
     /* Unless the program has closed it and uses its number for something else. */
@@ -1293,7 +1308,7 @@ UT_INLINE_ uint32_t ut_high_half_(const struct ut_cell_ *cell) {
 }
 
 UT_COLD_ uint64_t ut_first_seed_(void) {
-    uint64_t x = ut_process.clock == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
+    uint64_t x = UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
     x ^= (uint64_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0) << 32 ^ (uint64_t)(uintptr_t)&ut_thread;
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
     return x ^ x >> 29;
@@ -1336,7 +1351,7 @@ UT_COLD_ uint32_t ut_find_rate_(uint16_t event) {
 }
 UT_HOT_ uint32_t ut_one_in_(uint16_t event) {
     struct ut_control_ *control = ut_process.control;
-    if (UT_LIKELY_(*(volatile uint64_t *)&control->rates[event % UT_RATES_] == 0 && *(volatile uint32_t *)&control->one_in == 0)) return 16;
+    if (UT_LIKELY_(UT_ATOMIC_LOAD_(&control->rates[event % UT_RATES_]) == 0 && UT_ATOMIC_LOAD_(&control->one_in) == 0)) return 16;
     return ut_find_rate_(event);
 }
 
@@ -1367,17 +1382,17 @@ UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
         long page = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
         if (page < 0 && page > -4096) return;
         if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
-            ut_syscall_(UT_SYS_MUNMAP_, page, 4096, 0, 0, 0, 0);
+            ut_unmap_(page, 4096);
             return;
         }
         t->cells = (uintptr_t *)page;
     }
-    *t->cells = (uintptr_t)cells - (uintptr_t)ut_no_cells_;
+    UT_RELAXED_STORE_(t->cells, (uintptr_t)cells - (uintptr_t)ut_no_cells_);
 }
 
 /* The cell that the fast path looks at. */
 UT_HOT_ struct ut_cell_ *ut_near_cell_(uint16_t event) {
-    return (struct ut_cell_ *)(void *)((char *)ut_no_cells_ + *ut_thread.cells) + event % UT_CELLS_;
+    return (struct ut_cell_ *)(void *)((char *)ut_no_cells_ + UT_ATOMIC_LOAD_(ut_thread.cells)) + event % UT_CELLS_;
 }
 
 /* The event's cell in a ring; NULL: there is none, and every span is recorded. */
@@ -1604,12 +1619,14 @@ UT_INLINE_ int ut_is_known_(const struct ut_door_ *door, const struct ut_name_ *
     while (at + sizeof *name <= used + sizeof name->text) {
         const struct ut_name_ *one = (const struct ut_name_ *)(const void *)(door->names + at);
         uint32_t i = 0;
-        at += (16u + one->bytes + 7u) & ~7u;
-        if (one->magic != name->magic || one->what != name->what || one->event != name->event || one->pid != name->pid) continue;
-        if (one->what == 2 && one->tid != name->tid) continue;
-        known = one->bytes == name->bytes && at <= used;
+        const uint32_t bytes = UT_ATOMIC_LOAD_(&one->bytes);
+        at += (16u + bytes + 7u) & ~7u;
+        if (__atomic_load_n(&one->magic, __ATOMIC_ACQUIRE) != name->magic || UT_ATOMIC_LOAD_(&one->what) != name->what) continue;
+        if (UT_ATOMIC_LOAD_(&one->event) != name->event || UT_ATOMIC_LOAD_(&one->pid) != name->pid) continue;
+        if (name->what == 2 && UT_ATOMIC_LOAD_(&one->tid) != name->tid) continue;
+        known = bytes == name->bytes && at <= used;
         while (known && i < name->bytes) {
-            known = one->text[i] == name->text[i];
+            known = UT_ATOMIC_LOAD_(&one->text[i]) == name->text[i];
             i++;
         }
     }
@@ -1630,12 +1647,12 @@ UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) 
         }
     } while (!__atomic_compare_exchange_n(&door->names_used, &at, at + bytes, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     kept = (struct ut_name_ *)(void *)(door->names + at);
-    kept->bytes = name->bytes; /* so that others find the one after it */
-    kept->what = name->what;
-    kept->event = name->event;
-    kept->pid = name->pid;
-    kept->tid = name->tid;
-    for (i = 0; i < name->bytes; i++) kept->text[i] = name->text[i];
+    UT_RELAXED_STORE_(&kept->bytes, name->bytes); /* so that others find the one after it */
+    UT_RELAXED_STORE_(&kept->what, name->what);
+    UT_RELAXED_STORE_(&kept->event, name->event);
+    UT_RELAXED_STORE_(&kept->pid, name->pid);
+    UT_RELAXED_STORE_(&kept->tid, name->tid);
+    for (i = 0; i < name->bytes; i++) UT_RELAXED_STORE_(&kept->text[i], name->text[i]);
     UT_ATOMIC_STORE_(&kept->magic, name->magic);
 }
 

@@ -32,12 +32,12 @@ impl Source for Supply {
             .base()
             .wrapping_add((u64::from(segment) + 1) as usize * SEGMENT_BYTES as usize);
         // Pages first: an error instead of a SIGBUS, and no page fault in the
-        // measured program. Kernels before 5.14 cannot; there the collector's
-        // prepared segments are the only ones.
+        // measured program. No system call where the collector has prepared them: a
+        // sandbox may kill for it. Kernels before 5.14 have no other ones.
         let ready = within
-            // SAFETY: a segment of our own ring's mapping.
-            && (unsafe { libc::madvise(start.cast(), SEGMENT_BYTES as usize, libc::MADV_POPULATE_WRITE) } == 0
-                || segment < self.memory.field_u32(ring::OFF_READY).load(Ordering::Acquire));
+            && (segment < self.memory.field_u32(ring::OFF_READY).load(Ordering::Acquire)
+                // SAFETY: a segment of our own ring's mapping.
+                || unsafe { libc::madvise(start.cast(), SEGMENT_BYTES as usize, libc::MADV_POPULATE_WRITE) } == 0);
         if ready {
             self.memory
                 .field_u32(ring::OFF_ALLOCATED)
