@@ -348,6 +348,7 @@ enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTE
 enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
        UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
        UT_MAP_NORESERVE_ = 0x4000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
+       UT_MADV_NONE_ = 0x7ead, /* no advice */
        UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
        UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
        UT_MFD_ = 3,       /* closed on exec, sealable */
@@ -1074,6 +1075,21 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
     return (struct ut_control_ *)at;
 }
 
+/* In a child, where the kernel does not wipe pages: what wiping would have done. */
+UT_COLD_ void ut_forked_(void) {
+    *ut_process.same_process = 0;
+    if (ut_thread.cells != &ut_no_offset_) UT_RELAXED_STORE_(ut_thread.cells, (uintptr_t)0);
+}
+
+/* Whether a child is told by a wiped page. Some emulators (qemu-user) accept every
+ * advice and do nothing: one that no kernel knows shows it. There fork() is asked to
+ * call us, and children of a raw clone() are not told. */
+UT_COLD_ int ut_fork_is_told_(long page) {
+    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) return 0;
+    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_NONE_, 0, 0, 0) < 0) return 1;
+    return pthread_atfork(NULL, NULL, ut_forked_) == 0;
+}
+
 /* Runs before the program's own constructors of ordinary priority. */
 __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_function)) void ut_attach_(void) {
     struct ut_control_ *control;
@@ -1081,7 +1097,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     if (ut_process.control != NULL || ut_getauxval_(UT_AT_SECURE_) != 0) return;
     page = ut_syscall_(UT_SYS_MMAP_, 0, 8192, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
     if (page < 0 && page > -4096) return;
-    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0 ||
+    if (!ut_fork_is_told_(page) ||
         ((control = ut_open_session_()) == NULL && (control = ut_make_door_()) == NULL)) {
         ut_unmap_(page, 8192);
         return;

@@ -228,6 +228,32 @@ pub fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u
     (at != libc::MAP_FAILED).then_some(at.cast())
 }
 
+/// No advice that any kernel knows.
+const NO_ADVICE: i32 = 0x7ead;
+
+/// Whether a child is told by a wiped page. Some emulators (qemu-user) accept every advice
+/// and do nothing: one that no kernel knows shows it. There fork() is asked to call us, and
+/// children of a raw clone() are not told.
+///
+/// # Safety
+/// `page` is a mapping of ours, of `bytes` bytes.
+unsafe fn fork_is_told(page: *mut c_void, bytes: usize) -> bool {
+    // SAFETY: the caller's promise; the handler is async-signal-safe.
+    unsafe {
+        libc::madvise(page, bytes, libc::MADV_WIPEONFORK) == 0
+            && (libc::madvise(page, bytes, NO_ADVICE) != 0
+                || libc::pthread_atfork(None, None, Some(forked)) == 0)
+    }
+}
+
+/// In a child, where the kernel does not wipe pages: what wiping would have done.
+unsafe extern "C" fn forked() {
+    if let Some(session) = current() {
+        session.same_process().store(0, Ordering::Relaxed);
+        crate::thread::forget_cells();
+    }
+}
+
 fn attach() -> Option<Session> {
     // SAFETY: AT_SECURE is a number the kernel gave this process.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -241,9 +267,8 @@ fn attach() -> Option<Session> {
         -1,
     )?;
     // SAFETY: the first of the two pages just mapped.
-    let wiped =
-        unsafe { libc::madvise(private.cast::<c_void>(), page, libc::MADV_WIPEONFORK) } == 0;
-    let found = if wiped {
+    let is_told = unsafe { fork_is_told(private.cast::<c_void>(), page) };
+    let found = if is_told {
         open_session().or_else(|| Door::make().map(|(control, door)| (control, Place::Door(door))))
     } else {
         None

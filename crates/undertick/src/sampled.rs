@@ -77,6 +77,14 @@ impl Sampling {
         }
     }
 
+    /// The cells are another process's.
+    pub fn forget_offset(&self) {
+        if self.is_used() {
+            // SAFETY: the page mapped by `find`.
+            unsafe { self.cells.write_volatile(0) };
+        }
+    }
+
     /// The ring is given up, and the thread goes on; the page stays mapped,
     /// because a span may just be looking for its cell.
     pub fn lay_aside(&mut self) {

@@ -651,6 +651,13 @@ pub(crate) unsafe fn arm(session: &Session, thread: *mut Thread) {
     }
 }
 
+/// In a child: the parent's cells are not ours.
+pub(crate) fn forget_cells() {
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: the calling thread's.
+    unsafe { (*thread).sampling.forget_offset() };
+}
+
 /// How often the destructors of a thread are called at most.
 const DESTRUCTOR_ROUNDS: u32 = 4;
 
