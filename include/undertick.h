@@ -112,6 +112,8 @@ extern "C" {
 #endif
 
 #define UT_ATOMIC_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define UT_ATOMIC_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define UT_RELAXED_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
 #define UT_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define UT_UNLIKELY_(x) __builtin_expect(!!(x), 0)
@@ -239,17 +241,24 @@ _Static_assert(offsetof(struct ut_rseq_, rseq_cs) == 8 && offsetof(struct ut_nam
 
 /* ---- state ------------------------------------------------------------ */
 
-/* The writing side of one ring. `cursor` is where the next record goes; a
- * multiple of the segment size when the segment is full or there is none. */
+/* The writing side of one ring. `cursor` is where the next record goes, from the
+ * ring's start; a multiple of the segment size when the segment is full, 0 when
+ * there is none. One store ends an event: it moves the cursor and makes the state
+ * UT_READY_, so whether an event was published can be told from cursor and head
+ * whatever the instruction at which a signal handler jumped out of it. */
 struct ut_writer_ {
-    uintptr_t cursor;
-    uint64_t to_position; /* cursor + to_position = position in the stream */
+    volatile uint32_t cursor;
+    volatile uint32_t state; /* what a signal handler that comes in looks at */
+    uint64_t to_position;    /* cursor + to_position = position in the stream */
     struct ut_ring_ *ring;
     uint64_t next_use, oldest, gap;
+    uint64_t drops;          /* `dropped` before the event that is being dropped */
     uint32_t allocated, continuations, max_segments;
-    volatile uint32_t state; /* what a signal handler that comes in looks at */
 };
-enum { UT_NO_RING_ = 0, UT_MAKING_RING_ = 1, UT_READY_ = 2, UT_WRITING_ = 3 };
+/* Any other state: an event is being written, by a frame whose stack pointer has
+ * these low 32 bits (a multiple of 8). */
+enum { UT_READY_ = 0, UT_NO_RING_ = 1, UT_MAKING_RING_ = 2, UT_ENDED_ = 3 };
+enum { UT_DROPPING_ = 8 }; /* as cursor */
 
 struct ut_thread_ {
     struct ut_rseq_ *rseq;
@@ -264,8 +273,10 @@ struct ut_thread_ {
     uintptr_t *cells;
     uint64_t random;           /* of the gaps; 0: not seeded yet */
     uintptr_t *spare;          /* the page of `cells` while it is not used */
-    struct ut_ring_ *old[2];   /* rings of a session before, see ut_leave_ */
+    struct ut_ring_ *old[2];   /* rings that were given up, see ut_give_up_ */
     uintptr_t old_bytes[2];
+    uint32_t interrupted;      /* points that found `own` being written */
+    uint32_t ends;             /* times that the thread's destructor was called */
 };
 
 struct ut_process_ {
@@ -292,7 +303,7 @@ UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, UT_ALL_, 0, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, {0, 0, NULL, 0, 0, 0, 0, 0, 0, UT_NO_RING_}, 0, {0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}};
+    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -320,13 +331,15 @@ UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e,
 }
 
 #if defined(__x86_64__)
-enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28,
+enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28, UT_SYS_SIGPROCMASK_ = 14, UT_SYS_SIGALTSTACK_ = 131,
+       UT_SYS_SIGPENDING_ = 127, UT_SYS_SIGTIMEDWAIT_ = 128, UT_SYS_PRLIMIT64_ = 302,
        UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FLOCK_ = 73, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
        UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
        UT_SYS_MEMFD_CREATE_ = 319, UT_STAT_UID_ = 7, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
-enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233,
+enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233, UT_SYS_SIGPROCMASK_ = 135, UT_SYS_SIGALTSTACK_ = 132,
+       UT_SYS_SIGPENDING_ = 136, UT_SYS_SIGTIMEDWAIT_ = 137, UT_SYS_PRLIMIT64_ = 261,
        UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FLOCK_ = 32, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
        UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
        UT_SYS_MEMFD_CREATE_ = 279, UT_STAT_UID_ = 6, UT_O_NOFOLLOW_ = 0100000 };
@@ -335,10 +348,24 @@ enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTE
 enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
        UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
        UT_MAP_NORESERVE_ = 0x4000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
+       UT_MADV_NONE_ = 0x7ead, /* no advice */
        UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
        UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
        UT_MFD_ = 3,       /* closed on exec, sealable */
-       UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23 };
+       UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23, UT_RLIMIT_FSIZE_ = 1, UT_STAT_SIZE_ = 6 /* in words of 8 bytes */ };
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+/* The sanitizer must see it: the next thread's memory may have the same address. */
+extern int ut_munmap_(long address, long bytes) __asm__("munmap");
+UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_munmap_(address, bytes); }
+#else
+UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_syscall_(UT_SYS_MUNMAP_, address, bytes, 0, 0, 0, 0); }
+#endif
 
 /* By its assembler name, because <time.h> declares it only under some macros. */
 extern int ut_clock_gettime_(int clock, int64_t *seconds_nanoseconds) __asm__("clock_gettime");
@@ -351,7 +378,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 UT_COLD_ uint64_t ut_slow_clock_(void) {
     int64_t t[2] = {0, 0};
-    ut_clock_gettime_(ut_process.clock == UT_CLOCK_MONOTONIC_ ? 1 : 4, t);
+    ut_clock_gettime_(UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_MONOTONIC_ ? 1 : 4, t);
     return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
@@ -426,6 +453,14 @@ UT_INLINE_ void ut_path_(char *out, const char *name, uint32_t number, int numbe
     *out = 0;
 }
 
+/* Bytes that a file of this process may have. Whoever asks for more gets a signal
+ * that ends the program, so nobody does. */
+UT_COLD_ uint64_t ut_file_limit_(void) {
+    uint64_t limit[2] = {0, 0};
+    if (ut_syscall_(UT_SYS_PRLIMIT64_, 0, UT_RLIMIT_FSIZE_, 0, (long)limit, 0, 0) != 0) return ~0ull;
+    return limit[0];
+}
+
 /* Makes the ring file and maps it, aligned to the segment size. */
 UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     char path[240];
@@ -435,7 +470,9 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     uintptr_t bytes, start;
     struct ut_ring_ *ring;
     long fd, area;
+    const uint64_t fitting = ut_file_limit_() / UT_SEGMENT_BYTES_; /* the header, too */
     if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
+    if (segments >= fitting) segments = fitting > 0 ? (uint32_t)fitting - 1 : 0;
     if (segments == 0) return 0;
     ut_path_(path, "ring-", number, 1);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CREAT_ | UT_O_EXCL_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0600, 0, 0);
@@ -462,9 +499,9 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     ut_syscall_(UT_SYS_MUNLOCK_, (long)start, (long)bytes, 0, 0, 0, 0);
     ut_syscall_(UT_SYS_MPROTECT_, (long)start, (long)bytes, UT_PROT_RW_, 0, 0, 0);
     ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)bytes, UT_MADV_DONTFORK_, 0, 0, 0);
-    if (start > (uintptr_t)area) ut_syscall_(UT_SYS_MUNMAP_, area, (long)(start - (uintptr_t)area), 0, 0, 0, 0);
+    if (start > (uintptr_t)area) ut_unmap_(area, (long)(start - (uintptr_t)area));
     if ((uintptr_t)area + UT_SEGMENT_BYTES_ > start)
-        ut_syscall_(UT_SYS_MUNMAP_, (long)(start + bytes), (long)((uintptr_t)area + UT_SEGMENT_BYTES_ - start), 0, 0, 0, 0);
+        ut_unmap_((long)(start + bytes), (long)((uintptr_t)area + UT_SEGMENT_BYTES_ - start));
     ring = (struct ut_ring_ *)start;
     ring->version = UT_VERSION_;
     ring->segment_bytes = (uint32_t)UT_SEGMENT_BYTES_;
@@ -487,91 +524,181 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     w->next_use = w->oldest = w->gap = 0;
     w->allocated = w->continuations = 0;
     w->max_segments = segments;
-    w->cursor = start; /* no segment yet */
+    w->cursor = 0;
     return 1;
 }
 
-/* The thread ends: its rings are complete. */
-UT_COLD_ void ut_thread_end_(void *thread) {
-    struct ut_thread_ *t = (struct ut_thread_ *)thread;
-    struct ut_writer_ *both[2];
-    int i;
-    both[0] = &t->own;
-    both[1] = &t->nested;
-    if (t->cells != &ut_no_offset_) {
-        ut_syscall_(UT_SYS_MUNMAP_, (long)t->cells, 4096, 0, 0, 0, 0);
-        t->cells = &ut_no_offset_;
+/* Signals whose handlers must not come in; those of faults and of forbidden system
+ * calls cannot wait. */
+#define UT_HELD_SIGNALS_ (~(1ull << 3 | 1ull << 4 | 1ull << 6 | 1ull << 7 | 1ull << 10 | 1ull << 30))
+enum { UT_SIG_BLOCK_ = 0, UT_SIG_SETMASK_ = 2 };
+UT_COLD_ int ut_hold_signals_(uint64_t *before) {
+    uint64_t held = UT_HELD_SIGNALS_;
+    return ut_syscall_(UT_SYS_SIGPROCMASK_, UT_SIG_BLOCK_, (long)&held, (long)before, 8, 0, 0) == 0;
+}
+UT_COLD_ void ut_let_signals_(const uint64_t *before) {
+    ut_syscall_(UT_SYS_SIGPROCMASK_, UT_SIG_SETMASK_, (long)before, 0, 8, 0, 0);
+}
+
+UT_COLD_ void ut_count_lost_(void) { __atomic_fetch_add(&ut_process.control->lost_no_ring, 1, __ATOMIC_RELAXED); }
+
+/* From here on the frame that executes this writes to the ring. One store, of the
+ * stack pointer instead of a constant: it says later whether that frame is there. */
+UT_HOT_ void ut_enter_(struct ut_writer_ *w) {
+#if defined(__x86_64__)
+    __asm__ volatile("movl %%esp, %0" : "=m"(w->state));
+#else
+    uint32_t here;
+    __asm__ volatile("mov %w0, wsp" : "=r"(here));
+    w->state = here;
+#endif
+}
+
+/* The event is done: the next one goes to `cursor`. */
+UT_HOT_ void ut_ready_(struct ut_writer_ *w, uint64_t cursor) {
+    typedef volatile uint64_t both __attribute__((may_alias));
+    UT_COMPILER_BARRIER_();
+    *(both *)(void *)w = cursor; /* state: UT_READY_ */
+}
+
+UT_INLINE_ int ut_is_writing_(uint32_t state) { return state > UT_ENDED_; }
+
+/* Whether the frame that is writing to a ring was left by a jump; `here` is the
+ * stack pointer of who asks. A handler that came in lies below the frame that it
+ * interrupts, or on a signal stack, for which the kernel is asked. What a jump has
+ * left on a signal stack cannot be told by order: looked at every 16th time. */
+UT_COLD_ int ut_is_left_(struct ut_thread_ *t, uint32_t state, uint32_t here) {
+    const int is_below = (int32_t)(here - state) < 0;
+    uint64_t stack[3] = {0, 0, 0}; /* address, flags, bytes */
+    if (!ut_is_writing_(state) || (is_below && ++t->interrupted % 16 != 0)) return 0;
+    if (ut_syscall_(UT_SYS_SIGALTSTACK_, 0, (long)stack, 0, 0, 0, 0) != 0 || ((uint32_t)stack[1] & 1)) return 0;
+    return !is_below || ((uint32_t)stack[1] == 0 && (uint64_t)(state - (uint32_t)stack[0]) <= stack[2]);
+}
+
+/* Whether the event that a ring's writer was in when it was left has been counted
+ * or published. */
+UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
+    const uint32_t cursor = w->cursor;
+    struct ut_ring_ *ring = w->ring;
+    if (cursor == UT_DROPPING_) {
+        __atomic_store_n(&ring->dropped, w->drops + 1, __ATOMIC_RELAXED);
+        return 1;
     }
-    if (t->spare != NULL) {
-        ut_syscall_(UT_SYS_MUNMAP_, (long)t->spare, 4096, 0, 0, 0, 0);
-        t->spare = NULL;
-    }
-    if (!*ut_process.same_process) return;
-    for (i = 0; i < 2; i++) {
-        struct ut_writer_ *w = both[i];
-        if (t->old[i] != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)t->old[i], (long)t->old_bytes[i], 0, 0, 0, 0);
-        t->old[i] = NULL;
-        if (w->state != UT_READY_) continue;
-        w->state = UT_NO_RING_;
-        /* After its session a ring has no memory: a store would take some. */
-        if (ut_process.door == NULL || ((*ut_process.on ^ t->on) <= UT_MODE_)) UT_ATOMIC_STORE_(&w->ring->state, 2u);
-        ut_syscall_(UT_SYS_MUNMAP_, (long)w->ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_), 0, 0, 0, 0);
-        w->ring = NULL;
-    }
+    if (cursor == 0 || cursor > w->max_segments * UT_SEGMENT_BYTES_ + UT_SEGMENT_MASK_ || ring->head == cursor + w->to_position) return 0;
+    /* A gap or a pad was published, and not yet the event after it? */
+    return (((uint64_t *)((uintptr_t)ring + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
 }
 
 /* What a child has of its parent's rings: nothing, they are not inherited. */
 UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
-    t->own.state = UT_NO_RING_;
-    t->nested.state = UT_NO_RING_;
+    t->own.state = t->nested.state = UT_NO_RING_;
+    t->own.ring = t->nested.ring = t->old[0] = t->old[1] = NULL;
     t->retry_in = 0;
-    t->old[0] = t->old[1] = NULL;
     *ut_process.same_process = 1;
 }
 
-/* Gives up the thread's rings of a session that is over; 0 if one of them is
- * being written. They have no memory from here on, but they stay mapped until
- * the next time: this may be a signal handler that came in when the thread had
- * just seen that it has a ring. What it then writes is harmless. */
-UT_COLD_ int ut_leave_(void) {
-    struct ut_thread_ *t = &ut_thread;
-    struct ut_writer_ *both[2];
-    uint32_t were[2];
+/* The fast path finds no cells of the thread's ring any more. Their page stays
+ * mapped, because a span may just be looking for its cell. */
+UT_INLINE_ void ut_lay_cells_aside_(struct ut_thread_ *t) {
+    if (t->cells == &ut_no_offset_) return;
+    UT_RELAXED_STORE_(t->cells, (uintptr_t)0);
+    t->spare = t->cells;
+    t->cells = &ut_no_offset_;
+}
+
+/* Whether the session that the thread has joined runs: after it a ring has no
+ * memory, and a store would take some. */
+UT_INLINE_ int ut_is_joined_(const struct ut_thread_ *t) { return ut_process.door == NULL || (*ut_process.on ^ t->on) <= UT_MODE_; }
+
+/* A ring that the thread writes to no more, and is complete. It stays mapped until
+ * the next one is given up: whoever gives it up may be a handler that came in when
+ * the thread had just seen that it has a ring. */
+UT_COLD_ void ut_give_up_(struct ut_thread_ *t, int i) {
+    struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
+    const uint32_t was = __atomic_exchange_n(&w->state, (uint32_t)UT_MAKING_RING_, __ATOMIC_RELAXED);
+    struct ut_ring_ *ring = w->ring, *old = t->old[i];
+    UT_COMPILER_BARRIER_();
+    if (ut_is_writing_(was) && !ut_is_accounted_(w)) ut_count_lost_();
+    if (i == 0) ut_lay_cells_aside_(t);
+    if (ring != NULL) {
+        const uintptr_t old_bytes = t->old_bytes[i];
+        if (ut_is_joined_(t)) UT_ATOMIC_STORE_(&ring->state, 2u);
+        w->ring = NULL;
+        t->old[i] = ring;
+        t->old_bytes[i] = (w->max_segments + 1u) * UT_SEGMENT_BYTES_;
+        UT_COMPILER_BARRIER_();
+        if (old != NULL) ut_unmap_((long)old, (long)old_bytes);
+    }
+    UT_COMPILER_BARRIER_();
+    w->state = UT_NO_RING_;
+}
+
+/* The thread ends: its rings are complete. Destructors that are called later may
+ * record, so it asks to be called again, as often as destructors are
+ * (PTHREAD_DESTRUCTOR_ITERATIONS); what comes after the last time is counted as
+ * lost. A handler may come in at any instruction: nothing is unmapped that it could
+ * still find. */
+enum { UT_DESTRUCTOR_ROUNDS_ = 4 };
+UT_COLD_ void ut_thread_end_(void *thread) {
+    struct ut_thread_ *t = (struct ut_thread_ *)thread;
+    const int is_last = ++t->ends >= UT_DESTRUCTOR_ROUNDS_;
+    uintptr_t *page;
     int i;
-    both[0] = &t->own;
-    both[1] = &t->nested;
     if (!*ut_process.same_process) ut_forget_(t);
     for (i = 0; i < 2; i++) {
-        were[i] = both[i]->state;
-        if (were[i] != UT_READY_ && were[i] != UT_NO_RING_) return 0;
+        struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
+        const uint32_t was = __atomic_exchange_n(&w->state, (uint32_t)UT_ENDED_, __ATOMIC_RELAXED);
+        UT_COMPILER_BARRIER_();
+        if (ut_is_writing_(was) && !ut_is_accounted_(w)) ut_count_lost_();
     }
-    t->own.state = UT_MAKING_RING_; /* handlers that come in have no ring */
-    t->nested.state = UT_MAKING_RING_;
+    ut_lay_cells_aside_(t);
+    page = t->spare;
+    t->spare = NULL;
     UT_COMPILER_BARRIER_();
-    if (t->cells != &ut_no_offset_) {
-        *(volatile uintptr_t *)t->cells = 0;
-        t->spare = t->cells;
-        t->cells = &ut_no_offset_;
-    }
+    if (page != NULL) ut_unmap_((long)page, 4096);
     for (i = 0; i < 2; i++) {
-        if (were[i] != UT_READY_) continue;
-        if (t->old[i] != NULL) ut_syscall_(UT_SYS_MUNMAP_, (long)t->old[i], (long)t->old_bytes[i], 0, 0, 0, 0);
-        t->old[i] = both[i]->ring;
-        t->old_bytes[i] = (both[i]->max_segments + 1u) * UT_SEGMENT_BYTES_;
-        ut_syscall_(UT_SYS_MADVISE_, (long)t->old[i], (long)t->old_bytes[i], UT_MADV_REMOVE_, 0, 0, 0);
+        struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
+        struct ut_ring_ *ring = w->ring, *old = t->old[i];
+        w->ring = t->old[i] = NULL;
+        UT_COMPILER_BARRIER_();
+        if (old != NULL) ut_unmap_((long)old, (long)t->old_bytes[i]);
+        if (ring == NULL) continue;
+        if (ut_is_joined_(t)) UT_ATOMIC_STORE_(&ring->state, 2u);
+        ut_unmap_((long)ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_));
     }
     UT_COMPILER_BARRIER_();
+    if (is_last || !UT_ATOMIC_LOAD_(&ut_process.has_key) || pthread_setspecific(ut_process.key, t) != 0) return;
     t->nested.state = UT_NO_RING_;
     t->own.state = UT_NO_RING_;
-    return 1;
+}
+
+/* Gives up the thread's rings of a session that is over; 0 if one of them is
+ * being written. They have no memory from here on, but they stay mapped: this may
+ * be a signal handler that came in when the thread had just seen that it has a
+ * ring. What it then writes is harmless. `here`: see ut_is_left_. */
+UT_COLD_ int ut_leave_(uint32_t here) {
+    struct ut_thread_ *t = &ut_thread;
+    uint64_t before = 0;
+    int i, held, may = 1;
+    if (!*ut_process.same_process) ut_forget_(t);
+    held = ut_hold_signals_(&before);
+    for (i = 0; i < 2; i++) {
+        const uint32_t state = (i == 0 ? &t->own : &t->nested)->state;
+        may &= state == UT_READY_ || state == UT_NO_RING_ || ut_is_left_(t, state, here);
+    }
+    for (i = 0; may && i < 2; i++) {
+        if ((i == 0 ? &t->own : &t->nested)->state == UT_NO_RING_) continue;
+        ut_give_up_(t, i);
+        if (t->old[i] != NULL) ut_syscall_(UT_SYS_MADVISE_, (long)t->old[i], (long)t->old_bytes[i], UT_MADV_REMOVE_, 0, 0, 0);
+    }
+    if (held) ut_let_signals_(&before);
+    return may;
 }
 
 /* Whether the session at the door is over. */
 UT_INLINE_ int ut_is_over_(void) {
     return ut_process.door != NULL && *(volatile char *)ut_process.door->dir == 0;
 }
-
-UT_COLD_ void ut_count_lost_(void) { __atomic_fetch_add(&ut_process.control->lost_no_ring, 1, __ATOMIC_RELAXED); }
 
 /* Whoever waits for a recorder looks now and then whether there is one: it holds a
  * lock, which the kernel takes back when it is killed. */
@@ -585,11 +712,11 @@ UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 
-/* Segment for the next records; its cursor, or 0: drop and count. */
-UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
+/* Segment for the next records; its cursor, or 0: dropped and counted. */
+UT_COLD_ uint32_t ut_next_segment_(struct ut_writer_ *w) {
     struct ut_control_ *control = ut_process.control;
     struct ut_ring_ *ring = w->ring;
-    uint32_t segment, waits = 0;
+    uint32_t segment, cursor, waits = 0;
     uintptr_t start;
     for (;;) {
         /* Partner: Reader::publish in the collector. */
@@ -603,16 +730,16 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
             break;
         }
         if (w->allocated < w->max_segments) {
-            long populated = 0;
             uint32_t used = __atomic_fetch_add(&control->segments_used, 1, __ATOMIC_RELAXED);
             segment = w->allocated;
             start = (uintptr_t)ring + (segment + 1u) * UT_SEGMENT_BYTES_;
             /* Pages first: an error instead of a SIGBUS, and no page fault
-             * in the measured program. Kernels before 5.14 cannot; there the
-             * collector's prepared segments are the only ones. */
-            if (used < control->budget_segments)
-                populated = ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)UT_SEGMENT_BYTES_, UT_MADV_POPULATE_WRITE_, 0, 0, 0);
-            if (used < control->budget_segments && (populated == 0 || segment < ring->ready)) {
+             * in the measured program. No system call where the collector has
+             * prepared them: a sandbox may kill for it. Kernels before 5.14 have
+             * no other ones. */
+            if (used < control->budget_segments &&
+                (segment < __atomic_load_n(&ring->ready, __ATOMIC_ACQUIRE) ||
+                 ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)UT_SEGMENT_BYTES_, UT_MADV_POPULATE_WRITE_, 0, 0, 0) == 0)) {
                 w->allocated++;
                 __atomic_store_n(&ring->allocated, w->allocated, __ATOMIC_RELAXED);
                 break;
@@ -636,70 +763,98 @@ UT_COLD_ uintptr_t ut_next_segment_(struct ut_writer_ *w) {
             continue;
         }
         w->gap++;
-        __atomic_store_n(&ring->dropped, ring->dropped + 1, __ATOMIC_RELAXED);
-        w->cursor = (uintptr_t)ring; /* the next event asks again */
+        w->drops = ring->dropped;
         UT_COMPILER_BARRIER_();
-        w->state = UT_READY_;
+        w->cursor = UT_DROPPING_;
+        __atomic_store_n(&ring->dropped, w->drops + 1, __ATOMIC_RELAXED);
+        ut_ready_(w, 0); /* the next event asks again */
         return 0;
     }
     if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
     ring->uses[w->next_use % w->max_segments] = (uint64_t)segment | ((uint64_t)w->continuations << 32);
-    start = (uintptr_t)ring + (segment + 1u) * UT_SEGMENT_BYTES_;
-    w->to_position = w->next_use * UT_SEGMENT_BYTES_ - start;
+    cursor = (segment + 1u) * (uint32_t)UT_SEGMENT_BYTES_;
+    w->cursor = 0; /* while it does not go with `to_position` */
+    UT_COMPILER_BARRIER_();
+    w->to_position = w->next_use * UT_SEGMENT_BYTES_ - cursor;
     w->next_use++;
+    UT_COMPILER_BARRIER_();
+    w->cursor = cursor;
     if (w->gap) {
-        uint64_t *record = (uint64_t *)start;
+        uint64_t *record = (uint64_t *)((uintptr_t)ring + cursor);
         record[0] = w->gap;
         record[1] = UT_GAP_ | ((uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48);
         w->gap = 0;
         w->continuations++;
-        start += 16;
-        UT_ATOMIC_STORE_(&ring->head, start + w->to_position);
+        cursor += 16;
+        UT_ATOMIC_STORE_(&ring->head, cursor + w->to_position);
+        w->cursor = cursor;
     }
-    return start;
+    return cursor;
 }
 
-/* The first event of a thread or of a forked child, and a handler that
- * interrupted a write or the making of a ring: the ring to use, in state WRITING, or NULL: lost and
- * counted. */
-UT_COLD_ struct ut_writer_ *ut_choose_(void) {
+/* The mark of the scheduler, for this thread. */
+UT_COLD_ void ut_arm_(struct ut_thread_ *t) {
+    uintptr_t self;
+    if (&__rseq_offset == NULL || &__rseq_size == NULL || __rseq_size == 0 || !ut_process.armed) return;
+#if defined(__x86_64__)
+    __asm__("mov %%fs:0, %0" : "=r"(self));
+#else
+    __asm__("mrs %0, tpidr_el0" : "=r"(self));
+#endif
+    t->rseq = (struct ut_rseq_ *)(self + (uintptr_t)__rseq_offset);
+    if ((int32_t)t->rseq->cpu_id < 0) t->rseq = &ut_no_rseq_;
+    else t->rseq->rseq_cs = ut_process.armed;
+}
+
+/* The ring to write to, and none of them may be: `left` says which one was left by
+ * a jump. In state UT_READY_, or NULL. */
+UT_COLD_ struct ut_writer_ *ut_new_ring_(struct ut_thread_ *t, int nested, int left) {
+    struct ut_writer_ *w = nested ? &t->nested : &t->own;
+    uint64_t before = 0;
+    int made = 0, held;
+    if (!left && t->retry_in > 0) { /* just failed */
+        t->retry_in--;
+        return NULL;
+    }
+    /* A handler that came in could not record, and could jump out. */
+    held = ut_hold_signals_(&before);
+    if (left) ut_give_up_(t, nested);
+    if (w->state == UT_NO_RING_) {
+        w->state = UT_MAKING_RING_;
+        if (!nested) ut_arm_(t);
+        made = ut_make_ring_(w, nested);
+        if (!made) t->retry_in = 4096;
+        else if (UT_ATOMIC_LOAD_(&ut_process.has_key)) pthread_setspecific(ut_process.key, t);
+        UT_COMPILER_BARRIER_();
+        w->state = made ? UT_READY_ : UT_NO_RING_;
+    } else made = w->state == UT_READY_; /* a handler was faster */
+    if (held) ut_let_signals_(&before);
+    return made ? w : NULL;
+}
+
+/* The ring to use, in the state of being written by the frame whose stack pointer
+ * is `here`, or NULL: lost and counted. */
+UT_COLD_ struct ut_writer_ *ut_choose_from_(uint32_t here) {
     struct ut_thread_ *t = &ut_thread;
-    struct ut_writer_ *w = &t->own;
-    int nested;
+    int i;
     if (!*ut_process.same_process) ut_forget_(t); /* first event after fork: rings of our own */
-    nested = w->state == UT_WRITING_ || w->state == UT_MAKING_RING_;
-    if (nested) w = &t->nested;
-    if (w->state == UT_READY_) {
-        w->state = UT_WRITING_;
+    for (i = 0; i < 2; i++) {
+        struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
+        const uint32_t state = w->state;
+        const int left = ut_is_left_(t, state, here);
+        if (state == UT_ENDED_) break;
+        if (state == UT_MAKING_RING_ || (ut_is_writing_(state) && !left)) continue;
+        if (state != UT_READY_ && (w = ut_new_ring_(t, i, left)) == NULL) break;
+        w->state = here;
         return w;
     }
-    if (w->state != UT_NO_RING_ || t->retry_in > 0) { /* being made, or twice interrupted, or just failed */
-        if (t->retry_in > 0) t->retry_in--;
-        ut_count_lost_();
-        return NULL;
-    }
-    w->state = UT_MAKING_RING_;
-    if (!nested && &__rseq_offset != NULL && &__rseq_size != NULL && __rseq_size > 0 && ut_process.armed) {
-        uintptr_t self;
-#if defined(__x86_64__)
-        __asm__("mov %%fs:0, %0" : "=r"(self));
-#else
-        __asm__("mrs %0, tpidr_el0" : "=r"(self));
-#endif
-        t->rseq = (struct ut_rseq_ *)(self + (uintptr_t)__rseq_offset);
-        if ((int32_t)t->rseq->cpu_id < 0) t->rseq = &ut_no_rseq_;
-        else t->rseq->rseq_cs = ut_process.armed;
-    }
-    if (!ut_make_ring_(w, nested)) {
-        w->state = UT_NO_RING_;
-        t->retry_in = 4096;
-        ut_count_lost_();
-        return NULL;
-    }
-    if (ut_process.has_key) pthread_setspecific(ut_process.key, t);
-    w->state = UT_WRITING_;
-    return w;
+    ut_count_lost_();
+    return NULL;
 }
+
+/* The first event of a thread or of a forked child, a handler that interrupted a
+ * write, and the first event after a jump out of such a handler: as above. */
+UT_COLD_ struct ut_writer_ *ut_choose_(void) { return ut_choose_from_((uint32_t)(uintptr_t)__builtin_dwarf_cfa()); }
 
 /* How a record reads the clock. Where two readings are taken, the payload is
  * their difference. */
@@ -728,7 +883,7 @@ UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
  * ut_fence_ is the recorder's to place, after it has stored the record. */
 UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second) {
     uint64_t ts;
-    if (UT_UNLIKELY_(ut_process.clock != UT_CLOCK_COUNTER_)) {
+    if (UT_UNLIKELY_(UT_ATOMIC_LOAD_(&ut_process.clock) != UT_CLOCK_COUNTER_)) {
         uint64_t other = 0;
         ts = ut_slow_readings_(how, &other);
         *second = other;
@@ -800,13 +955,13 @@ UT_COLD_ int ut_join_(uint32_t event) {
         }
         /* A handler that interrupts a write to a ring of the session before
          * cannot; nor can anybody while the session is being changed. */
-        if (!ut_leave_() || !ut_may_join_()) {
+        if (!ut_leave_((uint32_t)(uintptr_t)__builtin_dwarf_cfa()) || !ut_may_join_()) {
             if (t->own.state == UT_NO_RING_) t->refused_in = 4096;
             ut_count_lost_();
             return 1;
         }
         t->retry_in = 0;
-        ut_process.clock = ut_process.control->clock;
+        __atomic_store_n(&ut_process.clock, UT_ATOMIC_LOAD_(&ut_process.control->clock), __ATOMIC_RELAXED);
         UT_COMPILER_BARRIER_();
         t->on = (on & ~(uint32_t)UT_MODE_) | UT_ALL_;
     }
@@ -839,7 +994,7 @@ UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
     /* A handler that came in after fork() may have left another state. */
-    if (w->state == UT_WRITING_) w->state = UT_READY_;
+    if (ut_is_writing_(w->state)) w->state = UT_READY_;
     if (ut_is_off_(event)) return NULL;
     w = ut_choose_();
     if (w != NULL) {
@@ -874,7 +1029,7 @@ UT_COLD_ struct ut_control_ *ut_open_session_(void) {
     if (at < 0 && at > -4096) return NULL;
     control = (struct ut_control_ *)at;
     if (control->magic == UT_CONTROL_MAGIC_ && control->version == UT_VERSION_ && control->segment_bytes == UT_SEGMENT_BYTES_) return control;
-    ut_syscall_(UT_SYS_MUNMAP_, at, UT_CONTROL_BYTES_, 0, 0, 0, 0);
+    ut_unmap_(at, UT_CONTROL_BYTES_);
     return NULL;
 }
 
@@ -890,6 +1045,7 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
         const char *wish = ut_secure_getenv_("UNDERTICK_ATTACH");
         if (wish != NULL && wish[0] == '0' && wish[1] == 0) return NULL;
     }
+    if (ut_file_limit_() < UT_CONTROL_BYTES_ + sizeof *door) return NULL;
     fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_ | UT_MFD_NOEXEC_, 0, 0, 0, 0);
     if (fd < 0) fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_, 0, 0, 0, 0);
     if (fd < 0) return NULL;
@@ -919,6 +1075,21 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
     return (struct ut_control_ *)at;
 }
 
+/* In a child, where the kernel does not wipe pages: what wiping would have done. */
+UT_COLD_ void ut_forked_(void) {
+    *ut_process.same_process = 0;
+    if (ut_thread.cells != &ut_no_offset_) UT_RELAXED_STORE_(ut_thread.cells, (uintptr_t)0);
+}
+
+/* Whether a child is told by a wiped page. Some emulators (qemu-user) accept every
+ * advice and do nothing: one that no kernel knows shows it. There fork() is asked to
+ * call us, and children of a raw clone() are not told. */
+UT_COLD_ int ut_fork_is_told_(long page) {
+    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) return 0;
+    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_NONE_, 0, 0, 0) < 0) return 1;
+    return pthread_atfork(NULL, NULL, ut_forked_) == 0;
+}
+
 /* Runs before the program's own constructors of ordinary priority. */
 __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_function)) void ut_attach_(void) {
     struct ut_control_ *control;
@@ -926,9 +1097,9 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     if (ut_process.control != NULL || ut_getauxval_(UT_AT_SECURE_) != 0) return;
     page = ut_syscall_(UT_SYS_MMAP_, 0, 8192, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
     if (page < 0 && page > -4096) return;
-    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0 ||
+    if (!ut_fork_is_told_(page) ||
         ((control = ut_open_session_()) == NULL && (control = ut_make_door_()) == NULL)) {
-        ut_syscall_(UT_SYS_MUNMAP_, page, 8192, 0, 0, 0, 0);
+        ut_unmap_(page, 8192);
         return;
     }
     {
@@ -958,7 +1129,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
 __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_function)) void ut_close_door_(void) {
     uint64_t status[32] = {0};
     if (ut_process.has_key) {
-        ut_process.has_key = 0;
+        UT_RELAXED_STORE_(&ut_process.has_key, 0);
         pthread_key_delete(ut_process.key);
     }
     /* Unless the program has closed it and uses its number for something else. */
@@ -994,14 +1165,14 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_rseq_ *rseq;
     uintptr_t slot;
-    uint64_t ts = 0, second = 0, tail = 0, position, *head;
+    uint64_t ts = 0, second = 0, tail = 0, cursor, position, *head;
     uint32_t cpu;
     if (first && UT_LIKELY_(w->state == UT_READY_)) {
-        w->state = UT_WRITING_;
+        ut_enter_(w);
         UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
         ts = ut_read_as_(how, &second);
         UT_COMPILER_BARRIER_();
-        if (UT_UNLIKELY_(ut_is_off_here_(event) || !*ut_process.same_process || w->state != UT_WRITING_)) {
+        if (UT_UNLIKELY_(ut_is_off_here_(event) || !*ut_process.same_process || !ut_is_writing_(w->state))) {
             if ((w = ut_choose_late_(event, how)) == NULL) return;
             ts = ut_thread.again[0];
             second = ut_thread.again[1];
@@ -1011,13 +1182,13 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         const uint32_t on = *ut_process.on;
         if (__builtin_expect(on == UT_OFF_, !last)) return; /* before the thread's own memory is looked for */
         if (UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event)) return;
-        if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
+        if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) ut_enter_(w);
         else if ((w = ut_choose_()) == NULL) return;
         UT_COMPILER_BARRIER_();
         if (first) ts = ut_read_as_(how, &second);
     }
-    slot = w->cursor;
-    if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
+    cursor = w->cursor;
+    if (UT_UNLIKELY_((cursor & UT_SEGMENT_MASK_) == 0) && (cursor = ut_next_segment_(w)) == 0) return;
     rseq = ut_thread.rseq;
     if (!first && !last) ts = ut_read_as_(how, &second);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
@@ -1027,11 +1198,12 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     }
     cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
+    slot = (uintptr_t)w->ring + cursor;
     head = &w->ring->head;
-    position = slot + 16 + w->to_position;
+    cursor += 16;
+    position = cursor + w->to_position;
     if (last) {
         ((volatile uint64_t *)slot)[1] = (uint64_t)event << 32 | tail << 48;
-        w->cursor = slot + 16;
         UT_COMPILER_BARRIER_();
         ts = ut_read_as_(how, &second);
         ((volatile uint64_t *)slot)[0] = ts;
@@ -1042,10 +1214,8 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         ((volatile uint64_t *)slot)[0] = ts;
         ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
         UT_ATOMIC_STORE_(head, position);
-        w->cursor = slot + 16;
     }
-    UT_COMPILER_BARRIER_();
-    w->state = UT_READY_;
+    ut_ready_(w, cursor);
     if (last) ut_fence_();
 }
 
@@ -1074,20 +1244,21 @@ UT_HOT_ void ut_end_paired(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, ev
 UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
-    uintptr_t slot;
+    uint32_t cursor;
     uint64_t ts, second = 0, tail = 0, *record;
-    if (w->state == UT_READY_ && *ut_process.same_process) w->state = UT_WRITING_;
+    if (w->state == UT_READY_ && *ut_process.same_process) ut_enter_(w);
     else if ((w = ut_choose_()) == NULL) return;
     UT_COMPILER_BARRIER_();
-    slot = w->cursor;
-    if ((slot & UT_SEGMENT_MASK_) == 0 && (slot = ut_next_segment_(w)) == 0) return;
-    if (((slot + 16) & UT_SEGMENT_MASK_) == 0) { /* both halves share a segment */
-        record = (uint64_t *)slot;
+    cursor = w->cursor;
+    if ((cursor & UT_SEGMENT_MASK_) == 0 && (cursor = ut_next_segment_(w)) == 0) return;
+    if (((cursor + 16) & UT_SEGMENT_MASK_) == 0) { /* both halves share a segment */
+        record = (uint64_t *)((uintptr_t)w->ring + cursor);
         record[0] = 0;
         record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
         w->continuations++;
-        UT_ATOMIC_STORE_(&w->ring->head, slot + 16 + w->to_position);
-        if ((slot = ut_next_segment_(w)) == 0) return;
+        UT_ATOMIC_STORE_(&w->ring->head, cursor + 16 + w->to_position);
+        w->cursor = cursor + 16;
+        if ((cursor = ut_next_segment_(w)) == 0) return;
     }
     ts = ut_read_as_(UT_PLAIN_READ_, &second);
     if (t->rseq->rseq_cs != ut_process.armed) {
@@ -1095,16 +1266,14 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
         ts = t->again[0];
     }
     tail |= t->rseq->cpu_id < UT_CPU_UNKNOWN_ ? t->rseq->cpu_id : UT_CPU_UNKNOWN_;
-    record = (uint64_t *)slot;
+    record = (uint64_t *)((uintptr_t)w->ring + cursor);
     record[0] = ts;
     record[1] = (payload & 0xffffffffu) | (uint64_t)event << 32 | tail << 48;
     record[2] = payload;
     record[3] = UT_WIDE_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
     w->continuations++;
-    UT_ATOMIC_STORE_(&w->ring->head, slot + 32 + w->to_position);
-    w->cursor = slot + 32;
-    UT_COMPILER_BARRIER_();
-    w->state = UT_READY_;
+    UT_ATOMIC_STORE_(&w->ring->head, cursor + 32 + w->to_position);
+    ut_ready_(w, cursor + 32u);
 }
 UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
     const uint32_t on = *ut_process.on;
@@ -1155,7 +1324,7 @@ UT_INLINE_ uint32_t ut_high_half_(const struct ut_cell_ *cell) {
 }
 
 UT_COLD_ uint64_t ut_first_seed_(void) {
-    uint64_t x = ut_process.clock == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
+    uint64_t x = UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_COUNTER_ ? ut_counter_() : ut_slow_clock_();
     x ^= (uint64_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0) << 32 ^ (uint64_t)(uintptr_t)&ut_thread;
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15ull;
     return x ^ x >> 29;
@@ -1198,7 +1367,7 @@ UT_COLD_ uint32_t ut_find_rate_(uint16_t event) {
 }
 UT_HOT_ uint32_t ut_one_in_(uint16_t event) {
     struct ut_control_ *control = ut_process.control;
-    if (UT_LIKELY_(*(volatile uint64_t *)&control->rates[event % UT_RATES_] == 0 && *(volatile uint32_t *)&control->one_in == 0)) return 16;
+    if (UT_LIKELY_(UT_ATOMIC_LOAD_(&control->rates[event % UT_RATES_]) == 0 && UT_ATOMIC_LOAD_(&control->one_in) == 0)) return 16;
     return ut_find_rate_(event);
 }
 
@@ -1229,17 +1398,17 @@ UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
         long page = ut_syscall_(UT_SYS_MMAP_, 0, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
         if (page < 0 && page > -4096) return;
         if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) {
-            ut_syscall_(UT_SYS_MUNMAP_, page, 4096, 0, 0, 0, 0);
+            ut_unmap_(page, 4096);
             return;
         }
         t->cells = (uintptr_t *)page;
     }
-    *t->cells = (uintptr_t)cells - (uintptr_t)ut_no_cells_;
+    UT_RELAXED_STORE_(t->cells, (uintptr_t)cells - (uintptr_t)ut_no_cells_);
 }
 
 /* The cell that the fast path looks at. */
 UT_HOT_ struct ut_cell_ *ut_near_cell_(uint16_t event) {
-    return (struct ut_cell_ *)(void *)((char *)ut_no_cells_ + *ut_thread.cells) + event % UT_CELLS_;
+    return (struct ut_cell_ *)(void *)((char *)ut_no_cells_ + UT_ATOMIC_LOAD_(ut_thread.cells)) + event % UT_CELLS_;
 }
 
 /* The event's cell in a ring; NULL: there is none, and every span is recorded. */
@@ -1300,15 +1469,17 @@ UT_INLINE_ uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted
 
 /* Executions are counted while recording is switched off, too. */
 UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
-    const uint32_t joined = ut_thread.on;
+    const uint32_t joined = ut_thread.on, here = (uint32_t)(uintptr_t)__builtin_dwarf_cfa();
     const int on = !ut_is_off_(event);
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
     uint32_t n = 1;
     if (UT_UNLIKELY_(ut_thread.on != joined)) counted = 0; /* in the session before */
-    if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) w->state = UT_WRITING_;
-    else if (counted || !on) return; /* counted by a handler that interrupts a write: the next one is recorded */
-    else if ((w = ut_choose_()) == NULL) return;
+    if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) ut_enter_(w);
+    else if (counted || !on) { /* counted by a handler that interrupts a write: the next one is recorded */
+        if (on && ut_is_left_(&ut_thread, w->state, here) && (w = ut_choose_from_(here)) != NULL) w->state = UT_READY_;
+        return;
+    } else if ((w = ut_choose_from_(here)) == NULL) return;
     UT_COMPILER_BARRIER_();
     cell = ut_cell_of_(w, event);
     if (UT_LIKELY_(cell != NULL)) n = ut_begun_(cell, event, counted, on);
@@ -1320,10 +1491,10 @@ UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
 /* As the plain part of ut_record_, into the thread's ring that is being written. */
 UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32_t payload) {
     struct ut_rseq_ *rseq = ut_thread.rseq;
-    uintptr_t slot = w->cursor;
-    uint64_t ts, second = 0, tail = 0, position;
+    uintptr_t slot;
+    uint64_t ts, second = 0, tail = 0, cursor = w->cursor;
     uint32_t cpu;
-    if (UT_UNLIKELY_((slot & UT_SEGMENT_MASK_) == 0) && (slot = ut_next_segment_(w)) == 0) return;
+    if (UT_UNLIKELY_((cursor & UT_SEGMENT_MASK_) == 0) && (cursor = ut_next_segment_(w)) == 0) return;
     ts = ut_read_as_(UT_PLAIN_READ_, &second);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
         tail = (uint64_t)ut_rearm_(rseq, ts, second, UT_PLAIN_READ_) << 14;
@@ -1331,13 +1502,12 @@ UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32
     }
     cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
-    position = slot + 16 + w->to_position;
+    slot = (uintptr_t)w->ring + cursor;
+    cursor += 16;
     ((volatile uint64_t *)slot)[0] = ts;
     ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
-    UT_ATOMIC_STORE_(&w->ring->head, position);
-    w->cursor = slot + 16;
-    UT_COMPILER_BARRIER_();
-    w->state = UT_READY_;
+    UT_ATOMIC_STORE_(&w->ring->head, cursor + w->to_position);
+    ut_ready_(w, cursor);
 }
 
 /* The common case of ut_begin_sampled_slow_: counted, and no recorded span of
@@ -1350,7 +1520,7 @@ UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
         ut_begin_sampled_slow_(event, 1);
         return;
     }
-    w->state = UT_WRITING_;
+    ut_enter_(w);
     *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_ | UT_BUSY_;
     UT_COMPILER_BARRIER_();
     left = ut_low_half_(cell);
@@ -1397,7 +1567,7 @@ UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
         if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_end_sampled_slow_(event);
         return;
     }
-    w->state = UT_WRITING_;
+    ut_enter_(w);
     UT_COMPILER_BARRIER_();
     ut_put_(w, UT_KIND_END_, event, cell->timed);
     /* A handler that comes in leaves `open` as it found it. */
@@ -1410,7 +1580,7 @@ UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
  * another event's, or there is none (yet). */
 UT_COLD_ void ut_begin_otherwise_(const struct ut_cell_ *cell, uint16_t event) {
     if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
-    else if (ut_is_over_()) ut_leave_();
+    else if (ut_is_over_()) ut_leave_((uint32_t)(uintptr_t)__builtin_dwarf_cfa());
 }
 
 /** As ut_begin, but only one in so many of the event's sections is recorded,
@@ -1465,12 +1635,14 @@ UT_INLINE_ int ut_is_known_(const struct ut_door_ *door, const struct ut_name_ *
     while (at + sizeof *name <= used + sizeof name->text) {
         const struct ut_name_ *one = (const struct ut_name_ *)(const void *)(door->names + at);
         uint32_t i = 0;
-        at += (16u + one->bytes + 7u) & ~7u;
-        if (one->magic != name->magic || one->what != name->what || one->event != name->event || one->pid != name->pid) continue;
-        if (one->what == 2 && one->tid != name->tid) continue;
-        known = one->bytes == name->bytes && at <= used;
+        const uint32_t bytes = UT_ATOMIC_LOAD_(&one->bytes);
+        at += (16u + bytes + 7u) & ~7u;
+        if (__atomic_load_n(&one->magic, __ATOMIC_ACQUIRE) != name->magic || UT_ATOMIC_LOAD_(&one->what) != name->what) continue;
+        if (UT_ATOMIC_LOAD_(&one->event) != name->event || UT_ATOMIC_LOAD_(&one->pid) != name->pid) continue;
+        if (name->what == 2 && UT_ATOMIC_LOAD_(&one->tid) != name->tid) continue;
+        known = bytes == name->bytes && at <= used;
         while (known && i < name->bytes) {
-            known = one->text[i] == name->text[i];
+            known = UT_ATOMIC_LOAD_(&one->text[i]) == name->text[i];
             i++;
         }
     }
@@ -1491,13 +1663,33 @@ UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) 
         }
     } while (!__atomic_compare_exchange_n(&door->names_used, &at, at + bytes, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     kept = (struct ut_name_ *)(void *)(door->names + at);
-    kept->bytes = name->bytes; /* so that others find the one after it */
-    kept->what = name->what;
-    kept->event = name->event;
-    kept->pid = name->pid;
-    kept->tid = name->tid;
-    for (i = 0; i < name->bytes; i++) kept->text[i] = name->text[i];
+    UT_RELAXED_STORE_(&kept->bytes, name->bytes); /* so that others find the one after it */
+    UT_RELAXED_STORE_(&kept->what, name->what);
+    UT_RELAXED_STORE_(&kept->event, name->event);
+    UT_RELAXED_STORE_(&kept->pid, name->pid);
+    UT_RELAXED_STORE_(&kept->tid, name->tid);
+    for (i = 0; i < name->bytes; i++) UT_RELAXED_STORE_(&kept->text[i], name->text[i]);
     UT_ATOMIC_STORE_(&kept->magic, name->magic);
+}
+
+/* Appends to the log of names, which other processes do, too. Beyond the limit of
+ * file sizes a write ends the program: none is tried, and the signal is taken back
+ * if another process was faster. */
+UT_COLD_ void ut_write_name_(int fd, const struct ut_name_ *name) {
+    const uint64_t limit = ut_file_limit_(), mine = 1ull << 24; /* SIGXFSZ */
+    const long bytes = 16 + (long)name->bytes;
+    uint64_t before = 0, pending = 0, status[32] = {0}, now[2] = {0, 0};
+    if (limit == ~0ull) {
+        ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0);
+        return;
+    }
+    if (ut_syscall_(UT_SYS_NEWFSTATAT_, fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) != 0 || status[UT_STAT_SIZE_] + (uint64_t)bytes > limit ||
+        ut_syscall_(UT_SYS_SIGPROCMASK_, UT_SIG_BLOCK_, (long)&mine, (long)&before, 8, 0, 0) != 0)
+        return;
+    ut_syscall_(UT_SYS_SIGPENDING_, (long)&pending, 8, 0, 0, 0, 0);
+    ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0);
+    if (!(pending & mine)) ut_syscall_(UT_SYS_SIGTIMEDWAIT_, (long)&mine, 0, (long)now, 8, 0, 0);
+    ut_let_signals_(&before);
 }
 
 UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
@@ -1522,7 +1714,7 @@ UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     ut_path_(path, "names", 0, 0);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_WRONLY_ | UT_O_APPEND_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return;
-    ut_syscall_(UT_SYS_WRITE_, fd, (long)&record, 16 + length, 0, 0, 0);
+    ut_write_name_((int)fd, &record);
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 

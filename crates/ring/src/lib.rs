@@ -29,4 +29,4 @@ mod writer;
 pub use memory::{Mapped, Memory};
 pub use reader::{Chunk, Corrupt, Reader};
 pub use record::{DeschedFlag, Kind, Record};
-pub use writer::{Full, Overflow, Source, Writer};
+pub use writer::{Full, Left, Overflow, Source, Writer, state};

@@ -1,3 +1,5 @@
+use core::sync::atomic::{Ordering, compiler_fence};
+
 use crate::layout::RECORD_BYTES;
 use crate::memory::Memory;
 use crate::record::{DeschedFlag, Kind, Record};
@@ -43,16 +45,59 @@ pub trait Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
+/// What [`Writer::state`] can hold beside the stack pointer of a frame that writes.
+pub mod state {
+    /// Between two events. Zero, so that one store can end an event and move the cursor.
+    pub const READY: u32 = 0;
+    /// There is no ring.
+    pub const NO_RING: u32 = 1;
+    /// One is being made.
+    pub const MAKING: u32 = 2;
+    /// The thread ends.
+    pub const ENDED: u32 = 3;
+
+    /// Whether a frame is writing.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_writing(state: u32) -> bool {
+        state > ENDED
+    }
+}
+
+/// What became of an event whose writer was left in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It is in the ring.
+    Published,
+    /// It was dropped, and is counted in [`Writer::dropped`].
+    Dropped,
+    /// Neither.
+    Unfinished,
+}
+
+/// In a cursor: it does not go with the position just now.
+const MOVING: u32 = 4;
+/// In a cursor: an event is being dropped.
+const DROPPING: u32 = 8;
+/// What of a cursor is no place.
+const MARKS: u32 = RECORD_BYTES as u32 - 1;
+
 /// The writing side of a ring.
 #[derive(Debug)]
+#[repr(C, align(8))]
 pub struct Writer<M> {
+    /// Byte of the segment area where the next record goes, and marks. A multiple of the
+    /// segment size means: no room, ask [`Self::next_segment`]. With `state` in one word,
+    /// which one store changes: so whether an event was published can be told at each
+    /// instruction ([`Self::left`]).
+    cursor: u32,
+    /// Of the recorder: who writes ([`state`]). An event that ends makes it
+    /// [`state::READY`].
+    pub state: u32,
     memory: M,
     policy: Overflow,
     /// Segments to take before drained ones are taken back.
     first_segments: u32,
-    /// Byte of the segment area where the next record goes. A multiple of the
-    /// segment size means: no room, ask [`Self::next_segment`].
-    cursor: u64,
     /// What to add to a cursor to get the position in the stream.
     to_position: u64,
     /// The next segment use.
@@ -65,6 +110,8 @@ pub struct Writer<M> {
     gap: u64,
     /// Events dropped in all.
     dropped: u64,
+    /// The same, with the one that is being dropped.
+    dropping: u64,
 }
 
 impl<M: Memory> Writer<M> {
@@ -74,10 +121,11 @@ impl<M: Memory> Writer<M> {
     /// ones are taken back only once there are `first_segments`.
     pub const fn new(memory: M, policy: Overflow, first_segments: u32) -> Self {
         Self {
+            cursor: 0,
+            state: state::NO_RING,
             memory,
             policy,
             first_segments,
-            cursor: 0,
             to_position: 0,
             next_use: 0,
             oldest: 0,
@@ -85,6 +133,7 @@ impl<M: Memory> Writer<M> {
             continuations: 0,
             gap: 0,
             dropped: 0,
+            dropping: 0,
         }
     }
 
@@ -106,31 +155,78 @@ impl<M: Memory> Writer<M> {
     /// Whether the next record needs [`Self::next_segment`] first.
     #[inline(always)]
     pub const fn needs_segment(&self) -> bool {
-        self.cursor & (M::SEGMENT_BYTES - 1) == 0
+        self.cursor & (M::SEGMENT_BYTES as u32 - 1) & !MARKS == 0
     }
 
-    /// Stores and publishes one record. There must be room
+    /// Stores and publishes one record, the last of its event. There must be room
     /// (not [`Self::needs_segment`]).
     #[inline(always)]
     pub fn put(&mut self, words: [u64; 2]) {
-        self.memory.store_record(self.cursor, words);
-        self.cursor += RECORD_BYTES;
+        let slot = u64::from(self.cursor);
+        self.memory.store_record(slot, words);
+        self.publish(slot + RECORD_BYTES);
+        self.finish(slot + RECORD_BYTES);
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, cursor: u64) {
         // Partner: Reader::chunk. The record must be there before the position.
         self.memory
-            .store_head(self.cursor.wrapping_add(self.to_position), M::PUBLISH_HEAD);
+            .store_head(cursor.wrapping_add(self.to_position), M::PUBLISH_HEAD);
+    }
+
+    /// The event is done; the next one goes to `cursor`.
+    #[inline(always)]
+    fn finish(&mut self, cursor: u64) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: `cursor` and `state` are the first eight bytes, aligned to eight; on a
+        // little-endian machine the state becomes `READY`.
+        unsafe { (&raw mut *self).cast::<u64>().write_volatile(cursor) };
+    }
+
+    /// Where the next record of the same event goes.
+    fn move_to(&mut self, cursor: u32) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: a field of our own; a handler that comes in only looks at it.
+        unsafe { (&raw mut self.cursor).write_volatile(cursor) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The event that [`Full`] was about has been told as dropped.
+    pub fn finish_dropped(&mut self) {
+        self.finish(u64::from(self.cursor & !MARKS));
+    }
+
+    /// What became of the event that was being written; nothing more is to be written.
+    pub fn left(&mut self) -> Left {
+        if self.cursor & DROPPING != 0 {
+            self.dropped = self.dropping;
+            return Left::Dropped;
+        }
+        let at = u64::from(self.cursor);
+        let head = self.memory.load_head(Ordering::Relaxed);
+        let all = u64::from(self.memory.max_segments()) * M::SEGMENT_BYTES;
+        if self.cursor & MOVING != 0 || head == at.wrapping_add(self.to_position) || at >= all {
+            return Left::Unfinished;
+        }
+        // A gap or a pad was published, and not yet the event after it?
+        match Record::from_words(self.memory.load_record(at)).kind {
+            Kind::Continuation => Left::Unfinished,
+            _ => Left::Published,
+        }
     }
 
     /// As [`Self::put`], but what `words` computes is computed when nothing is
     /// left to do but to store and to publish it.
     #[inline(always)]
     pub fn put_last(&mut self, words: impl FnOnce() -> [u64; 2]) {
-        let slot = self.cursor;
+        let slot = u64::from(self.cursor);
         let position = (slot + RECORD_BYTES).wrapping_add(self.to_position);
-        self.cursor = slot + RECORD_BYTES;
         let words = words();
         self.memory.store_record(slot, words);
         // Partner: Reader::chunk. The record must be there before the position.
         self.memory.store_head(position, M::PUBLISH_HEAD);
+        self.finish(slot + RECORD_BYTES);
     }
 
     /// Stores an event and its 64-bit payload and publishes both at once.
@@ -151,19 +247,29 @@ impl<M: Memory> Writer<M> {
                 if self.needs_segment() {
                     break; // at the very start of a segment: all of it is room
                 }
-            } else if (self.cursor + RECORD_BYTES) & (M::SEGMENT_BYTES - 1) == 0 {
+            } else if (self.cursor + RECORD_BYTES as u32) & (M::SEGMENT_BYTES as u32 - 1) == 0 {
                 self.put_continuation(Record::PAD, record.event, 0);
             } else {
                 break;
             }
         }
-        self.memory.store_record(self.cursor, record.to_words());
-        self.cursor += RECORD_BYTES;
-        self.put_continuation(Record::WIDE, record.event, value);
+        let slot = u64::from(self.cursor);
+        self.memory.store_record(slot, record.to_words());
+        self.store_continuation(slot + RECORD_BYTES, Record::WIDE, record.event, value);
+        self.publish(slot + 2 * RECORD_BYTES);
+        self.finish(slot + 2 * RECORD_BYTES);
         Ok(())
     }
 
+    /// One that is published before its event.
     fn put_continuation(&mut self, what: u32, event: u16, value: u64) {
+        let slot = u64::from(self.cursor);
+        self.store_continuation(slot, what, event, value);
+        self.publish(slot + RECORD_BYTES);
+        self.move_to(self.cursor + RECORD_BYTES as u32);
+    }
+
+    fn store_continuation(&mut self, slot: u64, what: u32, event: u16, value: u64) {
         self.continuations = self.continuations.wrapping_add(1);
         let record = Record {
             ts: value,
@@ -173,18 +279,21 @@ impl<M: Memory> Writer<M> {
             kind: Kind::Continuation,
             descheduled: DeschedFlag::No,
         };
-        self.put(record.to_words());
+        self.memory.store_record(slot, record.to_words());
     }
 
     /// Finds room for at least one record, or counts an event as dropped.
     ///
     /// # Errors
-    /// [`Full`]: the event of the caller is dropped and already counted.
+    /// [`Full`]: the event of the caller is dropped and already counted; to be told, and
+    /// then [`Self::finish_dropped`].
     #[cold]
     #[inline(never)]
     pub fn next_segment(&mut self, source: &mut impl Source) -> Result<(), Full> {
         let Some(segment) = self.find_segment(source) else {
-            self.dropped += 1;
+            self.dropping = self.dropped + 1;
+            self.move_to(self.cursor | DROPPING);
+            self.dropped = self.dropping;
             self.gap += 1;
             return Err(Full);
         };
@@ -194,9 +303,10 @@ impl<M: Memory> Writer<M> {
             u64::from(segment) | (u64::from(self.continuations) << 32),
         );
         let start = u64::from(segment) * M::SEGMENT_BYTES;
-        self.cursor = start;
+        self.move_to(self.cursor | MOVING);
         self.to_position = (self.next_use * M::SEGMENT_BYTES).wrapping_sub(start);
         self.next_use += 1;
+        self.move_to(start as u32);
         if self.gap > 0 {
             let gap = core::mem::take(&mut self.gap);
             self.put_continuation(Record::GAP, 0, gap);

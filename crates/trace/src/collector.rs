@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use undertick_ring::Overflow;
+use undertick_ring::layout::SEGMENT_BYTES;
 
 use crate::TraceError;
 use crate::accounts::{Accounts, Ended, GivenUp};
@@ -30,6 +31,11 @@ const LITTLE_AGE: Duration = Duration::from_millis(10);
 
 /// How often rings are searched for writers that are gone.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
+/// Segments that are prepared for rings before anybody needs them: a thread that goes into
+/// a sandbox later may not ask for pages any more.
+const EARLY_SEGMENTS: u32 = 256;
+/// Threads that are looked at in one search for such as are in a sandbox.
+const MOST_SANDBOXES: usize = 64;
 /// How long a ring that was asked for is looked for by its number. One whose thread was
 /// taken off its CPU for longer, in the middle of making it, is found by its name.
 const AWAITED_FOR: Duration = Duration::from_secs(10);
@@ -70,6 +76,10 @@ pub struct Collector {
     most_segments: u32,
     /// Segments that were prepared for rings that are open.
     prepared: u32,
+    /// Segments of a ring's first size.
+    first_segments: u32,
+    /// The next ring to be looked at for a sandbox.
+    next_sandbox: usize,
     /// Numbers of the next ring, by control page.
     next_rings: Vec<u32>,
     /// Files that are no rings, or cannot be removed: not looked at again.
@@ -138,6 +148,8 @@ impl Collector {
             looked: now,
             most_segments: session.segments().1,
             prepared: 0,
+            first_segments: (session.settings().ring_bytes / SEGMENT_BYTES) as u32,
+            next_sandbox: 0,
             next_rings: recovered.next_rings(session),
             refused: HashSet::new(),
             listed: now,
@@ -190,6 +202,7 @@ impl Collector {
         let search = self.searched.elapsed() >= SEARCH_EVERY || used > budget / 2;
         if search {
             self.searched = Instant::now();
+            self.find_sandboxes();
         }
         // A flight recorder is read once it has stopped; threads that ended, before.
         let reads = last || self.ended.is_none();
@@ -211,20 +224,19 @@ impl Collector {
                 || (search && map.writer_is_gone(self.our_namespace))
                 || (search && self.searches_orphans && map.nobody_else_has_it());
             if !reads {
-                match closed {
-                    true => ended.push(self.rings.swap_remove(i)),
-                    false => i += 1,
+                if closed {
+                    ended.push(self.rings.swap_remove(i));
+                } else {
+                    self.prepare(session, i);
+                    i += 1;
                 }
                 continue;
             }
             moved += self.drain(session, i, closed);
             if closed {
                 self.rings[i].ends_at = Some(self.bytes + self.buffer.len() as u64);
-            } else if self.overflow == Overflow::Grow {
-                let (used, budget) = session.segments();
-                let ring = &mut self.rings[i].map;
-                let free = budget.saturating_sub(used.max(self.prepared));
-                self.prepared += ring.prepare(ring.allocated().saturating_add(free));
+            } else {
+                self.prepare(session, i);
             }
             i += 1;
         }
@@ -237,6 +249,41 @@ impl Collector {
         self.finish_written(session);
         self.keep_ended(session, ended);
         moved
+    }
+
+    /// Which rings get the pages of their first size: those of threads in a sandbox, and
+    /// those that were there at the last search while that is little memory.
+    fn find_sandboxes(&mut self) {
+        let mut early: u32 = (self.rings.iter())
+            .filter(|ring| ring.early)
+            .map(|ring| ring.map.memory_taken())
+            .sum();
+        let count = self.rings.len();
+        for _ in 0..count.min(MOST_SANDBOXES) {
+            self.next_sandbox = (self.next_sandbox + 1) % count;
+            let ring = &mut self.rings[self.next_sandbox];
+            if ring.early || ring.ends_at.is_some() {
+                continue;
+            }
+            let is_little = early.saturating_add(self.first_segments) <= EARLY_SEGMENTS;
+            ring.early = is_little || ring.map.is_in_sandbox(self.our_namespace);
+            early = early.saturating_add(u32::from(ring.early) * self.first_segments);
+        }
+    }
+
+    /// Has pages ready for a ring that is written to.
+    fn prepare(&mut self, session: &Session, i: usize) {
+        let ring = &mut self.rings[i];
+        let first = u32::from(ring.early) * self.first_segments;
+        if first == 0 && (self.overflow != Overflow::Grow || ring.map.allocated() == 0) {
+            return;
+        }
+        let (used, budget) = session.segments();
+        let free = budget.saturating_sub(used.max(self.prepared));
+        let limit = ring.map.allocated().saturating_add(free);
+        let grows = self.overflow == Overflow::Grow;
+        let limit = limit.min(if grows { u32::MAX } else { first });
+        self.prepared += ring.map.prepare(first, limit);
     }
 
     /// How many bytes a recorder that was killed now would leave behind; all, if the

@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Resource;
@@ -131,6 +132,7 @@ pub fn record_with(
     with: With,
     mut told: impl FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
+    ignore_file_limit();
     let session = Session::create(request.settings.clone())?;
     // From here on orphans of the program are our children, so that the
     // recording ends when the last one has.
@@ -153,10 +155,25 @@ pub fn record_with(
     running.finish(exit, told)
 }
 
+/// What was done about the signal that a write beyond the limit of file sizes sends,
+/// before it was ignored.
+static BEFORE_FILE_LIMIT: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
+/// A write beyond the limit of file sizes (`ulimit -f`) is an error, and does not end the
+/// recorder.
+fn ignore_file_limit() {
+    // SAFETY: changes what a signal does that nothing here waits for.
+    let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    if before != libc::SIG_IGN && before != libc::SIG_ERR {
+        BEFORE_FILE_LIMIT.store(before, Ordering::Relaxed);
+    }
+}
+
 /// Signals that came since.
 pub(crate) fn watch_signals(
     signals: &[libc::c_int],
 ) -> Result<SignalsInfo<WithOrigin>, TraceError> {
+    ignore_file_limit();
     SignalsInfo::<WithOrigin>::new(signals)
         .map_err(|e| TraceError::Recording(format!("cannot watch for signals: {e}")))
 }
@@ -210,6 +227,7 @@ fn start(
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            libc::signal(libc::SIGXFSZ, BEFORE_FILE_LIMIT.load(Ordering::Relaxed));
             Ok(())
         });
     }

@@ -62,6 +62,8 @@ pub(crate) struct Ring {
     pub(crate) on_the_way: VecDeque<(u64, u64)>,
     /// Its thread is done and it is drained: where its last block ends.
     pub(crate) ends_at: Option<u64>,
+    /// The pages of its first size are wanted, whether it needs them or not.
+    pub(crate) early: bool,
 }
 
 impl Ring {
@@ -86,6 +88,7 @@ impl Ring {
             sampled: None,
             on_the_way: VecDeque::new(),
             ends_at: None,
+            early: false,
         }
     }
 

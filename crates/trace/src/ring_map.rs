@@ -198,16 +198,35 @@ impl RingMap {
             == ring::STATE_CLOSED
     }
 
+    /// Whether the thread is in a sandbox (seccomp), which may kill it for the system call
+    /// that gets pages. False where its numbers mean nothing to us.
+    pub(crate) fn is_in_sandbox(&self, our_namespace: u32) -> bool {
+        let theirs = self
+            .memory
+            .field_u32(ring::OFF_PID_NAMESPACE)
+            .load(Ordering::Relaxed);
+        if our_namespace == 0 || theirs != our_namespace {
+            return false;
+        }
+        let status = format!("/proc/{}/task/{}/status", self.pid, self.tid);
+        std::fs::read_to_string(status).is_ok_and(|status| {
+            (status.lines())
+                .filter_map(|line| line.strip_prefix("Seccomp:"))
+                .any(|mode| mode.trim() != "0")
+        })
+    }
+
     /// Keeps pages ready for the writer's next segments, so that growing costs
-    /// it no page allocation: as many again as it uses, at most `limit`. How many more
-    /// these are now.
-    pub fn prepare(&mut self, limit: u32) -> u32 {
+    /// it no page allocation: as many again as it uses and `first`, at most `limit`. How
+    /// many more these are now.
+    pub fn prepare(&mut self, first: u32, limit: u32) -> u32 {
         let used = self.allocated();
         let target = used
             .saturating_mul(2)
+            .max(first)
             .min(limit)
             .min((self.bytes as u64 / SEGMENT_BYTES - 1) as u32);
-        if used == 0 || self.prepared >= target {
+        if self.prepared >= target {
             return 0;
         }
         let from = self.prepared.max(used);

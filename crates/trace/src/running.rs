@@ -472,6 +472,11 @@ impl Running {
         if let Some(functions) = self.functions.take() {
             manifest.warnings.extend(functions.finish(&names));
         }
+        if exit.signal == Some(libc::SIGSYS) {
+            manifest.warnings.push(
+                "the program ended by SIGSYS: its seccomp filter forbids a system call. Does it end so only when it is recorded? A thread's first event, its end and a growing ring need openat, fallocate, mmap, madvise, munmap and rt_sigprocmask: let each thread record an event before the filter is there, and record with a ring that is large enough".to_owned(),
+            );
+        }
         if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
             manifest.warnings.push(
                 "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
@@ -494,7 +499,7 @@ impl Running {
         if manifest.lost > 0 {
             let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
             manifest.warnings.push(format!(
-                "{} events lost because their thread could get no ring (is {} full?)",
+                "{} events lost: their thread could get no ring (is {} full, or ulimit -f below a ring?), it had ended, or a signal handler jumped out of them",
                 manifest.lost,
                 place.display()
             ));

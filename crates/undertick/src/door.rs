@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use undertick_ring::layout::{self, control, door, names};
 
+use crate::making::file_limit;
 use crate::process::map;
 
 /// Lowest number of the door's descriptor, so that the program's own have the
@@ -174,6 +175,9 @@ impl Door {
 fn open_file(bytes: usize) -> Option<(i32, u64)> {
     let name = c"undertick-door";
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    if file_limit() < bytes as u64 {
+        return None;
+    }
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     // SAFETY: the name ends with zero; the descriptors are ours.
     unsafe {

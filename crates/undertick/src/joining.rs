@@ -5,11 +5,12 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use undertick_ring::Memory;
-use undertick_ring::layout::{SEGMENT_BYTES, control};
+use undertick_ring::layout::control;
+use undertick_ring::{Mapped, state};
 
+use crate::giving_up;
 use crate::process::{self, Session};
-use crate::thread::{OneRing, State, Thread};
+use crate::thread::{OneRing, Thread};
 
 /// What a thread has of the session before.
 pub(crate) struct Leaving {
@@ -32,11 +33,34 @@ impl Leaving {
     /// Nothing more can be written to them.
     pub(crate) fn unmap(&mut self) {
         for (base, bytes) in &mut self.rings {
-            if !base.is_null() {
+            let old = core::mem::replace(base, null_mut());
+            compiler_fence(Ordering::SeqCst);
+            if !old.is_null() {
                 // SAFETY: a ring of ours that nobody uses any more.
-                unsafe { libc::munmap((*base).cast(), *bytes) };
-                *base = null_mut();
+                unsafe { libc::munmap(old.cast(), *bytes) };
             }
+        }
+    }
+
+    /// Keeps a ring that was given up mapped, until the next one is.
+    pub(crate) fn keep(&mut self, which: usize, ring: &Mapped) {
+        let old = core::mem::replace(
+            &mut self.rings[which],
+            (ring.base(), giving_up::bytes_of(ring)),
+        );
+        compiler_fence(Ordering::SeqCst);
+        if !old.0.is_null() {
+            // SAFETY: a ring of ours that nobody uses any more.
+            unsafe { libc::munmap(old.0.cast(), old.1) };
+        }
+    }
+
+    /// Takes the memory of a ring that is kept mapped.
+    fn empty(&self, which: usize) {
+        let (base, bytes) = self.rings[which];
+        if !base.is_null() {
+            // SAFETY: a mapping of ours.
+            unsafe { libc::madvise(base.cast(), bytes, libc::MADV_REMOVE) };
         }
     }
 }
@@ -58,7 +82,7 @@ pub(crate) unsafe fn is_on(thread: *mut Thread, on: u32, event: u16) -> bool {
     }
     if on ^ joined > control::MODE {
         // SAFETY: as here.
-        return unsafe { join(thread, event) };
+        return unsafe { join(thread, event, giving_up::stack_pointer()) };
     }
     process::current().is_some_and(|session| !session.is_switched_off(event))
 }
@@ -81,7 +105,7 @@ pub(crate) unsafe fn is_on_here(thread: *mut Thread, session: &Session, event: u
 /// what it has of the one before. Whether the event is to be recorded.
 #[cold]
 #[inline(never)]
-unsafe fn join(thread: *mut Thread, event: u16) -> bool {
+unsafe fn join(thread: *mut Thread, event: u16, here: u32) -> bool {
     let Some(session) = process::session() else {
         return false;
     };
@@ -99,8 +123,8 @@ unsafe fn join(thread: *mut Thread, event: u16) -> bool {
             }
             // A handler that interrupts a write to a ring of the session before
             // cannot; nor can anybody while the session is being changed.
-            if !leave(session, thread) || !session.join() {
-                if (*thread).own.state == State::NoRing {
+            if !leave(session, thread, here) || !session.join() {
+                if (*thread).own.state() == state::NO_RING {
                     (*thread).leaving.refused_in = RETRY;
                 }
                 session.count_lost();
@@ -130,46 +154,33 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
 }
 
 /// Gives up the thread's rings of a session that is over; false if one of them
-/// is being written. They have no memory from here on, but they stay mapped until
-/// the next time: this may be a signal handler that came in when the thread had
-/// just seen that it has a ring. What it then writes is harmless.
+/// is being written. They have no memory from here on, but they stay mapped: this may
+/// be a signal handler that came in when the thread had just seen that it has a ring.
+/// What it then writes is harmless. `here` is the stack pointer of the point.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
 #[cold]
-pub(crate) unsafe fn leave(session: &Session, thread: *mut Thread) -> bool {
-    // SAFETY: the calling thread's; handlers that come in see by the states that
-    // it has no rings.
+pub(crate) unsafe fn leave(session: &Session, thread: *mut Thread, here: u32) -> bool {
+    // SAFETY: the calling thread's; no handler comes in.
     unsafe {
         if session.same_process().load(Ordering::Relaxed) == 0 {
             forget(session, thread);
         }
-        let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
-        let were = both.map(|one| (*one).state);
-        if !(were.iter()).all(|state| matches!(state, State::Ready | State::NoRing)) {
+        let _held = giving_up::HeldSignals::hold();
+        let states = [(*thread).own.state(), (*thread).nested.state()];
+        let may = states.iter().all(|&state| {
+            matches!(state, state::READY | state::NO_RING)
+                || giving_up::is_left(thread, state, here)
+        });
+        if !may {
             return false;
         }
-        for one in both {
-            (&raw mut (*one).state).write_volatile(State::Making);
-        }
-        compiler_fence(Ordering::SeqCst);
-        (*thread).sampling.lay_aside();
-        let old = &mut (*thread).leaving.rings;
-        for ((one, was), (base, bytes)) in both.into_iter().zip(were).zip(old) {
-            if was != State::Ready {
-                continue;
+        for (which, state) in states.into_iter().enumerate() {
+            if state != state::NO_RING {
+                giving_up::give_up(session, thread, which);
+                (*thread).leaving.empty(which);
             }
-            if !base.is_null() {
-                libc::munmap((*base).cast(), *bytes);
-            }
-            let memory = *(*one).writer.memory();
-            *base = memory.base();
-            *bytes = (memory.max_segments() as usize + 1) * SEGMENT_BYTES as usize;
-            libc::madvise((*base).cast(), *bytes, libc::MADV_REMOVE);
-        }
-        compiler_fence(Ordering::SeqCst);
-        for one in both.into_iter().rev() {
-            (&raw mut (*one).state).write_volatile(State::NoRing);
         }
     }
     true

@@ -45,6 +45,12 @@ mod door;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod giving_up;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod joining;
 #[cfg(all(
     not(feature = "disable"),

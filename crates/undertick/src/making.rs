@@ -32,12 +32,12 @@ impl Source for Supply {
             .base()
             .wrapping_add((u64::from(segment) + 1) as usize * SEGMENT_BYTES as usize);
         // Pages first: an error instead of a SIGBUS, and no page fault in the
-        // measured program. Kernels before 5.14 cannot; there the collector's
-        // prepared segments are the only ones.
+        // measured program. No system call where the collector has prepared them: a
+        // sandbox may kill for it. Kernels before 5.14 have no other ones.
         let ready = within
-            // SAFETY: a segment of our own ring's mapping.
-            && (unsafe { libc::madvise(start.cast(), SEGMENT_BYTES as usize, libc::MADV_POPULATE_WRITE) } == 0
-                || segment < self.memory.field_u32(ring::OFF_READY).load(Ordering::Acquire));
+            && (segment < self.memory.field_u32(ring::OFF_READY).load(Ordering::Acquire)
+                // SAFETY: a segment of our own ring's mapping.
+                || unsafe { libc::madvise(start.cast(), SEGMENT_BYTES as usize, libc::MADV_POPULATE_WRITE) } == 0);
         if ready {
             self.memory
                 .field_u32(ring::OFF_ALLOCATED)
@@ -91,6 +91,20 @@ fn look_for_recorder(session: &Session) {
     });
 }
 
+/// Bytes that a file of this process may have. Whoever asks for more gets a signal that
+/// ends the program, so nobody does.
+pub(crate) fn file_limit() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } {
+        0 => limit.rlim_cur,
+        _ => u64::MAX,
+    }
+}
+
 /// Makes the ring file and maps it.
 pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
     let policy = Overflow::from_code(
@@ -106,6 +120,9 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
         .field_u32(limit)
         .load(Ordering::Relaxed)
         .min(layout::MAX_SEGMENTS);
+    // The header, too.
+    let fitting = file_limit() / SEGMENT_BYTES;
+    let segments = u64::from(segments).min(fitting.saturating_sub(1)) as u32;
     if segments == 0 {
         return None;
     }

@@ -12,6 +12,7 @@ use undertick_ring::layout::{self, control, door, names};
 use undertick_ring::mark;
 
 use crate::door::Door;
+use crate::making::file_limit;
 
 /// Nobody looked for a session yet: the first event goes the slow way.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -175,13 +176,12 @@ impl Session {
         unsafe { &*self.same_process }
     }
 
-    /// Has `thread` given to the destructor when the calling thread ends.
-    pub fn at_end_of_thread(&self, thread: *const c_void) {
+    /// Has `thread` given to the destructor when the calling thread ends; false if it
+    /// cannot be.
+    pub fn at_end_of_thread(&self, thread: *const c_void) -> bool {
         let key = self.key.load(Ordering::Relaxed);
-        if key != NO_KEY {
-            // SAFETY: a key of ours.
-            unsafe { libc::pthread_setspecific(key, thread) };
-        }
+        // SAFETY: a key of ours.
+        key != NO_KEY && unsafe { libc::pthread_setspecific(key, thread) } == 0
     }
 
     pub fn count_lost(&self) {
@@ -228,6 +228,32 @@ pub fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u
     (at != libc::MAP_FAILED).then_some(at.cast())
 }
 
+/// No advice that any kernel knows.
+const NO_ADVICE: i32 = 0x7ead;
+
+/// Whether a child is told by a wiped page. Some emulators (qemu-user) accept every advice
+/// and do nothing: one that no kernel knows shows it. There fork() is asked to call us, and
+/// children of a raw clone() are not told.
+///
+/// # Safety
+/// `page` is a mapping of ours, of `bytes` bytes.
+unsafe fn fork_is_told(page: *mut c_void, bytes: usize) -> bool {
+    // SAFETY: the caller's promise; the handler is async-signal-safe.
+    unsafe {
+        libc::madvise(page, bytes, libc::MADV_WIPEONFORK) == 0
+            && (libc::madvise(page, bytes, NO_ADVICE) != 0
+                || libc::pthread_atfork(None, None, Some(forked)) == 0)
+    }
+}
+
+/// In a child, where the kernel does not wipe pages: what wiping would have done.
+unsafe extern "C" fn forked() {
+    if let Some(session) = current() {
+        session.same_process().store(0, Ordering::Relaxed);
+        crate::thread::forget_cells();
+    }
+}
+
 fn attach() -> Option<Session> {
     // SAFETY: AT_SECURE is a number the kernel gave this process.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -241,9 +267,8 @@ fn attach() -> Option<Session> {
         -1,
     )?;
     // SAFETY: the first of the two pages just mapped.
-    let wiped =
-        unsafe { libc::madvise(private.cast::<c_void>(), page, libc::MADV_WIPEONFORK) } == 0;
-    let found = if wiped {
+    let is_told = unsafe { fork_is_told(private.cast::<c_void>(), page) };
+    let found = if is_told {
         open_session().or_else(|| Door::make().map(|(control, door)| (control, Place::Door(door))))
     } else {
         None
@@ -431,9 +456,43 @@ pub fn append_name(what: u16, event: u16, text: &str) {
         unsafe {
             let fd = libc::open(path.as_ptr(), flags);
             if fd >= 0 {
-                libc::write(fd, record.as_ptr().cast(), names::HEADER_BYTES + cut);
+                write_name(fd, &record[..names::HEADER_BYTES + cut]);
                 libc::close(fd);
             }
         }
     });
+}
+
+/// Appends to the log of names, which other processes do, too. Beyond the limit of file
+/// sizes a write ends the program: none is tried, and the signal is taken back if another
+/// process was faster.
+fn write_name(fd: i32, record: &[u8]) {
+    let limit = file_limit();
+    // SAFETY: `fd` is open, the record is as long as said; all zeros are valid sets, a
+    // valid stat and a valid time.
+    unsafe {
+        let write = || libc::write(fd, record.as_ptr().cast(), record.len());
+        if limit == u64::MAX {
+            write();
+            return;
+        }
+        let mut status: libc::stat = core::mem::zeroed();
+        let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
+            core::mem::zeroed();
+        libc::sigemptyset(&raw mut ours);
+        libc::sigaddset(&raw mut ours, libc::SIGXFSZ);
+        if libc::fstat(fd, &raw mut status) != 0
+            || status.st_size as u64 + record.len() as u64 > limit
+            || libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ours, &raw mut before) != 0
+        {
+            return;
+        }
+        libc::sigpending(&raw mut pending);
+        write();
+        if libc::sigismember(&raw const pending, libc::SIGXFSZ) == 0 {
+            let now: libc::timespec = core::mem::zeroed();
+            libc::sigtimedwait(&raw const ours, null_mut(), &raw const now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
+    }
 }

@@ -7,12 +7,13 @@ use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fen
 
 use undertick_ring::layout::cell::{BUSY, BYTES, CELLS, CLAIMED, OPEN, executions};
 use undertick_ring::layout::{control, ring};
-use undertick_ring::{Kind, Mapped};
+use undertick_ring::{Kind, Mapped, state};
 
 use crate::clock;
+use crate::giving_up;
 use crate::joining;
 use crate::process::{self, Session};
-use crate::thread::{Job, Reading, State, THREAD, Thread, put_in_own, record, record_slow};
+use crate::thread::{Job, Reading, THREAD, Thread, put_in_own, record, record_slow};
 
 /// A cell of the ring's header, as layout.rs describes it.
 #[repr(C)]
@@ -66,15 +67,21 @@ impl Sampling {
 
     /// The thread ends, and its ring with it.
     pub fn forget(&mut self) {
-        if self.is_used() {
-            // SAFETY: the page mapped by `find`; only this thread knows it.
-            unsafe { libc::munmap(self.cells.cast(), 4096) };
-            self.cells = Self::NONE.cells;
+        self.lay_aside();
+        let page = core::mem::replace(&mut self.spare, null_mut());
+        compiler_fence(Ordering::SeqCst);
+        if !page.is_null() {
+            // SAFETY: the page mapped by `find`; only this thread knows it, and it has
+            // forgotten it.
+            unsafe { libc::munmap(page.cast(), 4096) };
         }
-        if !self.spare.is_null() {
-            // SAFETY: as above.
-            unsafe { libc::munmap(self.spare.cast(), 4096) };
-            self.spare = null_mut();
+    }
+
+    /// The cells are another process's.
+    pub fn forget_offset(&self) {
+        if self.is_used() {
+            // SAFETY: the page mapped by `find`.
+            unsafe { self.cells.write_volatile(0) };
         }
     }
 
@@ -258,10 +265,10 @@ pub fn seed(seed: u64) {
 unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
     if process::is_any_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
         // SAFETY: as `begin_slow`.
-        unsafe { begin_slow(thread, event, false) };
+        unsafe { begin_slow(thread, event, false, giving_up::stack_pointer()) };
     } else if let Some(session) = process::current().filter(|session| session.is_over()) {
         // SAFETY: the calling thread's.
-        unsafe { joining::leave(session, thread) };
+        unsafe { joining::leave(session, thread, giving_up::stack_pointer()) };
     }
 }
 
@@ -273,18 +280,20 @@ unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
     unsafe {
         let own = &raw mut (*thread).own;
         let session = match process::current() {
-            Some(session) if (*own).state == State::Ready && process::switch() == (*thread).on => {
+            Some(session)
+                if (*own).state() == state::READY && process::switch() == (*thread).on =>
+            {
                 session
             }
-            _ => return begin_slow(thread, event, true),
+            _ => return begin_slow(thread, event, true, giving_up::stack_pointer()),
         };
-        (&raw mut (*own).state).write_volatile(State::Writing);
+        (*own).enter();
         cell.state.store(idle(event) | BUSY, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if low_half(cell) >= 0 {
             // A handler came in and was recorded for both.
             cell.state.store(idle(event), Ordering::Relaxed);
-            (&raw mut (*own).state).write_volatile(State::Ready);
+            (*own).set_state(state::READY);
             return;
         }
         let stands_for = recorded(&mut (*thread).sampling, session, cell, event);
@@ -304,7 +313,7 @@ unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
         let own = &raw mut (*thread).own;
         let session = match process::current() {
             Some(session)
-                if (*own).state == State::Ready
+                if (*own).state() == state::READY
                     && process::switch() == (*thread).on
                     && cell.state.load(Ordering::Relaxed) == idle(event) | OPEN
                     && cell.open.load(Ordering::Relaxed) == 1 =>
@@ -318,8 +327,7 @@ unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
                 return;
             }
         };
-        (&raw mut (*own).state).write_volatile(State::Writing);
-        compiler_fence(Ordering::SeqCst);
+        (*own).enter();
         let timed = u32::from(cell.timed.load(Ordering::Relaxed));
         put_in_own(session, thread, Kind::End, event, timed);
         // A handler that comes in leaves `open` as it found it.
@@ -343,7 +351,7 @@ fn recorded(sampling: &mut Sampling, session: &Session, cell: &Cell, event: u16)
 
 #[cold]
 #[inline(never)]
-unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
+unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool, here: u32) {
     let Some(session) = process::current().or_else(process::session) else {
         return;
     };
@@ -354,18 +362,18 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool) {
         // What was counted was counted in the session before.
         let counted = counted && (*thread).on == joined;
         let own = &raw mut (*thread).own;
-        if (*own).state == State::Ready && session.same_process().load(Ordering::Relaxed) != 0 {
-            (&raw mut (*own).state).write_volatile(State::Writing);
-            compiler_fence(Ordering::SeqCst);
+        if (*own).state() == state::READY && session.same_process().load(Ordering::Relaxed) != 0 {
+            (*own).enter();
             let memory = *(*own).writer.memory();
             let stands_for = begun(session, thread, &memory, event, true, counted, on);
-            compiler_fence(Ordering::SeqCst);
-            (&raw mut (*own).state).write_volatile(State::Ready);
+            (*own).set_state(state::READY);
             if stands_for != 0 {
                 record(Kind::Begin, event, stands_for, Reading::Plain);
             }
         } else if !counted && on {
-            record_slow(session, thread, Job::Sampled { event });
+            record_slow(session, thread, Job::Sampled { event }, here);
+        } else if on && giving_up::is_left(thread, (*own).state(), here) {
+            giving_up::choose(session, thread, here);
         }
         // Else counted by a handler that interrupts a write: the next one is
         // recorded.
@@ -520,12 +528,12 @@ unsafe fn end_slow(thread: *mut Thread, event: u16) {
     // SAFETY: as `begin_slow`; a handler that comes in leaves the cell as it
     // found it.
     unsafe {
-        let one = if (*thread).own.state == State::Ready {
+        let one = if (*thread).own.state() == state::READY {
             &raw const (*thread).own
         } else {
             &raw const (*thread).nested // as the begin did
         };
-        if (*one).state != State::Ready {
+        if (*one).state() != state::READY {
             return;
         }
         let memory = *(*one).writer.memory();

@@ -5,13 +5,14 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-use undertick_ring::layout::{SEGMENT_BYTES, control, ring};
+use undertick_ring::layout::{control, ring};
 use undertick_ring::mark;
-use undertick_ring::{DeschedFlag, Kind, Mapped, Memory, Overflow, Record, Writer};
+use undertick_ring::{DeschedFlag, Kind, Mapped, Overflow, Record, Writer, state};
 
 use crate::clock;
+use crate::giving_up;
 use crate::joining::{self, is_on};
-use crate::making::{Supply, make_ring};
+use crate::making::Supply;
 use crate::process::{self, Session};
 use crate::sampled;
 
@@ -43,19 +44,7 @@ static NO_RSEQ: Rseq = Rseq {
     rseq_cs: AtomicU64::new(0),
 };
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum State {
-    NoRing,
-    Making,
-    /// Between two events.
-    Ready,
-    /// In the middle of one: a signal handler must use the other ring.
-    Writing,
-}
-
 pub(crate) struct OneRing {
-    pub(crate) state: State,
     pub(crate) retry_in: u32,
     pub(crate) writer: Writer<Mapped>,
 }
@@ -65,10 +54,53 @@ impl OneRing {
         // SAFETY: no segment is ever taken from it: the state is NoRing.
         let nowhere = unsafe { Mapped::new(null_mut(), 0) };
         Self {
-            state: State::NoRing,
             retry_in: 0,
             writer: Writer::new(nowhere, Overflow::Drop, 0),
         }
+    }
+
+    /// What a handler that comes in looks at: see [`undertick_ring::state`].
+    #[inline(always)]
+    pub(crate) fn state(&self) -> u32 {
+        // SAFETY: a field of our own.
+        unsafe { (&raw const self.writer.state).read_volatile() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_state(&mut self, state: u32) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: as above.
+        unsafe { (&raw mut self.writer.state).write_volatile(state) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Sets the state; what it was, in one instruction.
+    pub(crate) fn swap_state(&mut self, state: u32) -> u32 {
+        // SAFETY: a field of our own, aligned.
+        let field = unsafe { AtomicU32::from_ptr(&raw mut self.writer.state) };
+        let was = field.swap(state, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        was
+    }
+
+    /// From here on the frame that executes this writes to the ring, and a handler that
+    /// comes in uses the other one. The low half of the stack pointer says later
+    /// whether that frame is there.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: one store to a field of our own.
+        unsafe {
+            core::arch::asm!(
+                "mov dword ptr [{ring} + {state}], esp",
+                ring = in(reg) &raw mut *self,
+                state = const core::mem::offset_of!(Self, writer.state),
+                options(nostack, preserves_flags)
+            );
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        self.set_state(giving_up::stack_pointer());
+        compiler_fence(Ordering::SeqCst);
     }
 }
 
@@ -82,6 +114,10 @@ pub(crate) struct Thread {
     /// thread has joined.
     pub(crate) on: u32,
     pub(crate) leaving: joining::Leaving,
+    /// Points that found `own` being written.
+    pub(crate) interrupted: u32,
+    /// Times that the thread's destructor was called.
+    pub(crate) ends: u32,
 }
 
 thread_local! {
@@ -93,6 +129,8 @@ thread_local! {
             sampling: sampled::Sampling::NONE,
             on: control::ALL,
             leaving: joining::Leaving::NONE,
+            interrupted: 0,
+            ends: 0,
         })
     };
 }
@@ -115,19 +153,18 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
         return;
     }
     let Some(session) = process::current() else {
-        return record_first(kind, event, payload, reading);
+        return record_first(kind, event, payload, reading, giving_up::stack_pointer());
     };
     // SAFETY: this thread's own, and the thread is running. A signal handler may
     // come in anywhere: it sees the state and touches `own` only when that is
     // Ready.
     unsafe {
         let own = &raw mut (*thread).own;
-        if (*own).state == State::Ready
+        if (*own).state() == state::READY
             && session.same_process().load(Ordering::Relaxed) != 0
             && !(*own).writer.needs_segment()
         {
-            (&raw mut (*own).state).write_volatile(State::Writing);
-            compiler_fence(Ordering::SeqCst);
+            (*own).enter();
             let rseq = &*(*thread).rseq;
             put(
                 session,
@@ -138,8 +175,6 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
                 payload,
                 reading,
             );
-            compiler_fence(Ordering::SeqCst);
-            (&raw mut (*own).state).write_volatile(State::Ready);
             if kind == Kind::BeginOrdered {
                 clock::fence();
             }
@@ -154,6 +189,7 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
                     reading,
                     early: None,
                 },
+                giving_up::stack_pointer(),
             );
         }
     }
@@ -167,29 +203,32 @@ fn record_end(event: u16, reading: Reading) {
     // SAFETY: as `record`.
     unsafe {
         let own = &raw mut (*thread).own;
-        if (*own).state == State::Ready
+        if (*own).state() == state::READY
             && let Some(session) = process::current()
         {
-            (&raw mut (*own).state).write_volatile(State::Writing);
-            compiler_fence(Ordering::SeqCst);
+            (*own).enter();
             let readings = read(session, reading);
             compiler_fence(Ordering::SeqCst);
             if joining::is_on_here(thread, session, event)
                 && session.same_process().load(Ordering::Relaxed) != 0
-                && (&raw const (*own).state).read_volatile() == State::Writing
+                && state::is_writing((*own).state())
                 && !(*own).writer.needs_segment()
             {
                 let rseq = &*(*thread).rseq;
                 let kind = Kind::EndOrdered;
                 let words = finish(session, rseq, kind, event, 0, reading, readings);
                 (*own).writer.put(words);
-                compiler_fence(Ordering::SeqCst);
-                (&raw mut (*own).state).write_volatile(State::Ready);
             } else {
                 record_end_slow(session, thread, event, reading, readings);
             }
         } else if is_on(thread, process::switch(), event) {
-            record_first(Kind::EndOrdered, event, 0, reading);
+            record_first(
+                Kind::EndOrdered,
+                event,
+                0,
+                reading,
+                giving_up::stack_pointer(),
+            );
         }
     }
 }
@@ -213,9 +252,9 @@ unsafe fn record_end_slow(
         let own = &raw mut (*thread).own;
         // A handler that came in after a fork has left a state of its own, and
         // records later than the reading.
-        let interrupted = (&raw const (*own).state).read_volatile() != State::Writing;
+        let interrupted = !state::is_writing((*own).state());
         if !interrupted {
-            (&raw mut (*own).state).write_volatile(State::Ready);
+            (*own).set_state(state::READY);
         }
         if is_on(thread, process::switch(), event) {
             record_slow(
@@ -228,12 +267,14 @@ unsafe fn record_end_slow(
                     reading,
                     early: (!interrupted).then_some(readings),
                 },
+                giving_up::stack_pointer(),
             );
         }
     }
 }
 
 /// Records an event with a 64-bit payload.
+#[inline(always)]
 pub fn record_wide(event: u16, value: u64) {
     let on = process::switch();
     if on == control::NONE {
@@ -245,7 +286,8 @@ pub fn record_wide(event: u16, value: u64) {
             if is_on(thread.get(), on, event)
                 && let Some(session) = process::session()
             {
-                record_slow(session, thread.get(), Job::Wide { event, value });
+                let here = giving_up::stack_pointer();
+                record_slow(session, thread.get(), Job::Wide { event, value }, here);
             }
         }
     });
@@ -253,7 +295,7 @@ pub fn record_wide(event: u16, value: u64) {
 
 #[cold]
 #[inline(never)]
-fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
+fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading, here: u32) {
     let Some(session) = process::session() else {
         return;
     };
@@ -271,6 +313,7 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading) {
                     reading,
                     early: None,
                 },
+                here,
             );
         }
     }
@@ -294,7 +337,7 @@ pub(crate) unsafe fn put_in_own(
         let own = &raw mut (*thread).own;
         let rseq = &*(*thread).rseq;
         if (*own).writer.needs_segment() {
-            (&raw mut (*own).state).write_volatile(State::Ready);
+            (*own).set_state(state::READY);
             return record_slow(
                 session,
                 thread,
@@ -305,12 +348,11 @@ pub(crate) unsafe fn put_in_own(
                     reading: Reading::Plain,
                     early: None,
                 },
+                giving_up::stack_pointer(),
             );
         }
         let writer = &mut (*own).writer;
         put(session, rseq, writer, kind, event, payload, Reading::Plain);
-        compiler_fence(Ordering::SeqCst);
-        (&raw mut (*own).state).write_volatile(State::Ready);
     }
 }
 
@@ -502,52 +544,28 @@ pub(crate) enum Job {
 }
 
 /// The first event of a thread or of a forked child, a full segment, a wide
-/// event, a handler that interrupted a write.
+/// event, a handler that interrupted a write,
+/// and the first event after a jump out of such a handler. `here` is the stack pointer
+/// of the point.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread, job: Job) {
+pub(crate) unsafe fn record_slow(
+    session: &'static Session,
+    thread: *mut Thread,
+    job: Job,
+    here: u32,
+) {
     // SAFETY: the calling thread's; which ring is free to use is told by the
     // states, which a handler that comes in between leaves as it found them.
     unsafe {
-        if session.same_process().load(Ordering::Relaxed) == 0 {
-            // First event after fork: rings of our own.
-            joining::forget(session, thread);
-        }
-        let is_nested = matches!((*thread).own.state, State::Writing | State::Making);
-        let one = if is_nested {
-            &raw mut (*thread).nested
-        } else {
-            &raw mut (*thread).own
+        let Some(one) = giving_up::choose(session, thread, here) else {
+            return session.count_lost();
         };
-        match (*one).state {
-            State::Making | State::Writing => return session.count_lost(),
-            State::NoRing if (*one).retry_in > 0 => {
-                (*one).retry_in -= 1;
-                return session.count_lost();
-            }
-            State::NoRing => {
-                (&raw mut (*one).state).write_volatile(State::Making);
-                if !is_nested {
-                    arm(session, thread);
-                }
-                let Some((memory, policy)) = make_ring(session, is_nested) else {
-                    (*one).retry_in = 4096;
-                    (*one).state = State::NoRing;
-                    return session.count_lost();
-                };
-                let first = session
-                    .field_u32(control::OFF_RING_SEGMENTS)
-                    .load(Ordering::Relaxed);
-                (*one).writer = Writer::new(memory, policy, first);
-                session.at_end_of_thread(thread.cast::<c_void>());
-            }
-            State::Ready => {}
-        }
-        (&raw mut (*one).state).write_volatile(State::Writing);
-        compiler_fence(Ordering::SeqCst);
+        let is_nested = !core::ptr::eq(one, &raw const (*thread).own);
+        (*one).set_state(here);
         let writer = &mut (*one).writer;
         let rseq = &*(*thread).rseq;
         let mut source = Supply {
@@ -609,13 +627,18 @@ pub(crate) unsafe fn record_slow(session: &'static Session, thread: *mut Thread,
                 .memory()
                 .field_u64(ring::OFF_DROPPED)
                 .store(writer.dropped(), Ordering::Relaxed);
+            writer.finish_dropped();
+        } else if state::is_writing((*one).state()) {
+            (*one).set_state(state::READY); // a sampled span that was only counted
         }
-        compiler_fence(Ordering::SeqCst);
-        (&raw mut (*one).state).write_volatile(State::Ready);
     }
 }
 
-unsafe fn arm(session: &Session, thread: *mut Thread) {
+/// Sets the scheduler's mark for the calling thread.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+pub(crate) unsafe fn arm(session: &Session, thread: *mut Thread) {
     if let Some(area) = mark::area() {
         let rseq = area.cast::<Rseq>();
         // SAFETY: the C library's registered area of this thread.
@@ -628,6 +651,16 @@ unsafe fn arm(session: &Session, thread: *mut Thread) {
     }
 }
 
+/// In a child: the parent's cells are not ours.
+pub(crate) fn forget_cells() {
+    let thread = THREAD.with(UnsafeCell::get);
+    // SAFETY: the calling thread's.
+    unsafe { (*thread).sampling.forget_offset() };
+}
+
+/// How often the destructors of a thread are called at most.
+const DESTRUCTOR_ROUNDS: u32 = 4;
+
 /// A key whose destructor closes the rings of a thread that ends.
 pub fn make_key() -> Option<libc::pthread_key_t> {
     let mut key = 0;
@@ -635,37 +668,50 @@ pub fn make_key() -> Option<libc::pthread_key_t> {
     (unsafe { libc::pthread_key_create(&raw mut key, Some(end_of_thread)) } == 0).then_some(key)
 }
 
+/// The thread ends: its rings are complete. Destructors that are called later may
+/// record, so it asks to be called again, as often as destructors are
+/// (`PTHREAD_DESTRUCTOR_ITERATIONS`); what comes after the last time is counted as lost. A
+/// handler may come in at any instruction: nothing is unmapped that it could still find.
 unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     let thread = thread.cast::<Thread>();
     let Some(session) = process::current() else {
         return;
     };
-    if session.same_process().load(Ordering::Relaxed) == 0 {
-        return;
-    }
     // SAFETY: called by the thread itself, with what it gave to the key; its
     // static memory is there until after the destructors.
     unsafe {
+        (*thread).ends += 1;
+        let is_last = (*thread).ends >= DESTRUCTOR_ROUNDS;
+        if session.same_process().load(Ordering::Relaxed) == 0 {
+            joining::forget(session, thread);
+        }
+        let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
+        for one in both {
+            let was = (*one).swap_state(state::ENDED);
+            giving_up::account(session, one, was);
+        }
         (*thread).sampling.forget();
         (*thread).leaving.unmap();
-        // After its session a ring has no memory: a store would take some.
-        let is_over = session.door().is_some() && process::switch() ^ (*thread).on > control::MODE;
-        for one in [&raw mut (*thread).own, &raw mut (*thread).nested] {
-            if (*one).state != State::Ready {
+        for one in both {
+            let memory = *(*one).writer.memory();
+            let mut none = OneRing::new();
+            none.writer.state = state::ENDED;
+            one.write_volatile(none);
+            compiler_fence(Ordering::SeqCst);
+            if memory.base().is_null() {
                 continue;
             }
-            let memory = *(*one).writer.memory();
-            let bytes = memory.max_segments();
-            (*one) = OneRing::new();
-            if !is_over {
+            if giving_up::is_joined(session, thread) {
                 memory
                     .field_u32(ring::OFF_STATE)
                     .store(ring::STATE_CLOSED, Ordering::Release);
             }
-            libc::munmap(
-                memory.base().cast(),
-                (bytes as usize + 1) * SEGMENT_BYTES as usize,
-            );
+            libc::munmap(memory.base().cast(), giving_up::bytes_of(&memory));
+        }
+        if !is_last && session.at_end_of_thread(thread.cast::<c_void>()) {
+            for one in both.into_iter().rev() {
+                (*one).set_state(state::NO_RING);
+            }
         }
     }
 }

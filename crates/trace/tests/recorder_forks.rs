@@ -1,0 +1,94 @@
+//! Children are told from their parents where the kernel's page that is wiped by fork() is
+//! not, as under qemu-user.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_int};
+
+use common::{alone, program, rows, run, settings};
+use undertick_trace::Overflow;
+use undertick_trace::schema::Kind;
+
+/// What this file does as a program; set: it is one, and where the library is.
+const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
+
+fn check(command: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("f.ut");
+    let ended = run(&trace, command, settings(Overflow::Grow, 1 << 18, None)).unwrap();
+    if ended.exit.unwrap().status == Some(77) {
+        println!("skipped: no seccomp filters here");
+        return;
+    }
+    assert_eq!(ended.exit.unwrap().status, Some(0), "{:?}", ended.warnings);
+    let (manifest, rows) = rows(&trace);
+    let mut by_process = BTreeMap::<i32, Vec<i64>>::new();
+    for row in (rows.iter()).filter(|row| row.kind != Kind::Gap as i8 && row.event != 3) {
+        by_process.entry(row.pid).or_default().push(row.payload);
+    }
+    assert_eq!((by_process.len(), manifest.lost), (51, 0));
+    for payloads in by_process.values() {
+        assert_eq!(*payloads, (0..100).collect::<Vec<i64>>());
+    }
+    let executions: u64 = manifest.sampled.iter().map(|one| one.executions).sum();
+    assert_eq!(executions, 51 * 100);
+}
+
+#[test]
+fn children_where_no_page_is_wiped() {
+    let _alone = alone();
+    let binary = program("forks.c", &[]);
+    let binary = binary.to_str().unwrap();
+    check(&[binary]);
+    check(&[binary, binary]);
+}
+
+#[test]
+fn rust_children_where_no_page_is_wiped() {
+    let _alone = alone();
+    let filter = program("forks.c", &[]);
+    let library = program("forks.c", &["-shared", "-fPIC", "-DAS_LIBRARY"]);
+    let set = format!("{AS_PROGRAM}={}", library.display());
+    let binary = std::env::current_exe().unwrap();
+    check(&[
+        filter.to_str().unwrap(),
+        "/usr/bin/env",
+        &set,
+        binary.to_str().unwrap(),
+        "rust_program",
+        "--exact",
+        "--nocapture",
+        "--quiet",
+    ]);
+}
+
+extern "C" fn record_for_c(event: u16, payload: u32) {
+    undertick::event(event, payload);
+}
+
+extern "C" fn span_for_c() {
+    undertick::begin_sampled(3);
+    undertick::end_sampled(3);
+}
+
+type ForkChildren = unsafe extern "C" fn(extern "C" fn(u16, u32), extern "C" fn()) -> c_int;
+
+/// What this file does as a program.
+#[test]
+fn rust_program() {
+    let Ok(library) = std::env::var(AS_PROGRAM) else {
+        return;
+    };
+    let library = CString::new(library).unwrap();
+    // SAFETY: the function has this type.
+    let result = unsafe {
+        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
+        assert!(!library.is_null());
+        let function = libc::dlsym(library, c"fork_children".as_ptr());
+        assert!(!function.is_null());
+        let function: ForkChildren = std::mem::transmute(function);
+        function(record_for_c, span_for_c)
+    };
+    std::process::exit(result);
+}

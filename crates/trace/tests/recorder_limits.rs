@@ -1,0 +1,148 @@
+//! Programs whose files may not be large (`ulimit -f`), and a recorder of which that is true.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{alone, program, rows, run, settings};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use undertick_trace::Overflow;
+use undertick_trace::schema::Kind;
+
+/// What this file does as a program; set: it is one.
+const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
+const EVENTS: u64 = 100_000;
+/// Of the shell's `ulimit -f`.
+const BLOCK: u64 = 512;
+const SEGMENT: u64 = 128 * 1024;
+/// None; one block; below a ring of one segment; a ring of one and of eight; below the budget.
+const LIMITS: [u64; 6] = [
+    0,
+    1,
+    2 * SEGMENT / BLOCK - 1,
+    2 * SEGMENT / BLOCK,
+    9 * SEGMENT / BLOCK,
+    64 * SEGMENT / BLOCK,
+];
+
+fn rust(what: &str) -> Vec<String> {
+    let binary = std::env::current_exe().unwrap();
+    let set = format!("{AS_PROGRAM}={what}");
+    let words = ["/usr/bin/env", &set, binary.to_str().unwrap()];
+    let as_test = ["rust_program", "--exact", "--nocapture", "--quiet"];
+    words
+        .into_iter()
+        .chain(as_test)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The command under a limit.
+fn limited(blocks: u64, command: &[String]) -> Vec<String> {
+    let script = format!("ulimit -f {blocks}; exec \"$@\"");
+    let shell = ["sh", "-c", &script, "sh"].map(str::to_owned);
+    shell.into_iter().chain(command.iter().cloned()).collect()
+}
+
+fn check(unrecorded: &[String], recorded: &[String]) {
+    let _alone = alone();
+    for blocks in LIMITS {
+        for command in [unrecorded, recorded] {
+            let words = limited(blocks, command);
+            // Its output is a pipe, which has no limit.
+            let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
+            assert!(output.status.success(), "{blocks} blocks: {output:?}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let trace = dir.path().join("l.ut");
+        let words = limited(blocks, recorded);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let settings = settings(Overflow::Grow, 1 << 20, None);
+        let ended = run(&trace, &words, settings).unwrap();
+        assert_eq!(
+            ended.exit.unwrap().status,
+            Some(0),
+            "{blocks}: {:?}",
+            ended.warnings
+        );
+        let (manifest, rows) = rows(&trace);
+        let received = rows
+            .iter()
+            .filter(|row| row.kind != Kind::Gap as i8)
+            .count() as u64;
+        assert_eq!(received + manifest.lost, EVENTS, "{blocks} blocks");
+        if blocks * BLOCK >= 2 * SEGMENT {
+            assert!(received > 0, "{blocks} blocks");
+        } else {
+            let said = manifest.warnings.join("\n");
+            assert!(said.contains("ulimit -f"), "{said}");
+        }
+        // A name of 23 bytes.
+        assert_eq!(
+            manifest.names.len(),
+            usize::from(blocks > 0),
+            "{blocks} blocks"
+        );
+    }
+}
+
+#[test]
+fn a_program_whose_files_may_not_be_large() {
+    let binary = program("limits.c", &[]).to_str().unwrap().to_owned();
+    check(&[binary.clone(), "nothing".to_owned()], &[binary]);
+}
+
+#[test]
+fn a_rust_program_whose_files_may_not_be_large() {
+    check(&rust("nothing"), &rust("events"));
+}
+
+#[test]
+fn a_recorder_whose_files_may_not_be_large() {
+    let _alone = alone();
+    for limit in [0, 4096, 1 << 20] {
+        let words = rust(&format!("record:{limit}"));
+        let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
+        assert!(output.status.success(), "{limit} bytes: {output:?}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("said: "), "{said}");
+    }
+}
+
+/// What this file does as a program.
+#[test]
+fn rust_program() {
+    let Ok(what) = std::env::var(AS_PROGRAM) else {
+        return;
+    };
+    match what.split_once(':') {
+        None if what == "events" => {
+            undertick::name(1, "counted");
+            (0..EVENTS as u32).for_each(|i| undertick::event(1, i));
+        }
+        None => {}
+        Some((_, limit)) => record_limited(limit.parse().unwrap()),
+    }
+}
+
+/// Records under a limit of our own: an error or a warning, and no signal.
+fn record_limited(limit: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let _ = common::request(Path::new("/"), &[], settings(Overflow::Grow, 1 << 20, None));
+    let binary = program("limits.c", &[]);
+    let limit = Rlimit {
+        current: Some(limit),
+        maximum: None,
+    };
+    setrlimit(Resource::Fsize, limit).unwrap();
+    let result = run(
+        &dir.path().join("r.ut"),
+        &[binary.to_str().unwrap()],
+        settings(Overflow::Grow, 1 << 20, None),
+    );
+    match result {
+        Ok(manifest) => println!("said: {:?}", manifest.warnings),
+        Err(error) => println!("said: {error}"),
+    }
+}

@@ -1,0 +1,263 @@
+//! Which ring a point writes to: the thread's, the one of handlers that interrupt a write,
+//! or a new one for one that a jump left in the middle of a write. The same as in
+//! undertick.h.
+
+use core::sync::atomic::{Ordering, compiler_fence};
+
+use undertick_ring::layout::{SEGMENT_BYTES, control, ring};
+use undertick_ring::{Left, Mapped, Memory, Writer, state};
+
+use crate::joining;
+use crate::making::make_ring;
+use crate::process::{self, Session};
+use crate::thread::{self, OneRing, Thread};
+
+/// Points until a ring that could not be made is tried again.
+const RETRY: u32 = 4096;
+/// A frame that is above who asks is looked for on the signal stack as seldom as this.
+const LOOK_AFTER: u32 = 16;
+/// The signals whose handlers may come in while a ring is made: those of faults and of
+/// forbidden system calls, which cannot wait.
+const NOT_HELD: [i32; 6] = [
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+];
+/// Bytes of the kernel's set of signals.
+const SET_BYTES: usize = 8;
+
+/// Low half of the stack pointer of the function that this is inlined into.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> u32 {
+    let here: usize;
+    // SAFETY: copies a register.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!("mov {}, sp", out(reg) here, options(nomem, nostack, preserves_flags));
+    }
+    here as u32
+}
+
+/// While it lives no handler comes in.
+pub(crate) struct HeldSignals {
+    before: Option<u64>,
+}
+
+impl HeldSignals {
+    pub(crate) fn hold() -> Self {
+        let held = NOT_HELD
+            .iter()
+            .fold(!0u64, |set, signal| set & !(1 << (signal - 1)));
+        let mut before = 0u64;
+        // SAFETY: both sets have the kernel's size.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigprocmask,
+                libc::SIG_BLOCK,
+                &raw const held,
+                &raw mut before,
+                SET_BYTES,
+            )
+        } == 0;
+        Self {
+            before: done.then_some(before),
+        }
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // SAFETY: a set of the kernel's size, as it was.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_rt_sigprocmask,
+                    libc::SIG_SETMASK,
+                    &raw const before,
+                    core::ptr::null_mut::<u64>(),
+                    SET_BYTES,
+                )
+            };
+        }
+    }
+}
+
+/// Bytes of a ring's mapping.
+pub(crate) fn bytes_of(memory: &Mapped) -> usize {
+    (memory.max_segments() as usize + 1) * SEGMENT_BYTES as usize
+}
+
+/// Whether the session that the thread has joined runs: after it a ring has no memory,
+/// and a store would take some.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+pub(crate) unsafe fn is_joined(session: &Session, thread: *mut Thread) -> bool {
+    // SAFETY: the calling thread's.
+    session.door().is_none() || process::switch() ^ unsafe { (*thread).on } <= control::MODE
+}
+
+/// Whether the frame that is writing to a ring was left by a jump; `here` is the stack
+/// pointer of who asks. A handler that came in lies below the frame that it interrupts, or
+/// on a signal stack, for which the kernel is asked. What a jump has left on a signal
+/// stack cannot be told by order: looked at every 16th time.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[cold]
+pub(crate) unsafe fn is_left(thread: *mut Thread, state: u32, here: u32) -> bool {
+    if !state::is_writing(state) {
+        return false;
+    }
+    let is_below = (here.wrapping_sub(state) as i32) < 0;
+    // SAFETY: the calling thread's; all zeros is a valid stack.
+    unsafe {
+        if is_below {
+            (*thread).interrupted = (*thread).interrupted.wrapping_add(1);
+            if !(*thread).interrupted.is_multiple_of(LOOK_AFTER) {
+                return false;
+            }
+        }
+        let mut stack: libc::stack_t = core::mem::zeroed();
+        if libc::sigaltstack(core::ptr::null(), &raw mut stack) != 0
+            || stack.ss_flags & libc::SS_ONSTACK != 0
+        {
+            return false;
+        }
+        let into = state.wrapping_sub(stack.ss_sp as usize as u32);
+        !is_below || (stack.ss_flags == 0 && into as usize <= stack.ss_size)
+    }
+}
+
+/// Counts the event that a ring's writer was in, if the ring does not have it and nobody
+/// will finish it.
+///
+/// # Safety
+/// `one` is one of the calling thread's, and its state is not `was` any more.
+pub(crate) unsafe fn account(session: &Session, one: *mut OneRing, was: u32) {
+    if !state::is_writing(was) {
+        return;
+    }
+    // SAFETY: the calling thread's; its ring is mapped, because it was being written.
+    let writer = unsafe { &mut (*one).writer };
+    match writer.left() {
+        Left::Published => {}
+        Left::Dropped => writer
+            .memory()
+            .field_u64(ring::OFF_DROPPED)
+            .store(writer.dropped(), Ordering::Relaxed),
+        Left::Unfinished => session.count_lost(),
+    }
+}
+
+/// A ring that the thread writes to no more, and is complete. It stays mapped until the
+/// next one is given up: whoever gives it up may be a handler that came in when the thread
+/// had just seen that it has a ring.
+///
+/// # Safety
+/// `thread` is the calling thread's; `which` is 0 for its own ring, 1 for the nested one.
+pub(crate) unsafe fn give_up(session: &Session, thread: *mut Thread, which: usize) {
+    // SAFETY: the calling thread's.
+    unsafe {
+        let one = [&raw mut (*thread).own, &raw mut (*thread).nested][which];
+        let was = (*one).swap_state(state::MAKING);
+        account(session, one, was);
+        if which == 0 {
+            (*thread).sampling.lay_aside();
+        }
+        let memory = *(*one).writer.memory();
+        if !memory.base().is_null() {
+            if is_joined(session, thread) {
+                memory
+                    .field_u32(ring::OFF_STATE)
+                    .store(ring::STATE_CLOSED, Ordering::Release);
+            }
+            (*thread).leaving.keep(which, &memory);
+            let mut none = OneRing::new();
+            none.writer.state = state::MAKING;
+            one.write_volatile(none);
+        }
+        (*one).set_state(state::NO_RING);
+    }
+}
+
+/// The ring to write to, whose state is not "ready"; `left`: a jump left it in the middle
+/// of a write.
+///
+/// # Safety
+/// As [`give_up`].
+unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: bool) -> bool {
+    // SAFETY: the calling thread's.
+    unsafe {
+        let one = [&raw mut (*thread).own, &raw mut (*thread).nested][which];
+        if !left && (*one).retry_in > 0 {
+            (*one).retry_in -= 1;
+            return false;
+        }
+        // A handler that came in could not record, and could jump out.
+        let _held = HeldSignals::hold();
+        if left {
+            give_up(session, thread, which);
+        }
+        if (*one).state() != state::NO_RING {
+            return (*one).state() == state::READY; // a handler was faster
+        }
+        (*one).set_state(state::MAKING);
+        if which == 0 {
+            thread::arm(session, thread);
+        }
+        let Some((memory, policy)) = make_ring(session, which == 1) else {
+            (*one).retry_in = RETRY;
+            (*one).set_state(state::NO_RING);
+            return false;
+        };
+        let first = session
+            .field_u32(control::OFF_RING_SEGMENTS)
+            .load(Ordering::Relaxed);
+        let mut writer = Writer::new(memory, policy, first);
+        writer.state = state::MAKING;
+        (&raw mut (*one).writer).write_volatile(writer);
+        session.at_end_of_thread(thread.cast());
+        compiler_fence(Ordering::SeqCst);
+        (*one).set_state(state::READY);
+    }
+    true
+}
+
+/// The ring to use, in state "ready"; `None`: the event is lost, and to be counted. `here`
+/// is the stack pointer of the point.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+pub(crate) unsafe fn choose(
+    session: &Session,
+    thread: *mut Thread,
+    here: u32,
+) -> Option<*mut OneRing> {
+    // SAFETY: the calling thread's.
+    unsafe {
+        if session.same_process().load(Ordering::Relaxed) == 0 {
+            // First event after fork: rings of our own.
+            joining::forget(session, thread);
+        }
+        let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
+        for (which, one) in both.into_iter().enumerate() {
+            let state = (*one).state();
+            let left = is_left(thread, state, here);
+            if state == state::ENDED {
+                return None;
+            }
+            if state == state::MAKING || (state::is_writing(state) && !left) {
+                continue;
+            }
+            let is_there = state == state::READY || new_ring(session, thread, which, left);
+            return is_there.then_some(one);
+        }
+    }
+    None
+}
