@@ -72,11 +72,9 @@ impl Options {
 /// The file, where in it, what is wrong, the mend.
 pub(crate) fn read(path: &Path) -> Result<Side, String> {
     let file = path.display();
-    if !path.exists() {
-        return Err(format!(
-            "{file}: there is no such file; give a file that `undertick survey --json` or `undertick report --json` printed, a trace, or a directory of traces"
-        ));
-    }
+    std::fs::metadata(path).map_err(|e| {
+        format!("{file}: {e}; give a file that `undertick survey --json` or `undertick report --json` printed, a trace, or a directory of traces")
+    })?;
     Ok(document(path)?.side(&file.to_string()))
 }
 

@@ -452,7 +452,7 @@ fn files_that_are_no_surveys() {
         ("empty.json", "empty"),
         ("audit.json", "audit of clocks"),
         ("bytes.json", "UTF-8"),
-        ("dir.json", "no file"),
+        ("dir.json", "is a directory"),
     ] {
         assert!(
             why(file).contains(word) && why(file).contains(file),
