@@ -14,6 +14,7 @@ use pyo3::types::PyCapsule;
 use undertick_trace::TraceError;
 use undertick_trace::read::Trace;
 use undertick_trace::schema::{self, event_schema};
+use undertick_trace::spans::Spans;
 
 /// Record batches of a trace or a report; each reading of it starts from the beginning.
 #[pyclass(frozen, module = "undertick")]
@@ -26,6 +27,8 @@ enum Source {
     Files {
         files: Vec<PathBuf>,
         schema: SchemaRef,
+        /// Whose files they are.
+        spans: Arc<Spans>,
     },
     /// What is in memory.
     Table(RecordBatch),
@@ -41,7 +44,8 @@ impl Batches {
     ///
     /// # Errors
     /// The directory cannot be read, or holds none.
-    pub fn parts(dir: &Path) -> Result<Self, ArrowError> {
+    pub fn parts(spans: Arc<Spans>) -> Result<Self, ArrowError> {
+        let dir = spans.dir();
         let mut files: Vec<PathBuf> = std::fs::read_dir(dir)?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<_, _>>()?;
@@ -52,7 +56,11 @@ impl Batches {
         })?;
         let first = ParquetRecordBatchReaderBuilder::try_new(opened(first)?)?;
         let schema = Arc::clone(first.schema());
-        Ok(Self(Source::Files { files, schema }))
+        Ok(Self(Source::Files {
+            files,
+            schema,
+            spans,
+        }))
     }
 
     /// A table of one batch.
@@ -63,7 +71,12 @@ impl Batches {
     fn reader(&self) -> Box<dyn RecordBatchReader + Send> {
         match &self.0 {
             Source::Rows { trace, mode } => Box::new(Rows::new(Arc::clone(trace), *mode)),
-            Source::Files { files, schema } => Box::new(Files {
+            Source::Files {
+                files,
+                schema,
+                spans,
+            } => Box::new(Files {
+                _spans: Arc::clone(spans),
                 rest: files.clone().into_iter(),
                 now: None,
                 schema: Arc::clone(schema),
@@ -166,6 +179,8 @@ fn opened(path: &Path) -> Result<File, ArrowError> {
 
 /// Spans, file by file.
 struct Files {
+    /// They stay as long as they are read.
+    _spans: Arc<Spans>,
     rest: std::vec::IntoIter<PathBuf>,
     now: Option<ParquetRecordBatchReader>,
     schema: SchemaRef,

@@ -1,13 +1,15 @@
 //! Opening a trace.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use undertick_analyze::{Failed, Options, Table};
+use undertick_trace::spans::Spans;
 use undertick_trace::{input, read};
 
 use crate::reports::Report;
@@ -16,30 +18,39 @@ use crate::{Error, InputError};
 
 /// A trace.
 #[pyclass(frozen, module = "undertick._native")]
-pub struct Trace(Arc<read::Trace>);
+pub struct Trace {
+    trace: Arc<read::Trace>,
+    /// Spans made for this object, by the options that they were made with.
+    spans: Mutex<HashMap<String, Arc<Spans>>>,
+}
 
 #[pymethods]
 impl Trace {
-    /// Opens a trace directory; one whose recording was cut short is finished first.
+    /// Opens a trace directory.
     #[new]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let opened = py.detach(|| read::Trace::open(&path));
-        opened.map(|trace| Self(Arc::new(trace))).map_err(of_trace)
+        opened
+            .map(|trace| Self {
+                trace: Arc::new(trace),
+                spans: Mutex::default(),
+            })
+            .map_err(of_trace)
     }
 
     /// Everything that is not an event, as JSON.
     fn manifest(&self) -> PyResult<String> {
-        serde_json::to_string(&self.0.manifest).map_err(|e| Error::new_err(e.to_string()))
+        serde_json::to_string(&self.trace.manifest).map_err(|e| Error::new_err(e.to_string()))
     }
 
     /// The program's rows.
     fn events(&self) -> Batches {
-        Batches::rows(Arc::clone(&self.0), 0)
+        Batches::rows(Arc::clone(&self.trace), 0)
     }
 
     /// The kernel's rows.
     fn kernel(&self) -> Batches {
-        Batches::rows(Arc::clone(&self.0), 1)
+        Batches::rows(Arc::clone(&self.trace), 1)
     }
 
     /// What `undertick report` finds; `table` is the text of a table and its name.
@@ -53,14 +64,14 @@ impl Trace {
         compensate: &str,
     ) -> PyResult<Report> {
         let options = options(table, confidence, cull, compensate)?;
-        let trace = Arc::clone(&self.0);
+        let trace = Arc::clone(&self.trace);
         waited(py, move || {
             undertick_analyze::analyze(&trace, options, |_| {})
         })
         .map(Report::new)
     }
 
-    /// Keeps the spans beside the events, if they are not there, and gives them.
+    /// The spans one by one.
     #[pyo3(signature = (table, cull, compensate))]
     fn spans(
         &self,
@@ -69,12 +80,38 @@ impl Trace {
         cull: &str,
         compensate: &str,
     ) -> PyResult<Batches> {
+        let spans = self.found(py, table, cull, compensate)?;
+        Batches::parts(spans).map_err(|e| Error::new_err(e.to_string()))
+    }
+
+    /// The directory of the spans that a report finds, which is there as long as this object.
+    fn spans_dir(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        let spans = self.found(py, None, "auto", "auto")?;
+        Ok(spans.dir().to_owned())
+    }
+}
+
+impl Trace {
+    /// The spans that are kept beside the events, or those made for this object.
+    fn found(
+        &self,
+        py: Python<'_>,
+        table: Option<(String, String)>,
+        cull: &str,
+        compensate: &str,
+    ) -> PyResult<Arc<Spans>> {
+        let key = format!("{table:?} {cull} {compensate}");
+        let made = || self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = made().get(&key) {
+            return Ok(Arc::clone(found));
+        }
         let options = options(table, 0.95, cull, compensate)?;
-        let trace = Arc::clone(&self.0);
-        let dir = waited(py, move || {
-            undertick_analyze::keep_spans(&trace, options, |_| {})
-        })?;
-        Batches::parts(&dir).map_err(|e| Error::new_err(e.to_string()))
+        let trace = Arc::clone(&self.trace);
+        let found = Arc::new(waited(py, move || {
+            undertick_analyze::find_spans(&trace, options, |_| {})
+        })?);
+        made().insert(key, Arc::clone(&found));
+        Ok(found)
     }
 }
 

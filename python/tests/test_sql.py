@@ -289,11 +289,12 @@ def ask(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def test_a_trace_that_cannot_be_written_has_the_other_views(trace: str, tmp_path: Path) -> None:
-    """A file stands where the spans would be put; root writes where it may not."""
+def test_without_room_for_spans_there_are_the_other_views(
+    trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copy = tmp_path / "copy.ut"
     shutil.copytree(trace, copy, ignore=shutil.ignore_patterns("spans"))
-    (copy / "spans").write_text("in the way")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     with pytest.warns(RuntimeWarning, match="no views spans"):
         connection = undertick.open(copy).sql()
     assert connection.execute("select count(*) from points").fetchone() == (len(MADE.points),)
@@ -301,6 +302,15 @@ def test_a_trace_that_cannot_be_written_has_the_other_views(trace: str, tmp_path
         connection.execute("select count(*) from spans")
     said = ask(str(copy), "select count(*) as n from points", "--csv")
     assert (said.returncode, said.stdout) == (0, f"n\n{len(MADE.points)}\n") and "note: no views" in said.stderr
+
+
+def test_nothing_is_written_into_the_trace(trace: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.ut"
+    shutil.copytree(trace, copy, ignore=shutil.ignore_patterns("spans"))
+    before = sorted(os.listdir(copy))
+    said = ask(str(copy), "select count(*) as n from spans", "--csv")
+    assert (said.returncode, said.stdout) == (0, f"n\n{len(MADE.spans)}\n"), said.stderr
+    assert sorted(os.listdir(copy)) == before
 
 
 def test_the_command(trace: str) -> None:

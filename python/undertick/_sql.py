@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import math
 import os
@@ -86,6 +87,11 @@ from {spans}
 _SPANS = "create view spans as select * from intervals where kind in ('nested', 'stage')"
 
 
+# Traces whose spans a connection may still read: DuckDB opens the files at each question.
+_READ: list[Trace] = []
+atexit.register(_READ.clear)
+
+
 def _text(value: str) -> str:
     """A text as SQL writes it."""
     return "'" + value.replace("'", "''") + "'"
@@ -122,8 +128,8 @@ def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
     docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are nanoseconds since
     the first row of the trace, ``took_ns`` nanoseconds (double).
 
-    Without `spans` and `intervals`, and with a warning, where the trace has none yet and cannot
-    be written. Raises `Error` where DuckDB is not installed.
+    Without `spans` and `intervals`, and with a warning, where the trace has none and no
+    temporary file can be written. Raises `Error` where DuckDB is not installed.
     """
     try:
         import duckdb
@@ -154,7 +160,7 @@ def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> No
     }
     for view in (_EVENTS, _KERNEL, _POINTS):
         connection.execute(view.format(**known))
-    spans = _spans(trace, where)
+    spans = _spans(trace)
     if spans is not None:
         for view in (_INTERVALS, _SPANS):
             connection.execute(view.format(**known, spans=spans))
@@ -164,17 +170,18 @@ def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> No
     )
 
 
-def _spans(trace: Trace, where: Path) -> str | None:
-    """The spans that are kept beside the events; they are made where they are not."""
+def _spans(trace: Trace) -> str | None:
+    """The spans: those that are kept beside the events, or made for this process."""
     try:
-        trace.spans()
+        directory = Path(trace._native.spans_dir())
     except _native.InputError:
         raise
     except _native.Error as error:
         # Not an empty view: that would be an answer.
         warnings.warn(f"no views spans and intervals: {error}", RuntimeWarning, stacklevel=4)
         return None
-    return _files(sorted(str(file) for file in (where / "spans").glob("*.parquet")))
+    _READ.append(trace)
+    return _files(sorted(str(file) for file in directory.glob("*.parquet")))
 
 
 def _names(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:

@@ -80,14 +80,14 @@ class Trace:
         cull: str = "auto",
         compensate: str = "auto",
     ) -> Batches:
-        """The intervals one by one, kept as Parquet in the trace's ``spans/`` from the first
-        call on: one row for each. The arguments are those of `report`.
+        """The intervals one by one: one row for each. They are made once for this object, unless
+        ``undertick report --spans`` has kept them in the trace. The arguments are those of `report`.
 
         Columns ``name``, ``kind`` (``nested``, ``stage``, ``pair``, ``period``, ``key``,
         ``message``), ``ring``, ``pid``, ``tid``, ``start`` (ticks), ``start_ns`` (since the
         recording's first anchor), ``ticks`` (end less start, as read), ``ns`` (float64, the
         cost of recording taken off), ``depth``, ``parent``, ``dropped`` (why it counts in no
-        figure; null if it counts), ``host``. Raises `Error` where the trace cannot be written.
+        figure; null if it counts), ``host``. Raises `Error` where no temporary file can be written.
         """
         return self._native.spans(_given(table), cull, compensate)
 

@@ -74,6 +74,6 @@ pub use analysis::Analysis;
 pub use error::Error;
 pub use options::{Compensate, Cull, Options};
 pub use part::{Part, Worker};
-pub use side_by_side::{Failed, analyze, analyze_on, keep_spans};
+pub use side_by_side::{Failed, analyze, analyze_on, find_spans, keep_spans};
 pub use table::{Table, TableError, suggestion};
 pub use timeline::analyze_with_timeline;

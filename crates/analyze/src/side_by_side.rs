@@ -1,6 +1,5 @@
 //! A whole trace, on as many CPUs as there are.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,7 @@ use undertick_report::document::Report;
 use undertick_trace::TraceError;
 use undertick_trace::groups::Group;
 use undertick_trace::read::Trace;
-use undertick_trace::spans::{self, About, SpanFile, Writing};
+use undertick_trace::spans::{self, About, SpanFile, Spans, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::Error;
@@ -61,22 +60,36 @@ pub fn analyze_on(
 }
 
 /// Keeps the intervals of a trace as Parquet beside its events, if those that are
-/// wanted are not there already; gives the directory. Columns: [`spans::span_schema`].
+/// wanted are not there already. Columns: [`spans::span_schema`].
 ///
 /// # Errors
 /// The trace cannot be read or written, or does not support the options.
-pub fn keep_spans(
+pub fn keep_spans(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Spans, Failed> {
+    spans_in(trace, options, || Writing::kept(trace.dir()), told)
+}
+
+/// The intervals of a trace as Parquet, for as long as the value lives: those that are
+/// kept beside its events, or made for this use; nothing is written into the trace.
+///
+/// # Errors
+/// The trace cannot be read, or does not support the options; the temporary directory
+/// cannot be written.
+pub fn find_spans(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Spans, Failed> {
+    spans_in(trace, options, Writing::for_one_use, told)
+}
+
+fn spans_in(
     trace: &Trace,
     options: Options,
+    write: impl FnOnce() -> Result<Writing, TraceError>,
     told: impl FnMut(f64),
-) -> Result<PathBuf, Failed> {
+) -> Result<Spans, Failed> {
     let about = about(trace, &options);
-    if let Some(dir) = spans::find(trace.dir(), &about) {
-        return Ok(dir);
+    if let Some(found) = spans::find(trace.dir(), &about) {
+        return Ok(found);
     }
-    let cpus = available_cpus();
-    let writing = Writing::new(trace.dir())?;
-    passes(trace, options, cpus, Some(&writing), told)?;
+    let writing = write()?;
+    passes(trace, options, available_cpus(), Some(&writing), told)?;
     Ok(writing.finish(&about)?)
 }
 

@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_analyze::raw::analyze_raw;
-use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, keep_spans};
+use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, find_spans, keep_spans};
 use undertick_report::document::Report;
 use undertick_ring::{DeschedFlag, Kind, Record};
 use undertick_trace::block::{BlockHeader, encode};
@@ -389,8 +389,18 @@ fn spans_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let program = program(3, 500);
     let trace = written(dir.path(), "spans.ut", &program);
+    // For one use nothing is written into the trace.
+    let made = find_spans(&trace, Options::default(), |_| {}).unwrap();
+    let once = made.dir().to_owned();
+    assert!(!trace.dir().join("spans").exists());
+    let mut for_one_use = kept(&once);
+    drop(made);
+    assert!(!once.exists());
     let spans = keep_spans(&trace, Options::default(), |_| {}).unwrap();
+    let spans = spans.dir();
     assert_eq!(spans, trace.dir().join("spans"));
+    let again = find_spans(&trace, Options::default(), |_| {}).unwrap();
+    assert_eq!(again.dir(), spans);
     let mut wanted: Vec<Kept> = Vec::new();
     for ring in &program.rings {
         let mut open: Vec<(u16, i64)> = Vec::new();
@@ -415,7 +425,11 @@ fn spans_are_kept() {
             }
         }
     }
-    let mut found = kept(&spans);
+    let mut found = kept(spans);
+    for_one_use.sort();
+    let mut all = found.clone();
+    all.sort();
+    assert_eq!(for_one_use, all);
     found.retain(|span| span.0 == "outer" || span.0 == "inner");
     found.sort();
     wanted.sort();
@@ -431,7 +445,7 @@ fn spans_are_kept() {
     keep_spans(&trace, Options::default(), |_| {}).unwrap();
     assert_eq!(modified(), first, "made again");
     keep_spans(&trace, with_messages(), |_| {}).unwrap();
-    let messages: Vec<Kept> = kept(&spans).into_iter().filter(|s| s.0 == "sent").collect();
+    let messages: Vec<Kept> = kept(spans).into_iter().filter(|s| s.0 == "sent").collect();
     let truth = program.truth["sent"];
     assert_eq!(messages.len() as u64, truth.n);
     assert_eq!(messages.iter().map(|m| m.3).sum::<i64>(), truth.sum);
@@ -444,7 +458,7 @@ fn spans_are_kept() {
         messages.iter().any(|m| m.3 < 0),
         "some end before they begin"
     );
-    let inner = kept(&spans).into_iter().find(|s| s.0 == "inner").unwrap();
+    let inner = kept(spans).into_iter().find(|s| s.0 == "inner").unwrap();
     assert_eq!((inner.4, inner.5.as_deref()), (1, Some("outer")));
 }
 

@@ -1,5 +1,9 @@
-//! Spans kept: the intervals found in a trace, as Parquet beside its events. A question
-//! asked of them needs no matching again.
+//! Spans kept: the intervals found in a trace, as Parquet. A question asked of them needs no
+//! matching again.
+//!
+//! They are kept beside the trace's events where that is asked for (`undertick report
+//! --spans`), and used from there; else they are made for one use in a temporary directory:
+//! what reads a trace writes nothing into it.
 //!
 //! ```text
 //! NAME.ut/spans/about.json          what they were made of, and how
@@ -77,35 +81,71 @@ pub fn span_schema() -> SchemaRef {
     ]))
 }
 
-/// Where the spans of a trace are, if they are those of `about`.
+/// A directory of spans.
+#[derive(Debug)]
+pub struct Spans {
+    dir: PathBuf,
+    /// Removed with the value.
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Spans {
+    /// Where they are, as long as the value lives.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+/// The spans that are kept in a trace, if they are those of `about`.
 #[must_use]
-pub fn find(trace: &Path, about: &About) -> Option<PathBuf> {
+pub fn find(trace: &Path, about: &About) -> Option<Spans> {
     let dir = trace.join(SPANS_DIR);
     let text = input::text(&dir.join(ABOUT_FILE), Kind::ABOUT).ok()?;
     let found: About = serde_json::from_str(&text).ok()?;
-    (found == *about).then_some(dir)
+    (found == *about).then_some(Spans {
+        dir,
+        _temporary: None,
+    })
 }
 
 /// Spans that are being written; [`Writing::finish`] puts them in their place, all or
 /// none.
 #[derive(Debug)]
 pub struct Writing {
-    trace: PathBuf,
+    /// To be kept there.
+    trace: Option<PathBuf>,
     temporary: tempfile::TempDir,
 }
 
 impl Writing {
-    /// Begins to write the spans of a trace.
+    /// Begins to write spans that are kept in their trace.
     ///
     /// # Errors
     /// The trace's directory cannot be written.
-    pub fn new(trace: &Path) -> Result<Self, TraceError> {
+    pub fn kept(trace: &Path) -> Result<Self, TraceError> {
         let temporary = tempfile::Builder::new()
             .prefix("spans.new.")
             .tempdir_in(trace)
             .map_err(TraceError::io(trace, "cannot write spans into the trace"))?;
         Ok(Self {
-            trace: trace.to_owned(),
+            trace: Some(trace.to_owned()),
+            temporary,
+        })
+    }
+
+    /// Begins to write spans for one use, in the system's temporary directory.
+    ///
+    /// # Errors
+    /// That cannot be written.
+    pub fn for_one_use() -> Result<Self, TraceError> {
+        let parent = std::env::temp_dir();
+        let temporary = tempfile::Builder::new()
+            .prefix("undertick-spans.")
+            .tempdir_in(&parent)
+            .map_err(TraceError::io(&parent, "cannot write spans"))?;
+        Ok(Self {
+            trace: None,
             temporary,
         })
     }
@@ -129,14 +169,20 @@ impl Writing {
     /// All files are closed.
     ///
     /// # Errors
-    /// The trace's directory cannot be written.
-    pub fn finish(self, about: &About) -> Result<PathBuf, TraceError> {
+    /// The directory cannot be written.
+    pub fn finish(self, about: &About) -> Result<Spans, TraceError> {
         let written = self.temporary.path().to_owned();
         let failed = || TraceError::io(&written, "cannot write");
         let text = serde_json::to_string_pretty(about)
             .map_err(|e| TraceError::damaged(&written.join(ABOUT_FILE), e))?;
         fs::write(written.join(ABOUT_FILE), text).map_err(failed())?;
-        let dir = self.trace.join(SPANS_DIR);
+        let Some(trace) = self.trace else {
+            return Ok(Spans {
+                dir: written,
+                _temporary: Some(self.temporary),
+            });
+        };
+        let dir = trace.join(SPANS_DIR);
         if dir.exists() {
             // Others may be reading the old ones: they keep their open files.
             fs::remove_dir_all(&dir).map_err(TraceError::io(&dir, "cannot replace"))?;
@@ -146,13 +192,16 @@ impl Writing {
         {
             // Temporary directories are private, a trace is as its owner made it.
             use std::os::unix::fs::PermissionsExt as _;
-            if let Ok(of_trace) = fs::metadata(&self.trace) {
+            if let Ok(of_trace) = fs::metadata(&trace) {
                 let mode = of_trace.permissions().mode();
                 let _ = fs::set_permissions(&dir, fs::Permissions::from_mode(mode));
             }
         }
         let _ = self.temporary.keep();
-        Ok(dir)
+        Ok(Spans {
+            dir,
+            _temporary: None,
+        })
     }
 }
 

@@ -27,13 +27,16 @@ pub struct Span<'a> {
 pub struct Spans {
     pub manifest: Manifest,
     parts: Vec<PathBuf>,
+    /// Whose files they are.
+    _spans: undertick_trace::spans::Spans,
 }
 
 impl Spans {
     /// Matches, culls and compensates as the report does.
     pub fn of(trace: Trace, options: Options, told: impl FnMut(f64)) -> Result<Self, Failure> {
-        let dir = undertick_analyze::keep_spans(&trace, options, told)?;
-        let files = std::fs::read_dir(&dir)
+        let spans = undertick_analyze::find_spans(&trace, options, told)?;
+        let dir = spans.dir();
+        let files = std::fs::read_dir(dir)
             .map_err(|e| Failure::usage(format!("{}: {e}", dir.display())))?;
         let mut parts: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
         parts.retain(|path| path.extension().is_some_and(|ending| ending == "parquet"));
@@ -41,6 +44,7 @@ impl Spans {
         Ok(Self {
             manifest: trace.manifest,
             parts,
+            _spans: spans,
         })
     }
 
