@@ -119,8 +119,11 @@ fn sparse(path: &Path) {
     File::create(path).unwrap().set_len(1 << 40).unwrap();
 }
 
-/// Makes a file one that does not end, in each way.
-const ENDLESS: [(&str, fn(&Path)); 3] = [
+/// Puts something in the place of a file.
+type Make = fn(&Path);
+
+/// Each way of a file that does not end.
+const ENDLESS: [(&str, Make); 3] = [
     ("fifo", fifo),
     ("zero", |path| link("/dev/zero", path)),
     ("sparse", sparse),
