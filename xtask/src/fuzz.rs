@@ -14,6 +14,28 @@ const MEMORY_MIB: u64 = 2048;
 const LONGEST_SECONDS: u64 = 20;
 const LONGEST_BYTES: u64 = 16 * 1024;
 
+/// Whole trace directories made to harm, every command on each, for so much CPU time: the
+/// test of that name, which CI runs for less.
+///
+/// # Errors
+/// A command did harm, did not end, or took too much.
+pub fn directories(seconds: u64) -> Result<(), String> {
+    let mut test = command(&[
+        "cargo",
+        "test",
+        "--release",
+        "--locked",
+        "--package",
+        "undertick-cli",
+        "--test",
+        "hostile_directories",
+        "--",
+        "--nocapture",
+    ]);
+    test.env("UNDERTICK_DIRECTORIES_SECONDS", seconds.to_string());
+    run(test)
+}
+
 /// The targets, each a directory of seeds.
 fn targets() -> Result<Vec<String>, String> {
     let seeds = root().join("fuzz/seeds");

@@ -29,6 +29,7 @@ usage: cargo xtask COMMAND
   card [--long]     the part of test that has the event card in hardware; with --long ten million events
                     under each policy, the whole card's proofs, 200 runs of the lock (half an hour)
   fuzz [SECONDS]    the fuzz targets under libFuzzer, ten minutes unless said otherwise (needs nightly)
+  fuzz directories [SECONDS]  every command on trace directories made to harm, for so much CPU time
   soak [TIME]       5 million events a second for so long (1h unless said otherwise)
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
   bench live        what watching costs, beside recording alone (seven minutes)
@@ -62,6 +63,13 @@ fn main() -> ExitCode {
         ["card", "--long"] => test::card_alone(true),
         ["first-steps"] => book::first_steps(),
         ["fuzz"] => fuzz::all(fuzz::SECONDS),
+        ["fuzz", "directories"] => fuzz::directories(fuzz::SECONDS),
+        ["fuzz", "directories", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::directories(seconds),
+            Err(_) => Err(format!(
+                "fuzz directories {seconds}: give a number of seconds"
+            )),
+        },
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::all(seconds),
             Err(_) => Err(format!("fuzz {seconds}: give a number of seconds")),

@@ -6,6 +6,8 @@
 //! sample of what was executed under it: their means are weighted by that
 //! (post-stratification).
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use undertick_estimate::{Cost, Sample, Series, normal_quantile, scaled};
 use undertick_report::document::{IntervalReport, Sampled};
@@ -264,12 +266,16 @@ pub(crate) fn settle(
     manifest: &Manifest,
     table: Option<&Table>,
 ) {
+    let found: HashMap<i32, &RingAccount> = rings.iter().map(|ring| (ring.id, ring)).collect();
+    let pids: HashMap<i32, i32> = (manifest.rings.iter())
+        .map(|ring| (ring.ring, ring.pid))
+        .collect();
     for count in &manifest.sampled {
-        let ring = rings.iter().find(|ring| ring.id == count.ring);
+        let ring = found.get(&count.ring).copied();
         let told = ring.map_or(0, |ring| ring.begun.of(count.event));
         let more = count.executions.saturating_sub(told);
-        let written = manifest.rings.iter().find(|ring| ring.ring == count.ring);
-        let Some(pid) = ring.map(|r| r.pid).or(written.map(|r| r.pid)) else {
+        let written = pids.get(&count.ring).copied();
+        let Some(pid) = ring.map(|r| r.pid).or(written) else {
             continue;
         };
         if more == 0 {

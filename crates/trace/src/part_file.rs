@@ -1,11 +1,17 @@
 //! The files of a trace's events, as the manifest describes them.
 
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::TraceError;
 use crate::input;
 use crate::manifest::Part;
+
+/// A file of that many bytes is looked at for holes: reading them takes as long as bytes do.
+const LARGE_BYTES: u64 = 1 << 30;
+/// A file system may compress what a trace has, but not to a part as small as that.
+const LEAST_SHARE: u64 = 64;
 
 /// Refuses a file that is not the one that was recorded. A file of another size is not
 /// read, and no more is read than the manifest says.
@@ -15,7 +21,14 @@ use crate::manifest::Part;
 pub(crate) fn check(path: &Path, part: &Part) -> Result<(), TraceError> {
     let file = input::open(path)?;
     let failed = || TraceError::io(path, "cannot read");
-    let length = file.metadata().map_err(failed())?.len();
+    let about = file.metadata().map_err(failed())?;
+    let length = about.len();
+    if length > LARGE_BYTES && about.blocks().saturating_mul(512 * LEAST_SHARE) < length {
+        return Err(TraceError::damaged(
+            path,
+            format!("{length} bytes, nearly all of them holes: not a file that was recorded"),
+        ));
+    }
     let mut hasher = crc32fast::Hasher::new();
     if length == part.bytes {
         let mut rest = file.take(part.bytes);
