@@ -19,7 +19,7 @@ use crate::manifest;
 use crate::perturbation::Levels;
 use crate::recover::Recovered;
 use crate::sampled;
-use crate::session::{RingMap, Session};
+use crate::session::{RINGS_OF_A_DOOR, RingMap, Session};
 use crate::session_lock::SessionLock;
 
 /// Less than this is left in its ring for a while.
@@ -497,7 +497,7 @@ impl Collector {
         let dir = session.opened_dir();
         if last || self.listed.elapsed() >= LIST_EVERY {
             self.listed = now;
-            self.list_rings(session, now);
+            self.list_rings(session, now, last);
             self.shorten_names(session);
         }
         let mut wanted = None;
@@ -555,8 +555,16 @@ impl Collector {
         self.lock.give();
     }
 
-    /// Rings that are there and are not known: made long after their number was given.
-    fn list_rings(&mut self, session: &Session, now: Instant) {
+    /// Whether [`Session::new_rings`] has named a ring.
+    fn was_asked_for(&self, ring: u32) -> bool {
+        let last = self.next_rings.len().saturating_sub(1);
+        let place = ((ring / RINGS_OF_A_DOOR) as usize).min(last);
+        self.next_rings.get(place).is_some_and(|&next| ring < next)
+    }
+
+    /// Rings that are there and are not known: made long after their number was given. One
+    /// that was asked for just now is left to the next round, which would name it again.
+    fn list_rings(&mut self, session: &Session, now: Instant, last: bool) {
         let there = session.opened_dir().rings(MOST_AWAITED + self.rings.len());
         if there.len() == self.rings.len() {
             return;
@@ -565,8 +573,10 @@ impl Collector {
             .chain(self.awaited.iter().map(|&(ring, _)| ring))
             .collect();
         let new = (there.into_iter())
-            .filter(|ring| !known.contains(ring) && !self.refused.contains(ring));
-        self.awaited.extend(new.map(|ring| (ring, now)));
+            .filter(|ring| !known.contains(ring) && !self.refused.contains(ring))
+            .filter(|&ring| last || self.was_asked_for(ring));
+        let new: Vec<_> = new.map(|ring| (ring, now)).collect();
+        self.awaited.extend(new);
     }
 
     fn drain(&mut self, session: &Session, i: usize, to_the_end: bool) -> u64 {

@@ -88,7 +88,7 @@ pub struct Session {
 }
 
 /// Rings of a door have numbers from its place times this on.
-const RINGS_OF_A_DOOR: u32 = 1 << 20;
+pub(crate) const RINGS_OF_A_DOOR: u32 = 1 << 20;
 
 impl Session {
     /// Makes a session directory, 0700, with its control page.
