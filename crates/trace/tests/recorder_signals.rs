@@ -71,6 +71,7 @@ fn ends(is_sampled: bool, command: impl Fn(&Path) -> Vec<String>) {
             manifest.warnings
         );
         assert!(received >= 20 * THREADS, "{received}");
+        println!("{received} received, {} lost", manifest.lost);
     }
 }
 
@@ -265,8 +266,10 @@ fn threads_end(said: &Path, is_sampled: bool) {
                     );
                 }
                 (0..20).for_each(|_| record(1));
-                undertick::begin_sampled(4);
-                undertick::end_sampled(4);
+                if IS_SAMPLED.load(Ordering::Relaxed) {
+                    undertick::begin_sampled(4);
+                    undertick::end_sampled(4);
+                }
             })
         });
         for (thread, slot) in threads.into_iter().zip(&TIDS) {

@@ -160,38 +160,32 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     // Ready.
     unsafe {
         let own = &raw mut (*thread).own;
-        if (*own).state() == state::READY
-            && session.same_process().load(Ordering::Relaxed) != 0
-            && !(*own).writer.needs_segment()
-        {
+        if (*own).state() == state::READY && session.same_process().load(Ordering::Relaxed) != 0 {
             (*own).enter();
-            let rseq = &*(*thread).rseq;
-            put(
-                session,
-                rseq,
-                &mut (*own).writer,
+            // Not before: a handler that comes in until here may fill the segment.
+            if !(*own).writer.needs_segment() {
+                let rseq = &*(*thread).rseq;
+                let writer = &mut (*own).writer;
+                put(session, rseq, writer, kind, event, payload, reading);
+                if kind == Kind::BeginOrdered {
+                    clock::fence();
+                }
+                return;
+            }
+            (*own).set_state(state::READY);
+        }
+        record_slow(
+            session,
+            thread,
+            Job::One {
                 kind,
                 event,
                 payload,
                 reading,
-            );
-            if kind == Kind::BeginOrdered {
-                clock::fence();
-            }
-        } else {
-            record_slow(
-                session,
-                thread,
-                Job::One {
-                    kind,
-                    event,
-                    payload,
-                    reading,
-                    early: None,
-                },
-                giving_up::stack_pointer(),
-            );
-        }
+                early: None,
+            },
+            giving_up::stack_pointer(),
+        );
     }
 }
 

@@ -41,8 +41,10 @@ static void *thread(void *slot) {
     __atomic_store_n((int *)slot, (int)syscall(SYS_gettid), __ATOMIC_RELAXED);
     pthread_setspecific(late, slot);
     for (i = 0; i < 20; i++) record(1);
-    ut_begin_sampled(4);
-    ut_end_sampled(4);
+    if (is_sampled) {
+        ut_begin_sampled(4);
+        ut_end_sampled(4);
+    }
     return NULL;
 }
 
