@@ -295,13 +295,42 @@ struct ut_process_ {
     long door_pid;             /* who made it */
     uint64_t door_inode;
     struct ut_door_ *door;     /* of a program that was started without a session */
+    uint64_t *place;           /* in the registry, or NULL: see ut_registry_ */
     char dir[200];             /* of the others */
 };
+
+/* The second of an instance's two private pages: the mark of the scheduler, and what
+ * the instance has mapped, for the next one that is loaded after it is gone. */
+enum { UT_PAGES_ = 8192, UT_OWN_RINGS_ = 256, UT_OWN_PAGES_ = 120 };
+struct ut_mapped_ {
+    uint64_t section[128];          /* of the mark */
+    uint64_t control, bytes;        /* the control page, with a door's what follows it */
+    uint64_t rings[UT_OWN_RINGS_];  /* address, and in its low bits the segments; 0: free */
+    uint64_t pages[UT_OWN_PAGES_];  /* of cells */
+};
+
+/* Where the instances of a process (an executable, libraries) are found, at an address
+ * that nothing else takes: the private pages of each; the lowest bit says that it was
+ * unloaded. A program that loads and unloads a library again and again would else have
+ * more mappings each time: at its end an instance cannot unmap what it has, since it may
+ * be the end of the program, with threads that record still. */
+#define UT_REGISTRY_AT_ 0x200055540000ull
+#define UT_REGISTRY_MAGIC_ 0x3130474552545455ull /* "UTTREG01" */
+enum { UT_INSTANCES_ = 500 };
+struct ut_registry_ {
+    uint64_t magic, pid; /* pid: a child has a copy, which says nothing of it */
+    uint64_t instances[UT_INSTANCES_];
+};
+#ifdef __cplusplus
+static_assert(sizeof(ut_mapped_) <= 4096 && sizeof(ut_registry_) <= 4096, "a page each");
+#else
+_Static_assert(sizeof(struct ut_mapped_) <= 4096 && sizeof(struct ut_registry_) <= 4096, "a page each");
+#endif
 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
-UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, {0}};
+UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
     &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
 
@@ -333,21 +362,21 @@ UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e,
 #if defined(__x86_64__)
 enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28, UT_SYS_SIGPROCMASK_ = 14, UT_SYS_SIGALTSTACK_ = 131,
        UT_SYS_SIGPENDING_ = 127, UT_SYS_SIGTIMEDWAIT_ = 128, UT_SYS_PRLIMIT64_ = 302,
-       UT_SYS_NANOSLEEP_ = 35, UT_SYS_GETPID_ = 39, UT_SYS_FLOCK_ = 73, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
+       UT_SYS_NANOSLEEP_ = 35, UT_SYS_FUTEX_ = 202, UT_SYS_GETPID_ = 39, UT_SYS_FLOCK_ = 73, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
        UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
        UT_SYS_MEMFD_CREATE_ = 319, UT_STAT_UID_ = 7, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
 enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233, UT_SYS_SIGPROCMASK_ = 135, UT_SYS_SIGALTSTACK_ = 132,
        UT_SYS_SIGPENDING_ = 136, UT_SYS_SIGTIMEDWAIT_ = 137, UT_SYS_PRLIMIT64_ = 261,
-       UT_SYS_NANOSLEEP_ = 101, UT_SYS_GETPID_ = 172, UT_SYS_FLOCK_ = 32, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
+       UT_SYS_NANOSLEEP_ = 101, UT_SYS_FUTEX_ = 98, UT_SYS_GETPID_ = 172, UT_SYS_FLOCK_ = 32, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
        UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
        UT_SYS_MEMFD_CREATE_ = 279, UT_STAT_UID_ = 6, UT_O_NOFOLLOW_ = 0100000 };
 #define UT_RSEQ_SIGNATURE_ 0xd428bc00u
 #endif
 enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
        UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
-       UT_MAP_NORESERVE_ = 0x4000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
+       UT_MAP_NORESERVE_ = 0x4000, UT_MAP_FIXED_NOREPLACE_ = 0x100000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
        UT_MADV_NONE_ = 0x7ead, /* no advice */
        UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
        UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
@@ -461,6 +490,31 @@ UT_COLD_ uint64_t ut_file_limit_(void) {
     return limit[0];
 }
 
+/* What this instance has mapped; NULL before it has anything. */
+UT_INLINE_ struct ut_mapped_ *ut_mapped_here_(void) {
+    return ut_process.armed == 0 ? NULL : (struct ut_mapped_ *)(uintptr_t)ut_process.armed;
+}
+
+/* Notes a mapping, or forgets it: the first entry that holds `from` holds `to`. Where
+ * there is no room it is not noted. */
+UT_COLD_ void ut_note_(uint64_t *table, int entries, uint64_t from, uint64_t to) {
+    int i;
+    for (i = 0; i < entries; i++) {
+        uint64_t found = from;
+        if (__atomic_compare_exchange_n(&table[i], &found, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+    }
+}
+UT_COLD_ void ut_unmap_ring_(struct ut_ring_ *ring, uintptr_t bytes) {
+    struct ut_mapped_ *mapped = ut_mapped_here_();
+    if (mapped != NULL) ut_note_(mapped->rings, UT_OWN_RINGS_, (uint64_t)(uintptr_t)ring | (bytes / UT_SEGMENT_BYTES_ - 1), 0);
+    ut_unmap_((long)ring, (long)bytes);
+}
+UT_COLD_ void ut_unmap_cells_(uintptr_t *page) {
+    struct ut_mapped_ *mapped = ut_mapped_here_();
+    if (mapped != NULL) ut_note_(mapped->pages, UT_OWN_PAGES_, (uint64_t)(uintptr_t)page, 0);
+    ut_unmap_((long)page, 4096);
+}
+
 /* Makes the ring file and maps it, aligned to the segment size. */
 UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     char path[240];
@@ -525,6 +579,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     w->allocated = w->continuations = 0;
     w->max_segments = segments;
     w->cursor = 0;
+    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, 0, (uint64_t)start | segments);
     return 1;
 }
 
@@ -627,7 +682,7 @@ UT_COLD_ void ut_give_up_(struct ut_thread_ *t, int i) {
         t->old[i] = ring;
         t->old_bytes[i] = (w->max_segments + 1u) * UT_SEGMENT_BYTES_;
         UT_COMPILER_BARRIER_();
-        if (old != NULL) ut_unmap_((long)old, (long)old_bytes);
+        if (old != NULL) ut_unmap_ring_(old, old_bytes);
     }
     UT_COMPILER_BARRIER_();
     w->state = UT_NO_RING_;
@@ -655,16 +710,16 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     page = t->spare;
     t->spare = NULL;
     UT_COMPILER_BARRIER_();
-    if (page != NULL) ut_unmap_((long)page, 4096);
+    if (page != NULL) ut_unmap_cells_(page);
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
         struct ut_ring_ *ring = w->ring, *old = t->old[i];
         w->ring = t->old[i] = NULL;
         UT_COMPILER_BARRIER_();
-        if (old != NULL) ut_unmap_((long)old, (long)t->old_bytes[i]);
+        if (old != NULL) ut_unmap_ring_(old, t->old_bytes[i]);
         if (ring == NULL) continue;
         if (ut_is_joined_(t)) UT_ATOMIC_STORE_(&ring->state, 2u);
-        ut_unmap_((long)ring, (long)((w->max_segments + 1u) * UT_SEGMENT_BYTES_));
+        ut_unmap_ring_(ring, (w->max_segments + 1u) * UT_SEGMENT_BYTES_);
     }
     UT_COMPILER_BARRIER_();
     if (is_last || !UT_ATOMIC_LOAD_(&ut_process.has_key) || pthread_setspecific(ut_process.key, t) != 0) return;
@@ -1090,23 +1145,107 @@ UT_COLD_ int ut_fork_is_told_(long page) {
     return pthread_atfork(NULL, NULL, ut_forked_) == 0;
 }
 
+/* The registry of this process; NULL: it can have none (little address space, another
+ * mapping there, a sanitizer that has its own there). */
+UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
+#if defined(__SANITIZE_THREAD__) || defined(UT_NO_REGISTRY_)
+    return NULL;
+#else
+    struct ut_registry_ *registry = (struct ut_registry_ *)(uintptr_t)UT_REGISTRY_AT_;
+    const uint64_t pid = (uint64_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    int64_t at_once[2] = {0, 0};
+    long at = ut_syscall_(UT_SYS_MMAP_, (long)UT_REGISTRY_AT_, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_FIXED_NOREPLACE_, -1, 0);
+    int i;
+    if (at == (long)UT_REGISTRY_AT_) {
+        registry->pid = pid;
+        registry->magic = UT_REGISTRY_MAGIC_;
+        return registry;
+    }
+    if (at >= 0 || at < -4095) ut_unmap_(at, 4096); /* kernels before 4.17: somewhere else */
+    if (at != -UT_EEXIST_) return NULL;
+    /* Something is there. The kernel looks whether it can be read: FUTEX_WAIT, at once. */
+    at = ut_syscall_(UT_SYS_FUTEX_, (long)UT_REGISTRY_AT_, 128, 0, (long)at_once, 0, 0);
+    if ((at != -11 && at != -110) || registry->magic != UT_REGISTRY_MAGIC_) return NULL;
+    if (registry->pid != pid) {
+        for (i = 0; i < UT_INSTANCES_; i++) registry->instances[i] = 0;
+        registry->pid = pid;
+    }
+    return registry;
+#endif
+}
+
+/* Unmaps what an instance has left that was unloaded: none of its code runs any more.
+ * Rings of a session that runs are complete. */
+UT_COLD_ void ut_clear_(struct ut_mapped_ *left) {
+    const struct ut_control_ *control = (const struct ut_control_ *)(uintptr_t)left->control;
+    int i;
+    for (i = 0; i < UT_OWN_RINGS_; i++) {
+        struct ut_ring_ *ring = (struct ut_ring_ *)(uintptr_t)(left->rings[i] & ~(uint64_t)UT_SEGMENT_MASK_);
+        if (ring == NULL) continue;
+        if (control != NULL && control->on != UT_OFF_) UT_ATOMIC_STORE_(&ring->state, 2u);
+        ut_unmap_((long)ring, (long)(((left->rings[i] & UT_SEGMENT_MASK_) + 1) * UT_SEGMENT_BYTES_));
+        left->rings[i] = 0;
+    }
+    for (i = 0; i < UT_OWN_PAGES_; i++) {
+        if (left->pages[i] != 0) ut_unmap_((long)left->pages[i], 4096);
+        left->pages[i] = 0;
+    }
+    if (control != NULL) ut_unmap_((long)left->control, (long)left->bytes);
+    left->control = 0;
+}
+
+/* Two private pages for this instance: those of one that was unloaded, or new ones. A
+ * thread's rseq_cs may point to the second one for ever, so they stay mapped. 0: there
+ * are none. */
+UT_COLD_ long ut_take_pages_(int *are_new) {
+    struct ut_registry_ *registry = ut_find_registry_();
+    long page;
+    int i;
+    *are_new = 0;
+    for (i = 0; registry != NULL && i < UT_INSTANCES_; i++) {
+        uint64_t found = __atomic_load_n(&registry->instances[i], __ATOMIC_ACQUIRE);
+        if ((found & 1) == 0 || !__atomic_compare_exchange_n(&registry->instances[i], &found, found & ~1ull, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) continue;
+        page = (long)(found & ~1ull);
+        ut_process.place = &registry->instances[i];
+        ut_clear_((struct ut_mapped_ *)(page + 4096));
+        return page;
+    }
+    *are_new = 1;
+    page = ut_syscall_(UT_SYS_MMAP_, 0, UT_PAGES_, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
+    if (page < 0 && page > -4096) return 0;
+    for (i = 0; registry != NULL && i < UT_INSTANCES_; i++) {
+        uint64_t found = 0;
+        if (!__atomic_compare_exchange_n(&registry->instances[i], &found, (uint64_t)page, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+        ut_process.place = &registry->instances[i];
+        break;
+    }
+    return page;
+}
+
 /* Runs before the program's own constructors of ordinary priority. */
 __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_function)) void ut_attach_(void) {
     struct ut_control_ *control;
+    struct ut_mapped_ *mapped;
     long page;
+    int are_new;
     if (ut_process.control != NULL || ut_getauxval_(UT_AT_SECURE_) != 0) return;
-    page = ut_syscall_(UT_SYS_MMAP_, 0, 8192, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_, -1, 0);
-    if (page < 0 && page > -4096) return;
+    page = ut_take_pages_(&are_new);
+    if (page == 0) return;
     if (!ut_fork_is_told_(page) ||
         ((control = ut_open_session_()) == NULL && (control = ut_make_door_()) == NULL)) {
-        ut_unmap_(page, 8192);
+        if (ut_process.place != NULL) UT_ATOMIC_STORE_(ut_process.place, are_new ? 0 : (uint64_t)page | 1);
+        ut_process.place = NULL;
+        if (are_new) ut_unmap_(page, UT_PAGES_);
         return;
     }
+    mapped = (struct ut_mapped_ *)(page + 4096);
+    mapped->control = (uint64_t)(uintptr_t)control;
+    mapped->bytes = UT_CONTROL_BYTES_ + (ut_process.door != NULL ? sizeof *ut_process.door : 0);
     {
         /* On a page that no dlclose() takes away and that fork() copies: a
          * critical section that is never executed. The kernel checks the
          * signature before `abort`, clears rseq_cs and goes on. */
-        uint64_t *section = (uint64_t *)(page + 4096);
+        uint64_t *section = mapped->section;
         section[0] = 0;                            /* version, flags */
         section[1] = (uint64_t)(page + 4096 + 256); /* start */
         section[2] = 8;                            /* length */
@@ -1125,7 +1264,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
 }
 
 /* The library is unloaded, or the program ends. What is mapped stays: other
- * threads may still record. */
+ * threads may still record. The next instance that is loaded unmaps it. */
 __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_function)) void ut_close_door_(void) {
     uint64_t status[32] = {0};
     if (ut_process.has_key) {
@@ -1140,6 +1279,13 @@ __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_functi
     if (ut_is_over_() && ut_process.door_pid == ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0)) {
         UT_ATOMIC_STORE_(&ut_process.door->magic, 0u);
         ut_syscall_(UT_SYS_MADVISE_, (long)ut_process.control, UT_CONTROL_BYTES_ + (long)sizeof *ut_process.door, UT_MADV_REMOVE_, 0, 0, 0);
+    }
+    if (ut_process.place != NULL) {
+        struct ut_registry_ *registry = (struct ut_registry_ *)(uintptr_t)UT_REGISTRY_AT_;
+        const uint64_t pages = (uint64_t)(uintptr_t)ut_process.same_process;
+        /* Not in a child: what it has of its parent's entry is not about it. */
+        if (registry->pid == (uint64_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0) && *ut_process.place == pages)
+            UT_ATOMIC_STORE_(ut_process.place, pages | 1);
     }
 }
 
@@ -1402,6 +1548,7 @@ UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
             return;
         }
         t->cells = (uintptr_t *)page;
+        ut_note_(ut_mapped_here_()->pages, UT_OWN_PAGES_, 0, (uint64_t)page);
     }
     UT_RELAXED_STORE_(t->cells, (uintptr_t)cells - (uintptr_t)ut_no_cells_);
 }

@@ -1,0 +1,79 @@
+//! A library that is loaded and unloaded again and again leaves no more behind the more
+//! often, recorded or not, and no event of it is lost.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::{alone, program, rows, run, settings};
+use undertick_trace::Overflow;
+
+const MIB: u64 = 1 << 20;
+
+fn built() -> (PathBuf, PathBuf) {
+    let library = program("plugin.c", &["-shared", "-fPIC"]);
+    (program("cycles.c", &["-D_GNU_SOURCE"]), library)
+}
+
+/// Mappings and KiB of virtual memory after a tenth of the cycles, and at the end.
+fn said(text: &str) -> [(u64, u64); 2] {
+    let mut lines = text.lines().map(|line| {
+        let (mappings, kib) = line.split_once(' ').expect("two numbers");
+        (mappings.parse().unwrap(), kib.parse().unwrap())
+    });
+    [lines.next().expect("a line"), lines.next().expect("two lines")]
+}
+
+fn assert_bounded([early, late]: [(u64, u64); 2], most_kib: u64) {
+    assert!(late.0 <= early.0 + 4, "{early:?} {late:?} mappings");
+    assert!(late.1 <= early.1 + 1024, "{early:?} {late:?} KiB");
+    assert!(late.1 < most_kib, "{late:?} KiB");
+}
+
+/// More cycles than a process may have mappings (65530).
+#[test]
+fn thirty_thousand_cycles_that_nobody_records() {
+    let _alone = alone();
+    let (cycles, library) = built();
+    let output = Command::new(cycles)
+        .arg(library)
+        .args(["30000", "3"])
+        .env_remove("UNDERTICK_SESSION")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{errors}");
+    assert_bounded(said(&text), 512 << 10);
+}
+
+/// Two threads in each of 300 cycles: each has its ring, and all that was recorded is there.
+#[test]
+fn cycles_that_are_recorded() {
+    let _alone = alone();
+    let (cycles, library) = built();
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, out) = (dir.path().join("c.ut"), dir.path().join("out"));
+    let command = [
+        "sh",
+        "-c",
+        "out=$1; shift; exec \"$@\" >\"$out\"",
+        "sh",
+        out.to_str().unwrap(),
+        cycles.to_str().unwrap(),
+        library.to_str().unwrap(),
+        "300",
+        "20",
+    ];
+    let manifest = run(&trace, &command, settings(Overflow::Grow, MIB, None)).unwrap();
+    assert_eq!(manifest.exit.unwrap().status, Some(0));
+    let (_, rows) = rows(&trace);
+    let points = rows.iter().filter(|row| row.event == 1).count();
+    assert_eq!((points, manifest.lost), (300 * 2 * 20, 0), "{:?}", manifest.warnings);
+    let executions: u64 = manifest.sampled.iter().map(|s| s.executions).sum();
+    assert_eq!(executions, 300 * 2 * 20);
+    assert_eq!(manifest.rings.len(), 600);
+    // One ring, mapped at its greatest size, and not three hundred.
+    assert_bounded(said(&std::fs::read_to_string(&out).unwrap()), 4 << 20);
+}
