@@ -22,7 +22,10 @@ fn said(text: &str) -> [(u64, u64); 2] {
         let (mappings, kib) = line.split_once(' ').expect("two numbers");
         (mappings.parse().unwrap(), kib.parse().unwrap())
     });
-    [lines.next().expect("a line"), lines.next().expect("two lines")]
+    [
+        lines.next().expect("a line"),
+        lines.next().expect("two lines"),
+    ]
 }
 
 fn assert_bounded([early, late]: [(u64, u64); 2], most_kib: u64) {
@@ -70,7 +73,12 @@ fn cycles_that_are_recorded() {
     assert_eq!(manifest.exit.unwrap().status, Some(0));
     let (_, rows) = rows(&trace);
     let points = rows.iter().filter(|row| row.event == 1).count();
-    assert_eq!((points, manifest.lost), (300 * 2 * 20, 0), "{:?}", manifest.warnings);
+    assert_eq!(
+        (points, manifest.lost),
+        (300 * 2 * 20, 0),
+        "{:?}",
+        manifest.warnings
+    );
     let executions: u64 = manifest.sampled.iter().map(|s| s.executions).sum();
     assert_eq!(executions, 300 * 2 * 20);
     assert_eq!(manifest.rings.len(), 600);
