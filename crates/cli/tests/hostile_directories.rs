@@ -333,6 +333,10 @@ struct Ended {
     said: Vec<u8>,
 }
 
+#[expect(
+    clippy::zombie_processes,
+    reason = "wait4 waits, and tells what was used"
+)]
 fn run(arguments: &[&str], jail: &Path, said: &Path) -> Ended {
     let out = File::create(said).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_undertick"));
@@ -376,6 +380,7 @@ fn run(arguments: &[&str], jail: &Path, said: &Path) -> Ended {
         }
         if Instant::now() > end {
             let _ = child.kill();
+            let _ = child.wait();
             panic!("{arguments:?} does not end");
         }
         std::thread::sleep(Duration::from_millis(2));

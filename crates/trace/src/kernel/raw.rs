@@ -372,29 +372,52 @@ pub(crate) fn join(trace: &TraceDir) -> Result<(), TraceError> {
     put().map_err(TraceError::io(&trace.join(newer), "cannot write"))
 }
 
-/// A recorder that was killed may have left a block that is not whole.
+/// Copies the whole blocks of a file, up to the first that is not: a recorder that was
+/// killed may have left one, and a file from elsewhere may hold anything.
 fn copy_blocks(trace: &TraceDir, name: &str, to: &mut impl Write) -> io::Result<()> {
     let mut from = match trace.read(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => BufReader::with_capacity(1 << 18, opened?),
     };
     let mut block = Vec::new();
-    loop {
-        block.clear();
-        (&mut from)
-            .take(HEADER_BYTES as u64)
-            .read_to_end(&mut block)?;
-        let Some(records) = block.get(8..HEADER_BYTES) else {
-            return Ok(());
-        };
-        let records = u32::from_le_bytes(records.try_into().expect("four bytes")) as usize;
-        let body = records.min(MOST_RECORDS) * RECORD_BYTES;
-        (&mut from).take(body as u64).read_to_end(&mut block)?;
-        if block.len() < HEADER_BYTES + body {
-            return Ok(());
-        }
+    while next_block(&mut from, &mut block)? == Next::Whole {
         to.write_all(&block)?;
     }
+    Ok(())
+}
+
+/// What comes next in a file of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Whole,
+    /// Nothing.
+    End,
+    /// Bytes that are no whole block.
+    Torn,
+}
+
+/// Reads the next block, header and records, in place of what is in `block`.
+fn next_block(from: &mut impl Read, block: &mut Vec<u8>) -> io::Result<Next> {
+    block.clear();
+    (&mut *from).take(HEADER_BYTES as u64).read_to_end(block)?;
+    if block.len() < HEADER_BYTES {
+        return Ok(if block.is_empty() {
+            Next::End
+        } else {
+            Next::Torn
+        });
+    }
+    let word = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().expect("4"));
+    let (magic, checksum, records) = (word(0), word(4), word(8) as usize);
+    if magic != MAGIC || records > MOST_RECORDS {
+        return Ok(Next::Torn);
+    }
+    let body = records * RECORD_BYTES;
+    (&mut *from).take(body as u64).read_to_end(block)?;
+    let mut checked = crc32fast::Hasher::new();
+    checked.update(&block[8..]);
+    let is_whole = block.len() == HEADER_BYTES + body && checked.finalize() == checksum;
+    Ok(if is_whole { Next::Whole } else { Next::Torn })
 }
 
 /// Reads records back, up to the first block that is not whole.
@@ -417,34 +440,13 @@ impl Reader {
     }
 
     fn next_block(&mut self) -> Option<Vec<Record>> {
-        let mut header = [0; HEADER_BYTES];
-        let mut got = 0;
-        while got < HEADER_BYTES {
-            match self.file.read(&mut header[got..]) {
-                Ok(0) => {
-                    self.torn |= got > 0;
-                    return None;
-                }
-                Ok(n) => got += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return self.tear(),
-            }
+        let mut block = Vec::new();
+        match next_block(&mut self.file, &mut block) {
+            Ok(Next::Whole) => {}
+            Ok(Next::End) => return None,
+            Ok(Next::Torn) | Err(_) => return self.tear(),
         }
-        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("4"));
-        let records = word(8) as usize;
-        if word(0) != MAGIC || records > MOST_RECORDS {
-            return self.tear();
-        }
-        let mut body = vec![0; records * RECORD_BYTES];
-        if self.file.read_exact(&mut body).is_err() {
-            return self.tear();
-        }
-        let mut checked = crc32fast::Hasher::new();
-        checked.update(&header[8..]);
-        checked.update(&body);
-        if checked.finalize() != word(4) {
-            return self.tear();
-        }
+        let body = &block[HEADER_BYTES..];
         let (whole, _) = body.as_chunks::<RECORD_BYTES>();
         Some(whole.iter().filter_map(Record::get).collect())
     }
@@ -524,6 +526,17 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         assert!(Reader::of_trace(&trace).unwrap().is_none());
+    }
+
+    /// What a file without end holds is no block, and nothing of it is copied.
+    #[test]
+    fn holes_are_no_blocks() {
+        let dir = tempfile::tempdir().unwrap();
+        let trace = TraceDir::open(dir.path()).unwrap();
+        let older = trace.create_new(OLDER_KERNEL_FILE).unwrap();
+        older.set_len(1 << 40).unwrap();
+        join(&trace).unwrap();
+        assert_eq!(trace.length(RAW_KERNEL_FILE), 0);
     }
 
     /// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, and
