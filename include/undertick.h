@@ -646,7 +646,8 @@ UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
 
 /* What a child has of its parent's rings: nothing, they are not inherited. */
 UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
-    t->own.state = t->nested.state = UT_NO_RING_;
+    t->own.state = UT_NO_RING_;
+    t->nested.state = UT_NO_RING_;
     t->own.ring = t->nested.ring = t->old[0] = t->old[1] = NULL;
     t->retry_in = 0;
     *ut_process.same_process = 1;
