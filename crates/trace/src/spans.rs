@@ -143,7 +143,12 @@ impl Writing {
         let temporary = tempfile::Builder::new()
             .prefix("undertick-spans.")
             .tempdir_in(&parent)
-            .map_err(TraceError::io(&parent, "cannot write spans"))?;
+            .map_err(|e| {
+                TraceError::Recording(format!(
+                    "{}: no room for spans: {e}; TMPDIR may name another directory",
+                    parent.display()
+                ))
+            })?;
         Ok(Self {
             trace: None,
             temporary,
