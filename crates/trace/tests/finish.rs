@@ -322,20 +322,29 @@ fn a_disk_that_others_fill_up() {
             return;
         };
         let trace = disk.0.join("a.ut");
-        let (told, go) = (dir.path().join("told"), dir.path().join("go"));
+        let [told, go, begin] = ["told", "go", "begin"].map(|name| dir.path().join(name));
         let binary = program("names.c", &[]);
-        let words = [&binary, &told, &go].map(|path| path.to_str().unwrap().to_owned());
+        let words = [&binary, &told, &go, &begin].map(|path| path.to_str().unwrap().to_owned());
         let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
         let mut recorder = recorders.start("record", &words);
-        wait_until(|| told.exists());
         let aside = trace.join("manifest.json.new");
+        let is_aside = |bytes: u64| fs::metadata(&aside).is_ok_and(|about| about.len() > bytes);
+        wait_until(|| is_aside(0));
+        let filler = disk.0.join("filler");
+        let fill = || {
+            let full = fs::write(&filler, vec![1; 8 << 20]).unwrap_err();
+            assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+        };
+        if !is_set_aside {
+            fill();
+        }
+        fs::write(&begin, "").unwrap();
+        wait_until(|| told.exists());
         if is_set_aside {
             // The recorder sees the names and sets room for them aside.
-            wait_until(|| fs::metadata(&aside).is_ok_and(|about| about.len() > 1_000_000));
+            wait_until(|| is_aside(1_000_000));
+            fill();
         }
-        let filler = disk.0.join("filler");
-        let full = fs::write(&filler, vec![1; 8 << 20]).unwrap_err();
-        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
         fs::write(&go, "").unwrap();
         recorder.0.wait().unwrap();
         assert!(!fs::metadata(&aside).is_ok_and(|about| about.len() == 0));

@@ -1,5 +1,5 @@
-/* Gives 3000 names, says so by making the file of the first argument, waits for that of the
- * second one, and ends with status 7. */
+/* Waits for the file of the third argument, gives 3000 names, says so by making that of the
+ * first, waits for that of the second, and ends with status 7. */
 #include "undertick.h"
 #include <stdio.h>
 #include <unistd.h>
@@ -8,7 +8,8 @@ int main(int argc, char **argv) {
     char text[64];
     uint32_t i;
     FILE *told;
-    if (argc < 3) return 2;
+    if (argc < 4) return 2;
+    while (access(argv[3], F_OK)) usleep(1000);
     ut_thread_name("main thread");
     for (i = 0; i < 3000; i++) {
         snprintf(text, sizeof text, "event number %u, with a name that is long", i);
