@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use common::flight::{Cells, STOP, assert_accounts, numbers_of};
 use common::recorders::{Recorders, act_as_recorder, raw_bytes, wait_until};
-use common::running::sessions;
 use common::{alone, program, rows};
 use undertick_clock::{Source, facts};
 use undertick_ring::layout::ring;
@@ -64,7 +63,7 @@ fn change_manifest(trace: &Path, change: impl FnOnce(&mut Manifest)) {
 }
 
 /// A recording whose recorder was killed and whose program has ended.
-fn killed(dir: &Path, cells: &Cells, name: &str) -> PathBuf {
+fn killed(dir: &Path, cells: &Cells, name: &str) -> (PathBuf, Recorders) {
     let trace = dir.join(name);
     let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
     let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
@@ -74,7 +73,7 @@ fn killed(dir: &Path, cells: &Cells, name: &str) -> PathBuf {
     wait_until(|| cells.load(common::flight::PID) != 0);
     let pid = cells.load(common::flight::PID);
     wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
-    trace
+    (trace, recorders)
 }
 
 /// A trace is what anybody may have made: the directories that it names, with all the
@@ -85,7 +84,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
     let dir = tempfile::tempdir().unwrap();
     let cells = Cells::new();
     let _stop = cells.stop_if_failed();
-    let sent = killed(dir.path(), &cells, "sent.ut");
+    let (sent, recorders) = killed(dir.path(), &cells, "sent.ut");
     let manifest = read_manifest(&sent).unwrap();
     let session = PathBuf::from(manifest.session.clone().unwrap());
     let uid = fs::metadata(dir.path()).unwrap().uid();
@@ -156,6 +155,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
     assert!(session.exists(), "the session of another trace was taken");
     finish(&sent, |_| {}).unwrap();
     assert!(!session.exists());
+    assert_eq!(recorders.sessions(), 0);
 }
 
 /// Links and pipes in the place of the raw files are refused, not followed and not waited
@@ -166,7 +166,7 @@ fn links_in_place_of_raw_files() {
     let dir = tempfile::tempdir().unwrap();
     let cells = Cells::new();
     let _stop = cells.stop_if_failed();
-    let sent = killed(dir.path(), &cells, "sent.ut");
+    let (sent, recorders) = killed(dir.path(), &cells, "sent.ut");
     let outside = dir.path().join("outside");
     fs::write(&outside, vec![7; 4096]).unwrap();
     for (place, link) in ["raw.utb", "rings.jsonl", "ended-0.utb", "kernel.utk"]
@@ -189,6 +189,7 @@ fn links_in_place_of_raw_files() {
         }
     }
     finish(&sent, |_| {}).unwrap();
+    assert_eq!(recorders.sessions(), 0);
 }
 
 /// A copy of a trace that is being recorded, opened and finished: the recording goes on as
@@ -234,7 +235,7 @@ fn a_copy_of_a_trace_that_is_being_recorded() {
         assert!(numbers.len() as u64 >= written, "{tid}");
         assert!(numbers.iter().copied().eq(0..numbers.len() as i64), "{tid}");
     }
-    assert_eq!(sessions(), Vec::<String>::new());
+    assert_eq!(recorders.sessions(), 0);
 }
 
 /// The session's directory is gone while it is recorded: the recorder says so.
@@ -282,7 +283,7 @@ fn a_trace_that_is_moved_while_it_is_recorded() {
         assert_eq!(manifest.exit.unwrap().status, Some(0));
         let told = manifest.warnings.iter().any(|text| text.contains("moved"));
         assert!(told, "{:?}", manifest.warnings);
-        assert_eq!(sessions(), Vec::<String>::new());
+        assert_eq!(recorders.sessions(), 0);
     }
 }
 
@@ -368,7 +369,7 @@ fn a_disk_that_others_fill_up() {
         );
         // Where the disk had no room for events, they are counted.
         assert_eq!(manifest.events + manifest.lost, 100);
-        assert_eq!(sessions(), Vec::<String>::new());
+        assert_eq!(recorders.sessions(), 0);
     }
 }
 
@@ -405,7 +406,7 @@ fn a_recorder_with_few_descriptors() {
         let written: u64 = manifest.rings.iter().map(|ring| ring.written).sum();
         assert_eq!(written, manifest.events, "{name}: {warnings:?}");
         assert!(manifest.rings.len() > 200, "{name}: {warnings:?}");
-        assert_eq!(sessions(), Vec::<String>::new());
+        assert_eq!(recorders.sessions(), 0);
     }
 }
 
@@ -487,7 +488,7 @@ fn rings_of_dead_processes_that_cannot_be_asked() {
             };
             assert!(found >= written, "{found} of {written}");
         }
-        assert_eq!(sessions(), Vec::<String>::new());
+        assert_eq!(recorders.sessions(), 0);
     }
 }
 
@@ -499,7 +500,7 @@ fn a_recorder_that_died_while_it_finished() {
     let dir = tempfile::tempdir().unwrap();
     let cells = Cells::new();
     let _stop = cells.stop_if_failed();
-    let trace = killed(dir.path(), &cells, "a.ut");
+    let (trace, recorders) = killed(dir.path(), &cells, "a.ut");
     let session = read_manifest(&trace).unwrap().session.unwrap();
     fs::remove_dir_all(session).unwrap();
     let facts = facts::gather(
@@ -521,6 +522,7 @@ fn a_recorder_that_died_while_it_finished() {
     assert!(before > 0);
     finish(&trace, |_| {}).unwrap();
     assert!(rows(&trace).0.events > 0);
+    assert_eq!(recorders.sessions(), 0);
 }
 
 /// A program that reads another clock than its recorder, as one that is emulated: its
@@ -531,7 +533,7 @@ fn a_clock_that_cannot_be() {
     let dir = tempfile::tempdir().unwrap();
     let cells = Cells::new();
     let _stop = cells.stop_if_failed();
-    let trace = killed(dir.path(), &cells, "a.ut");
+    let (trace, recorders) = killed(dir.path(), &cells, "a.ut");
     let shifted = dir.path().join("shifted.ut");
     copy(&trace, &shifted);
     // As if all had been recorded a year before.
@@ -549,4 +551,5 @@ fn a_clock_that_cannot_be() {
     assert!(manifest.lost > 0);
     finish(&trace, |_| {}).unwrap();
     assert!(rows(&trace).0.events > 0);
+    assert_eq!(recorders.sessions(), 0);
 }

@@ -55,6 +55,8 @@ pub fn act_as_recorder() {
 /// How the recorders of a trace are set.
 pub struct Recorders {
     pub trace: PathBuf,
+    /// Where their sessions are, and nobody else's.
+    shared: tempfile::TempDir,
     settings: [String; 3],
 }
 
@@ -65,7 +67,12 @@ impl Recorders {
             ring.to_string(),
             budget.to_string(),
         ];
-        Self { trace, settings }
+        let shared = tempfile::tempdir_in("/dev/shm").unwrap();
+        Self {
+            trace,
+            shared,
+            settings,
+        }
     }
 
     pub fn start(&self, what: &str, words: &[String]) -> Recorder {
@@ -82,10 +89,16 @@ impl Recorders {
             .arg(std::env::current_exe().unwrap())
             .args(["recorder", "--exact", "--quiet", "--nocapture"])
             .env(ROLE, role.join("\n"))
+            .env("UNDERTICK_DIR", self.shared.path())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         Recorder(child)
+    }
+
+    /// Session directories that they have left.
+    pub fn sessions(&self) -> usize {
+        std::fs::read_dir(self.shared.path()).unwrap().count()
     }
 
     pub fn resume(&self) -> Recorder {
