@@ -82,13 +82,8 @@ pub fn finish(
 ) -> Result<(), TraceError> {
     let kernel = crate::kernel::keep::finish(trace, manifest)?;
     let possible = possible_times(manifest);
-    finish_within(trace, manifest, kernel, &possible, told)?;
-    if manifest.events == 0
-        && manifest
-            .warnings
-            .iter()
-            .any(|text| text.contains(IMPOSSIBLE))
-    {
+    let impossible = finish_within(trace, manifest, kernel, &possible, told)?;
+    if manifest.events == 0 && impossible > 0 {
         return Err(TraceError::Recording(format!(
             "{}: no event has {IMPOSSIBLE}",
             trace.path().display()
@@ -126,16 +121,17 @@ pub(crate) fn finish_events(
     kernel: Option<Part>,
     told: impl FnMut(f64),
 ) -> Result<(), TraceError> {
-    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told)
+    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told).map(drop)
 }
 
+/// Keeps the events whose times are possible; the number of the others.
 fn finish_within(
     trace: &TraceDir,
     manifest: &mut Manifest,
     kernel: Option<Part>,
     possible: &RangeInclusive<i64>,
     mut told: impl FnMut(f64),
-) -> Result<(), TraceError> {
+) -> Result<u64, TraceError> {
     let target = trace.join(EVENTS_FILE);
     set_manifest_aside(trace, manifest, manifest.rings.len() as u64, 0);
     let written = trace
@@ -213,7 +209,7 @@ fn finish_within(
     crate::accounts::remove(trace);
     crate::kernel::keep::remove_raw(trace);
     told(1.0);
-    Ok(())
+    Ok(impossible.values().sum())
 }
 
 /// The files of raw blocks: that of the recording comes last, and with it goes the lock.

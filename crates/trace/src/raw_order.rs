@@ -66,20 +66,7 @@ impl RawGroups {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        Self::open_all(vec![path.to_owned()])
-    }
-
-    /// Opens several, one after the other.
-    ///
-    /// # Errors
-    /// One cannot be opened.
-    pub fn open_all(paths: Vec<PathBuf>) -> Result<Self, TraceError> {
-        let mut files = Vec::new();
-        for path in paths {
-            let file = crate::input::open(&path)?;
-            files.push((path, file));
-        }
-        Self::of(files)
+        Self::of(vec![(path.to_owned(), crate::input::open(path)?)])
     }
 
     /// Those of opened files, one after the other.
