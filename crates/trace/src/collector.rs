@@ -48,7 +48,8 @@ const MOST_LOOKED_FOR: usize = 64;
 const MOST_AWAITED: usize = 1 << 16;
 
 /// Who looks at the records of a recording while they come: whose they are, and the
-/// records as they lie in the ring ([`Record::from_words`]), each ring's in its order.
+/// records as they lie in the ring ([`undertick_ring::Record::from_words`]), each ring's
+/// in its order.
 pub type Tap = Box<dyn FnMut(BlockHeader, &[[u64; 2]])>;
 
 /// How far a collection has come.

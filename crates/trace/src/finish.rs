@@ -1,9 +1,9 @@
 //! Finishing a trace whose recorder did not: it was killed, or the disk was full.
 //!
 //! **Method.** What is in the trace is put in order and kept as Parquet. If the session of
-//! the recording is still there, and is the trace's own ([`crate::session_identity`]), the
-//! rings are drained first and the session's directory is removed; a program that still
-//! runs is recorded no more. A session that is not the trace's own is left alone.
+//! the recording is still there, and is the trace's own (by name, owner, inode and a secret
+//! in both), the rings are drained first and the session's directory is removed; a program
+//! that still runs is recorded no more. A session that is not the trace's own is left alone.
 //!
 //! This is asked for explicitly: those that read a trace write nothing.
 
