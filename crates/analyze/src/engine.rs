@@ -27,6 +27,11 @@ pub(crate) const MOST_NAMES: usize = 4096;
 /// Last instants kept over all rings, 40 bytes each.
 pub(crate) const MOST_LASTS: usize = 1 << 22;
 
+/// Cells in tables, over all name sets, 24 bytes each. Those beyond are found by
+/// hashing: event numbers are the program's choice, and a few high ones in each of many
+/// processes must not cost a table each.
+const MOST_CELLS_IN_TABLES: usize = 1 << 22;
+
 /// No place: not seen yet.
 pub(crate) const UNSEEN: u32 = u32::MAX;
 /// No place: beyond [`MOST_NAMES`].
@@ -133,7 +138,12 @@ pub(crate) struct Engine {
     /// First pass of two: only least samples are wanted.
     pub(crate) scanning: bool,
     pub(crate) actions: Vec<Box<[Action]>>,
+    /// Tables by event, one for each name set; not of every event ([`Engine::cell`]).
     pub(crate) cells: Vec<Vec<Cell>>,
+    /// Cells in all these tables.
+    cells_in_tables: usize,
+    /// Cells that found no room in them, by name set and event.
+    cells_beyond: HashMap<(usize, usize), Cell>,
     instants: Vec<u32>,
     intervals: HashMap<(String, Family), u32>,
     counted: HashMap<String, u32>,
@@ -147,6 +157,8 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn set_names(&mut self, names: Names) {
         self.cells = vec![Vec::new(); names.sets()];
+        self.cells_in_tables = 0;
+        self.cells_beyond.clear();
         self.instants = vec![0; names.sets()];
         self.names = Arc::new(names);
     }
@@ -155,16 +167,27 @@ impl Engine {
     #[inline]
     pub(crate) fn cell(&mut self, set: usize, event: u16) -> &mut Cell {
         let event = usize::from(event);
-        if self.cells[set].len() <= event {
-            self.more_cells(set, event);
+        if self.cells[set].len() <= event && !self.more_cells(set, event) {
+            return self.cells_beyond.entry((set, event)).or_insert(NEW_CELL);
         }
         &mut self.cells[set][event]
     }
 
+    /// Makes the table long enough for the event, if all tables together may be.
+    ///
+    /// An event that was refused once stays refused: tables only grow, so the same
+    /// length asks for at least as much later on.
     #[cold]
     #[inline(never)]
-    fn more_cells(&mut self, set: usize, event: usize) {
-        self.cells[set].resize(event + 1, NEW_CELL);
+    fn more_cells(&mut self, set: usize, event: usize) -> bool {
+        let table = &mut self.cells[set];
+        let more = event + 1 - table.len();
+        if self.cells_in_tables + more > MOST_CELLS_IN_TABLES {
+            return false;
+        }
+        self.cells_in_tables += more;
+        table.resize(event + 1, NEW_CELL);
+        true
     }
 
     /// Counts an occurrence of an event, and finds the interval of its spans
@@ -475,5 +498,42 @@ impl Engine {
         self.lasts = 0;
         self.pushed_out = 0;
         self.crowded = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use undertick_trace::manifest::Name;
+
+    use super::*;
+
+    #[test]
+    fn high_event_numbers_of_many_processes_take_no_tables() {
+        const PROCESSES: usize = 100_000;
+        let names: Vec<Name> = (1..=PROCESSES as i32)
+            .map(|pid| Name {
+                pid: Some(pid),
+                event: 7,
+                name: "x".to_owned(),
+            })
+            .collect();
+        let mut engine = Engine::default();
+        engine.set_names(Names::new(&names, &[]));
+        // Low and high numbers in turn: each keeps its own cell, wherever it lies.
+        let events = [65_535, 3, 40_000, 200, 65_534];
+        for event in events {
+            for set in 1..=PROCESSES {
+                engine.cell(set, event).instant = set as u32 ^ u32::from(event) << 16;
+            }
+        }
+        for event in events {
+            for set in 1..=PROCESSES {
+                let instant = engine.cell(set, event).instant;
+                assert_eq!(instant, set as u32 ^ u32::from(event) << 16);
+            }
+        }
+        let room: usize = engine.cells.iter().map(Vec::capacity).sum();
+        let bytes = (room + engine.cells_beyond.capacity() * 2) * size_of::<Cell>();
+        assert!(bytes < 256 << 20, "{bytes} bytes");
     }
 }
