@@ -27,14 +27,11 @@ pub fn act_as_recorder() {
     let ring = words[3].parse().unwrap();
     let budget = Some(words[4].parse().unwrap());
     let settings = || settings(overflow, ring, budget);
-    match words[1] {
+    let done = match words[1] {
         "resume" => {
             let source = Source::open(clock_of(trace).unwrap()).unwrap();
             let facts = facts::gather(source, Duration::ZERO).unwrap();
-            if let Err(error) = resume(trace, &facts, |_| {}) {
-                eprintln!("{error}");
-                std::process::exit(error.exit_status());
-            }
+            resume(trace, &facts, |_| {}).map(drop)
         }
         "attach" => {
             let (pid, length) = (words[5].parse().unwrap(), None);
@@ -43,11 +40,13 @@ pub fn act_as_recorder() {
                 Attach { pid, length },
                 |_| {},
             )
-            .unwrap();
+            .map(drop)
         }
-        _ => {
-            record(request(trace, &words[5..], settings()), |_| {}).unwrap();
-        }
+        _ => record(request(trace, &words[5..], settings()), |_| {}).map(drop),
+    };
+    if let Err(error) = done {
+        eprintln!("{error}");
+        std::process::exit(error.exit_status());
     }
     std::process::exit(0);
 }
