@@ -282,8 +282,10 @@ struct ut_thread_ {
 struct ut_process_ {
     /* Points at the collector's switch in a session, else at `zero`. */
     volatile uint32_t *on;
-    /* 1, on a page that fork() fills with zeros in the child. */
+    /* 1, on a page that fork() fills with zeros in the child; always 0 where it does
+     * not: then each point goes the slow way, which asks for the number of the process. */
     volatile uint32_t *same_process;
+    uint32_t by_pid;           /* whose rings these are, or 0: told by the page */
     uint32_t clock;
     uint32_t zero;
     struct ut_control_ *control;
@@ -330,7 +332,7 @@ _Static_assert(sizeof(struct ut_mapped_) <= 4096 && sizeof(struct ut_registry_) 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
-UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
+UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
     &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
 
@@ -644,13 +646,19 @@ UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
     return (((uint64_t *)((uintptr_t)ring + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
 }
 
+/* Whether the rings that are known are this process's, and not its parent's. */
+UT_INLINE_ int ut_is_same_process_(void) {
+    return *ut_process.same_process || (ut_process.by_pid != 0 && ut_process.by_pid == (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0));
+}
+
 /* What a child has of its parent's rings: nothing, they are not inherited. */
 UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
     t->own.state = UT_NO_RING_;
     t->nested.state = UT_NO_RING_;
     t->own.ring = t->nested.ring = t->old[0] = t->old[1] = NULL;
     t->retry_in = 0;
-    *ut_process.same_process = 1;
+    if (ut_process.by_pid != 0) ut_process.by_pid = (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    else *ut_process.same_process = 1;
 }
 
 /* The fast path finds no cells of the thread's ring any more. Their page stays
@@ -700,7 +708,7 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     const int is_last = ++t->ends >= UT_DESTRUCTOR_ROUNDS_;
     uintptr_t *page;
     int i;
-    if (!*ut_process.same_process) ut_forget_(t);
+    if (!ut_is_same_process_()) ut_forget_(t);
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
         const uint32_t was = __atomic_exchange_n(&w->state, (uint32_t)UT_ENDED_, __ATOMIC_RELAXED);
@@ -736,7 +744,7 @@ UT_COLD_ int ut_leave_(uint32_t here) {
     struct ut_thread_ *t = &ut_thread;
     uint64_t before = 0;
     int i, held, may = 1;
-    if (!*ut_process.same_process) ut_forget_(t);
+    if (!ut_is_same_process_()) ut_forget_(t);
     held = ut_hold_signals_(&before);
     for (i = 0; i < 2; i++) {
         const uint32_t state = (i == 0 ? &t->own : &t->nested)->state;
@@ -893,7 +901,7 @@ UT_COLD_ struct ut_writer_ *ut_new_ring_(struct ut_thread_ *t, int nested, int l
 UT_COLD_ struct ut_writer_ *ut_choose_from_(uint32_t here) {
     struct ut_thread_ *t = &ut_thread;
     int i;
-    if (!*ut_process.same_process) ut_forget_(t); /* first event after fork: rings of our own */
+    if (!ut_is_same_process_()) ut_forget_(t); /* first event after fork: rings of our own */
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
         const uint32_t state = w->state;
@@ -1131,19 +1139,14 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
     return (struct ut_control_ *)at;
 }
 
-/* In a child, where the kernel does not wipe pages: what wiping would have done. */
-UT_COLD_ void ut_forked_(void) {
-    *ut_process.same_process = 0;
-    if (ut_thread.cells != &ut_no_offset_) UT_RELAXED_STORE_(ut_thread.cells, (uintptr_t)0);
-}
-
-/* Whether a child is told by a wiped page. Some emulators (qemu-user) accept every
- * advice and do nothing: one that no kernel knows shows it. There fork() is asked to
- * call us, and children of a raw clone() are not told. */
+/* Whether a child can be told from its parent: by a page that is wiped, or else by its
+ * number. Some emulators (qemu-user) accept every advice and do nothing: one that no
+ * kernel knows shows it. */
 UT_COLD_ int ut_fork_is_told_(long page) {
     if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) return 0;
-    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_NONE_, 0, 0, 0) < 0) return 1;
-    return pthread_atfork(NULL, NULL, ut_forked_) == 0;
+    if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_NONE_, 0, 0, 0) >= 0)
+        ut_process.by_pid = (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    return 1;
 }
 
 /* The registry of this process; NULL: it can have none (little address space, another
@@ -1258,7 +1261,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     ut_process.clock = control->clock;
     ut_process.control = control;
     ut_process.same_process = (volatile uint32_t *)page;
-    *ut_process.same_process = 1;
+    *ut_process.same_process = ut_process.by_pid == 0;
     UT_COMPILER_BARRIER_();
     ut_process.on = &control->on;
     if (ut_process.door != NULL) UT_ATOMIC_STORE_(&ut_process.door->magic, UT_DOOR_MAGIC_);
@@ -1537,6 +1540,7 @@ UT_HOT_ void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t execut
  * goes the slow way. */
 UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
     struct ut_thread_ *t = &ut_thread;
+    if (ut_process.by_pid != 0) return;
     if (t->spare != NULL) {
         t->cells = t->spare;
         t->spare = NULL;
@@ -1623,7 +1627,7 @@ UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
     struct ut_cell_ *cell;
     uint32_t n = 1;
     if (UT_UNLIKELY_(ut_thread.on != joined)) counted = 0; /* in the session before */
-    if (UT_LIKELY_(w->state == UT_READY_ && *ut_process.same_process)) ut_enter_(w);
+    if (UT_LIKELY_(w->state == UT_READY_ && ut_is_same_process_())) ut_enter_(w);
     else if (counted || !on) { /* counted by a handler that interrupts a write: the next one is recorded */
         if (on && ut_is_left_(&ut_thread, w->state, here) && (w = ut_choose_from_(here)) != NULL) w->state = UT_READY_;
         return;
@@ -1689,7 +1693,7 @@ UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
     const uint32_t running = *ut_process.on;
-    if (UT_UNLIKELY_(!*ut_process.same_process)) return; /* nothing of this process is open */
+    if (UT_UNLIKELY_(!ut_is_same_process_())) return; /* nothing of this process is open */
     if (UT_UNLIKELY_(running != UT_OFF_ && (running ^ ut_thread.on) > UT_MODE_)) return; /* nor of this session */
     if (UT_UNLIKELY_(w->state != UT_READY_)) w = &ut_thread.nested; /* as the begin did */
     if (UT_UNLIKELY_(w->state != UT_READY_ || w->ring->cells == 0)) return; /* nothing has begun */

@@ -287,18 +287,16 @@ fn aarch64(count: &mut Count) {
     if !exists(&[AARCH64_CC, "--version"]) || !exists(&["qemu-aarch64", "--version"]) {
         return count.skip("no aarch64 compiler and emulator here");
     }
-    let Ok(scratch) = Scratch::new("aarch64") else {
-        return count.skip("no temporary directory for the aarch64 test");
-    };
-    let (program, trace) = (scratch.path("writer"), scratch.path("t.ut"));
-    let source = "crates/trace/tests/programs/writer.c";
-    let undertick = root()
-        .join("target/release/undertick")
-        .to_string_lossy()
-        .into_owned();
-    let recorded = run(command(&[
+    count.step(aarch64_counted());
+    count.step(aarch64_forked());
+}
+
+/// A C program for aarch64.
+fn built_for_aarch64(source: &str, into: &Scratch) -> Result<String, String> {
+    let program = into.path("program");
+    run(command(&[
         AARCH64_CC,
-        "-std=c11",
+        "-std=gnu11",
         "-Wall",
         "-Wextra",
         "-Wpedantic",
@@ -307,50 +305,81 @@ fn aarch64(count: &mut Count) {
         "-O2",
         "-pthread",
         "-Iinclude",
-        source,
+        &format!("crates/trace/tests/programs/{source}"),
         "-o",
         &program,
         "-ldl",
-    ]))
-    .and_then(|()| {
-        let record = |trace: &str| {
-            command(&[
-                &undertick,
-                "record",
-                "--no-calibration",
-                "-o",
-                trace,
-                "--",
-                "qemu-aarch64",
-                "-L",
-                "/usr/aarch64-linux-gnu",
-                &program,
-                "count",
-                "100000",
-            ])
-        };
-        let refused = record(&scratch.path("counter.ut")).output();
-        let refused = refused.map_err(|e| format!("{undertick}: {e}"))?;
-        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
-        if refused.status.success() || !text.contains("reads another clock") {
-            return Err(format!("an emulated counter was believed: {text}"));
-        }
-        let mut recorded = record(&trace);
-        recorded.env("UNDERTICK_CLOCK", "monotonic_raw");
-        run(recorded)
-    })
-    .and_then(|()| {
-        std::fs::read_to_string(format!("{trace}/manifest.json")).map_err(|e| e.to_string())
-    })
-    .and_then(|manifest| {
-        let whole = manifest.contains("\"events\": 100000,") && manifest.contains("\"lost\": 0,");
-        if whole {
-            Ok(())
-        } else {
-            Err(format!("not 100000 events: {manifest}"))
-        }
-    });
-    count.step(recorded);
+    ]))?;
+    Ok(program)
+}
+
+/// A command that records what the emulator runs.
+fn record_emulated(trace: &str, program: &[&str]) -> std::process::Command {
+    let undertick = root().join("target/release/undertick");
+    let mut record = command(&[&undertick.to_string_lossy(), "record", "--no-calibration"]);
+    record.args([
+        "-o",
+        trace,
+        "--",
+        "qemu-aarch64",
+        "-L",
+        "/usr/aarch64-linux-gnu",
+    ]);
+    record.args(program);
+    record
+}
+
+fn manifest_of(trace: &str) -> Result<String, String> {
+    std::fs::read_to_string(format!("{trace}/manifest.json")).map_err(|e| e.to_string())
+}
+
+/// The emulator's counter is refused; with the system's clock all is recorded.
+fn aarch64_counted() -> Result<(), String> {
+    let scratch = Scratch::new("aarch64")?;
+    let program = built_for_aarch64("writer.c", &scratch)?;
+    let command = [program.as_str(), "count", "100000"];
+    let refused = record_emulated(&scratch.path("counter.ut"), &command)
+        .output()
+        .map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    if refused.status.success() || !text.contains("reads another clock") {
+        return Err(format!("an emulated counter was believed: {text}"));
+    }
+    let trace = scratch.path("t.ut");
+    let mut recorded = record_emulated(&trace, &command);
+    recorded.env("UNDERTICK_CLOCK", "monotonic_raw");
+    run(recorded)?;
+    let manifest = manifest_of(&trace)?;
+    if manifest.contains("\"events\": 100000,") && manifest.contains("\"lost\": 0,") {
+        Ok(())
+    } else {
+        Err(format!("not 100000 events: {manifest}"))
+    }
+}
+
+/// Children of fork() and of a raw clone() have rings of their own where no page is wiped.
+fn aarch64_forked() -> Result<(), String> {
+    let scratch = Scratch::new("aarch64-forks")?;
+    let (program, trace) = (
+        built_for_aarch64("forks.c", &scratch)?,
+        scratch.path("t.ut"),
+    );
+    let mut recorded = record_emulated(&trace, &[&program]);
+    recorded.env("UNDERTICK_CLOCK", "monotonic_raw");
+    run(recorded)?;
+    let manifest: serde_json::Value =
+        serde_json::from_str(&manifest_of(&trace)?).map_err(|e| e.to_string())?;
+    let rings = manifest["rings"].as_array().map_or(0, Vec::len);
+    let executions: u64 = (manifest["sampled"].as_array().into_iter().flatten())
+        .filter_map(|of| of["executions"].as_u64())
+        .sum();
+    if (rings, executions, manifest["lost"].as_u64()) == (51, 51 * 100, Some(0)) {
+        Ok(())
+    } else {
+        Err(format!(
+            "not 51 rings, 5100 executions, none lost: {rings}, {executions}, {manifest}"
+        ))
+    }
 }
 
 /// The Python package's wheel; the interpreter that has it, for [`package`].

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{alone, program, rows, run, settings};
@@ -11,9 +11,25 @@ use undertick_trace::Overflow;
 
 const MIB: u64 = 1 << 20;
 
-fn built() -> (PathBuf, PathBuf) {
-    let library = program("plugin.c", &["-shared", "-fPIC"]);
-    (program("cycles.c", &["-D_GNU_SOURCE"]), library)
+fn cycles() -> PathBuf {
+    program("cycles.c", &["-D_GNU_SOURCE"])
+}
+
+fn c_library() -> PathBuf {
+    program("plugin.c", &["-shared", "-fPIC"])
+}
+
+/// The example `plugin`, which Cargo builds beside the tests.
+fn rust_library() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let built = here.parent().and_then(Path::parent).unwrap();
+    let library = built.join("examples/libplugin.so");
+    assert!(
+        library.exists(),
+        "{}: not there (cargo build --release -p undertick-trace --example plugin)",
+        library.display()
+    );
+    library
 }
 
 /// Mappings and KiB of virtual memory after a tenth of the cycles, and at the end.
@@ -34,30 +50,39 @@ fn assert_bounded([early, late]: [(u64, u64); 2], most_kib: u64) {
     assert!(late.1 < most_kib, "{late:?} KiB");
 }
 
-/// More cycles than a process may have mappings (65530).
-#[test]
-fn thirty_thousand_cycles_that_nobody_records() {
-    let _alone = alone();
-    let (cycles, library) = built();
-    let output = Command::new(cycles)
-        .arg(library)
-        .args(["30000", "3"])
+fn check_unrecorded(libraries: [&Path; 2], n: &str) {
+    let output = Command::new(cycles())
+        .arg(libraries[0])
+        .args([n, "3"])
+        .arg(libraries[1])
         .env_remove("UNDERTICK_SESSION")
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}{errors}");
+    assert!(output.status.success(), "{text}{errors} {}", output.status);
     assert_bounded(said(&text), 512 << 10);
 }
 
-/// Two threads in each of 300 cycles: each has its ring, and all that was recorded is there.
+/// More cycles than a process may have mappings (65530), of three each.
 #[test]
-fn cycles_that_are_recorded() {
+fn thirty_thousand_cycles_that_nobody_records() {
     let _alone = alone();
-    let (cycles, library) = built();
+    let library = c_library();
+    check_unrecorded([&library, &library], "30000");
+}
+
+#[test]
+fn cycles_of_rust_and_of_c_that_nobody_records() {
+    let _alone = alone();
+    check_unrecorded([&rust_library(), &c_library()], "2000");
+}
+
+/// Two threads in each of 300 cycles: each has its ring, and all that was recorded is there.
+fn check_recorded(libraries: [&Path; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let (trace, out) = (dir.path().join("c.ut"), dir.path().join("out"));
+    let cycles = cycles();
     let command = [
         "sh",
         "-c",
@@ -65,9 +90,10 @@ fn cycles_that_are_recorded() {
         "sh",
         out.to_str().unwrap(),
         cycles.to_str().unwrap(),
-        library.to_str().unwrap(),
+        libraries[0].to_str().unwrap(),
         "300",
         "20",
+        libraries[1].to_str().unwrap(),
     ];
     let manifest = run(&trace, &command, settings(Overflow::Grow, MIB, None)).unwrap();
     assert_eq!(manifest.exit.unwrap().status, Some(0));
@@ -84,4 +110,24 @@ fn cycles_that_are_recorded() {
     assert_eq!(manifest.rings.len(), 600);
     // One ring, mapped at its greatest size, and not three hundred.
     assert_bounded(said(&std::fs::read_to_string(&out).unwrap()), 4 << 20);
+}
+
+#[test]
+fn cycles_that_are_recorded() {
+    let _alone = alone();
+    let library = c_library();
+    check_recorded([&library, &library]);
+}
+
+#[test]
+fn cycles_of_rust_that_are_recorded() {
+    let _alone = alone();
+    let library = rust_library();
+    check_recorded([&library, &library]);
+}
+
+#[test]
+fn cycles_of_rust_and_of_c_that_are_recorded() {
+    let _alone = alone();
+    check_recorded([&rust_library(), &c_library()]);
 }

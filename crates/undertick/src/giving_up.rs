@@ -177,7 +177,7 @@ pub(crate) unsafe fn give_up(session: &Session, thread: *mut Thread, which: usiz
                     .field_u32(ring::OFF_STATE)
                     .store(ring::STATE_CLOSED, Ordering::Release);
             }
-            (*thread).leaving.keep(which, &memory);
+            (*thread).leaving.keep(session, which, &memory);
             let mut none = OneRing::new();
             none.writer.state = state::MAKING;
             one.write_volatile(none);
@@ -241,7 +241,7 @@ pub(crate) unsafe fn choose(
 ) -> Option<*mut OneRing> {
     // SAFETY: the calling thread's.
     unsafe {
-        if session.same_process().load(Ordering::Relaxed) == 0 {
+        if !session.is_same_process() {
             // First event after fork: rings of our own.
             joining::forget(session, thread);
         }

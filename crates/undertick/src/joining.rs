@@ -31,19 +31,19 @@ impl Leaving {
     };
 
     /// Nothing more can be written to them.
-    pub(crate) fn unmap(&mut self) {
+    pub(crate) fn unmap(&mut self, session: &Session) {
         for (base, bytes) in &mut self.rings {
             let old = core::mem::replace(base, null_mut());
             compiler_fence(Ordering::SeqCst);
             if !old.is_null() {
                 // SAFETY: a ring of ours that nobody uses any more.
-                unsafe { libc::munmap(old.cast(), *bytes) };
+                unsafe { session.instance().unmap_ring(old, *bytes) };
             }
         }
     }
 
     /// Keeps a ring that was given up mapped, until the next one is.
-    pub(crate) fn keep(&mut self, which: usize, ring: &Mapped) {
+    pub(crate) fn keep(&mut self, session: &Session, which: usize, ring: &Mapped) {
         let old = core::mem::replace(
             &mut self.rings[which],
             (ring.base(), giving_up::bytes_of(ring)),
@@ -51,7 +51,7 @@ impl Leaving {
         compiler_fence(Ordering::SeqCst);
         if !old.0.is_null() {
             // SAFETY: a ring of ours that nobody uses any more.
-            unsafe { libc::munmap(old.0.cast(), old.1) };
+            unsafe { session.instance().unmap_ring(old.0, old.1) };
         }
     }
 
@@ -150,7 +150,7 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
         (*thread).nested = OneRing::new();
         (*thread).leaving = Leaving::NONE;
     }
-    session.same_process().store(1, Ordering::Relaxed);
+    session.begin_process();
 }
 
 /// Gives up the thread's rings of a session that is over; false if one of them
@@ -164,7 +164,7 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
 pub(crate) unsafe fn leave(session: &Session, thread: *mut Thread, here: u32) -> bool {
     // SAFETY: the calling thread's; no handler comes in.
     unsafe {
-        if session.same_process().load(Ordering::Relaxed) == 0 {
+        if !session.is_same_process() {
             forget(session, thread);
         }
         let _held = giving_up::HeldSignals::hold();

@@ -51,6 +51,12 @@ mod giving_up;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod instance;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod joining;
 #[cfg(all(
     not(feature = "disable"),

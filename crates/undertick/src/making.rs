@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
 use undertick_ring::{Mapped, Overflow, Source};
 
+use crate::giving_up::bytes_of;
 use crate::process::Session;
 
 /// Where a ring gets its segments from.
@@ -144,7 +145,11 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
                 if base.is_none() {
                     libc::unlink(path.as_ptr());
                 }
-                base.map(|base| Mapped::new(base, segments))
+                base.map(|base| {
+                    let memory = Mapped::new(base, segments);
+                    session.instance().note_ring(base, bytes_of(&memory));
+                    memory
+                })
             }
         })
         .flatten()

@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
 use undertick_ring::layout::{self, control, door, names};
-use undertick_ring::mark;
 
 use crate::door::Door;
+use crate::instance::{Instance, PAGE_BYTES, Pages};
 use crate::making::file_limit;
 
 /// Nobody looked for a session yet: the first event goes the slow way.
@@ -22,8 +22,11 @@ static ON: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNKNOWN).cast_mut()
 /// The session this process records for.
 pub struct Session {
     control: *mut u8,
-    /// 1, on a page that `fork` fills with zeros in the child.
-    same_process: *const AtomicU32,
+    /// The first holds 1, which `fork` makes 0 in the child; always 0 where it does not:
+    /// then each point goes the slow way, which asks for the number of the process.
+    pages: Pages,
+    /// Whose rings these are, or 0: told by the page.
+    by_pid: AtomicU32,
     /// What a thread's `rseq_cs` holds while it was not descheduled.
     pub armed: u64,
     /// Clock code of the session that was joined last.
@@ -169,11 +172,39 @@ impl Session {
         unsafe { AtomicU64::from_ptr(self.control.add(offset).cast()) }
     }
 
-    /// False in a forked child until it was taken note of.
     #[inline(always)]
-    pub fn same_process(&self) -> &AtomicU32 {
+    fn page(&self) -> &AtomicU32 {
         // SAFETY: mapped for the life of the process.
-        unsafe { &*self.same_process }
+        unsafe { AtomicU32::from_ptr(self.pages.first().cast()) }
+    }
+
+    /// False where [`Self::is_same_process`] has to be asked.
+    #[inline(always)]
+    pub fn is_surely_same_process(&self) -> bool {
+        self.page().load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the rings that are known are this process's, and not its parent's.
+    #[inline]
+    pub fn is_same_process(&self) -> bool {
+        self.is_surely_same_process() || {
+            let pid = self.by_pid.load(Ordering::Relaxed);
+            pid != 0 && pid == std::process::id()
+        }
+    }
+
+    /// From here on they are.
+    pub fn begin_process(&self) {
+        if self.is_told_by_pid() {
+            self.by_pid.store(std::process::id(), Ordering::Relaxed);
+        } else {
+            self.page().store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether children are told by their numbers alone.
+    pub fn is_told_by_pid(&self) -> bool {
+        self.by_pid.load(Ordering::Relaxed) != 0
     }
 
     /// Has `thread` given to the destructor when the calling thread ends; false if it
@@ -182,6 +213,11 @@ impl Session {
         let key = self.key.load(Ordering::Relaxed);
         // SAFETY: a key of ours.
         key != NO_KEY && unsafe { libc::pthread_setspecific(key, thread) } == 0
+    }
+
+    /// Where it is noted what this copy of the crate has mapped.
+    pub fn instance(&self) -> &'static Instance {
+        self.pages.instance()
     }
 
     pub fn count_lost(&self) {
@@ -231,26 +267,28 @@ pub fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u
 /// No advice that any kernel knows.
 const NO_ADVICE: i32 = 0x7ead;
 
-/// Whether a child is told by a wiped page. Some emulators (qemu-user) accept every advice
-/// and do nothing: one that no kernel knows shows it. There fork() is asked to call us, and
-/// children of a raw clone() are not told.
+/// How a child is told from its parent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    ByPage,
+    ByPid,
+}
+
+/// Some emulators (qemu-user) accept every advice and do nothing: one that no kernel knows
+/// shows it. `None`: the kernel cannot wipe pages.
 ///
 /// # Safety
 /// `page` is a mapping of ours, of `bytes` bytes.
-unsafe fn fork_is_told(page: *mut c_void, bytes: usize) -> bool {
-    // SAFETY: the caller's promise; the handler is async-signal-safe.
+unsafe fn how_fork_is_told(page: *mut c_void, bytes: usize) -> Option<Told> {
+    // SAFETY: the caller's promise.
     unsafe {
-        libc::madvise(page, bytes, libc::MADV_WIPEONFORK) == 0
-            && (libc::madvise(page, bytes, NO_ADVICE) != 0
-                || libc::pthread_atfork(None, None, Some(forked)) == 0)
-    }
-}
-
-/// In a child, where the kernel does not wipe pages: what wiping would have done.
-unsafe extern "C" fn forked() {
-    if let Some(session) = current() {
-        session.same_process().store(0, Ordering::Relaxed);
-        crate::thread::forget_cells();
+        if libc::madvise(page, bytes, libc::MADV_WIPEONFORK) != 0 {
+            return None;
+        }
+        Some(match libc::madvise(page, bytes, NO_ADVICE) {
+            0 => Told::ByPid,
+            _ => Told::ByPage,
+        })
     }
 }
 
@@ -259,35 +297,36 @@ fn attach() -> Option<Session> {
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }
-    let page = 4096;
-    let private = map(
-        2 * page,
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-        -1,
-    )?;
-    // SAFETY: the first of the two pages just mapped.
-    let is_told = unsafe { fork_is_told(private.cast::<c_void>(), page) };
-    let found = if is_told {
-        open_session().or_else(|| Door::make().map(|(control, door)| (control, Place::Door(door))))
-    } else {
-        None
-    };
-    let Some((control_page, place)) = found else {
-        // SAFETY: mapped above, not used any more.
-        unsafe { libc::munmap(private.cast(), 2 * page) };
+    let pages = Pages::take()?;
+    // SAFETY: a page of our own.
+    let told = unsafe { how_fork_is_told(pages.first().cast::<c_void>(), PAGE_BYTES) };
+    let found = told.and_then(|told| {
+        let by_door = || Door::make().map(|(control, door)| (control, Place::Door(door)));
+        Some((told, open_session().or_else(by_door)?))
+    });
+    let Some((told, (control_page, place))) = found else {
+        pages.give_back();
         return None;
+    };
+    let doors = if matches!(place, Place::Door(_)) {
+        door::BYTES
+    } else {
+        0
     };
     let session = Session {
         control: control_page,
-        same_process: private.cast(),
-        // SAFETY: the second page, ours alone.
-        armed: unsafe { mark::write_section(private.add(page)) },
+        armed: pages.begin(control_page, (control::BYTES + doors) as usize),
+        pages,
+        by_pid: AtomicU32::new(match told {
+            Told::ByPage => 0,
+            Told::ByPid => std::process::id(),
+        }),
         clock: AtomicU32::new(0),
         place,
         key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
     };
-    session.same_process().store(1, Ordering::Relaxed);
+    let is_by_page = u32::from(told == Told::ByPage);
+    session.page().store(is_by_page, Ordering::Relaxed);
     let clock = session
         .field_u32(control::OFF_CLOCK)
         .load(Ordering::Relaxed);
@@ -369,6 +408,7 @@ static AT_END: extern "C" fn() = {
             if let Some(door) = session.door() {
                 door.close();
             }
+            session.pages.leave();
         }
     }
     at_end

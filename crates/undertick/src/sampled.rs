@@ -66,22 +66,14 @@ impl Sampling {
     }
 
     /// The thread ends, and its ring with it.
-    pub fn forget(&mut self) {
+    pub fn forget(&mut self, session: &Session) {
         self.lay_aside();
         let page = core::mem::replace(&mut self.spare, null_mut());
         compiler_fence(Ordering::SeqCst);
         if !page.is_null() {
             // SAFETY: the page mapped by `find`; only this thread knows it, and it has
             // forgotten it.
-            unsafe { libc::munmap(page.cast(), 4096) };
-        }
-    }
-
-    /// The cells are another process's.
-    pub fn forget_offset(&self) {
-        if self.is_used() {
-            // SAFETY: the page mapped by `find`.
-            unsafe { self.cells.write_volatile(0) };
+            unsafe { session.instance().unmap_page(page.cast()) };
         }
     }
 
@@ -98,7 +90,10 @@ impl Sampling {
 
     /// Makes the fast path find the cells; if it cannot, all goes the slow way.
     #[cold]
-    fn find(&mut self, cells: *mut Cell) {
+    fn find(&mut self, session: &Session, cells: *mut Cell) {
+        if session.is_told_by_pid() {
+            return; // nobody would forget them in a child
+        }
         // SAFETY: a page of our own, private to this thread.
         unsafe {
             if !self.spare.is_null() {
@@ -116,6 +111,7 @@ impl Sampling {
                     return;
                 }
                 self.cells = page.cast();
+                session.instance().note_page(page.cast());
             }
             let offset = (cells as usize).wrapping_sub(NO_CELLS.0.get() as usize);
             self.cells.write_volatile(offset);
@@ -362,7 +358,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool, here: u32) 
         // What was counted was counted in the session before.
         let counted = counted && (*thread).on == joined;
         let own = &raw mut (*thread).own;
-        if (*own).state() == state::READY && session.same_process().load(Ordering::Relaxed) != 0 {
+        if (*own).state() == state::READY && session.is_same_process() {
             (*own).enter();
             let memory = *(*own).writer.memory();
             let stands_for = begun(session, thread, &memory, event, true, counted, on);
@@ -499,7 +495,7 @@ fn make_cell<'a>(
     }
     // SAFETY: the thread's own page, or zeros.
     if is_own && unsafe { sampling.cells.read_volatile() } == 0 {
-        sampling.find(cells);
+        sampling.find(session, cells);
     }
     // SAFETY: within the header, whose pages are there.
     let cell = unsafe { &*cells.add(usize::from(event) % CELLS) };
@@ -517,7 +513,7 @@ unsafe fn end_slow(thread: *mut Thread, event: u16) {
     let Some(session) = process::current() else {
         return;
     };
-    if session.same_process().load(Ordering::Relaxed) == 0 {
+    if !session.is_same_process() {
         return; // nothing of this process is open
     }
     let running = process::switch();

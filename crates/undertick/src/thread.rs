@@ -160,7 +160,7 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     // Ready.
     unsafe {
         let own = &raw mut (*thread).own;
-        if (*own).state() == state::READY && session.same_process().load(Ordering::Relaxed) != 0 {
+        if (*own).state() == state::READY && session.is_surely_same_process() {
             (*own).enter();
             // Not before: a handler that comes in until here may fill the segment.
             if !(*own).writer.needs_segment() {
@@ -204,7 +204,7 @@ fn record_end(event: u16, reading: Reading) {
             let readings = read(session, reading);
             compiler_fence(Ordering::SeqCst);
             if joining::is_on_here(thread, session, event)
-                && session.same_process().load(Ordering::Relaxed) != 0
+                && session.is_surely_same_process()
                 && state::is_writing((*own).state())
                 && !(*own).writer.needs_segment()
             {
@@ -645,13 +645,6 @@ pub(crate) unsafe fn arm(session: &Session, thread: *mut Thread) {
     }
 }
 
-/// In a child: the parent's cells are not ours.
-pub(crate) fn forget_cells() {
-    let thread = THREAD.with(UnsafeCell::get);
-    // SAFETY: the calling thread's.
-    unsafe { (*thread).sampling.forget_offset() };
-}
-
 /// How often the destructors of a thread are called at most.
 const DESTRUCTOR_ROUNDS: u32 = 4;
 
@@ -676,7 +669,7 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     unsafe {
         (*thread).ends += 1;
         let is_last = (*thread).ends >= DESTRUCTOR_ROUNDS;
-        if session.same_process().load(Ordering::Relaxed) == 0 {
+        if !session.is_same_process() {
             joining::forget(session, thread);
         }
         let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
@@ -684,8 +677,8 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
             let was = (*one).swap_state(state::ENDED);
             giving_up::account(session, one, was);
         }
-        (*thread).sampling.forget();
-        (*thread).leaving.unmap();
+        (*thread).sampling.forget(session);
+        (*thread).leaving.unmap(session);
         for one in both {
             let memory = *(*one).writer.memory();
             let mut none = OneRing::new();
@@ -700,7 +693,8 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
                     .field_u32(ring::OFF_STATE)
                     .store(ring::STATE_CLOSED, Ordering::Release);
             }
-            libc::munmap(memory.base().cast(), giving_up::bytes_of(&memory));
+            let bytes = giving_up::bytes_of(&memory);
+            session.instance().unmap_ring(memory.base(), bytes);
         }
         if !is_last && session.at_end_of_thread(thread.cast::<c_void>()) {
             for one in both.into_iter().rev() {

@@ -1,5 +1,5 @@
-/* Loads and unloads a library so many times, and has it pass so many points each time.
- * Prints the number of its mappings and its virtual memory, in KiB, after a tenth and at
+/* Loads and unloads a library so many times, and has it pass so many points each time;
+ * two libraries in turn, if a second one is named. Prints the number of its mappings and its virtual memory, in KiB, after a tenth and at
  * the end. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@ int main(int argc, char **argv) {
     unsigned long cycles = argc > 3 ? strtoul(argv[2], NULL, 10) : 0, i;
     for (i = 1; i <= cycles; i++) {
         void (*work)(unsigned);
-        void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        const char *path = argv[argc > 4 && i % 2 ? 4 : 1];
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!library) {
             fprintf(stderr, "cycle %lu: %s\n", i, dlerror());
             return 3;
@@ -31,6 +32,7 @@ int main(int argc, char **argv) {
         *(void **)&work = dlsym(library, "work");
         work((unsigned)strtoul(argv[3], NULL, 10));
         if (dlclose(library)) return 4;
+        if (dlopen(path, RTLD_NOW | RTLD_NOLOAD)) return 5; /* it was not unloaded */
         if (i == cycles / 10 || i == cycles) say();
     }
     return 0;

@@ -1,0 +1,299 @@
+//! What a library has mapped, for the next one that is loaded after it was unloaded. A
+//! program that loads and unloads one again and again would else have more mappings each
+//! time: at its end a library cannot unmap what it has, since it may be the end of the
+//! program, with threads that record still. The same as in undertick.h, and shared with
+//! the libraries that include it.
+
+use core::cell::UnsafeCell;
+use core::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use undertick_ring::layout::{SEGMENT_BYTES, control, ring};
+use undertick_ring::mark;
+
+use crate::process::map;
+
+pub const PAGE_BYTES: usize = 4096;
+/// An instance's two pages: the one that fork() wipes, and [`Instance`].
+const PAGES_BYTES: usize = 2 * PAGE_BYTES;
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+/// Where the registry is: an address that nothing else takes.
+const REGISTRY_AT: usize = 0x2000_5554_0000;
+/// "UTTREG01".
+const REGISTRY_MAGIC: u64 = 0x3130_4745_5254_5455;
+const MOST_INSTANCES: usize = 500;
+/// Of an entry of the registry: its instance was unloaded.
+const UNLOADED: u64 = 1;
+
+/// The instances of a process (an executable, libraries): the two pages of each.
+#[repr(C)]
+struct Registry {
+    magic: AtomicU64,
+    /// A child has a copy, which says nothing of it.
+    pid: AtomicU64,
+    instances: [AtomicU64; MOST_INSTANCES],
+}
+
+/// An instance's second page.
+#[repr(C)]
+pub struct Instance {
+    /// The mark of the scheduler, [`mark::write_section`].
+    section: UnsafeCell<[u64; mark::SECTION_BYTES / 8]>,
+    /// The control page, with a door's what follows it, and its bytes.
+    control: AtomicU64,
+    control_bytes: AtomicU64,
+    /// Addresses, and in their low bits the segments; 0: free.
+    rings: [AtomicU64; 256],
+    /// Of cells.
+    pages: [AtomicU64; 120],
+}
+
+const _: () = assert!(size_of::<Registry>() <= PAGE_BYTES && size_of::<Instance>() <= PAGE_BYTES);
+
+/// The first entry that holds `from` holds `to`. Where there is none a mapping is not
+/// noted.
+fn note(table: &[AtomicU64], from: u64, to: u64) {
+    for entry in table {
+        let (all, any) = (Ordering::Relaxed, Ordering::Relaxed);
+        if entry.compare_exchange(from, to, all, any).is_ok() {
+            return;
+        }
+    }
+}
+
+fn ring_word(base: *mut u8, bytes: usize) -> u64 {
+    base.expose_provenance() as u64 | (bytes as u64 / SEGMENT_BYTES - 1)
+}
+
+impl Instance {
+    /// Notes a ring that was mapped.
+    pub(crate) fn note_ring(&self, base: *mut u8, bytes: usize) {
+        note(&self.rings, 0, ring_word(base, bytes));
+    }
+
+    /// Unmaps a ring.
+    ///
+    /// # Safety
+    /// It is one of this instance's, which nobody uses any more.
+    pub(crate) unsafe fn unmap_ring(&self, base: *mut u8, bytes: usize) {
+        note(&self.rings, ring_word(base, bytes), 0);
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(base.cast(), bytes) };
+    }
+
+    /// Notes a page of cells that was mapped.
+    pub(crate) fn note_page(&self, page: *mut u8) {
+        note(&self.pages, 0, page.expose_provenance() as u64);
+    }
+
+    /// Unmaps a page of cells.
+    ///
+    /// # Safety
+    /// As [`Self::unmap_ring`].
+    pub(crate) unsafe fn unmap_page(&self, page: *mut u8) {
+        note(&self.pages, page.addr() as u64, 0);
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(page.cast(), PAGE_BYTES) };
+    }
+
+    /// Unmaps what an instance has left that was unloaded. Rings of a session that runs
+    /// are complete.
+    ///
+    /// # Safety
+    /// The instance was unloaded: none of its code runs any more.
+    unsafe fn clear(&self) {
+        let page = self.control.swap(0, Ordering::Relaxed) as usize;
+        let page = with_exposed_provenance_mut::<u8>(page);
+        // SAFETY: what the instance has noted is mapped, and nobody's any more.
+        unsafe {
+            let is_on = !page.is_null() && {
+                let on = AtomicU32::from_ptr(page.add(control::OFF_ON).cast());
+                on.load(Ordering::Relaxed) != control::NONE
+            };
+            for entry in &self.rings {
+                let word = entry.swap(0, Ordering::Relaxed);
+                let base =
+                    with_exposed_provenance_mut::<u8>((word & !(SEGMENT_BYTES - 1)) as usize);
+                if base.is_null() {
+                    continue;
+                }
+                if is_on {
+                    let state = AtomicU32::from_ptr(base.add(ring::OFF_STATE).cast());
+                    state.store(ring::STATE_CLOSED, Ordering::Release);
+                }
+                let segments = word & (SEGMENT_BYTES - 1);
+                libc::munmap(base.cast(), ((segments + 1) * SEGMENT_BYTES) as usize);
+            }
+            for entry in &self.pages {
+                let word = entry.swap(0, Ordering::Relaxed) as usize;
+                if word != 0 {
+                    libc::munmap(with_exposed_provenance_mut(word), PAGE_BYTES);
+                }
+            }
+            if !page.is_null() {
+                let bytes = self.control_bytes.load(Ordering::Relaxed) as usize;
+                libc::munmap(page.cast(), bytes);
+            }
+        }
+    }
+}
+
+/// The two private pages of this instance. A thread's `rseq_cs` may point to the second
+/// one for ever, so they stay mapped.
+pub struct Pages {
+    first: *mut u8,
+    /// In the registry, if that has room.
+    place: Option<&'static AtomicU64>,
+    /// They are not those of an instance that was unloaded.
+    are_new: bool,
+}
+
+impl Pages {
+    /// Those of an instance that was unloaded, or new ones.
+    pub(crate) fn take() -> Option<Self> {
+        let registry = registry();
+        let instances = registry.map_or(&[][..], |registry| &registry.instances);
+        for place in instances {
+            let found = place.load(Ordering::Acquire);
+            let ours = found & !UNLOADED;
+            let (all, any) = (Ordering::Acquire, Ordering::Relaxed);
+            if found & UNLOADED == 0 || place.compare_exchange(found, ours, all, any).is_err() {
+                continue;
+            }
+            let this = Self {
+                first: with_exposed_provenance_mut(ours as usize),
+                place: Some(place),
+                are_new: false,
+            };
+            // SAFETY: whoever marked the entry was unloaded, and it is ours now.
+            unsafe { this.instance().clear() };
+            return Some(this);
+        }
+        let first = map(
+            PAGES_BYTES,
+            READ_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+        )?;
+        let word = first.expose_provenance() as u64;
+        let is_free = |place: &&AtomicU64| {
+            let (all, any) = (Ordering::Relaxed, Ordering::Relaxed);
+            place.compare_exchange(0, word, all, any).is_ok()
+        };
+        Some(Self {
+            first,
+            place: instances.iter().find(is_free),
+            are_new: true,
+        })
+    }
+
+    /// The page that fork() is to wipe.
+    pub(crate) const fn first(&self) -> *mut u8 {
+        self.first
+    }
+
+    pub(crate) fn instance(&self) -> &'static Instance {
+        // SAFETY: the second page, mapped for ever; any bits are valid.
+        unsafe { &*self.first.add(PAGE_BYTES).cast::<Instance>() }
+    }
+
+    /// Notes the control page, and writes the mark's section; returns what `rseq_cs` must
+    /// hold to point at that.
+    pub(crate) fn begin(&self, control: *mut u8, bytes: usize) -> u64 {
+        let instance = self.instance();
+        let address = control.expose_provenance() as u64;
+        instance.control.store(address, Ordering::Relaxed);
+        (instance.control_bytes).store(bytes as u64, Ordering::Relaxed);
+        // SAFETY: the first bytes of the second page, which nobody has a reference to.
+        unsafe { mark::write_section(self.first.add(PAGE_BYTES)) }
+    }
+
+    /// This instance records nothing.
+    pub(crate) fn give_back(self) {
+        let word = self.first.addr() as u64 | UNLOADED;
+        if let Some(place) = self.place {
+            place.store(if self.are_new { 0 } else { word }, Ordering::Release);
+        }
+        if self.are_new {
+            // SAFETY: mapped by `take`, not used any more.
+            unsafe { libc::munmap(self.first.cast(), PAGES_BYTES) };
+        }
+    }
+
+    /// The library is unloaded, or the program ends: what is mapped is the next one's.
+    pub(crate) fn leave(&self) {
+        let Some(place) = self.place else { return };
+        let word = self.first.addr() as u64;
+        // Not in a child: what it has of its parent's entry is not about it.
+        let is_ours = registry_there().pid.load(Ordering::Relaxed) == u64::from(std::process::id());
+        if is_ours && place.load(Ordering::Relaxed) == word {
+            place.store(word | UNLOADED, Ordering::Release);
+        }
+    }
+}
+
+/// After [`registry`] has found it.
+fn registry_there() -> &'static Registry {
+    // SAFETY: mapped for ever, for registries alone.
+    unsafe { &*with_exposed_provenance::<Registry>(REGISTRY_AT) }
+}
+
+/// The registry of this process; `None`: it can have none (little address space, another
+/// mapping there, a sanitizer that has its own there).
+fn registry() -> Option<&'static Registry> {
+    let pid = u64::from(std::process::id());
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let there = with_exposed_provenance_mut::<libc::c_void>(REGISTRY_AT);
+    // SAFETY: replaces nothing; what it made elsewhere is unmapped.
+    unsafe {
+        let at = libc::mmap(there, PAGE_BYTES, READ_WRITE, flags, -1, 0);
+        if at == there {
+            at.expose_provenance();
+            let registry = registry_there();
+            registry.pid.store(pid, Ordering::Relaxed);
+            registry.magic.store(REGISTRY_MAGIC, Ordering::Release);
+            return Some(registry);
+        }
+        if at != libc::MAP_FAILED {
+            libc::munmap(at, PAGE_BYTES); // kernels before 4.17: somewhere else
+            return None;
+        }
+        if errno() != libc::EEXIST {
+            return None;
+        }
+        // Something is there. The kernel looks whether it can be read: waits, not at all.
+        let at_once = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        libc::syscall(
+            libc::SYS_futex,
+            there,
+            wait,
+            0,
+            &raw const at_once,
+            null::<u8>(),
+            0,
+        );
+        if !matches!(errno(), libc::EAGAIN | libc::ETIMEDOUT) {
+            return None;
+        }
+    }
+    let registry = registry_there();
+    if registry.magic.load(Ordering::Acquire) != REGISTRY_MAGIC {
+        return None;
+    }
+    if registry.pid.load(Ordering::Relaxed) != pid {
+        for place in &registry.instances {
+            place.store(0, Ordering::Relaxed);
+        }
+        registry.pid.store(pid, Ordering::Relaxed);
+    }
+    Some(registry)
+}
+
+fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
