@@ -174,8 +174,14 @@ impl Changer<'_> {
                 let mut bytes = bytes;
                 for _ in 0..self.random.random_range(1..20) {
                     if !bytes.is_empty() {
-                        let at = self.random.random_range(0..bytes.len());
-                        bytes[at] = self.random.random();
+                        // What a Parquet file says of itself stands at its end.
+                        let from = self.one_of(&[0, bytes.len().saturating_sub(2000)]);
+                        let at = self.random.random_range(from..bytes.len());
+                        bytes[at] = match self.random.random_range(0..3) {
+                            0 => self.random.random(),
+                            1 => self.one_of(&[0, 0x7f, 0x80, 0xfe, 0xff]),
+                            _ => bytes[at] ^ 1 << self.random.random_range(0..8),
+                        };
                     }
                 }
                 fs::write(&path, bytes).unwrap();
@@ -200,6 +206,25 @@ impl Changer<'_> {
             self.change_value(&mut manifest);
         }
         fs::write(&path, serde_json::to_vec(&manifest).unwrap()).unwrap();
+    }
+
+    /// Has the manifest say of each part what is there: whoever sends a trace can.
+    fn agree(&self, trace: &Path) {
+        let path = trace.join("manifest.json");
+        let Ok(mut manifest) = serde_json::from_slice::<Value>(&read_some(&path)) else {
+            return;
+        };
+        let parts = manifest.get_mut("parts").and_then(Value::as_array_mut);
+        for part in parts.into_iter().flatten().filter_map(Value::as_object_mut) {
+            let file = part.get("file").and_then(Value::as_str).unwrap_or("none");
+            if file.contains('/') {
+                continue;
+            }
+            let bytes = read_some(&trace.join(file));
+            part.insert("bytes".into(), json!(bytes.len()));
+            part.insert("crc32".into(), json!(crc32fast::hash(&bytes)));
+        }
+        let _ = fs::write(&path, serde_json::to_vec(&manifest).unwrap());
     }
 
     fn change_value(&mut self, manifest: &mut Value) {
@@ -236,8 +261,9 @@ impl Changer<'_> {
                     "a\u{1b}[2Jb",
                     "control",
                 ]);
-                if let Some(part) = object.get_mut("parts").and_then(|parts| parts.get_mut(0)) {
-                    part["file"] = json!(file);
+                let part = object.get_mut("parts").and_then(|parts| parts.get_mut(0));
+                if let Some(part) = part.and_then(Value::as_object_mut) {
+                    part.insert("file".into(), json!(file));
                 }
             }
             4 => {
@@ -261,7 +287,9 @@ impl Changer<'_> {
             }
             7 => {
                 let overflow = self.one_of(&["overwrite", "grow", "nothing"]);
-                object["recorder"]["overflow"] = json!(overflow);
+                if let Some(recorder) = object.get_mut("recorder").and_then(Value::as_object_mut) {
+                    recorder.insert("overflow".into(), json!(overflow));
+                }
             }
             8 => {
                 let value = self.one_of(&[
@@ -279,7 +307,9 @@ impl Changer<'_> {
                     "anchors",
                     "name",
                 ]);
-                object["clock"][field] = value;
+                if let Some(clock) = object.get_mut("clock").and_then(Value::as_object_mut) {
+                    clock.insert(field.into(), value);
+                }
             }
             9 => {
                 let mut deep = json!(1);
@@ -461,6 +491,9 @@ fn no_trace_directory_harms_its_reader() {
         copy(from, &trace);
         for _ in 0..changer.random.random_range(1..5) {
             changer.change(&trace);
+        }
+        if seed % 4 < 2 {
+            changer.agree(&trace);
         }
         let out = jail.join("out");
         for (words, writes) in commands("x.ut", "out") {
