@@ -17,8 +17,11 @@ const GOLDEN = 137.508;
 const POINTS = 900;
 // A column narrower than this stands for its spans; wider ones show through.
 const WIDE_COLUMN = 14;
-/** A view's ends are sums and differences of fractions: the last digits of a time may differ. */
-const ROUNDING_NS = 0.01;
+/**
+ * A document's times are tenths of a nanosecond, each rounded by itself, and a view's ends are
+ * their sums and differences: the same time by two ways differs by so much.
+ */
+const ROUNDING_NS = 0.2;
 
 /** A lane's row and where it is drawn. */
 interface Place {

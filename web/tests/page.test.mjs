@@ -340,7 +340,13 @@ test_("the slowest span's surroundings may reach to the end, whatever the fracti
   const comes_short = ({ from_ns, length_ns }) => timeline.length_ns - (from_ns + length_ns - from_ns) < from_ns;
   const found = tenths.map(detail).find(comes_short);
   assert.notEqual(found, undefined);
-  Object.assign(timeline.detail, found);
+  // The length of the whole is rounded, that of the surroundings is not.
+  const beyond = { from_ns: timeline.length_ns - 1000, length_ns: 1000.09 };
+  for (const surroundings of [found, beyond]) await shows_every_span(file, timeline, surroundings);
+});
+
+async function shows_every_span(file, timeline, surroundings) {
+  Object.assign(timeline.detail, surroundings);
   const json = JSON.stringify(timeline).replaceAll("<", "\\u003c");
   const begin = '<script type="application/json" id="timeline">';
   const [head, tail] = readFileSync(file, "utf8").split(begin);
@@ -354,7 +360,7 @@ test_("the slowest span's surroundings may reach to the end, whatever the fracti
     assert.match(await drawing.locator("output").textContent(), /every span/);
   });
   rmSync(dirname(moved), { recursive: true });
-});
+}
 
 test_("the timeline says what is under the pointer", async () => {
   const file = invented("second.html");
