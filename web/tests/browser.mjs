@@ -35,6 +35,7 @@ export function embedded(file, id) {
 export async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(90_000); // a busy machine is no error
   const wrong = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);

@@ -20,6 +20,9 @@ const ALL = [
 const skip = installed() === undefined ? "no chromium here" : false;
 const test_ = (name, body) => test(name, { skip, timeout: 120_000 }, body);
 
+// Not by frames: a busy machine's browser may draw none for long.
+const POLLED = { polling: 100 };
+
 let browser;
 before(async () => {
   if (!skip) browser = await launch();
@@ -297,7 +300,7 @@ test_("the timeline zooms, moves and shows the slowest span", async () => {
       await drawing.scrollIntoViewIfNeeded();
       const output = drawing.locator("output");
       const view = async () => [Number(await output.getAttribute("data-from")), Number(await output.getAttribute("data-to"))];
-      await page.waitForFunction(() => document.querySelector("#timeline-drawing canvas") !== null);
+      await page.waitForFunction(() => document.querySelector("#timeline-drawing canvas") !== null, undefined, POLLED);
       assert.deepEqual(await view(), [0, length_ns]);
       const whole = await pixels(page, "#timeline-drawing canvas");
       await drawing.getByRole("button", { name: "Zoom in" }).click();
@@ -382,7 +385,7 @@ test_("commands for the whole trace can be copied", async () => {
     const command = await page.locator("#export-command").textContent();
     assert.match(command, /^undertick export .+\.ut --to perfetto .+\.pftrace$/);
     await page.locator("button[data-copy=export-command]").click();
-    await page.waitForFunction(() => document.querySelector("button[data-copy]").textContent !== "Copy");
+    await page.waitForFunction(() => document.querySelector("button[data-copy]").textContent !== "Copy", undefined, POLLED);
     assert.match(await page.locator("button[data-copy=export-command]").textContent(), /Copied|Selected/);
     assert.equal(await page.locator("#elsewhere a").getAttribute("href"), "https://ui.perfetto.dev");
   });
@@ -396,7 +399,7 @@ test_("a clipboard that never answers: the command is selected instead", async (
     });
     const command = await page.locator("#export-command").textContent();
     await page.locator("button[data-copy=export-command]").click();
-    await page.waitForFunction(() => document.querySelector("button[data-copy]").textContent === "Selected");
+    await page.waitForFunction(() => document.querySelector("button[data-copy]").textContent === "Selected", undefined, POLLED);
     assert.equal(await page.evaluate(() => String(getSelection()).trim()), command.trim());
   });
 });
@@ -444,6 +447,6 @@ test_("three hundred charts are drawn when they are looked at", async () => {
     assert.ok((await drawn()) < 30, `${await drawn()} at once`);
     const last = embedded(file, "report").intervals.findLastIndex((i) => i.count > 0);
     await page.locator(`[data-chart="${last}"]`).scrollIntoViewIfNeeded();
-    await page.waitForFunction((n) => document.querySelector(`[data-chart="${n}"] canvas`) !== null, last);
+    await page.waitForFunction((n) => document.querySelector(`[data-chart="${n}"] canvas`) !== null, last, POLLED);
   });
 });
