@@ -167,7 +167,8 @@ struct ut_control_ {
     uint32_t one_in, reserved0[5]; /* rate of sampled spans that are not in `rates`; 0: 16 */
     uint32_t next_ring, segments_used; /* offset 64: written by writers */
     uint64_t lost_no_ring;
-    uint64_t reserved6[118];
+    uint32_t names_lost, reserved6;
+    uint64_t reserved7[117];
     uint64_t rates[UT_RATES_]; /* offset 1024: written by all */
 };
 
@@ -1824,24 +1825,23 @@ UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) 
     UT_ATOMIC_STORE_(&kept->magic, name->magic);
 }
 
-/* Appends to the log of names, which other processes do, too. Beyond the limit of
- * file sizes a write ends the program: none is tried, and the signal is taken back
- * if another process was faster. */
-UT_COLD_ void ut_write_name_(int fd, const struct ut_name_ *name) {
+/* Appends to the log of names, which other processes do, too; whether it is there.
+ * Beyond the limit of file sizes a write ends the program: none is tried, and the
+ * signal is taken back if another process was faster. */
+UT_COLD_ int ut_write_name_(int fd, const struct ut_name_ *name) {
     const uint64_t limit = ut_file_limit_(), mine = 1ull << 24; /* SIGXFSZ */
     const long bytes = 16 + (long)name->bytes;
     uint64_t before = 0, pending = 0, status[32] = {0}, now[2] = {0, 0};
-    if (limit == ~0ull) {
-        ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0);
-        return;
-    }
+    int is_kept;
+    if (limit == ~0ull) return ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0) == bytes;
     if (ut_syscall_(UT_SYS_NEWFSTATAT_, fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) != 0 || status[UT_STAT_SIZE_] + (uint64_t)bytes > limit ||
         ut_syscall_(UT_SYS_SIGPROCMASK_, UT_SIG_BLOCK_, (long)&mine, (long)&before, 8, 0, 0) != 0)
-        return;
+        return 0;
     ut_syscall_(UT_SYS_SIGPENDING_, (long)&pending, 8, 0, 0, 0, 0);
-    ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0);
+    is_kept = ut_syscall_(UT_SYS_WRITE_, fd, (long)name, bytes, 0, 0, 0) == bytes;
     if (!(pending & mine)) ut_syscall_(UT_SYS_SIGTIMEDWAIT_, (long)&mine, 0, (long)now, 8, 0, 0);
     ut_let_signals_(&before);
+    return is_kept;
 }
 
 UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
@@ -1865,9 +1865,8 @@ UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
     }
     ut_path_(path, "names", 0, 0);
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_WRONLY_ | UT_O_APPEND_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
-    if (fd < 0) return;
-    ut_write_name_((int)fd, &record);
-    ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+    if (fd < 0 || !ut_write_name_((int)fd, &record)) __atomic_fetch_add(&ut_process.control->names_lost, 1, __ATOMIC_RELAXED);
+    if (fd >= 0) ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 
 /** Names an event in the trace; once per process is enough, at any time. */

@@ -68,6 +68,8 @@ pub mod control {
     pub const OFF_SEGMENTS_USED: usize = 68;
     /// u64: events lost because their thread could get no ring.
     pub const OFF_LOST_NO_RING: usize = 72;
+    /// u32: names that the log of names did not take.
+    pub const OFF_NAMES_LOST: usize = 80;
     /// [`RATES`] u64: rates of sampled spans by event; see [`rate_entry`]. An
     /// event's entry is the first with its number from place `event % RATES`
     /// on; an empty one ends the search. Written by both sides, never emptied.

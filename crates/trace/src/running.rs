@@ -506,7 +506,7 @@ impl Running {
         }
         if session.names_lost() > 0 {
             manifest.warnings.push(format!(
-                "{} names that the program gave are not kept: what it says before a recorder comes may take 64 KiB",
+                "{} names that the program gave are not kept: what it says before a recorder comes may take 64 KiB, and the log of names no more than its files may (ulimit -f)",
                 session.names_lost()
             ));
         }

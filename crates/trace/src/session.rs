@@ -352,9 +352,11 @@ impl Session {
             .store(self.lost_no_ring(), Ordering::Relaxed);
     }
 
-    /// Names for which the program's doors had no room.
+    /// Names that the program's doors had no room for, or its limit of file sizes.
     pub(crate) fn names_lost(&self) -> u32 {
-        self.doors.iter().map(|door| door.names().1).sum()
+        let of_doors: u32 = self.doors.iter().map(|door| door.names().1).sum();
+        let of_log = self.page.field_u32(control::OFF_NAMES_LOST);
+        of_doors.saturating_add(of_log.load(Ordering::Relaxed))
     }
 
     /// The pages by which points are switched, mapped once more.

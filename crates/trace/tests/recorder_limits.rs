@@ -76,9 +76,14 @@ fn check(unrecorded: &[String], recorded: &[String]) {
             assert!(received > 0, "{blocks} blocks");
         } else {
             let said = manifest.warnings.join("\n");
-            assert!(said.contains("ulimit -f"), "{said}");
+            assert!(said.contains("ulimit -f below a ring"), "{said}");
         }
         // A name of 23 bytes.
+        let is_told = manifest
+            .warnings
+            .iter()
+            .any(|said| said.contains("names that the program gave are not kept"));
+        assert_eq!(is_told, blocks == 0, "{:?}", manifest.warnings);
         assert_eq!(
             manifest.names.len(),
             usize::from(blocks > 0),

@@ -489,32 +489,39 @@ pub fn append_name(what: u16, event: u16, text: &str) {
     if let Some(door) = session.door() {
         return door.keep_name(&record[..names::HEADER_BYTES + cut]);
     }
-    session.with_path(layout::NAMES_FILE, None, |path| {
+    let is_kept = session.with_path(layout::NAMES_FILE, None, |path| {
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path ends with zero, the record is as long as said, the
         // descriptor is ours.
         unsafe {
             let fd = libc::open(path.as_ptr(), flags);
-            if fd >= 0 {
-                write_name(fd, &record[..names::HEADER_BYTES + cut]);
+            fd >= 0 && {
+                let is_kept = write_name(fd, &record[..names::HEADER_BYTES + cut]);
                 libc::close(fd);
+                is_kept
             }
         }
     });
+    if is_kept != Some(true) {
+        let lost = session.field_u32(control::OFF_NAMES_LOST);
+        lost.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-/// Appends to the log of names, which other processes do, too. Beyond the limit of file
-/// sizes a write ends the program: none is tried, and the signal is taken back if another
-/// process was faster.
-fn write_name(fd: i32, record: &[u8]) {
+/// Appends to the log of names, which other processes do, too; whether it is there. Beyond
+/// the limit of file sizes a write ends the program: none is tried, and the signal is taken
+/// back if another process was faster.
+fn write_name(fd: i32, record: &[u8]) -> bool {
     let limit = file_limit();
     // SAFETY: `fd` is open, the record is as long as said; all zeros are valid sets, a
     // valid stat and a valid time.
     unsafe {
-        let write = || libc::write(fd, record.as_ptr().cast(), record.len());
+        let write = || {
+            let written = libc::write(fd, record.as_ptr().cast(), record.len());
+            usize::try_from(written) == Ok(record.len())
+        };
         if limit == u64::MAX {
-            write();
-            return;
+            return write();
         }
         let mut status: libc::stat = core::mem::zeroed();
         let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
@@ -525,14 +532,15 @@ fn write_name(fd: i32, record: &[u8]) {
             || status.st_size as u64 + record.len() as u64 > limit
             || libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ours, &raw mut before) != 0
         {
-            return;
+            return false;
         }
         libc::sigpending(&raw mut pending);
-        write();
+        let is_kept = write();
         if libc::sigismember(&raw const pending, libc::SIGXFSZ) == 0 {
             let now: libc::timespec = core::mem::zeroed();
             libc::sigtimedwait(&raw const ours, null_mut(), &raw const now);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
+        is_kept
     }
 }
