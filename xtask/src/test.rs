@@ -197,18 +197,45 @@ fn install() {
     if !exists(&["python3", "-c", "import ensurepip"]) {
         missing.extend(["python3", "python3-venv"]);
     }
-    if missing.is_empty() {
-        return;
+    if !missing.is_empty() {
+        let _ = run(command(&["apt-get", "update", "-qq"]));
+        install_packages(&missing);
     }
-    println!("installing {}", missing.join(" "));
-    let _ = run(command(&["apt-get", "update", "-qq"]));
-    let mut install = vec!["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
-    install.extend(missing);
-    let mut install = command(&install);
+    // Of the version that is there now.
+    if let Some(runtime) = missing_sanitizers() {
+        install_packages(&[&runtime]);
+    }
+}
+
+fn install_packages(packages: &[&str]) {
+    println!("installing {}", packages.join(" "));
+    let mut install = command(&["apt-get", "install", "-y", "-qq", "--no-install-recommends"]);
+    install.args(packages);
     install.env("DEBIAN_FRONTEND", "noninteractive");
     if let Err(text) = run(install) {
         println!("not installed ({text}); what needs it is skipped");
     }
+}
+
+/// The package of clang's ThreadSanitizer, if clang is there and that is not.
+fn missing_sanitizers() -> Option<String> {
+    let said = |question: &str| {
+        let output = command(&["clang", question]).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let version = said("-dumpversion")?;
+    let library = said(&format!(
+        "-print-file-name=libclang_rt.tsan-{}.a",
+        std::env::consts::ARCH
+    ))?;
+    // One that it does not find is named without its place.
+    let is_there = std::path::Path::new(&library).is_absolute();
+    (!is_there).then(|| {
+        format!(
+            "libclang-rt-{}-dev",
+            version.split('.').next().unwrap_or("")
+        )
+    })
 }
 
 /// The program and all tests in one go: building the program by itself would
