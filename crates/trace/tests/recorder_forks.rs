@@ -31,8 +31,10 @@ fn check(command: &[&str]) {
     for payloads in by_process.values() {
         assert_eq!(*payloads, (0..100).collect::<Vec<i64>>());
     }
-    let executions: u64 = manifest.sampled.iter().map(|one| one.executions).sum();
-    assert_eq!(executions, 51 * 100);
+    // Of each process one ring, with its own executions.
+    assert_eq!(manifest.rings.len(), 51);
+    let executions: Vec<u64> = manifest.sampled.iter().map(|of| of.executions).collect();
+    assert_eq!(executions, [100; 51]);
 }
 
 #[test]
