@@ -14,7 +14,7 @@ use undertick_report::interference::{Line, Suspect};
 
 use super::analysis::{Seen, mean_over_bursts};
 use super::bursts::{About, Burst};
-use super::meter::{Aside, Heard, Request, clock_of, own_process_use, run_probe};
+use super::meter::{Aside, Heard, Request, clock_of, run_probe};
 use super::who::{Look, Who, look, use_between};
 use crate::experiment::Cannot;
 
@@ -209,7 +209,7 @@ pub fn watch(
     let mut lines = Lines {
         state: State::new(request.schedule.burst.as_nanos() as f64),
         before: now(),
-        used: own_process_use(),
+        used_s: heard.borrow().use_s(),
         since: Instant::now(),
     };
     let mut schedule = request.schedule.clone();
@@ -250,7 +250,7 @@ pub fn watch(
 struct Lines {
     state: State,
     before: Look,
-    used: Duration,
+    used_s: f64,
     since: Instant,
 }
 
@@ -261,20 +261,17 @@ impl Lines {
         now: &dyn Fn() -> Look,
         cpu: Option<usize>,
     ) -> Line {
-        let (about, bursts) = {
+        let (about, bursts, used_s) = {
             let mut heard = heard.borrow_mut();
-            (heard.about(), std::mem::take(&mut heard.bursts))
+            let bursts = std::mem::take(&mut heard.bursts);
+            (heard.about(), bursts, heard.use_s())
         };
         let after = now();
         let uses = use_between(&self.before, &after);
         let seconds = self.since.elapsed().as_secs_f64();
         let mut line = self.state.line(&bursts, about, &uses, cpu, seconds);
-        let used = own_process_use();
-        // The probe's own time is in its records: while it runs nobody else says it, and when it
-        // has ended it must not count a second time.
-        let probes_ns: f64 = bursts.iter().map(Burst::wall_ns).sum();
-        line.own_use = ((used - self.used).as_secs_f64() + probes_ns / 1e9) / seconds;
-        (self.before, self.used, self.since) = (after, used, Instant::now());
+        line.own_use = (used_s - self.used_s) / seconds;
+        (self.before, self.used_s, self.since) = (after, used_s, Instant::now());
         line
     }
 }

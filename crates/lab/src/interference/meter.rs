@@ -21,7 +21,7 @@ use undertick_trace::session::Settings;
 
 use super::analysis::{self, Found, Run};
 use super::bursts::{About, Burst, Decoder};
-use super::cpu_time::{Candidates, Glance};
+use super::cpu_time::{Candidates, Glance, cpu_time_ns};
 use super::probe::Schedule;
 use super::who::{Look, look};
 use crate::experiment::Cannot;
@@ -59,8 +59,9 @@ const LOOK_SHARE: f64 = 0.01;
 #[derive(Debug)]
 pub(super) struct Heard {
     decoder: Decoder,
-    /// The probe's thread.
+    /// The probe's thread, and its process.
     tid: Option<i32>,
+    pid: Option<i32>,
     pub(super) bursts: Vec<Burst>,
 }
 
@@ -69,6 +70,7 @@ impl Heard {
         Rc::new(RefCell::new(Self {
             decoder: Decoder::new(ns_per_tick),
             tid: None,
+            pid: None,
             bursts: Vec::new(),
         }))
     }
@@ -89,6 +91,7 @@ impl Heard {
                 if *heard.tid.get_or_insert(header.tid) != header.tid {
                     return;
                 }
+                heard.pid = Some(header.pid);
                 for words in records {
                     let record = Record::from_words(*words);
                     let burst = heard.decoder.take(&record);
@@ -100,7 +103,13 @@ impl Heard {
 
     /// Another probe comes.
     pub(super) fn again(&mut self) {
-        self.tid = None;
+        (self.tid, self.pid) = (None, None);
+    }
+
+    /// CPU time of this process, of the probe that runs and of those that have ended, s.
+    pub(super) fn use_s(&self) -> f64 {
+        let running_ns = self.pid.and_then(cpu_time_ns).unwrap_or(0.0);
+        running_ns / 1e9 + own_use_s()
     }
 }
 
@@ -322,11 +331,6 @@ fn own_use_s() -> f64 {
         s(used.ru_utime) + s(used.ru_stime)
     };
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
-}
-
-/// CPU time of this process alone.
-pub(super) fn own_process_use() -> Duration {
-    cpu_time(rustix::time::ClockId::ProcessCPUTime)
 }
 
 /// CPU time of this thread: it may have waited for a CPU for longer than it used one.
