@@ -178,8 +178,8 @@ def stopped(after_s: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, stop)
     try:
-        signal.setitimer(signal.ITIMER_REAL, after_s)
         with pytest.raises(Stop):
+            signal.setitimer(signal.ITIMER_REAL, after_s)
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
