@@ -55,8 +55,8 @@ const _: () = assert!(size_of::<Registry>() <= PAGE_BYTES && size_of::<Instance>
 /// noted.
 fn note(table: &[AtomicU64], from: u64, to: u64) {
     for entry in table {
-        let (all, any) = (Ordering::Relaxed, Ordering::Relaxed);
-        if entry.compare_exchange(from, to, all, any).is_ok() {
+        let done = entry.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        if done.is_ok() {
             return;
         }
     }
@@ -157,8 +157,8 @@ impl Pages {
         for place in instances {
             let found = place.load(Ordering::Acquire);
             let ours = found & !UNLOADED;
-            let (all, any) = (Ordering::Acquire, Ordering::Relaxed);
-            if found & UNLOADED == 0 || place.compare_exchange(found, ours, all, any).is_err() {
+            let take = || place.compare_exchange(found, ours, Ordering::Acquire, Ordering::Relaxed);
+            if found & UNLOADED == 0 || take().is_err() {
                 continue;
             }
             let this = Self {
@@ -178,8 +178,7 @@ impl Pages {
         )?;
         let word = first.expose_provenance() as u64;
         let is_free = |place: &&AtomicU64| {
-            let (all, any) = (Ordering::Relaxed, Ordering::Relaxed);
-            place.compare_exchange(0, word, all, any).is_ok()
+            (place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed)).is_ok()
         };
         Some(Self {
             first,
