@@ -33,6 +33,12 @@ pub fn directories(seconds: u64) -> Result<(), String> {
         "--nocapture",
     ]);
     test.env("UNDERTICK_DIRECTORIES_SECONDS", seconds.to_string());
+    let python = root().join("target/venv/bin/python");
+    if exists(&[&python.to_string_lossy(), "-c", "import undertick, duckdb"]) {
+        test.env("UNDERTICK_PYTHON", python);
+    } else {
+        println!("skipped: no Python package in target/venv (cargo xtask test): sql is not asked");
+    }
     run(test)
 }
 
