@@ -198,7 +198,6 @@ fn install() {
         missing.extend(["python3", "python3-venv"]);
     }
     if !missing.is_empty() {
-        let _ = run(command(&["apt-get", "update", "-qq"]));
         install_packages(&missing);
     }
     // Of the version that is there now.
@@ -209,6 +208,7 @@ fn install() {
 
 fn install_packages(packages: &[&str]) {
     println!("installing {}", packages.join(" "));
+    let _ = run(command(&["apt-get", "update", "-qq"]));
     let mut install = command(&["apt-get", "install", "-y", "-qq", "--no-install-recommends"]);
     install.args(packages);
     install.env("DEBIAN_FRONTEND", "noninteractive");
@@ -318,12 +318,12 @@ fn aarch64(count: &mut Count) {
     count.step(aarch64_forked());
 }
 
-/// A C program for aarch64.
-fn built_for_aarch64(source: &str, into: &Scratch) -> Result<String, String> {
+/// A C program for aarch64, of that standard of C.
+fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<String, String> {
     let program = into.path("program");
     run(command(&[
         AARCH64_CC,
-        "-std=gnu11",
+        standard,
         "-Wall",
         "-Wextra",
         "-Wpedantic",
@@ -363,7 +363,7 @@ fn manifest_of(trace: &str) -> Result<String, String> {
 /// The emulator's counter is refused; with the system's clock all is recorded.
 fn aarch64_counted() -> Result<(), String> {
     let scratch = Scratch::new("aarch64")?;
-    let program = built_for_aarch64("writer.c", &scratch)?;
+    let program = built_for_aarch64("writer.c", "-std=c11", &scratch)?;
     let command = [program.as_str(), "count", "100000"];
     let refused = record_emulated(&scratch.path("counter.ut"), &command)
         .output()
@@ -388,7 +388,7 @@ fn aarch64_counted() -> Result<(), String> {
 fn aarch64_forked() -> Result<(), String> {
     let scratch = Scratch::new("aarch64-forks")?;
     let (program, trace) = (
-        built_for_aarch64("forks.c", &scratch)?,
+        built_for_aarch64("forks.c", "-std=gnu11", &scratch)?,
         scratch.path("t.ut"),
     );
     let mut recorded = record_emulated(&trace, &[&program]);

@@ -335,11 +335,7 @@ fn own_use_s() -> f64 {
 
 /// CPU time of this thread: it may have waited for a CPU for longer than it used one.
 fn own_thread_use() -> Duration {
-    cpu_time(rustix::time::ClockId::ThreadCPUTime)
-}
-
-fn cpu_time(clock: rustix::time::ClockId) -> Duration {
-    let used = rustix::time::clock_gettime(clock);
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
