@@ -409,10 +409,12 @@ fn snapshots_one_after_the_other_do_not_keep_the_recorder_from_its_work() {
     assert!(made > 10, "{made}");
     let (kept, written) = ended_threads(&trace, &manifest, 4000);
     assert_eq!((kept, written), (4000, cells.load(WRITTEN)));
-    let lost: u64 = manifest
-        .rings
-        .iter()
-        .map(|ring| ring.written - ring.received)
-        .sum();
-    assert_eq!((lost, manifest.lost), (0, 0));
+    // All memory holds 512 rings: a recorder that waits for a CPU meanwhile makes some
+    // threads find none, one that takes no ring away makes it 3488 of them.
+    let crowded: Vec<_> = (manifest.rings.iter())
+        .filter(|ring| ring.received < ring.written)
+        .collect();
+    assert!(crowded.iter().all(|ring| ring.received == 0), "{crowded:?}");
+    assert!(crowded.len() < 2000, "{}", crowded.len());
+    assert_eq!(manifest.lost, 5 * crowded.len() as u64);
 }
