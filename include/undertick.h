@@ -47,6 +47,8 @@
 #define ut_event64(event, payload) UT_NOTHING_(event, payload)
 #define ut_begin(event) UT_NOTHING_(event, 0)
 #define ut_end(event) UT_NOTHING_(event, 0)
+#define ut_begin_fast(event) UT_NOTHING_(event, 0)
+#define ut_end_fast(event) UT_NOTHING_(event, 0)
 #define ut_next(from, to) UT_NOTHING_(from, to)
 #define ut_pair(event) UT_NOTHING_(event, 0)
 #define ut_begin_ordered(event) UT_NOTHING_(event, 0)
@@ -75,6 +77,9 @@
 static inline void ut_event(uint16_t event, uint32_t payload) { UT_CARD_STORE_(0, event, payload); }
 static inline void ut_begin(uint16_t event) { UT_CARD_STORE_(1, event, 0); }
 static inline void ut_end(uint16_t event) { UT_CARD_STORE_(2, event, 0); }
+/* The card reads the clock: all its spans cost one store. */
+#define ut_begin_fast(event) ut_begin(event)
+#define ut_end_fast(event) ut_end(event)
 static inline void ut_next(uint16_t from, uint16_t to) { UT_CARD_STORE_(3, from, to); }
 /* What is stored and loaded in a section stays in it, as the CPU sees it; when
  * the store reaches the card is the bus's affair. */
@@ -147,6 +152,8 @@ extern "C" {
 #define UT_MOST_ONE_IN_ 65535u
 #define UT_CONTROL_BYTES_ 12288
 #define UT_SWITCHED_AT_ 4096u /* a bit for each event, after the control page */
+#define UT_UNORDERED_ 0x80000000u /* in the payload of a begin or an end: its reading waited for nothing */
+#define UT_SPANS_WAIT_ 1u         /* in a ring's header: the readings of other begins and ends waited */
 
 enum {
     UT_KIND_INSTANT_ = 0, UT_KIND_BEGIN_ = 1, UT_KIND_END_ = 2, UT_KIND_NEXT_ = 3,
@@ -177,7 +184,8 @@ struct ut_ring_ {
     uint32_t version, segment_bytes, ring, max_segments;
     int32_t pid, tid;
     uint32_t writer, nested, state, pid_namespace;
-    uint64_t reserved1[2];
+    uint32_t span_readings, reserved2; /* UT_SPANS_WAIT_ */
+    uint64_t reserved1;
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
     uint32_t allocated, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
     uint64_t reserved3[4];
@@ -268,7 +276,7 @@ struct ut_thread_ {
     struct ut_writer_ own;     /* the thread's ring */
     struct ut_writer_ nested;  /* of a handler that interrupted a write */
     uint32_t retry_in;         /* events until a failed ring is tried again */
-    uint64_t again[2];         /* what a slow path has read anew: timestamp, second reading */
+    uint64_t again[3];         /* what a slow path has read anew: timestamp, second reading, CPU */
     /* Where `own`s cells lie, less the address of `ut_no_cells_`: a page of the
      * thread's own that fork() fills with zeros, or `ut_no_offset_`. */
     uintptr_t *cells;
@@ -335,7 +343,7 @@ UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
+    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -436,15 +444,18 @@ UT_HOT_ void ut_fence_(void) {
 #endif
 }
 
-/* After all that comes before it; only for a counter. */
-UT_HOT_ uint64_t ut_counter_after_(void) {
+/* After all that comes before it; only for a counter. Where the same instruction
+ * says which CPU it was (Linux keeps that in the low 12 bits), so does `cpu`. */
+UT_HOT_ uint64_t ut_counter_after_(uint32_t *cpu) {
 #if defined(__x86_64__)
     uint32_t low, high, aux;
     __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux)::"memory");
+    *cpu = aux & 0xfff;
     return ((uint64_t)high << 32) | low;
 #else
     uint64_t value;
     __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(value)::"memory");
+    *cpu = ut_thread.rseq->cpu_id;
     return value;
 #endif
 }
@@ -575,6 +586,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     }
     ring->writer = 0;
     ring->nested = (uint32_t)nested;
+    ring->span_readings = UT_SPANS_WAIT_;
     ring->state = 1;
     UT_ATOMIC_STORE_(&ring->magic, UT_RING_MAGIC_);
     w->ring = ring;
@@ -928,8 +940,9 @@ UT_COLD_ struct ut_writer_ *ut_choose_(void) { return ut_choose_from_((uint32_t)
 /* How a record reads the clock. Where two readings are taken, the payload is
  * their difference. */
 enum {
-    UT_PLAIN_READ_,       /* not ordered */
-    UT_PLAIN_PAIR_,       /* two, the timestamp first */
+    UT_PLAIN_READ_,       /* waits for nothing */
+    UT_WAITING_READ_,     /* after all that was before it: of spans */
+    UT_WAITING_PAIR_,     /* two of them, the timestamp first */
     UT_ORDERED_BEGIN_,    /* serialised, and last of all */
     UT_PAIRED_BEGIN_,     /* two of them, the timestamp last */
     UT_ORDERED_END_,      /* serialised, and first of all */
@@ -938,7 +951,7 @@ enum {
 
 UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
     uint64_t first = ut_slow_clock_();
-    if (how != UT_PLAIN_PAIR_ && how != UT_PAIRED_BEGIN_ && how != UT_PAIRED_END_) return first;
+    if (how != UT_WAITING_PAIR_ && how != UT_PAIRED_BEGIN_ && how != UT_PAIRED_END_) return first;
     *second = ut_slow_clock_();
     if (how != UT_PAIRED_BEGIN_) return first;
     {
@@ -948,27 +961,37 @@ UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
     }
 }
 
-/* The timestamp. What comes after a begin's last reading may start early:
- * ut_fence_ is the recorder's to place, after it has stored the record. */
-UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second) {
+/* The timestamp, and of plain and waiting readings the CPU. What comes after a
+ * begin's last reading may start early: of ordered ones ut_fence_ is the recorder's
+ * to place, after it has stored the record. */
+UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second, uint32_t *cpu) {
     uint64_t ts;
     if (UT_UNLIKELY_(UT_ATOMIC_LOAD_(&ut_process.clock) != UT_CLOCK_COUNTER_)) {
         uint64_t other = 0;
         ts = ut_slow_readings_(how, &other);
         *second = other;
+        *cpu = ut_thread.rseq->cpu_id;
         return ts;
     }
-    if (how == UT_PLAIN_READ_ || how == UT_PLAIN_PAIR_) {
-        ts = ut_counter_();
-        if (how == UT_PLAIN_PAIR_) *second = ut_counter_();
+    if (how == UT_WAITING_READ_) return ut_counter_after_(cpu);
+    if (how == UT_WAITING_PAIR_) {
+        ts = ut_counter_after_(cpu);
+        *second = ut_counter_after_(cpu);
         return ts;
+    }
+    if (how == UT_PLAIN_READ_) {
+        *cpu = ut_thread.rseq->cpu_id;
+        return ut_counter_();
     }
     if (how == UT_PAIRED_BEGIN_) {
         *second = ut_counter_pair_(&ts);
         return ts;
     }
     if (how == UT_PAIRED_END_) return ut_counter_pair_(second);
-    return ut_counter_after_();
+    {
+        uint32_t here;
+        return ut_counter_after_(&here);
+    }
 }
 
 /* The mark is not ours any more: the kernel cleared it, or someone else uses
@@ -976,7 +999,7 @@ UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second) {
  * reading lies after what the flag tells of. Returns the flags. */
 UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t ts, uint64_t second, int how) {
     struct ut_thread_ *t = &ut_thread;
-    uint32_t flags = 0;
+    uint32_t flags = 0, cpu = rseq->cpu_id;
     int tries;
     if (rseq == &ut_no_rseq_) flags = UT_DESCHEDULED_UNKNOWN_;
     for (tries = 0; tries < 16 && rseq != &ut_no_rseq_; tries++) {
@@ -986,11 +1009,12 @@ UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t ts, uint64_t second,
         else if (flags == 0) flags = UT_DESCHEDULED_UNKNOWN_;
         rseq->rseq_cs = ut_process.armed;
         UT_COMPILER_BARRIER_();
-        ts = ut_read_as_(how, &second);
+        ts = ut_read_as_(how, &second, &cpu);
         UT_COMPILER_BARRIER_();
     }
     t->again[0] = ts;
     t->again[1] = second;
+    t->again[2] = cpu;
     return flags;
 }
 
@@ -1068,8 +1092,9 @@ UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     w = ut_choose_();
     if (w != NULL) {
         uint64_t second = 0;
+        uint32_t cpu = UT_CPU_UNKNOWN_;
         UT_COMPILER_BARRIER_();
-        t->again[0] = ut_read_as_(how, &second);
+        t->again[0] = ut_read_as_(how, &second, &cpu);
         t->again[1] = second;
     }
     return w;
@@ -1300,7 +1325,7 @@ __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_functi
 
 /* ---- the fast path ---------------------------------------------------------- */
 
-/* The order matters. A plain reading lies between two looks at the mark (the
+/* The order matters. A plain or waiting reading lies between two looks at the mark (the
  * one here and the one of the record before), so that a record's flag is about
  * exactly the time since the record before.
  *
@@ -1321,11 +1346,11 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     struct ut_rseq_ *rseq;
     uintptr_t slot;
     uint64_t ts = 0, second = 0, tail = 0, cursor, position, *head;
-    uint32_t cpu;
+    uint32_t cpu = UT_CPU_UNKNOWN_;
     if (first && UT_LIKELY_(w->state == UT_READY_)) {
         ut_enter_(w);
         UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
-        ts = ut_read_as_(how, &second);
+        ts = ut_read_as_(how, &second, &cpu);
         UT_COMPILER_BARRIER_();
         if (UT_UNLIKELY_(ut_is_off_here_(event) || !*ut_process.same_process || !ut_is_writing_(w->state))) {
             if ((w = ut_choose_late_(event, how)) == NULL) return;
@@ -1340,18 +1365,19 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) ut_enter_(w);
         else if ((w = ut_choose_()) == NULL) return;
         UT_COMPILER_BARRIER_();
-        if (first) ts = ut_read_as_(how, &second);
+        if (first) ts = ut_read_as_(how, &second, &cpu);
     }
     cursor = w->cursor;
     if (UT_UNLIKELY_((cursor & UT_SEGMENT_MASK_) == 0) && (cursor = ut_next_segment_(w)) == 0) return;
     rseq = ut_thread.rseq;
-    if (!first && !last) ts = ut_read_as_(how, &second);
+    if (!first && !last) ts = ut_read_as_(how, &second, &cpu);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
         tail = (uint64_t)ut_rearm_(rseq, ts, second, how) << 14;
         ts = ut_thread.again[0];
         second = ut_thread.again[1];
+        cpu = (uint32_t)ut_thread.again[2];
     }
-    cpu = rseq->cpu_id;
+    if (first || last) cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
     slot = (uintptr_t)w->ring + cursor;
     head = &w->ring->head;
@@ -1360,12 +1386,12 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     if (last) {
         ((volatile uint64_t *)slot)[1] = (uint64_t)event << 32 | tail << 48;
         UT_COMPILER_BARRIER_();
-        ts = ut_read_as_(how, &second);
+        ts = ut_read_as_(how, &second, &cpu);
         ((volatile uint64_t *)slot)[0] = ts;
         if (how == UT_PAIRED_BEGIN_) ((volatile uint32_t *)slot)[2] = (uint32_t)(ts - second);
         UT_ATOMIC_STORE_(head, position);
     } else {
-        if (how == UT_PLAIN_PAIR_ || how == UT_PAIRED_END_) payload = (uint32_t)(second - ts);
+        if (how == UT_WAITING_PAIR_ || how == UT_PAIRED_END_) payload = (uint32_t)(second - ts);
         ((volatile uint64_t *)slot)[0] = ts;
         ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
         UT_ATOMIC_STORE_(head, position);
@@ -1376,14 +1402,24 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
 
 /** Records a point in time with a number of the program's own. */
 UT_HOT_ void ut_event(uint16_t event, uint32_t payload) { ut_record_(UT_KIND_INSTANT_, event, payload, UT_PLAIN_READ_); }
-/** A section starts here. Sections of one event may nest. */
-UT_HOT_ void ut_begin(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, 0, UT_PLAIN_READ_); }
-/** The innermost open section of this event ends here. */
-UT_HOT_ void ut_end(uint16_t event) { ut_record_(UT_KIND_END_, event, 0, UT_PLAIN_READ_); }
-/** Section `from` ends and section `to` starts here: one clock reading. */
-UT_HOT_ void ut_next(uint16_t from, uint16_t to) { ut_record_(UT_KIND_NEXT_, from, to, UT_PLAIN_READ_); }
+/** A span starts here. Spans of one event may nest. The clock is read when all
+ * earlier instructions have been executed: loads that are still under way belong
+ * to what came before. */
+UT_HOT_ void ut_begin(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, 0, UT_WAITING_READ_); }
+/** The innermost open span of this event ends here, when all its instructions
+ * have been executed. */
+UT_HOT_ void ut_end(uint16_t event) { ut_record_(UT_KIND_END_, event, 0, UT_WAITING_READ_); }
+/** Span `from` ends and span `to` starts here: one clock reading, as ut_end's. */
+UT_HOT_ void ut_next(uint16_t from, uint16_t to) { ut_record_(UT_KIND_NEXT_, from, to, UT_WAITING_READ_); }
 /** Two clock readings with nothing between: what measuring costs, in place. */
-UT_HOT_ void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0, UT_PLAIN_PAIR_); }
+UT_HOT_ void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0, UT_WAITING_PAIR_); }
+/** As ut_begin, but the reading waits for nothing: work from before the span may
+ * still be under way, and is counted in it on some CPUs. For spans whose work must
+ * overlap with what lies around them. Outputs say "edges not ordered". */
+UT_HOT_ void ut_begin_fast(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, UT_UNORDERED_, UT_PLAIN_READ_); }
+/** As ut_end, for ut_begin_fast: work that is still under way, such as loads that
+ * miss the caches, is not in the span, however long it takes. */
+UT_HOT_ void ut_end_fast(uint16_t event) { ut_record_(UT_KIND_END_, event, UT_UNORDERED_, UT_PLAIN_READ_); }
 /** As ut_begin, with a serialised reading: for sections below about 200 ns. */
 UT_HOT_ void ut_begin_ordered(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, UT_ORDERED_BEGIN_); }
 /** As ut_end, with a serialised reading. */
@@ -1399,7 +1435,7 @@ UT_HOT_ void ut_end_paired(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, ev
 UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
-    uint32_t cursor;
+    uint32_t cursor, cpu;
     uint64_t ts, second = 0, tail = 0, *record;
     if (w->state == UT_READY_ && *ut_process.same_process) ut_enter_(w);
     else if ((w = ut_choose_()) == NULL) return;
@@ -1415,12 +1451,13 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
         w->cursor = cursor + 16;
         if ((cursor = ut_next_segment_(w)) == 0) return;
     }
-    ts = ut_read_as_(UT_PLAIN_READ_, &second);
+    ts = ut_read_as_(UT_PLAIN_READ_, &second, &cpu);
     if (t->rseq->rseq_cs != ut_process.armed) {
         tail = (uint64_t)ut_rearm_(t->rseq, ts, second, UT_PLAIN_READ_) << 14;
         ts = t->again[0];
+        cpu = (uint32_t)t->again[2];
     }
-    tail |= t->rseq->cpu_id < UT_CPU_UNKNOWN_ ? t->rseq->cpu_id : UT_CPU_UNKNOWN_;
+    tail |= cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_;
     record = (uint64_t *)((uintptr_t)w->ring + cursor);
     record[0] = ts;
     record[1] = (payload & 0xffffffffu) | (uint64_t)event << 32 | tail << 48;
@@ -1642,22 +1679,22 @@ UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
     if (UT_LIKELY_(cell != NULL)) n = ut_begun_(cell, event, counted, on);
     UT_COMPILER_BARRIER_();
     w->state = UT_READY_;
-    if (n != 0) ut_record_(UT_KIND_BEGIN_, event, n, UT_PLAIN_READ_);
+    if (n != 0) ut_record_(UT_KIND_BEGIN_, event, n, UT_WAITING_READ_);
 }
 
-/* As the plain part of ut_record_, into the thread's ring that is being written. */
+/* As the unordered part of ut_record_, into the thread's ring that is being written. */
 UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32_t payload) {
     struct ut_rseq_ *rseq = ut_thread.rseq;
     uintptr_t slot;
     uint64_t ts, second = 0, tail = 0, cursor = w->cursor;
     uint32_t cpu;
     if (UT_UNLIKELY_((cursor & UT_SEGMENT_MASK_) == 0) && (cursor = ut_next_segment_(w)) == 0) return;
-    ts = ut_read_as_(UT_PLAIN_READ_, &second);
+    ts = ut_read_as_(UT_WAITING_READ_, &second, &cpu);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
-        tail = (uint64_t)ut_rearm_(rseq, ts, second, UT_PLAIN_READ_) << 14;
+        tail = (uint64_t)ut_rearm_(rseq, ts, second, UT_WAITING_READ_) << 14;
         ts = ut_thread.again[0];
+        cpu = (uint32_t)ut_thread.again[2];
     }
-    cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
     slot = (uintptr_t)w->ring + cursor;
     cursor += 16;
@@ -1704,14 +1741,14 @@ UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
     if (UT_UNLIKELY_(w->state != UT_READY_ || w->ring->cells == 0)) return; /* nothing has begun */
     cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
     if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_ || ((uint16_t)cell->state != event && cell->state != 0))) {
-        ut_record_(UT_KIND_END_, event, 1, UT_PLAIN_READ_); /* no cell: all are recorded */
+        ut_record_(UT_KIND_END_, event, 1, UT_WAITING_READ_); /* no cell: all are recorded */
         return;
     }
     if (UT_UNLIKELY_(cell->deeper > 0)) {
         cell->deeper--;
         return;
     }
-    if (UT_LIKELY_(cell->open & 1)) ut_record_(UT_KIND_END_, event, cell->timed, UT_PLAIN_READ_);
+    if (UT_LIKELY_(cell->open & 1)) ut_record_(UT_KIND_END_, event, cell->timed, UT_WAITING_READ_);
     /* A handler that comes in leaves `open` as it found it. */
     cell->open >>= 1;
     if (cell->open == 0 && cell->state != 0) *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
@@ -1889,13 +1926,25 @@ UT_INLINE_ void ut_thread_name(const char *name) {
 
 #ifdef __cplusplus
 namespace undertick {
-/** A section as long as the object lives. */
+/** A span as long as the object lives. */
 class span {
   public:
     explicit span(uint16_t event) noexcept : event_(event) { ut_begin(event); }
     ~span() { ut_end(event_); }
     span(const span &) = delete;
     span &operator=(const span &) = delete;
+
+  private:
+    [[maybe_unused]] uint16_t event_;
+};
+
+/** As span, by ut_begin_fast and ut_end_fast. */
+class fast_span {
+  public:
+    explicit fast_span(uint16_t event) noexcept : event_(event) { ut_begin_fast(event); }
+    ~fast_span() { ut_end_fast(event_); }
+    fast_span(const fast_span &) = delete;
+    fast_span &operator=(const fast_span &) = delete;
 
   private:
     [[maybe_unused]] uint16_t event_;

@@ -1,5 +1,6 @@
-/* The price of an event, interleaved with the floor: one clock reading and one
- * 16-byte store into a mapped ring. Prints one line per block:
+/* The price of an event and of a span, interleaved with their floors: one clock reading,
+ * of a span one that waits for earlier instructions, and one 16-byte store into a mapped
+ * ring. Prints one line per block:
  *   what  thread  ns_per_unit  events
  * Run by `cargo xtask bench recorder`, with and without a session. */
 #define _GNU_SOURCE
@@ -30,16 +31,19 @@ static uint64_t *make_floor_ring(void) {
         for (i = 0; i < n; i++) { statement; }                               \
     }
 
-#define FLOOR_STORE(i)                                              \
+#define FLOOR_STORE(i, reading)                                     \
     do {                                                            \
         volatile uint64_t *slot = ring + 2 * ((i) & (FLOOR_SLOTS - 1)); \
-        uint64_t unused, ts = ut_read_as_(UT_PLAIN_READ_, &unused); \
+        uint32_t cpu = 0;                                           \
+        const uint64_t ts = reading;                                \
         slot[0] = ts;                                               \
-        slot[1] = (uint64_t)(i) | (uint64_t)7 << 32;                \
+        slot[1] = (uint64_t)(i) | (uint64_t)7 << 32 | (uint64_t)cpu << 48; \
     } while (0)
+#define WAITING ut_counter_after_(&cpu)
 
-BLOCK(floor_1, FLOOR_STORE(i))
-BLOCK(floor_2, FLOOR_STORE(2 * i); FLOOR_STORE(2 * i + 1))
+BLOCK(floor_1, FLOOR_STORE(i, ut_counter_()))
+BLOCK(floor_waiting, FLOOR_STORE(i, WAITING))
+BLOCK(floor_2, FLOOR_STORE(2 * i, WAITING); FLOOR_STORE(2 * i + 1, WAITING))
 BLOCK(event, ut_event(7, i))
 BLOCK(begin_end, ut_begin(8); ut_end(8))
 BLOCK(next_stage, ut_next(9, 10))
@@ -58,12 +62,12 @@ static void *run(void *argument) {
     const struct job *job = (const struct job *)argument;
     uint64_t *ring = make_floor_ring();
     int r;
-    ut_process.clock = UT_CLOCK_COUNTER_; /* the floor reads the counter also without a session */
     event(ring, job->n);
     for (r = 0; r < job->rounds; r++) {
         pthread_barrier_wait(job->barrier);
         timed("floor", floor_1, ring, job);
         timed("event", event, ring, job);
+        timed("waiting", floor_waiting, ring, job);
         timed("floor2", floor_2, ring, job);
         timed("begin_end", begin_end, ring, job);
         timed("next", next_stage, ring, job);

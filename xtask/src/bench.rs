@@ -7,6 +7,7 @@ pub mod cmstar;
 pub mod compare;
 pub mod coverage;
 pub mod drop;
+pub mod edges;
 pub mod evidence;
 pub mod functions;
 pub mod growth_drawn;
@@ -16,6 +17,7 @@ pub mod interference;
 mod kernel;
 pub mod live;
 pub mod loss;
+pub mod nested;
 pub mod peers;
 mod peers_of_registries;
 pub mod perturbation;
@@ -50,6 +52,10 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["growth"] => kernel::growth(500_000_000),
         ["growth", most] => kernel::growth(repetitions(most)? as u64),
         ["truth"] => truth::measure(),
+        ["nested"] => nested::measure(&[]),
+        ["nested", kind] => nested::measure(&[*kind]),
+        ["edges"] => edges::measure(8),
+        ["edges", runs] => edges::measure(repetitions(runs)?),
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
         ["wake"] => wake::measure(),
@@ -118,7 +124,17 @@ fn repetitions(word: &str) -> Result<usize, String> {
 
 /// As [`compile`], with more options.
 fn compile_with(scratch: &Scratch, name: &str, options: &[String]) -> Result<String, String> {
-    let out = scratch.path(name);
+    compile_as(scratch, name, name, options)
+}
+
+/// As [`compile_with`], under another name.
+fn compile_as(
+    scratch: &Scratch,
+    name: &str,
+    out: &str,
+    options: &[String],
+) -> Result<String, String> {
+    let out = scratch.path(out);
     let source = format!("benches/recorder/{name}.c");
     let mut words = vec!["cc", "-O2", "-Iinclude", "-pthread", &source, "-o", &out];
     words.extend(options.iter().map(String::as_str));

@@ -37,6 +37,8 @@ usage: cargo xtask COMMAND
   bench drop        a full ring in drop mode beside one that never fills
   bench report      analysis rate and memory on 2e8 events
   bench truth       compensated means against counted work, 20 ns to 1 ms
+  bench edges       means of spans around work still under way, against fenced readings
+  bench nested      a span around points, against the same program without them
   bench hog         descheduled flag and culling with a hog on the same CPU
   bench sampled     price of a sampled span; with a commit: the other calls beside its header's
   bench python      price of span and event in Python, beside time.perf_counter_ns()

@@ -1,5 +1,6 @@
 //! The kernel: batches in, report out.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::columns::Columns;
 use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
-use crate::evidence::Evidence;
+use crate::evidence::{AFTER_INTERRUPT_NS, Evidence};
 use crate::hosts::Clocks;
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
@@ -91,11 +92,19 @@ impl Analysis {
             Cull::None => Dropping::Nothing,
         });
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
-        engine.evidence = Evidence::with_error((error_ns / ns_per_tick).ceil() as i64);
+        engine.evidence = Evidence::with_error(
+            (error_ns / ns_per_tick).ceil() as i64,
+            (AFTER_INTERRUPT_NS / ns_per_tick) as i64,
+        );
         engine.perturbation = (manifest.perturbation.as_ref())
             .filter(|about| about.pairs > 0)
             .map(|about| Perturbation::new(about, ns_per_tick));
         engine.clocks = Arc::new(Clocks::of(manifest));
+        engine.never_wait = (manifest.rings.iter())
+            .filter(|ring| ring.spans_wait == Some(false))
+            .map(|ring| ring.ring)
+            .collect::<HashSet<i32>>()
+            .into();
         engine.pairs.gathering = needs_pairs(options.compensate);
         engine.scanning = matches!(options.cull, Cull::Ratio(_)) || engine.pairs.gathering;
         Ok(Self {
@@ -156,7 +165,7 @@ impl Analysis {
             let (rows, tid) = (&columns.rows, columns.tid[at]);
             let (kind, ts, payload) = (rows.kind[at], rows.ts[at], rows.payload[at]);
             let known = &mut self.known;
-            known.evidence.push(kind, tid, ts, payload);
+            known.evidence.push(kind, rows.event[at], tid, ts, payload);
             if let Some(perturbation) = &mut known.perturbation {
                 perturbation.push(kind, rows.event[at], ts, payload);
             }

@@ -7,6 +7,7 @@
 use undertick_trace::coded::Coded;
 use undertick_trace::rows::Key;
 
+use crate::cost::{Inner, Reading};
 use crate::engine::{Engine, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::plain::{MOST, Plain, Samples, is_plain};
@@ -47,6 +48,8 @@ struct Code {
     ends: u8,
     /// Where its samples are.
     slot: u8,
+    /// 1 where its reading is an event's.
+    is_event: u8,
 }
 
 impl Code {
@@ -61,6 +64,7 @@ impl Code {
         deeper: 0,
         ends: 0,
         slot: 0,
+        is_event: 0,
     };
 
     /// Of a span whose samples lay in `parent` so far.
@@ -80,6 +84,7 @@ impl Code {
             deeper: 1,
             ends: 0,
             slot,
+            is_event: 0,
         }
     }
 
@@ -100,23 +105,24 @@ impl Code {
             cell,
             ends: 1,
             slot,
+            is_event: 1,
             ..Self::ODD
         }
     }
 }
 
-/// A start between plain readings alone.
+/// A start between such readings alone as [`Plain`] samples have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Begun {
     ts: i64,
-    /// Plain readings so far, its own included.
-    plain: u32,
+    /// Readings so far, its own included.
+    plain: Inner,
     interval: u32,
 }
 
 const NOTHING: Begun = Begun {
     ts: 0,
-    plain: 0,
+    plain: Inner::NONE,
     interval: NOWHERE,
 };
 
@@ -130,9 +136,9 @@ impl Begun {
     }
 
     /// With what else is counted, which plain rows do not change.
-    fn open(&self, now: Counts) -> Open {
+    fn open(&self, now: Counts, reading: Reading) -> Open {
         Open {
-            at: Edge::plain(self.ts),
+            at: Edge::alone(self.ts, reading),
             counts: Counts {
                 plain: self.plain,
                 ..now
@@ -197,7 +203,7 @@ impl Coding {
         from: usize,
         (lo, hi): (i64, i64),
     ) -> usize {
-        if ring.stack.len() >= DEEPEST {
+        if ring.stack.len() >= DEEPEST || ring.never_waits {
             return from;
         }
         self.learn(block.keys(), ring.set, engine);
@@ -279,7 +285,9 @@ impl Coding {
             *cell = Begun::of(open);
             // Where those that begin here lie is looked at when they begin.
             let parent = engine.tallies[open.interval as usize].parent;
-            if !is_plain(open, ring.counts) || (parent != Parent::Various && parent != around) {
+            if !is_plain(open, ring.counts, Reading::Plain)
+                || (parent != Parent::Various && parent != around)
+            {
                 cell.interval |= NOT_PLAIN;
             }
             around = Parent::One(open.interval);
@@ -287,7 +295,7 @@ impl Coding {
         for (cell, &instant) in self.cells.iter_mut().zip(&self.instants) {
             let last = ring.last.get(instant as usize).copied().flatten();
             let last = last.filter(|last| last.gaps == ring.gaps);
-            let plain = last.filter(|last| is_plain(&last.open, ring.counts));
+            let plain = last.filter(|last| is_plain(&last.open, ring.counts, Reading::Unordered));
             *cell = plain.map_or(NOTHING, |last| Begun::of(&last.open));
         }
     }
@@ -307,12 +315,12 @@ impl Coding {
         let stay = ring.stack.iter().zip(begun).take_while(same).count();
         ring.stack.truncate(stay);
         ring.stack
-            .extend(begun[stay..].iter().map(|begun| begun.open(now)));
+            .extend((begun[stay..].iter()).map(|begun| begun.open(now, Reading::Plain)));
         for (begun, &instant) in self.cells.iter().zip(&self.instants) {
             // What was nothing is what the general way left, and still is.
             if *begun != NOTHING {
                 ring.last[instant as usize] = Some(Last {
-                    open: begun.open(now),
+                    open: begun.open(now, Reading::Unordered),
                     gaps: ring.gaps,
                 });
             }
@@ -324,7 +332,7 @@ impl Coding {
     #[inline(never)] // by itself it keeps its state in registers
     fn run(
         &mut self,
-        plain_so_far: &mut u32,
+        plain_so_far: &mut Inner,
         block: &Coded,
         from: usize,
         to: usize,
@@ -332,6 +340,7 @@ impl Coding {
         let (codes, cells, samples) = (&mut self.codes, &mut *self.cells, &mut *self.samples);
         let mut depth = self.depth as u32;
         let mut plain = *plain_so_far;
+        let mut n_taken = 0;
         let mut full = None;
         let (ts, code) = (&block.ts()[from..to], &block.code()[from..to]);
         let payload = &block.payload()[from..to];
@@ -349,11 +358,12 @@ impl Coding {
                 Plain {
                     start: top.ts,
                     end: ts,
-                    inside: plain.wrapping_sub(top.plain),
+                    inside: plain.since(top.plain),
                 },
             );
             *n += u32::from(does.ends);
-            plain = plain.wrapping_add(1);
+            plain = plain.and(Inner::of(does.is_event));
+            n_taken += 1;
             cells[cell(depth.wrapping_add(1))] = Begun {
                 ts,
                 plain,
@@ -367,9 +377,8 @@ impl Coding {
             }
         }
         self.depth = depth as usize;
-        let n = plain.wrapping_sub(*plain_so_far);
         *plain_so_far = plain;
-        (n as usize, full)
+        (n_taken, full)
     }
 
     /// All samples that wait are tallied.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use undertick_estimate::Cost;
+use undertick_report::document::Slowed;
 use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_units::Estimate;
 
 use crate::beside::{Beside, DRIFT_ERROR};
 use crate::tally::Sample;
@@ -10,21 +12,81 @@ use crate::tally::Sample;
 /// Fixed point of costs: 2^-16 tick, far below any clock's step.
 const POINT: u32 = 16;
 
+/// How the clock was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// As plain spans do: it waits for what came before, as far as the trace's recorder
+    /// knew that.
+    Plain,
+    /// By an event or a fast span: it waits for nothing.
+    Unordered,
+    /// Serialised.
+    Ordered,
+}
+
 /// How the two ends of a sample were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     Plain = 0,
     Mixed = 1,
     Ordered = 2,
+    Unordered = 3,
 }
 
+/// How many [`Ends`] there are.
+pub(crate) const ENDS: usize = 4;
+
 impl Ends {
-    pub(crate) fn of(start_ordered: bool, end_ordered: bool) -> Self {
-        match (start_ordered, end_ordered) {
-            (false, false) => Self::Plain,
-            (true, true) => Self::Ordered,
+    pub(crate) fn of(start: Reading, end: Reading) -> Self {
+        match (start, end) {
+            (Reading::Plain, Reading::Plain) => Self::Plain,
+            (Reading::Ordered, Reading::Ordered) => Self::Ordered,
+            (Reading::Unordered, Reading::Unordered) => Self::Unordered,
             _ => Self::Mixed,
         }
+    }
+}
+
+/// Records inside something, serialised ones apart: those of plain spans in the low half,
+/// events in the high half. Both counts wrap, and a difference of two of them is right as
+/// long as it has no more than 2^32 of either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inner(u64);
+
+impl Inner {
+    pub(crate) const NONE: Self = Self(0);
+    /// A begin, an end or a next of a plain span.
+    pub(crate) const SPAN: Self = Self(1);
+    /// An event, or an end of a fast span.
+    pub(crate) const EVENT: Self = Self(1 << 32);
+
+    /// [`Self::EVENT`] for 1, [`Self::SPAN`] for 0; without a branch.
+    #[inline]
+    pub(crate) fn of(is_event: u8) -> Self {
+        Self(1 << (is_event * 32))
+    }
+
+    #[inline]
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self(self.0.wrapping_add(more.0))
+    }
+
+    /// Those from then to now.
+    #[inline]
+    pub(crate) fn since(self, then: Self) -> Self {
+        Self(self.0.wrapping_sub(then.0))
+    }
+
+    pub(crate) fn spans(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(crate) fn events(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(crate) fn records(self) -> u64 {
+        u64::from(self.spans()) + u64::from(self.events())
     }
 }
 
@@ -33,22 +95,45 @@ impl Ends {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CostTable {
     /// By [`Ends`], ns.
-    spans: [Cost; 3],
-    inner_plain: Cost,
-    inner_ordered: Cost,
+    spans: [Cost; ENDS],
+    inner: InnerCosts,
     /// By [`Ends`], without inner readings, whole ticks.
-    bare: [i64; 3],
-    fixed: [i64; 3],
-    fixed_plain: i64,
-    fixed_ordered: i64,
+    bare: [i64; ENDS],
+    fixed: [i64; ENDS],
+    fixed_inner: FixedInner,
     ns_per_tick: f64,
     /// By [`Ends`]: the two calibrations contradict each other.
-    pub(crate) disagree: [bool; 3],
+    pub(crate) disagree: [bool; ENDS],
     /// What samples with pairs of readings have subtracted instead.
     pub(crate) beside: Option<Beside>,
-    /// Serialised spans of this much work or more, ns, have the cost beside
-    /// known doses, whatever a span around nothing costs.
-    worked: Option<(f64, Cost)>,
+    /// By [`Ends`]: spans of this much work or more, ns, have the cost beside known doses,
+    /// whatever a span around nothing costs.
+    worked: [Option<(f64, Cost)>; ENDS],
+}
+
+/// What a record inside a sample adds to it, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct InnerCosts {
+    span: Cost,
+    event: Cost,
+    ordered: Cost,
+}
+
+/// The same, fixed point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FixedInner {
+    span: i64,
+    event: i64,
+    ordered: i64,
+}
+
+impl FixedInner {
+    #[inline]
+    fn of(&self, inner: Inner, ordered: u32) -> i64 {
+        self.span * i64::from(inner.spans())
+            + self.event * i64::from(inner.events())
+            + self.ordered * i64::from(ordered)
+    }
 }
 
 /// What one sample has subtracted.
@@ -73,13 +158,19 @@ pub(crate) struct Told {
 impl CostTable {
     /// One constant a reading: the mean of all pairs of its kind.
     pub(crate) fn long_term(plain: Cost, ordered: Cost, ns_per_tick: f64) -> Self {
-        Self::of_costs([plain, ordered], [plain, ordered], ns_per_tick)
+        let inner = InnerCosts {
+            span: plain,
+            event: plain,
+            ordered,
+        };
+        Self::of_costs([plain, ordered, plain], inner, ns_per_tick)
     }
 
-    fn of_costs(spans: [Cost; 2], inner: [Cost; 2], ns_per_tick: f64) -> Self {
-        let [plain, ordered] = spans;
+    fn of_costs(spans: [Cost; 3], inner: InnerCosts, ns_per_tick: f64) -> Self {
+        let [plain, ordered, unordered] = spans;
         // One end of each: half of both.
-        let spans = [plain, plain.times(0.5).and(ordered.times(0.5)), ordered];
+        let mixed = plain.times(0.5).and(ordered.times(0.5));
+        let spans = [plain, mixed, ordered, unordered];
         // Bounds that keep 2^32 inner readings inside 64 bits: a cost of 2^13
         // ticks per inner reading is beyond any clock.
         let fixed = |c: Cost, most: i64| {
@@ -90,31 +181,50 @@ impl CostTable {
         Self {
             bare: fixed_spans.map(|f| (f + (1 << (POINT - 1))) >> POINT),
             fixed: fixed_spans,
-            fixed_plain: fixed(inner[0], 1 << 29),
-            fixed_ordered: fixed(inner[1], 1 << 29),
+            fixed_inner: FixedInner {
+                span: fixed(inner.span, 1 << 29),
+                event: fixed(inner.event, 1 << 29),
+                ordered: fixed(inner.ordered, 1 << 29),
+            },
             spans,
-            inner_plain: inner[0],
-            inner_ordered: inner[1],
+            inner,
             ns_per_tick,
-            disagree: [false; 3],
+            disagree: [false; ENDS],
             beside: None,
-            worked: None,
+            worked: [None; ENDS],
         }
     }
 
     pub(crate) fn new(calibration: &Calibration, ns_per_tick: f64) -> Self {
-        let (plain, plain_disagrees) = span_cost(&calibration.plain, false);
+        // Older recorders read the clock without waiting at plain spans, too.
+        let waits = calibration.inner_span_ns.is_some();
+        let (plain, plain_disagrees) = span_cost(&calibration.plain, waits);
         let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
-        let inner = [&calibration.inner_event_ns, &calibration.inner_ordered_ns].map(Cost::of);
-        let least = calibration.ordered.least_dose_ns;
+        let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+        let event = cost(&calibration.inner_event_ns);
+        let inner = InnerCosts {
+            span: calibration.inner_span_ns.as_ref().map_or(event, cost),
+            event,
+            ordered: cost(&calibration.inner_ordered_ns),
+        };
+        // Between two readings that wait for nothing lies one record.
+        let unordered = if waits { event } else { plain };
+        let worked =
+            |span: &SpanCost| (span.least_dose_ns).map(|least| (least, cost(&span.dosed_ns)));
         Self {
-            worked: least.map(|least| (least, Cost::of(&calibration.ordered.dosed_ns))),
+            worked: [
+                worked(&calibration.plain).filter(|_| waits),
+                None,
+                worked(&calibration.ordered),
+                None,
+            ],
             disagree: [
                 plain_disagrees,
                 plain_disagrees || ordered_disagrees,
                 ordered_disagrees,
+                plain_disagrees && !waits,
             ],
-            ..Self::of_costs([plain, ordered], inner, ns_per_tick)
+            ..Self::of_costs([plain, ordered, unordered], inner, ns_per_tick)
         }
     }
 
@@ -132,7 +242,7 @@ impl CostTable {
             return self.beside(sample, beside);
         }
         Taken {
-            ticks: self.ticks(sample.ends, sample.inner_plain, sample.inner_ordered),
+            ticks: self.ticks(sample.ends, sample.inner, sample.inner_ordered),
             beside: None,
         }
     }
@@ -143,7 +253,7 @@ impl CostTable {
         // 2^40: as other costs, far beyond any pair that is not an accident.
         let most = (1_i64 << 40) as f64;
         let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
-        let fixed = own.round() as i64 + self.inner(sample.inner_plain, sample.inner_ordered);
+        let fixed = own.round() as i64 + self.fixed_inner.of(sample.inner, sample.inner_ordered);
         Taken {
             ticks: (fixed + (1 << (POINT - 1))) >> POINT,
             beside: Some(Told {
@@ -156,71 +266,71 @@ impl CostTable {
         }
     }
 
-    fn inner(&self, plain: u32, ordered: u32) -> i64 {
-        self.fixed_plain * i64::from(plain) + self.fixed_ordered * i64::from(ordered)
-    }
-
-    /// Of samples between plain readings with nothing but plain readings inside.
-    pub(crate) fn plain_ones(&self) -> PlainCosts {
+    /// Of samples between such ends with no serialised readings inside.
+    pub(crate) fn plain_ones(&self, ends: Ends) -> PlainCosts {
         PlainCosts {
-            fixed: self.fixed[Ends::Plain as usize],
-            inner: self.fixed_plain,
+            fixed: self.fixed[ends as usize],
+            inner: self.fixed_inner,
         }
     }
 
     /// Cost of one sample to the nearest tick.
     #[inline]
-    fn ticks(&self, ends: Ends, inner_plain: u32, inner_ordered: u32) -> i64 {
-        if inner_plain | inner_ordered == 0 {
+    fn ticks(&self, ends: Ends, inner: Inner, inner_ordered: u32) -> i64 {
+        if inner == Inner::NONE && inner_ordered == 0 {
             return self.bare[ends as usize];
         }
-        let cost = self.fixed[ends as usize] + self.inner(inner_plain, inner_ordered);
+        let cost = self.fixed[ends as usize] + self.fixed_inner.of(inner, inner_ordered);
         (cost + (1 << (POINT - 1))) >> POINT
     }
 }
 
-/// Costs of samples between plain readings, fixed point.
+/// Costs of samples without serialised readings, fixed point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainCosts {
     fixed: i64,
-    inner: i64,
+    inner: FixedInner,
 }
 
 impl PlainCosts {
-    pub(crate) const NONE: Self = Self { fixed: 0, inner: 0 };
+    pub(crate) const NONE: Self = Self {
+        fixed: 0,
+        inner: FixedInner {
+            span: 0,
+            event: 0,
+            ordered: 0,
+        },
+    };
 
     /// Whether what is inside changes nothing.
     pub(crate) fn are_constant(self) -> bool {
-        self.inner == 0
+        self.inner.span == 0 && self.inner.event == 0
     }
 
     /// Of one with so many others inside, to the nearest tick.
     #[inline]
-    pub(crate) fn of(self, inside: u32) -> i64 {
-        (self.fixed + self.inner * i64::from(inside) + (1 << (POINT - 1))) >> POINT
+    pub(crate) fn of(self, inside: Inner) -> i64 {
+        (self.fixed + self.inner.of(inside, 0) + (1 << (POINT - 1))) >> POINT
     }
 }
 
 /// The cost found with known doses of work. Where the empty span contradicts it
 /// beyond both intervals the bounds hold both, rather than a wrong constant.
-/// What the value is then depends on the readings: serialised ones keep work
+/// What the value is then depends on the readings: those that wait keep work
 /// and reading apart whatever the work is, so the doses are right and only a
-/// span around nothing differs; a plain reading overlaps with work by as much
-/// as the work allows (a dependent chain most, nothing at all least), so a
+/// span around nothing differs; a reading that waits for nothing overlaps with work by as
+/// much as the work allows (a dependent chain most, nothing at all least), so a
 /// program's own code lies anywhere between, and the middle is taken.
-pub(crate) fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
-    let (dosed, empty) = (Cost::of(&span.dosed_ns), Cost::of(&span.empty_ns));
+pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
+    let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+    let (dosed, empty) = (cost(&span.dosed_ns), cost(&span.empty_ns));
     let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
     let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);
     if dosed_lo <= empty_hi && empty_lo <= dosed_hi {
         return (dosed, false);
     }
     let (lo, hi) = (dosed_lo.min(empty_lo), dosed_hi.max(empty_hi));
-    let value = if ordered {
-        dosed.value
-    } else {
-        (lo + hi) / 2.0
-    };
+    let value = if waits { dosed.value } else { (lo + hi) / 2.0 };
     let hull = Cost {
         value,
         below: value - lo,
@@ -230,20 +340,52 @@ pub(crate) fn span_cost(span: &SpanCost, ordered: bool) -> (Cost, bool) {
     (hull, true)
 }
 
+/// What the points inside cost the samples of an interval on average, measured by switching
+/// them (`record --perturbation`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPlace {
+    /// Of all samples, also those during which they were off, ns.
+    pub(crate) cost: Cost,
+    /// Points inside that were switched, of all samples likewise.
+    pub(crate) points: f64,
+}
+
+impl InPlace {
+    pub(crate) fn of(slowed: &Slowed) -> Option<Self> {
+        let [on, off] = slowed.samples.map(|n| n as f64);
+        // Without points inside, or of the kernel's events, it is another cost.
+        slowed.per_point.as_ref()?;
+        let share = on / (on + off);
+        Some(Self {
+            cost: Cost::of(&slowed.by).times(share),
+            points: slowed.points * share,
+        })
+    }
+}
+
+/// The same cost, of which no bound is below 0: recording takes time.
+fn not_below_0(cost: Cost) -> Cost {
+    Cost {
+        below: cost.below.min(cost.value.max(0.0)),
+        ..cost
+    }
+}
+
 /// What was subtracted from a set of samples.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Costs {
     /// Samples by [`Ends`] that the constant was subtracted from.
-    pub(crate) samples: [u64; 3],
-    pub(crate) inner_plain: u64,
+    pub(crate) samples: [u64; ENDS],
+    pub(crate) inner_spans: u64,
+    pub(crate) inner_events: u64,
     pub(crate) inner_ordered: u64,
     /// Those of `samples` that hold inner readings, and what was subtracted
     /// from them, whole ticks.
-    filled: [u64; 3],
+    filled: [u64; ENDS],
     rounded: i128,
     /// Samples by [`Ends`] whose own pairs told the cost; what was to be
     /// subtracted from them, fixed point.
-    pub(crate) by_pairs: [u64; 3],
+    pub(crate) by_pairs: [u64; ENDS],
     told: i128,
     /// Those whose pairs are believed, and the sums of the first and of the last
     /// pairs, ticks.
@@ -267,27 +409,32 @@ impl Costs {
             return;
         }
         self.samples[sample.ends as usize] += 1;
-        if sample.inner_plain | sample.inner_ordered != 0 {
+        if sample.inner != Inner::NONE || sample.inner_ordered != 0 {
             self.filled[sample.ends as usize] += 1;
-            self.inner_plain += u64::from(sample.inner_plain);
+            self.inner_spans += u64::from(sample.inner.spans());
+            self.inner_events += u64::from(sample.inner.events());
             self.inner_ordered += u64::from(sample.inner_ordered);
             self.rounded += i128::from(taken.ticks);
         }
     }
 
-    /// As [`Self::add`], of samples between plain readings: of `n`, `filled` held `inside`
-    /// others, and from these `rounded` ticks were subtracted.
-    pub(crate) fn add_plain(&mut self, n: u64, filled: u64, inside: u64, rounded: i64) {
-        self.samples[Ends::Plain as usize] += n;
-        self.filled[Ends::Plain as usize] += filled;
-        self.inner_plain += inside;
+    /// As [`Self::add`], of `n` samples between such ends: `inside` are how many each held
+    /// of others, none of them serialised, and from those that held any `rounded` ticks were
+    /// subtracted.
+    pub(crate) fn add_plain(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
+        let filled = inside.iter().map(|&i| u64::from(i != Inner::NONE));
+        self.samples[ends as usize] += inside.len() as u64;
+        self.filled[ends as usize] += filled.sum::<u64>();
+        self.inner_spans += inside.iter().map(|i| u64::from(i.spans())).sum::<u64>();
+        self.inner_events += inside.iter().map(|i| u64::from(i.events())).sum::<u64>();
         self.rounded += i128::from(rounded);
     }
 
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             samples: std::array::from_fn(|i| self.samples[i] + other.samples[i]),
-            inner_plain: self.inner_plain + other.inner_plain,
+            inner_spans: self.inner_spans + other.inner_spans,
+            inner_events: self.inner_events + other.inner_events,
             inner_ordered: self.inner_ordered + other.inner_ordered,
             filled: std::array::from_fn(|i| self.filled[i] + other.filled[i]),
             rounded: self.rounded + other.rounded,
@@ -303,19 +450,28 @@ impl Costs {
     }
 
     /// Samples by [`Ends`], however their cost was found.
-    pub(crate) fn by_ends(&self) -> [u64; 3] {
+    pub(crate) fn by_ends(&self) -> [u64; ENDS] {
         std::array::from_fn(|i| self.samples[i] + self.by_pairs[i])
     }
 
     /// As [`Self::mean`], of samples that come out at `mean_ns` when it is
     /// subtracted: the disagreement with spans around nothing does not concern
-    /// serialised spans that hold work.
-    pub(crate) fn mean_for(&self, table: &CostTable, mean_ns: f64) -> Cost {
+    /// spans that hold work.
+    ///
+    /// What was measured in place replaces what the calibration says of the records inside.
+    pub(crate) fn mean_for(
+        &self,
+        table: &CostTable,
+        mean_ns: f64,
+        in_place: Option<InPlace>,
+    ) -> Cost {
         let mut table = table.clone();
-        if let Some((least, dosed)) = table.worked
-            && mean_ns >= least
-        {
-            table.spans[Ends::Ordered as usize] = dosed;
+        for (span, worked) in table.spans.iter_mut().zip(table.worked) {
+            if let Some((least, dosed)) = worked
+                && mean_ns >= least
+            {
+                *span = dosed;
+            }
         }
         if let Some(beside) = &mut table.beside
             && let Some((least, error)) = beside.small
@@ -323,25 +479,56 @@ impl Costs {
         {
             beside.error = error;
         }
-        self.mean(&table)
+        let inner = self.inner(&table, in_place);
+        self.ends(&table).and(inner)
+    }
+
+    /// Records inside on average.
+    pub(crate) fn inner_records(&self) -> f64 {
+        let records = self.inner_spans + self.inner_events + self.inner_ordered;
+        records as f64 / self.n().max(1) as f64
+    }
+
+    /// Mean cost per sample of the records inside, ns.
+    pub(crate) fn inner(&self, table: &CostTable, in_place: Option<InPlace>) -> Cost {
+        let n = self.n().max(1) as f64;
+        let calibrated = [
+            table.inner.span.times(self.inner_spans as f64 / n),
+            table.inner.event.times(self.inner_events as f64 / n),
+            table.inner.ordered.times(self.inner_ordered as f64 / n),
+        ];
+        let calibrated = calibrated.into_iter().fold(Cost::default(), Cost::and);
+        let records = self.inner_records();
+        match in_place {
+            Some(found) if records > 0.0 => {
+                // Of the records inside, those that were not switched cost what they cost.
+                let switched = (found.points / records).min(1.0);
+                calibrated.times(1.0 - switched).and(found.cost)
+            }
+            _ => calibrated,
+        }
     }
 
     /// Whether the cost subtracted from samples of `mean_ns` is one about which
     /// the two calibrations contradict each other.
     pub(crate) fn is_disputed(&self, table: &CostTable, mean_ns: f64) -> bool {
-        let settled = table.worked.is_some_and(|(least, _)| mean_ns >= least);
         let small = table.beside.and_then(|beside| beside.small);
         if self.by_pairs.iter().any(|&n| n > 0) && small.is_some_and(|(least, _)| mean_ns < least) {
             return true;
         }
-        (0..3).any(|e| {
-            let ordered = e == Ends::Ordered as usize;
-            table.disagree[e] && self.samples[e] > 0 && !(ordered && settled)
+        (0..ENDS).any(|e| {
+            let settled = table.worked[e].is_some_and(|(least, _)| mean_ns >= least);
+            table.disagree[e] && self.samples[e] > 0 && !settled
         })
     }
 
     /// Mean cost per sample, ns, inner records included.
     pub(crate) fn mean(&self, table: &CostTable) -> Cost {
+        self.ends(table).and(self.inner(table, None))
+    }
+
+    /// Mean cost per sample of its two readings, ns.
+    fn ends(&self, table: &CostTable) -> Cost {
         let n = self.n().max(1) as f64;
         let spans = (table.spans.iter().zip(self.samples))
             .filter(|&(_, count)| count > 0)
@@ -368,14 +555,10 @@ impl Costs {
             None => (0.0, Cost::default()),
         };
         spans
-            .chain([
-                table.inner_plain.times(self.inner_plain as f64 / n),
-                table.inner_ordered.times(self.inner_ordered as f64 / n),
-                Cost {
-                    value: told + drift * share,
-                    ..error
-                },
-            ])
+            .chain([Cost {
+                value: told + drift * share,
+                ..error
+            }])
             .fold(Cost::default(), Cost::and)
     }
 
@@ -385,7 +568,7 @@ impl Costs {
         if self.n() == 0 || table.ns_per_tick == 0.0 {
             return 0.0;
         }
-        let bare: i128 = (0..3)
+        let bare: i128 = (0..ENDS)
             .map(|e| i128::from(self.samples[e] - self.filled[e]) * i128::from(table.bare[e]))
             .sum();
         let subtracted = (self.rounded + bare) as f64 / self.n() as f64;
@@ -396,7 +579,7 @@ impl Costs {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use undertick_units::{Estimate, Interval};
+    use undertick_units::Interval;
 
     pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
         Estimate {
@@ -411,12 +594,12 @@ pub(crate) mod tests {
         }
     }
 
-    fn sample(ends: Ends, inner_plain: u32, pairs: [u32; 2]) -> Sample {
+    fn sample(ends: Ends, inner_spans: u32, pairs: [u32; 2]) -> Sample {
         Sample {
             ticks: 500,
             ends,
             pairs,
-            inner_plain,
+            inner: spans(inner_spans),
             inner_ordered: 0,
             hit: false,
             unknown: false,
@@ -424,8 +607,13 @@ pub(crate) mod tests {
         }
     }
 
+    fn spans(n: u32) -> Inner {
+        (0..n).fold(Inner::NONE, |inner, _| inner.and(Inner::SPAN))
+    }
+
     fn calibration() -> Calibration {
         Calibration {
+            inner_span_ns: None,
             plain: SpanCost {
                 empty_ns: estimate(20.0, 19.0, 21.0),
                 dosed_ns: estimate(10.0, 9.0, 12.0),
@@ -460,7 +648,7 @@ pub(crate) mod tests {
         assert!((costs.mean(&t).value - (97.5 * 0.4 + 30.5) / 2.0).abs() < 1e-12);
         // (97.5 + 76.25) / 2 less (98 + 76) / 2.
         assert!((costs.residue(&t) + 0.125).abs() < 1e-12);
-        assert_eq!((costs.n(), costs.by_ends()), (2, [0, 0, 2]));
+        assert_eq!((costs.n(), costs.by_ends()), (2, [0, 0, 2, 0]));
     }
 
     /// One reading each: 20 ticks plain, 50 ordered, 35 mixed.
@@ -480,7 +668,7 @@ pub(crate) mod tests {
     #[test]
     fn contradiction_takes_the_hull() {
         let t = CostTable::new(&calibration(), 0.4);
-        assert_eq!(t.disagree, [true, true, false]);
+        assert_eq!(t.disagree, [true, true, false, true]);
         assert_eq!(t.spans[0].value, 15.0);
         assert_eq!((t.spans[0].below, t.spans[0].above), (6.0, 6.0));
         assert!(t.spans[0].systematic && !t.spans[2].systematic);
@@ -517,9 +705,9 @@ pub(crate) mod tests {
         let mut costs = Costs::default();
         let one = sample(Ends::Ordered, 0, [0; 2]);
         costs.add(&one, t.of(&one));
-        assert!((costs.mean_for(&t, 4.9).above - 3.2).abs() < 1e-9);
-        assert!((costs.mean_for(&t, 5.0).above - 0.2).abs() < 1e-9);
-        assert_eq!(costs.mean_for(&t, 5.0).value, 33.0);
+        assert!((costs.mean_for(&t, 4.9, None).above - 3.2).abs() < 1e-9);
+        assert!((costs.mean_for(&t, 5.0, None).above - 0.2).abs() < 1e-9);
+        assert_eq!(costs.mean_for(&t, 5.0, None).value, 33.0);
         assert!(costs.is_disputed(&t, 4.9) && !costs.is_disputed(&t, 5.0));
         let plain = sample(Ends::Plain, 0, [0; 2]);
         costs.add(&plain, t.of(&plain));
@@ -530,14 +718,14 @@ pub(crate) mod tests {
     #[test]
     fn ticks_by_hand() {
         let t = CostTable::new(&calibration(), 0.4);
-        assert_eq!(t.ticks(Ends::Plain, 0, 0), 38);
-        assert_eq!(t.ticks(Ends::Plain, 3, 1), 138); // 137.5
-        assert_eq!(t.ticks(Ends::Plain, 4, 1), 158); // 157.5
-        assert_eq!(t.ticks(Ends::Ordered, 0, 0), 76);
-        assert_eq!(t.ticks(Ends::Mixed, 0, 0), 57);
+        assert_eq!(t.ticks(Ends::Plain, Inner::NONE, 0), 38);
+        assert_eq!(t.ticks(Ends::Plain, spans(3), 1), 138); // 137.5
+        assert_eq!(t.ticks(Ends::Plain, spans(4), 1), 158); // 157.5
+        assert_eq!(t.ticks(Ends::Ordered, Inner::NONE, 0), 76);
+        assert_eq!(t.ticks(Ends::Mixed, Inner::NONE, 0), 57);
         let mut costs = Costs::default();
-        let mut add = |inner_plain| {
-            let sample = sample(Ends::Ordered, inner_plain, [0; 2]);
+        let mut add = |inner| {
+            let sample = sample(Ends::Ordered, inner, [0; 2]);
             costs.add(&sample, t.of(&sample));
         };
         add(0);
@@ -545,5 +733,63 @@ pub(crate) mod tests {
         // Mean 30.5 + 8 ns = 96.25 ticks; 96 were subtracted.
         assert_eq!(costs.mean(&t).value, 38.5);
         assert!((costs.residue(&t) - 0.25).abs() < 1e-12);
+    }
+
+    /// Two records inside, 16 ns by the calibration. Measured in place by switching one of
+    /// them, with 300 of 400 samples on: 20 [18, 24] ns when on are 15 [13.5, 18] of all, and
+    /// the one that was not switched 8 [7, 9] by half. 1.5 points a sample when on.
+    #[test]
+    fn what_was_measured_in_place_is_subtracted() {
+        let t = CostTable::new(&calibration(), 0.4);
+        let mut costs = Costs::default();
+        let one = sample(Ends::Ordered, 2, [0; 2]);
+        costs.add(&one, t.of(&one));
+        assert_eq!(costs.mean_for(&t, 500.0, None).value, 30.5 + 16.0);
+        let slowed = Slowed {
+            what: "points".into(),
+            by: estimate(20.0, 18.0, 24.0),
+            share: estimate(0.1, 0.0, 0.2),
+            per_point: Some(estimate(15.0, 13.5, 18.0)),
+            points: 4.0 / 3.0,
+            samples: [300, 100],
+            long: [0, 0],
+        };
+        let in_place = InPlace::of(&slowed);
+        let cost = costs.mean_for(&t, 500.0, in_place);
+        assert!((cost.value - (30.5 + 15.0 + 8.0)).abs() < 1e-9, "{cost:?}");
+        assert!((cost.below - (0.5 + 1.5 + 1.0)).abs() < 1e-9, "{cost:?}");
+        assert!((cost.above - (0.5 + 3.0 + 1.0)).abs() < 1e-9, "{cost:?}");
+        let kernel = Slowed {
+            per_point: None,
+            ..slowed
+        };
+        assert!(InPlace::of(&kernel).is_none());
+    }
+
+    /// Spans wait: 12 ns a record of theirs is 30 ticks, 8 ns an event 20; between two
+    /// readings that wait for nothing lies one event.
+    #[test]
+    fn records_of_spans_and_events_cost_what_each_costs() {
+        let c = Calibration {
+            inner_span_ns: Some(estimate(12.0, 11.0, 14.0)),
+            ..calibration()
+        };
+        let t = CostTable::new(&c, 0.4);
+        let inside = spans(2)
+            .and(Inner::EVENT)
+            .and(Inner::EVENT)
+            .and(Inner::EVENT);
+        assert_eq!(
+            (inside.spans(), inside.events(), inside.records()),
+            (2, 3, 5)
+        );
+        assert_eq!(t.ticks(Ends::Unordered, Inner::NONE, 0), 20);
+        assert_eq!(t.ticks(Ends::Unordered, inside, 0), 20 + 2 * 30 + 3 * 20);
+        // Plain spans wait, so their doses are right: 10 ns, 25 ticks.
+        assert_eq!(t.ticks(Ends::Plain, inside, 0), 25 + 2 * 30 + 3 * 20);
+        assert_eq!(t.plain_ones(Ends::Unordered).of(inside), 140);
+        // Counts that wrap.
+        let then = Inner(u64::MAX - 1);
+        assert_eq!(then.and(inside).since(then), inside);
     }
 }

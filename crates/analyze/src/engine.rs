@@ -1,7 +1,7 @@
 //! What all rings share while the events pass: interval tallies, slices of
 //! time, and which event feeds which.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,8 @@ pub(crate) struct Engine {
     pub(crate) messages: Messages,
     /// Samples that are not in their tallies yet.
     pub(crate) waiting: Waiting,
+    /// Rings whose spans were read without waiting, whatever their records say.
+    pub(crate) never_wait: Arc<HashSet<i32>>,
     /// Of the hosts, where there are several.
     pub(crate) clocks: Arc<Clocks>,
     pub(crate) dropping: Option<Dropping>,
@@ -382,7 +384,7 @@ impl Engine {
             && (perturbation.of_kernel
                 || (fell.culling().is_none() && (!sample.hit || fell.was_off())))
         {
-            let inside = u64::from(sample.inner_plain) + u64::from(sample.inner_ordered);
+            let inside = sample.inner.records() + u64::from(sample.inner_ordered);
             let start = ts.saturating_sub(sample.ticks);
             perturbation.take(interval, start, sample.ticks, inside);
         }

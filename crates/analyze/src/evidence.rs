@@ -19,6 +19,9 @@ pub(crate) enum Cause {
     Fault,
     /// It gave its CPU away itself: it waited, slept or yielded.
     Waited,
+    /// A soft interrupt that its own system call raised: a packet that it sends to itself is
+    /// delivered there.
+    OwnSoftInterrupt,
 }
 
 /// Samples over this many times the least that nothing explains are counted
@@ -26,7 +29,13 @@ pub(crate) enum Cause {
 pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
 
 /// How many causes there are.
-pub(crate) const CAUSES: usize = 7;
+pub(crate) const CAUSES: usize = 8;
+
+/// Soft interrupts that a system call raises: the network's two, block devices' and tasklets'.
+const RAISED_BY_CALLS: [i32; 4] = [2, 3, 4, 6];
+/// A soft interrupt that starts at most so long after an interrupt, or after another one that
+/// did, was raised by that, ns.
+pub(crate) const AFTER_INTERRUPT_NS: f64 = 2_000.0;
 
 impl Cause {
     /// In the order in which a sample that several fell into is put down to one.
@@ -38,6 +47,7 @@ impl Cause {
         Self::Migrated,
         Self::Fault,
         Self::Waited,
+        Self::OwnSoftInterrupt,
     ];
 
     /// As the report calls it.
@@ -50,13 +60,14 @@ impl Cause {
             Self::Migrated => "migration",
             Self::Fault => "fault",
             Self::Waited => "waited",
+            Self::OwnSoftInterrupt => "own softirq",
         }
     }
 
-    /// Whether a sample that it fell into is dropped. Waiting and page faults are
-    /// what the program does: they are flagged.
+    /// Whether a sample that it fell into is dropped. Waiting, page faults and what its own
+    /// calls raise are what the program does: they are flagged.
     pub(crate) const fn culls(self) -> bool {
-        !matches!(self, Self::Fault | Self::Waited)
+        !matches!(self, Self::Fault | Self::Waited | Self::OwnSoftInterrupt)
     }
 }
 
@@ -74,8 +85,13 @@ struct Hit {
 pub(crate) struct Found {
     /// Bit `c` for cause `c`.
     causes: u8,
-    /// Ticks inside the sample, by cause.
+    /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts
+    /// for both.
     pub(crate) ticks: [i64; CAUSES],
+    /// Ticks inside the sample during which any of the causes that drop a sample was there.
+    by_others: i64,
+    /// The same of all causes.
+    taken: i64,
 }
 
 impl Found {
@@ -83,6 +99,8 @@ impl Found {
     pub(crate) const NOTHING: Self = Self {
         causes: 0,
         ticks: [0; CAUSES],
+        by_others: 0,
+        taken: 0,
     };
 
     pub(crate) fn has(&self, cause: Cause) -> bool {
@@ -101,9 +119,15 @@ impl Found {
             .any(|c| self.has(c))
     }
 
-    /// Ticks of the sample that something else had the CPU.
+    /// Ticks of the sample that it did not run, waiting included: at most its length.
     pub(crate) fn taken(&self) -> i64 {
-        self.ticks.iter().sum()
+        self.taken
+    }
+
+    /// Ticks of the sample that something else had the CPU, which the thread did not give
+    /// away itself: at most its length.
+    pub(crate) fn by_others(&self) -> i64 {
+        self.by_others
     }
 
     /// Whether there is anything.
@@ -120,6 +144,8 @@ struct Thread {
     reach: Vec<i64>,
     /// Since when it is off its CPU, and why.
     off: Option<(i64, Cause)>,
+    /// End of the last interrupt, and of the soft interrupts that followed it.
+    interrupted_until: Option<i64>,
 }
 
 /// Where the last question about a thread was: they come in order.
@@ -140,6 +166,8 @@ pub(crate) struct Evidence {
     at: Place,
     /// How far the kernel's times may be off against the program's, ticks.
     error: i64,
+    /// [`AFTER_INTERRUPT_NS`], ticks.
+    after_interrupt: i64,
     settled: bool,
     /// Rows that were of use.
     pub(crate) rows: u64,
@@ -150,16 +178,18 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Whose times may be off by so many ticks.
-    pub(crate) fn with_error(error: i64) -> Self {
+    /// Whose times may be off by so many ticks, and what is raised by an interrupt starts
+    /// at most `after_interrupt` ticks after it.
+    pub(crate) fn with_error(error: i64, after_interrupt: i64) -> Self {
         Self {
             error: error.max(0),
+            after_interrupt: after_interrupt.max(0),
             ..Self::default()
         }
     }
 
     /// A row of the kernel; in order of time.
-    pub(crate) fn push(&mut self, kind: i8, tid: i32, ts: i64, payload: i64) {
+    pub(crate) fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
         };
@@ -188,8 +218,26 @@ impl Evidence {
                 None => return,
             },
             Kind::Migrate => hit(Cause::Migrated, 0),
-            Kind::Interrupt => hit(Cause::Interrupt, payload),
-            Kind::SoftInterrupt => hit(Cause::SoftInterrupt, payload),
+            Kind::Interrupt => {
+                let hit = hit(Cause::Interrupt, payload);
+                let until = &mut self.thread(tid).interrupted_until;
+                *until = (*until).max(Some(hit.end));
+                hit
+            }
+            Kind::SoftInterrupt => {
+                let after = self.after_interrupt;
+                let until = &mut self.thread(tid).interrupted_until;
+                let follows = until.is_some_and(|end| ts <= end.saturating_add(after));
+                if follows || !RAISED_BY_CALLS.contains(&event) {
+                    let hit = hit(Cause::SoftInterrupt, payload);
+                    if follows {
+                        *until = (*until).max(Some(hit.end));
+                    }
+                    hit
+                } else {
+                    hit(Cause::OwnSoftInterrupt, payload)
+                }
+            }
             Kind::Fault => hit(Cause::Fault, payload),
             Kind::Steal => {
                 self.stolen_ns = self.stolen_ns.saturating_add(payload.max(0).unsigned_abs());
@@ -306,8 +354,28 @@ impl Thread {
                 found.ticks[hit.cause as usize] += inside.max(0);
             }
         }
+        if !found.is_empty() {
+            let hits = || self.hits[at..place.cursor].iter();
+            found.taken = covered(hits(), start, end);
+            found.by_others = covered(hits().filter(|hit| hit.cause.culls()), start, end);
+        }
         found
     }
+}
+
+/// Ticks from `start` to `end` that any of the hits covers; they come in the order of their
+/// starts.
+fn covered<'a>(hits: impl Iterator<Item = &'a Hit>, start: i64, end: i64) -> i64 {
+    let mut until = start;
+    let mut ticks = 0_i64;
+    for hit in hits {
+        let (from, to) = (hit.start.max(until), hit.end.min(end));
+        if to > from {
+            ticks = ticks.saturating_add(to.saturating_sub(from));
+            until = to;
+        }
+    }
+    ticks
 }
 
 #[cfg(test)]
@@ -315,9 +383,9 @@ mod tests {
     use super::*;
 
     fn evidence(rows: &[(Kind, i32, i64, i64)]) -> Evidence {
-        let mut evidence = Evidence::with_error(0);
+        let mut evidence = Evidence::with_error(0, 10);
         for &(kind, tid, ts, payload) in rows {
-            evidence.push(kind as i8, tid, ts, payload);
+            evidence.push(kind as i8, 1, tid, ts, payload);
         }
         evidence
     }
@@ -353,12 +421,20 @@ mod tests {
             assert_eq!(causes(&found), [cause], "{start}");
             assert_eq!(found.ticks[cause as usize], ticks, "{start}");
             assert_eq!(found.ticks.iter().sum::<i64>(), ticks, "{start}");
+            assert_eq!(found.taken(), ticks, "{start}");
+            let by_others = if cause.culls() { ticks } else { 0 };
+            assert_eq!(found.by_others(), by_others, "{start}");
         }
         let both = e.of(305, 312);
         assert_eq!(causes(&both), [Cause::Interrupt, Cause::SoftInterrupt]);
         assert_eq!(both.ticks[Cause::Interrupt as usize], 7);
         assert_eq!(both.ticks[Cause::SoftInterrupt as usize], 2);
+        // The soft interrupt lies in the interrupt: 7 ticks in all, not 9.
+        assert_eq!((both.taken(), both.by_others()), (7, 7));
         assert_eq!(both.culling(), Some(Cause::Interrupt));
+        // Of 95 to 320: preempted 50, waited 80, interrupted 20.
+        let long = e.of(95, 320);
+        assert_eq!((long.taken(), long.by_others()), (150, 70));
         assert!(e.of(151, 199).is_empty() && e.of(700, 1000).is_empty());
     }
 
@@ -399,14 +475,48 @@ mod tests {
         assert!(e.of(80, 99).is_empty() && e.of(111, 120).is_empty());
         e.select(9);
         assert!(e.of(0, 1000).is_empty());
-        let mut e = Evidence::with_error(15);
-        e.push(Kind::Interrupt as i8, 7, 100, 10);
+        let mut e = Evidence::with_error(15, 10);
+        e.push(Kind::Interrupt as i8, 0, 7, 100, 10);
         e.select(7);
         assert!(e.of(70, 84).is_empty() && e.of(126, 130).is_empty());
         for (start, end) in [(70, 85), (125, 130)] {
             let found = e.of(start, end);
             assert!(found.has(Cause::Interrupt), "{start}");
             assert_eq!(found.ticks, [0; CAUSES], "{start}");
+        }
+    }
+
+    /// Vector 3 receives from the network. At 100 it comes from a call of the thread's own;
+    /// at 218 right after an interrupt, and at 232 after that; at 300 it is another thread that
+    /// was interrupted. Vector 1 is the timer's, which no call raises.
+    #[test]
+    fn what_its_own_calls_raise_is_its_own() {
+        let mut e = Evidence::with_error(0, 10);
+        for (kind, event, tid, ts, ticks) in [
+            (Kind::SoftInterrupt, 3, 7, 100, 20),
+            (Kind::Interrupt, 5, 7, 200, 10),
+            (Kind::SoftInterrupt, 3, 7, 218, 5),
+            (Kind::SoftInterrupt, 3, 7, 232, 5),
+            (Kind::Interrupt, 5, 8, 290, 5),
+            (Kind::SoftInterrupt, 3, 7, 300, 5),
+            (Kind::SoftInterrupt, 1, 7, 400, 5),
+            (Kind::SoftInterrupt, 7, 7, 500, 5),
+        ] {
+            e.push(kind as i8, event, tid, ts, ticks);
+        }
+        e.select(7);
+        for (start, cause) in [
+            (100, Cause::OwnSoftInterrupt),
+            (218, Cause::SoftInterrupt),
+            (232, Cause::SoftInterrupt),
+            (300, Cause::OwnSoftInterrupt),
+            (400, Cause::SoftInterrupt),
+            (500, Cause::SoftInterrupt),
+        ] {
+            let found = e.of(start - 2, start + 4);
+            assert_eq!(causes(&found), [cause], "{start}");
+            let dropped = (cause == Cause::SoftInterrupt).then_some(cause);
+            assert_eq!(found.culling(), dropped, "{start}");
         }
     }
 

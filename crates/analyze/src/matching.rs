@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use undertick_trace::rows::RowsOfRing;
 use undertick_trace::schema::Kind;
 
-use crate::cost::Ends;
+use crate::cost::{Ends, Inner, Reading};
 use crate::engine::{Engine, MOST_LASTS, UNSEEN};
 use crate::messages::{Boundary, Message};
 use crate::plain;
@@ -56,7 +56,7 @@ pub(crate) fn rows(
     table: Option<&Table>,
 ) -> RowCounts {
     let mut seen = RowCounts::default();
-    let by_plain_ones = table.is_none() && engine.lets_wait();
+    let by_plain_ones = table.is_none() && engine.lets_wait() && !ring.never_waits;
     let mut next = 0;
     while next < columns.ts.len() {
         if by_plain_ones {
@@ -69,7 +69,10 @@ pub(crate) fn rows(
         }
         let i = next;
         next += 1;
-        let row = Row::of(columns, i);
+        let row = Row {
+            never_waits: ring.never_waits,
+            ..Row::of(columns, i)
+        };
         ring.counts.note_flag(row.flag);
         if row.kind == GAP {
             seen.gaps += 1;
@@ -106,7 +109,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
         BEGIN | BEGIN_ORDERED => {
             let at = row.edge();
             engine.pairs.note(at.pair);
-            ring.counts.note_reading(at.ordered);
+            ring.counts.note_reading(at.reading);
             if let Some(interval) = engine.count_and_span(set, event, ts) {
                 if at.sampled > 0 {
                     ring.note_sampled(event, at.sampled);
@@ -123,20 +126,21 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
             if let Some(interval) = engine.span(set, event) {
                 ring.close(engine, at, interval);
             }
-            ring.counts.note_reading(at.ordered);
+            ring.counts.note_reading(at.reading);
         }
         NEXT => {
             let Ok(entered) = u16::try_from(payload) else {
                 return false;
             };
+            let at = row.edge();
             if let Some(interval) = engine.span(set, event) {
                 engine.mark_stage(interval);
-                ring.close(engine, Edge::plain(ts), interval);
+                ring.close(engine, at, interval);
             }
-            ring.counts.note_reading(false);
+            ring.counts.note_reading(at.reading);
             if let Some(interval) = engine.count_and_span(set, entered, ts) {
                 engine.mark_stage(interval);
-                ring.open(engine, Edge::plain(ts), interval);
+                ring.open(engine, at, interval);
             }
         }
         INSTANT => {
@@ -151,8 +155,8 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
                 take_pair(engine, interval, row.flag, ts, payload);
             }
             // Two readings inside whatever encloses them.
-            ring.counts.note_reading(false);
-            ring.counts.note_reading(false);
+            ring.counts.note_reading(row.reading());
+            ring.counts.note_reading(row.reading());
         }
         _ => return false,
     }
@@ -164,7 +168,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
 fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     let place = engine.instant(ring.set, event);
     let before = ring.counts;
-    ring.counts.note_reading(false);
+    ring.counts.note_reading(Reading::Unordered);
     if ring.last.len() <= place {
         let more = place + 1 - ring.last.len();
         if engine.lasts + more > MOST_LASTS {
@@ -182,7 +186,9 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     if let Some(last) = known
         && interval != UNSEEN
     {
-        let sample = last.open.sample(Edge::plain(ts), before);
+        let sample = last
+            .open
+            .sample(Edge::alone(ts, Reading::Unordered), before);
         engine.note_depth(ring.stack.len());
         engine.take(interval, &sample, ts, Parent::Various);
     }
@@ -193,7 +199,7 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     };
     ring.last[place] = Some(Last {
         open: Open {
-            at: Edge::plain(ts),
+            at: Edge::alone(ts, Reading::Unordered),
             counts: ring.counts,
             interval,
         },
@@ -208,7 +214,7 @@ fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) 
         ticks,
         ends: Ends::Plain,
         pairs: [0; 2],
-        inner_plain: 0,
+        inner: Inner::NONE,
         inner_ordered: 0,
         hit: flag == 1,
         unknown: flag != 0 && flag != 1,
@@ -219,7 +225,6 @@ fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) 
 
 /// The intervals of a table.
 fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, event: u16) -> bool {
-    let ordered = row.is_ordered();
     let (ends, starts) = match row.kind {
         INSTANT | PAIR => (Some(event), Some(event)),
         BEGIN | BEGIN_ORDERED => (None, Some(event)),
@@ -244,7 +249,7 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
         engine.pairs.note(row.edge().pair);
     }
     for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
-        ring.counts.note_reading(ordered);
+        ring.counts.note_reading(row.reading());
     }
     let stands_for = row.edge().sampled;
     if row.kind == BEGIN && stands_for > 0 {
@@ -269,11 +274,16 @@ pub(crate) struct Row {
     flag: i8,
     pub(crate) ts: i64,
     payload: i64,
+    never_waits: bool,
 }
+
+/// Of the payload of a begin or an end: its reading waited for nothing.
+const UNORDERED: u32 = undertick_trace::schema::UNORDERED;
 
 impl Row {
     pub(crate) fn of(rows: &RowsOfRing<'_>, at: usize) -> Self {
         Self {
+            never_waits: false,
             kind: rows.kind[at],
             flag: rows.descheduled[at],
             ts: rows.ts[at],
@@ -295,20 +305,31 @@ impl Row {
         matches!(self.kind, BEGIN_ORDERED | END_ORDERED)
     }
 
+    /// How the clock was read.
+    fn reading(&self) -> Reading {
+        let carried = u32::try_from(self.payload).unwrap_or(0);
+        match self.kind {
+            BEGIN_ORDERED | END_ORDERED => Reading::Ordered,
+            INSTANT => Reading::Unordered,
+            BEGIN | END if carried & UNORDERED != 0 => Reading::Unordered,
+            _ if self.never_waits => Reading::Unordered,
+            _ => Reading::Plain,
+        }
+    }
+
     /// The reading as one end of a sample. A serialised boundary carries a pair
     /// in its payload, a plain one what sampling has to say.
     #[inline]
     fn edge(&self) -> Edge {
-        let ordered = self.is_ordered();
         let carried = u32::try_from(self.payload).unwrap_or(0);
         let (pair, sampled) = match self.kind {
             BEGIN_ORDERED | END_ORDERED => (carried, 0),
-            BEGIN | END => (0, carried),
+            BEGIN | END => (0, carried & !UNORDERED),
             _ => (0, 0),
         };
         Edge {
             ts: self.ts,
-            ordered,
+            reading: self.reading(),
             pair,
             sampled,
         }
@@ -361,7 +382,7 @@ fn message((host, engine): (i16, &mut Engine), place: u32, row: &Row, is_start: 
     let boundary = Boundary {
         ts: row.ts,
         is_start,
-        ordered: row.is_ordered(),
+        ordered: row.reading() == Reading::Ordered,
         host,
     };
     engine.messages.add(place, key, boundary);
@@ -401,7 +422,7 @@ pub(crate) fn settle_messages<E>(
             ticks,
             ends,
             pairs: [0; 2],
-            inner_plain: 0,
+            inner: Inner::NONE,
             inner_ordered: 0,
             hit: false,
             unknown: false,

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::Ends;
+use crate::cost::{Ends, Reading};
 use crate::spool::{Spool, Words};
 
 /// Unmatched boundaries of one key that wait; beyond, the newest is dropped and
@@ -113,6 +113,14 @@ fn words(rule: u32, [start, end]: [Boundary; 2]) -> Words {
     ]
 }
 
+/// How a boundary was read, as far as it is kept: nothing is subtracted from a message.
+fn reading(ordered: bool) -> Reading {
+    match ordered {
+        true => Reading::Ordered,
+        false => Reading::Plain,
+    }
+}
+
 impl Matched {
     fn give_up(&mut self, current: Option<(u32, i64)>, waiting: &mut VecDeque<Boundary>) {
         if let (Some((rule, _)), Some(first)) = (current, waiting.front()) {
@@ -136,7 +144,7 @@ impl Matched {
                 rule: rule as u32,
                 end,
                 ticks,
-                ends: Ends::of(ordered & 2 != 0, ordered & 1 != 0),
+                ends: Ends::of(reading(ordered & 2 != 0), reading(ordered & 1 != 0)),
                 hosts: [(ordered >> 18) as i16, (ordered >> 2) as i16],
             })
     }

@@ -245,6 +245,7 @@ impl Worker {
             tid,
             host,
             set: self.engine.names.set_of(pid),
+            never_waits: self.engine.never_wait.contains(&id),
             ..Ring::default()
         });
         self.place_of.insert(id, self.rings.len() - 1);

@@ -5,8 +5,8 @@
 
 use undertick_trace::rows::RowsOfRing;
 
-use crate::cost::{CostTable, Ends, PlainCosts};
-use crate::engine::{Cell, Engine, Nearest, TOO_MANY};
+use crate::cost::{CostTable, Ends, Inner, PlainCosts, Reading};
+use crate::engine::{Cell, Engine, Family, Nearest, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
 use crate::sampled::Sampling;
@@ -16,8 +16,8 @@ use crate::tally::{Dropping, Parent, Sample, Tally};
 /// Samples of an interval tallied at a time, as many as there are numbers of 8 bits: 5 KiB.
 pub(crate) const MOST: usize = 256;
 
-/// A sample between two plain readings alone: not descheduled, not sampled, with no
-/// pairs and no serialised readings inside.
+/// A sample between the readings of a plain span or of two instants: not descheduled, not
+/// sampled, with no pairs and no serialised readings inside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
     /// Reading at its start.
@@ -25,16 +25,16 @@ pub(crate) struct Plain {
     /// Reading at its end.
     pub(crate) end: i64,
     /// Readings of the same ring strictly inside.
-    pub(crate) inside: u32,
+    pub(crate) inside: Inner,
 }
 
 impl Plain {
-    fn sample(&self) -> Sample {
+    fn sample(&self, ends: Ends) -> Sample {
         Sample {
             ticks: self.end.saturating_sub(self.start),
-            ends: Ends::Plain,
+            ends,
             pairs: [0; 2],
-            inner_plain: self.inside,
+            inner: self.inside,
             inner_ordered: 0,
             hit: false,
             unknown: false,
@@ -48,14 +48,14 @@ impl Plain {
 pub(crate) struct Samples {
     starts: [i64; MOST],
     ends: [i64; MOST],
-    inside: [u32; MOST],
+    inside: [Inner; MOST],
 }
 
 impl Samples {
     pub(crate) const NONE: Self = Self {
         starts: [0; MOST],
         ends: [0; MOST],
-        inside: [0; MOST],
+        inside: [Inner::NONE; MOST],
     };
 
     /// Puts a sample there, in place of what is there.
@@ -81,7 +81,7 @@ impl Samples {
 pub(crate) struct Columns<'a> {
     starts: &'a [i64],
     ends: &'a [i64],
-    inside: &'a [u32],
+    inside: &'a [Inner],
 }
 
 impl Columns<'_> {
@@ -227,18 +227,18 @@ fn run(
         if flag != 0 || cell.counted >= TOO_MANY {
             break;
         }
-        let taken = match kind {
-            BEGIN if payload == 0 => run.begin(cell, now, ts),
-            END if payload == 0 => run.end(cell, now, ts),
-            INSTANT => run.instant(cell, now, ts),
-            _ => Taken::No,
+        let (taken, reading) = match kind {
+            BEGIN if payload == 0 => (run.begin(cell, now, ts), Inner::SPAN),
+            END if payload == 0 => (run.end(cell, now, ts), Inner::SPAN),
+            INSTANT => (run.instant(cell, now, ts), Inner::EVENT),
+            _ => (Taken::No, Inner::NONE),
         };
         match taken {
             Taken::Yes => {}
             Taken::Full(interval) => full = Some(interval),
             Taken::No => break,
         }
-        now.plain = now.plain.wrapping_add(1);
+        now.plain = now.plain.and(reading);
         row += 1;
         if full.is_some() {
             break;
@@ -255,7 +255,7 @@ impl Run<'_> {
             return Taken::No;
         }
         self.counting.count(cell.counted, ts);
-        self.stack.push(open(now, cell.span, ts));
+        self.stack.push(open(now, cell.span, ts, Reading::Plain));
         Taken::Yes
     }
 
@@ -264,7 +264,7 @@ impl Run<'_> {
         let Some((open, around)) = self.stack.split_last() else {
             return Taken::No;
         };
-        if open.interval != cell.span || !is_plain(open, now) {
+        if open.interval != cell.span || !is_plain(open, now, Reading::Plain) {
             return Taken::No;
         }
         let parent = around
@@ -285,13 +285,14 @@ impl Run<'_> {
             return Taken::No;
         };
         let interval = last.open.interval;
-        if last.gaps != self.gaps || interval >= TOO_MANY || !is_plain(&last.open, now) {
+        let is_plain = is_plain(&last.open, now, Reading::Unordered);
+        if last.gaps != self.gaps || interval >= TOO_MANY || !is_plain {
             return Taken::No;
         }
         let taken = self.wait(interval, plain(&last.open, now, ts), Parent::Various);
         if !matches!(taken, Taken::No) {
             self.last[cell.instant as usize] = Some(Last {
-                open: open(now, interval, ts),
+                open: open(now, interval, ts, Reading::Unordered),
                 gaps: self.gaps,
             });
             self.counting.count(cell.counted, ts);
@@ -328,22 +329,20 @@ impl Run<'_> {
 
 /// A plain reading that begins something; `now` is before it.
 #[inline]
-fn open(now: Counts, interval: u32, ts: i64) -> Open {
+fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
+    now.note_reading(reading);
     Open {
-        at: Edge::plain(ts),
-        counts: Counts {
-            plain: now.plain.wrapping_add(1),
-            ..now
-        },
+        at: Edge::alone(ts, reading),
+        counts: now,
         interval,
     }
 }
 
-/// Whether a sample from there to here is a [`Plain`] one.
+/// Whether a sample from there to a reading of that kind here is a [`Plain`] one.
 #[inline]
-pub(crate) fn is_plain(open: &Open, now: Counts) -> bool {
+pub(crate) fn is_plain(open: &Open, now: Counts, reading: Reading) -> bool {
     let at = &open.at;
-    (now.changes ^ open.counts.changes) | at.pair | at.sampled | u32::from(at.ordered) == 0
+    (now.changes ^ open.counts.changes) | at.pair | at.sampled == 0 && at.reading == reading
 }
 
 #[inline]
@@ -351,7 +350,7 @@ fn plain(open: &Open, now: Counts, end: i64) -> Plain {
     Plain {
         start: open.at.ts,
         end,
-        inside: now.plain.wrapping_sub(open.counts.plain),
+        inside: now.plain.since(open.counts.plain),
     }
 }
 
@@ -392,8 +391,9 @@ impl Engine {
         let place = interval as usize;
         let parent = self.tallies[place].parent;
         if !samples.ends.is_empty() && !self.tally_together(place, samples) {
+            let ends = self.tallies[place].plain_ends();
             for plain in samples.each() {
-                self.take(interval, &plain.sample(), plain.end, parent);
+                self.take(interval, &plain.sample(ends), plain.end, parent);
             }
         }
     }
@@ -416,7 +416,7 @@ impl Engine {
             && tally.can_be_slowed()
         {
             for (s, &ticks) in samples.each().zip(&*ticks) {
-                perturbation.take(place as u32, s.start, ticks, u64::from(s.inside));
+                perturbation.take(place as u32, s.start, ticks, s.inside.records());
             }
         }
         true
@@ -431,23 +431,30 @@ impl Engine {
 }
 
 impl Tally {
+    /// How the ends of its [`Plain`] samples were read.
+    fn plain_ends(&self) -> Ends {
+        match self.family {
+            Some(Family::Period) => Ends::Unordered,
+            _ => Ends::Plain,
+        }
+    }
+
     /// Adds samples that nothing fell into, of which each took so many ticks with so many
     /// readings inside, if what is subtracted from them does not change what is kept; else does
     /// nothing. Returns them compensated.
     fn add_plain<'a>(
         &mut self,
-        inside: &[u32],
+        inside: &[Inner],
         ticks: &'a [i64],
         costs: &CostTable,
         room: &'a mut Vec<i64>,
     ) -> Option<&'a [i64]> {
         let costs = match self.is_compensated() {
-            true => costs.plain_ones(),
+            true => costs.plain_ones(self.plain_ends()),
             false => PlainCosts::NONE,
         };
-        let n = ticks.len() as u64;
-        let filled: u32 = inside.iter().map(|&inside| u32::from(inside != 0)).sum();
-        let without = costs.of(0);
+        let filled: u32 = inside.iter().map(|&i| u32::from(i != Inner::NONE)).sum();
+        let without = costs.of(Inner::NONE);
         // Until its first sample an interval has none, and the general way takes that.
         let constant = self.cost_so_far()?;
         let mut is_constant = true;
@@ -468,7 +475,7 @@ impl Tally {
             room.extend(ticks.iter().zip(inside).map(|(ticks, &inside)| {
                 let cost = costs.of(inside);
                 is_constant &= cost == constant;
-                rounded += cost * i64::from(inside != 0);
+                rounded += cost * i64::from(inside != Inner::NONE);
                 ticks.saturating_sub(cost)
             }));
             &room[..]
@@ -477,9 +484,8 @@ impl Tally {
             return None;
         }
         self.negative += ticks.iter().map(|&ticks| u64::from(ticks < 0)).sum::<u64>();
-        let inside = inside.iter().map(|&inside| u64::from(inside)).sum();
-        self.kept_costs
-            .add_plain(n, u64::from(filled), inside, rounded);
+        let ends = self.plain_ends();
+        self.kept_costs.add_plain(ends, inside, rounded);
         self.keep(values, ticks);
         Some(values)
     }
@@ -495,11 +501,27 @@ pub(crate) mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
     use undertick_report::document::Report;
-    use undertick_trace::manifest::{Descheduled, Manifest, Perturbation};
+    use undertick_trace::manifest::{
+        Calibration, Descheduled, Manifest, Perturbation, Ring as ManifestRing,
+    };
     use undertick_trace::schema::{Kind, Switched};
 
-    use super::support::{Row, batch, calibration, manifest, row};
+    use super::support::{Row, batch, calibration, manifest, ns, row};
     use crate::{Analysis, Compensate, Cull, Options};
+
+    /// A ring of a program whose recorder knew readings that wait for nothing only.
+    fn never_waits(ring: i32) -> ManifestRing {
+        ManifestRing {
+            ring,
+            pid: 1,
+            tid: 1,
+            written: 0,
+            received: 0,
+            dropped: 0,
+            overwritten: 0,
+            spans_wait: Some(false),
+        }
+    }
 
     /// What the kernel says of the thread of ring 0, at random times.
     fn of_kernel(rng: &mut ChaCha8Rng, until: i64) -> Vec<Row> {
@@ -568,6 +590,8 @@ pub(crate) mod tests {
                     2 => row(Kind::Pair, ts, 80, pair),
                     3 => row(Kind::BeginOrdered, ts, event, pair),
                     4 => row(Kind::EndOrdered, ts, event, pair),
+                    5 if pair % 3 == 0 => row(Kind::Begin, ts, event, 1 << 31),
+                    6 if pair % 3 == 0 => row(Kind::End, ts, event, 1 << 31),
                     5 => row(Kind::Begin, ts, event, 16),
                     6 => row(Kind::End, ts, event, 16),
                     7 => made.flag(if pair % 2 == 0 { 1 } else { -1 }),
@@ -619,7 +643,11 @@ pub(crate) mod tests {
                 rows.extend(of_ring(&mut rng, ring, 6_000, odd));
             }
             let manifest = Manifest {
-                calibration: (seed % 4 < 2).then(calibration),
+                calibration: (seed % 4 < 2).then(|| Calibration {
+                    inner_span_ns: (seed < 4).then(|| ns(5.0, 4.0, 6.0)),
+                    ..calibration()
+                }),
+                rings: (seed == 5).then(|| never_waits(1)).into_iter().collect(),
                 descheduled: Descheduled::AnyDeschedule,
                 perturbation: is_switched.then(|| Perturbation {
                     asked: "1".into(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::cost::Ends;
+use crate::cost::{Ends, Inner, Reading};
 use crate::engine::{Engine, UNSEEN};
 use crate::sampled::{Begun, Sampling};
 use crate::tally::{Parent, Sample};
@@ -18,7 +18,8 @@ const MOST_KEYS: usize = 1 << 16;
 /// They wrap; a span of 2^32 rows is beyond any ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) plain: u32,
+    /// Readings that wait for nothing or for what came before.
+    pub(crate) plain: Inner,
     pub(crate) ordered: u32,
     /// Rows whose flag says descheduled.
     pub(crate) hits: u32,
@@ -33,12 +34,14 @@ pub(crate) struct Counts {
 impl Counts {
     /// A reading was taken.
     #[inline]
-    pub(crate) fn note_reading(&mut self, ordered: bool) {
-        if ordered {
-            self.ordered = self.ordered.wrapping_add(1);
-            self.changes = self.changes.wrapping_add(1);
-        } else {
-            self.plain = self.plain.wrapping_add(1);
+    pub(crate) fn note_reading(&mut self, reading: Reading) {
+        match reading {
+            Reading::Plain => self.plain = self.plain.and(Inner::SPAN),
+            Reading::Unordered => self.plain = self.plain.and(Inner::EVENT),
+            Reading::Ordered => {
+                self.ordered = self.ordered.wrapping_add(1);
+                self.changes = self.changes.wrapping_add(1);
+            }
         }
     }
 
@@ -57,7 +60,7 @@ impl Counts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) ts: i64,
-    pub(crate) ordered: bool,
+    pub(crate) reading: Reading,
     /// Ticks between two readings right beside this one; 0: none were taken.
     pub(crate) pair: u32,
     /// Of a sampled span: how many the begin stands for, one in how many the end
@@ -66,11 +69,11 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// A plain reading alone.
-    pub(crate) const fn plain(ts: i64) -> Self {
+    /// A reading alone.
+    pub(crate) const fn alone(ts: i64, reading: Reading) -> Self {
         Self {
             ts,
-            ordered: false,
+            reading,
             pair: 0,
             sampled: 0,
         }
@@ -93,9 +96,9 @@ impl Open {
     pub(crate) fn sample(&self, end: Edge, before: Counts) -> Sample {
         Sample {
             ticks: end.ts.saturating_sub(self.at.ts),
-            ends: Ends::of(self.at.ordered, end.ordered),
+            ends: Ends::of(self.at.reading, end.reading),
             pairs: [self.at.pair, end.pair],
-            inner_plain: before.plain.wrapping_sub(self.counts.plain),
+            inner: before.plain.since(self.counts.plain),
             inner_ordered: before.ordered.wrapping_sub(self.counts.ordered),
             hit: before.hits != self.counts.hits,
             unknown: before.unknown != self.counts.unknown,
@@ -133,6 +136,8 @@ pub(crate) struct Ring {
     pub(crate) pid: i32,
     pub(crate) tid: i32,
     pub(crate) host: i16,
+    /// Its spans were read without waiting, whatever their records say.
+    pub(crate) never_waits: bool,
     /// Which set of names its process uses.
     pub(crate) set: usize,
     pub(crate) counts: Counts,

@@ -14,7 +14,7 @@ use undertick_report::document::{
 use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::{Estimate, Interval};
 
-use crate::cost::Costs;
+use crate::cost::{Costs, InPlace};
 use crate::engine::Engine;
 use crate::evidence::{Cause, UNEXPLAINED_RATIO};
 use crate::matching::RowCounts;
@@ -26,6 +26,9 @@ use crate::warnings::{Facts, warnings};
 
 /// Said of an interval whose cost is uncertain by more than chance.
 const DISPUTED: &str = "the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both";
+
+/// Share of what was read that points inside may cost and nobody needs to know.
+const MUCH_INSIDE: f64 = 0.05;
 
 /// Quantiles of the report beside the median: key and value.
 const SHOWN: [(&str, f64); 3] = [("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)];
@@ -46,6 +49,8 @@ pub(crate) struct Figures {
     /// Added to every figure: what rounding costs to ticks left over.
     pub(crate) residue: f64,
     cost: Cost,
+    /// It is how long something took, less a cost: not below 0, whatever the cost was.
+    is_time: bool,
 }
 
 impl Summary {
@@ -61,9 +66,12 @@ impl Summary {
             .collect();
         let mut intervals: Vec<IntervalReport> = (tallies.iter_mut().zip(shares))
             .zip(&mut slowed)
-            .map(|((tally, share), slowed)| IntervalReport {
-                slowed: slowed.take(),
-                ..self.interval(&engine, tally, share)
+            .map(|((tally, share), slowed)| {
+                let in_place = slowed.as_ref().and_then(InPlace::of);
+                IntervalReport {
+                    slowed: slowed.take(),
+                    ..self.interval(&engine, tally, share, in_place)
+                }
             })
             .collect();
         if !self.has_table {
@@ -181,10 +189,12 @@ impl Summary {
         engine: &Engine,
         tally: &mut Tally,
         share_of: Option<ShareOf>,
+        in_place: Option<InPlace>,
     ) -> IntervalReport {
         let compensated = tally.is_compensated() && self.compensates();
         let (counts, sums) = engine.slices.kept(tally.row);
         let over_time = spread_over_time(&counts, &sums);
+        let is_forward = tally.negative == 0;
         let figures = |series: Series, costs: &Costs, compensated: bool| {
             let mut sample = series.sample();
             if let Some(over_time) = over_time {
@@ -192,14 +202,17 @@ impl Summary {
             }
             let (mut residue, mut cost) = (0.0, Cost::default());
             if compensated {
-                residue = -costs.residue(&engine.costs);
+                let inner = |in_place| costs.inner(&engine.costs, in_place).value;
+                residue =
+                    -costs.residue(&engine.costs) - (inner(in_place) - inner(None)) / self.ns();
                 let mean = (sample.moments().mean().unwrap_or(0.0) + residue) * self.ns();
-                cost = costs.mean_for(&engine.costs, mean);
+                cost = costs.mean_for(&engine.costs, mean, in_place);
             }
             Figures {
                 sample,
                 residue,
                 cost,
+                is_time: compensated && is_forward,
             }
         };
         let uncompensated = figures(tally.as_read(), &tally.kept_costs, false);
@@ -260,15 +273,11 @@ impl Summary {
             min: in_ns(moments.min()),
             max: in_ns(moments.max()),
             sd: moments.sd().map(|sd| sd * self.ns()),
-            compensation: self.compensation(engine, tally, &kept, compensated),
+            compensation: self.compensation(engine, tally, &kept, compensated, in_place),
             histogram: self.histogram(&kept),
             modes: self.modes(&kept),
             kind: tally.kind,
-            reads: match tally.kept_costs.and(&tally.culled_costs).by_ends() {
-                [0, 0, o] if o > 0 => Reads::Ordered,
-                [_, 0, 0] => Reads::Plain,
-                _ => Reads::Mixed,
-            },
+            reads: self.reads(tally),
             unmatched_starts: unmatched[0],
             unmatched_ends: unmatched[1],
             unmatched_by_loss: tally.unmatched_by_loss.min(unmatched[0]),
@@ -276,10 +285,13 @@ impl Summary {
             before_culling: self.alternative(before, culled > 0),
             uncompensated: self.alternative(&uncompensated, compensated),
             share_of,
-            total_ns: (moments.sum() as f64 + kept.residue * n as f64) * self.ns(),
+            total_ns: match (moments.sum() as f64 + kept.residue * n as f64) * self.ns() {
+                total if kept.is_time => total.max(0.0),
+                total => total,
+            },
             granularity_ns: self.granularity() as f64 * self.ns(),
             median_steps,
-            notes: self.notes(engine, tally, &kept, compensated),
+            notes: self.notes(engine, tally, &kept, compensated, in_place.is_some()),
             sampled: None,
             slowed: None,
             repeated: None,
@@ -298,8 +310,22 @@ impl Summary {
     fn mean_by_rate(&self, tally: &Tally, figures: &Figures) -> Option<Estimate> {
         let (level, step) = (self.options.confidence, self.granularity());
         match tally.strata.mean(&figures.sample, level, step) {
-            Some(mean) => Some(self.finished(mean, figures)),
+            Some(mean) => Some(self.finished_mean(mean, figures)),
             None => self.mean(figures),
+        }
+    }
+
+    /// How its ends were read.
+    fn reads(&self, tally: &Tally) -> Reads {
+        // Before there was a cost of spans inside, plain spans waited for nothing.
+        let waits = (self.manifest.calibration.as_ref()).is_none_or(|c| c.inner_span_ns.is_some());
+        match tally.kept_costs.and(&tally.culled_costs).by_ends() {
+            [0, 0, o, 0] if o > 0 => Reads::Ordered,
+            // An event has no work of its own to wait for.
+            [0, 0, 0, u] if u > 0 && tally.kind != IntervalKind::Period => Reads::Unordered,
+            [p, 0, 0, 0] if p > 0 && !waits => Reads::Unordered,
+            [_, 0, 0, 0] | [0, 0, 0, _] => Reads::Plain,
+            _ => Reads::Mixed,
         }
     }
 
@@ -348,6 +374,25 @@ impl Summary {
         })
     }
 
+    /// Said where the points inside are a good part of what was read.
+    fn much_inside(&self, engine: &Engine, tally: &Tally, kept: &Figures) -> Option<String> {
+        let costs = &tally.kept_costs;
+        let inner = costs.inner(&engine.costs, None);
+        let read = kept.sample.moments().mean()? + kept.residue;
+        let read = read * self.ns() + kept.cost.value;
+        (inner.value > MUCH_INSIDE * read).then(|| {
+            format!(
+                "{:.1} records inside it cost {:.0} ns [{:.0}, {:.0}] of the {:.0} ns that were \
+                 read, by code of other kinds: record --perturbation measures it in place",
+                costs.inner_records(),
+                inner.value,
+                inner.value - inner.below,
+                inner.value + inner.above,
+                read
+            )
+        })
+    }
+
     /// Said where dropping what was hit changes the mean by more than its
     /// interval: a long sample is hit more often than a short one.
     fn favours_short(&self, tally: &Tally, kept: &Figures) -> Option<String> {
@@ -359,10 +404,10 @@ impl Summary {
         let change_ns = (with - mean) * self.ns();
         (dropped > 0 && change_ns.abs() > half_ns).then(|| {
             format!(
-                "the {dropped} samples dropped took {:.0} ns of their own on average: with them, less \
-                 what hit them, the mean would be {:+.1} ns",
+                "the {dropped} samples dropped took {:.0} ns on average without what hit them: with \
+                 them the mean would be {:.1} ns",
                 own as f64 / dropped as f64 * self.ns(),
-                change_ns
+                (with + kept.residue) * self.ns()
             )
         })
     }
@@ -381,7 +426,7 @@ impl Summary {
         let mean = figures
             .sample
             .mean(self.options.confidence, self.granularity())?;
-        Some(self.finished(mean, figures))
+        Some(self.finished_mean(mean, figures))
     }
 
     fn quantile(&self, figures: &Figures, p: f64) -> Option<Estimate> {
@@ -394,7 +439,25 @@ impl Summary {
     pub(crate) fn finished(&self, ticks: Estimate, figures: &Figures) -> Estimate {
         let mut estimate = scaled(shifted(ticks, figures.residue), self.ns(), "ns");
         figures.cost.widen(&mut estimate);
+        if figures.is_time {
+            let not_below_0 = |bound: Option<f64>| bound.map(|bound| bound.max(0.0));
+            estimate.interval.hi = not_below_0(estimate.interval.hi);
+        }
         estimate
+    }
+
+    /// A mean, which no cost makes less than nothing.
+    fn finished_mean(&self, ticks: Estimate, figures: &Figures) -> Estimate {
+        let mut mean = self.finished(ticks, figures);
+        if figures.is_time {
+            mean.interval.lo = mean.interval.lo.map(|lo| lo.max(0.0));
+            if mean.value < 0.0 {
+                mean.value = 0.0;
+                mean.notes
+                    .push("the cost of recording it is all that was read".to_owned());
+            }
+        }
+        mean
     }
 
     fn compensation(
@@ -403,6 +466,7 @@ impl Summary {
         tally: &Tally,
         kept: &Figures,
         compensated: bool,
+        in_place: Option<InPlace>,
     ) -> Compensation {
         let n = kept.sample.moments().n();
         if !compensated || n == 0 {
@@ -423,6 +487,10 @@ impl Summary {
             (Some(beside), _) => (beside.name, beside.how()),
             (None, Compensate::LongTerm) => ("long-term", "mean of all pairs of readings"),
             (None, Compensate::Pairs | Compensate::Sampler) => ("none", "no pairs beside it"),
+            (None, _) if in_place.is_some() => (
+                "in place",
+                "calibration by known doses of work; points inside as measured by switching them",
+            ),
             (None, _) => ("calibrated", "calibration by known doses of work"),
         };
         Compensation {
@@ -441,7 +509,7 @@ impl Summary {
                 notes: notes.into_iter().collect(),
             }),
             k: beside.and_then(|_| tally.improvement.k(self.options.confidence)),
-            inner_records: Some((costs.inner_plain + costs.inner_ordered) as f64 / n as f64),
+            inner_records: Some(costs.inner_records()),
         }
     }
 
@@ -473,6 +541,7 @@ impl Summary {
         tally: &Tally,
         kept: &Figures,
         compensated: bool,
+        in_place: bool,
     ) -> Vec<String> {
         let mut notes = Vec::new();
         if tally.is_switched {
@@ -496,6 +565,13 @@ impl Summary {
         if compensated && self.disputed(engine, tally, kept) {
             notes.push(DISPUTED.into());
         }
+        if self.reads(tally) == Reads::Unordered {
+            notes.push(
+                "edges not ordered: its readings wait for nothing, so work that is still under \
+                 way at its end is not in it, and earlier work may be"
+                    .into(),
+            );
+        }
         let costs = &tally.kept_costs;
         let without = costs.samples.iter().sum::<u64>();
         let wants_pairs = matches!(
@@ -506,6 +582,9 @@ impl Summary {
             notes.push(format!(
                 "{without} samples have no pair of readings beside them: nothing subtracted"
             ));
+        }
+        if compensated && !in_place {
+            notes.extend(self.much_inside(engine, tally, kept));
         }
         notes.extend(self.favours_short(tally, kept));
         if tally.outside > 0 {

@@ -6,7 +6,7 @@ use undertick_estimate::{Series, SignedHistogram};
 use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
 
-use crate::cost::{CostTable, Costs, Ends, Taken};
+use crate::cost::{CostTable, Costs, Ends, Inner, Taken};
 use crate::engine::Family;
 use crate::evidence::{CAUSES, Cause, Found};
 use crate::hosts::Doubt;
@@ -20,8 +20,8 @@ pub(crate) struct Sample {
     pub(crate) ends: Ends,
     /// Pairs of readings taken with its start and its end, ticks; 0: none.
     pub(crate) pairs: [u32; 2],
-    /// Readings of the same ring strictly inside.
-    pub(crate) inner_plain: u32,
+    /// Readings of the same ring strictly inside, the serialised ones apart.
+    pub(crate) inner: Inner,
     pub(crate) inner_ordered: u32,
     /// A record after the start, up to the end, says descheduled.
     pub(crate) hit: bool,
@@ -397,7 +397,7 @@ impl Tally {
             (Dropping::OverLimit, _) => self.culled_ratio += 1,
             (Dropping::Evidence, Some(cause)) => {
                 self.culled_evidence[cause as usize] += 1;
-                self.culled_own.0 += i128::from(value.saturating_sub(found.taken()));
+                self.culled_own.0 += i128::from(value.saturating_sub(found.by_others()));
                 self.culled_own.1 += 1;
             }
             _ => self.culled_descheduled += 1,

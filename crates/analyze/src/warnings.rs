@@ -3,7 +3,6 @@
 use undertick_report::document::{IntervalKind, IntervalReport, Warning};
 use undertick_trace::manifest::{AcrossCpus, Descheduled, Manifest};
 
-use crate::evidence::UNEXPLAINED_RATIO;
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Cull, Options};
 
@@ -206,13 +205,6 @@ fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
         list.add("culled_share", format!(
             "more than 5 % of the samples were dropped in {}: look at the figures before culling, too",
             named(intervals, much)
-        ));
-    }
-    let unexplained = |i: &IntervalReport| i.unexplained.as_ref().is_some_and(|u| u.count > 0);
-    if facts.by_evidence && intervals.iter().any(unexplained) {
-        list.add("slow_without_evidence", format!(
-            "some samples are over {UNEXPLAINED_RATIO} times the least without what is known to have hit them, and count as the program's own: {}",
-            named(intervals, unexplained)
         ));
     }
     if any_culled

@@ -100,8 +100,8 @@ fn each_cause_is_named_and_what_the_program_does_is_kept() {
         assert_eq!((unexplained.count, unexplained.ratio), (3, 4.0));
         assert_eq!(unexplained.without_evidence, 3);
         assert!((unexplained.share.value - 0.03).abs() < 1e-12);
-        let told = warned(&report, "slow_without_evidence").unwrap();
-        assert!(told.contains("event 1"), "{told}");
+        // A program has slow and fast cases of its own: nothing to warn of.
+        assert!(warned(&report, "slow_without_evidence").is_none());
         assert!(warned(&report, "blocking_is_culled").is_none());
     }
 }

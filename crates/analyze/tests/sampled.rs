@@ -35,6 +35,7 @@ fn counted(counts: &[(i32, u16, u64)]) -> Manifest {
         received: 0,
         dropped: 0,
         overwritten: 0,
+        spans_wait: None,
     };
     Manifest {
         sampled: counts.iter().map(of).collect(),

@@ -35,7 +35,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
             rates: Vec::new(),
         },
         choice,
-        facts,
+        facts: facts.clone(),
         calibration,
         names: Vec::new(),
         kernel: undertick_trace::kernel::Wanted::Auto,
@@ -45,7 +45,8 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = record(request, |tell| progress.tell(tell));
     progress.done();
-    let manifest = result?;
+    let mut manifest = result?;
+    recording::calibrate_again(&trace, &mut manifest, &choice, &facts)?;
     if manifest.exit.and_then(|exit| exit.status) != Some(0) {
         return Err(Failure {
             status: 1,

@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
+use undertick_lab::calibration;
 use undertick_trace::attach::{self, Attach, attach_watched, command_of};
 use undertick_trace::functions::Functions;
 use undertick_trace::import::card::{Card, Device, record_card};
 use undertick_trace::input::{self, Kind};
+use undertick_trace::keep::rewrite_manifest;
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, Tell, With, record_with};
@@ -156,13 +158,16 @@ pub struct Ended {
     is_attached: bool,
 }
 
-/// Records until the program, or its recording, has ended.
+/// Records until the program, or its recording, has ended; measures again what recording
+/// costs.
 pub fn perform(prepared: Prepared, with: With, told: impl FnMut(Tell)) -> Result<Ended, Failure> {
     let trace = prepared.request.trace.clone();
-    let manifest = match prepared.attach {
+    let (choice, facts) = (prepared.request.choice, prepared.request.facts.clone());
+    let mut manifest = match prepared.attach {
         Some(attach) => attach_watched(prepared.request, attach, with.watch, told)?,
         None => record_with(prepared.request, with, told)?,
     };
+    calibrate_again(&trace, &mut manifest, &choice, &facts)?;
     Ok(Ended {
         trace,
         manifest,
@@ -219,10 +224,37 @@ fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
     })
 }
 
+/// What recording costs now that the program has ended, too: the machine may have changed
+/// meanwhile. The trace is complete without it, so whoever does not wait loses nothing.
+///
+/// # Errors
+/// The manifest could not be written.
+pub fn calibrate_again(
+    trace: &Path,
+    manifest: &mut Manifest,
+    choice: &Choice,
+    facts: &facts::Facts,
+) -> Result<(), Failure> {
+    let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
+    let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
+        return Ok(());
+    };
+    match calibrate(choice, facts) {
+        (Some(after), _) => {
+            manifest.calibration = Some(calibration::before_and_after(&before, &after));
+        }
+        (None, _) => manifest.warnings.push(
+            "the cost of recording could be measured before the program alone, not after it"
+                .to_owned(),
+        ),
+    }
+    Ok(rewrite_manifest(trace, manifest)?)
+}
+
 /// What recording costs here; if that cannot be measured, why.
 pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>, Option<String>) {
     let command = crate::own_command("__calibration-workload");
-    match undertick_lab::calibration::measure(&command, choice, facts) {
+    match calibration::measure(&command, choice, facts) {
         Ok(calibration) => (Some(calibration), None),
         Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),
     }

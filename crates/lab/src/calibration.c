@@ -1,10 +1,15 @@
 /* What recording costs, in the two kinds of loop that programs have: the same
- * sections in the same order every time, as where small times matter, and cases
+ * spans in the same order every time, as where small times matter, and cases
  * in random order, whose code the core meets cold. Other work lies around each
- * section. Sections hold known doses of work; what a section shows beyond its
+ * span. Spans hold known doses of work; what a span shows beyond its
  * dose is what recording adds. A long chain of the same instructions, in
  * between, says what a dose takes, because the speed of a core drifts against
- * the counter. */
+ * the counter.
+ *
+ * Other kinds of work have no known dose: a plain span around them is held against
+ * an ordered one. What points inside a span cost is the difference between the same
+ * loop with them and without, for each kind of work, because it depends on how much
+ * of a point the core can do beside the work. */
 #include "dose.h"
 #include "undertick.h"
 
@@ -15,9 +20,15 @@ enum {
     PLAIN_0 = 10, ORDERED_0 = 20, PAIRED_0 = 50,
     /* In the same order every time. */
     REGULAR_PLAIN_0 = 60, REGULAR_ORDERED_0 = 70, REGULAR_PAIRED_0 = 80,
-    PLAIN_INNER = 30, ORDERED_INNER = 31,
-    INNER_PLAIN = 40, INNER_ORDERED = 41
+    /* Around other kinds of work (WORKS of them). */
+    PLAIN_WORK = 30, ORDERED_WORK = 34,
+    INNER_EVENT = 40, INNER_SPAN = 41, INNER_ORDERED = 42,
+    /* Ordered, around INNER steps of each kind of work: with nothing inside, an event, a
+     * plain and an ordered span in each. */
+    STEPS = 100, VARIANTS = 4
 };
+enum { LATENCY, THROUGHPUT, MISSES, BRANCHES };
+#define INNER 16
 #define CHAIN_LINKS 100 /* of 200 pairs */
 
 static uint64_t table[4096]; /* 32 KiB: about the first-level cache */
@@ -55,9 +66,99 @@ PAIRED(paired_3, PAIRED_0 + 1, DOSE(x, odd, 3))
 PAIRED(paired_20, PAIRED_0 + 2, DOSE(x, odd, 20))
 PAIRED(paired_50, PAIRED_0 + 3, DOSE(x, odd, 50))
 PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, odd, 200))
-PLAIN(plain_inner, PLAIN_INNER, DOSE(x, odd, 50); ut_event(INNER_PLAIN, i); DOSE(x, odd, 50))
-ORDERED(ordered_inner, ORDERED_INNER,
-        DOSE(x, odd, 50); ut_begin_ordered(INNER_ORDERED); DOSE(x, odd, 50); ut_end_ordered(INNER_ORDERED))
+
+/* Nodes of a line each, linked in random order: 512 KiB, more than the first-level cache.
+ * Loads from memory scatter so much that a nanosecond could not be seen beside them. */
+#define NODES (1u << 13)
+static struct { uint32_t next, unused[15]; } nodes[NODES];
+
+static void link_nodes(void) {
+    uint64_t choice = 7;
+    uint32_t i;
+    for (i = 0; i < NODES; i++) nodes[i].next = i;
+    for (i = NODES - 1; i > 0; i--) { /* Sattolo: one cycle */
+        uint32_t j, next;
+        choice = choice * 6364136223846793005ull + 1442695040888963407ull;
+        j = (uint32_t)((choice >> 33) % i);
+        next = nodes[i].next;
+        nodes[i].next = nodes[j].next;
+        nodes[j].next = next;
+    }
+}
+
+/* A step of work that ends with `x`, of some tens of nanoseconds. */
+static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x, uint64_t odd) {
+    if (kind == LATENCY) DOSE(x, odd, 40);
+    if (kind == THROUGHPUT) {
+        uint64_t a = x, b = x, c = x, d = x;
+        __asm__ volatile(".rept 40\n\tadd %4, %0\n\tadd %4, %1\n\tadd %4, %2\n\tadd %4, %3\n\t.endr"
+                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d) : "r"(odd) : "cc");
+        x = a ^ b ^ c ^ d;
+    }
+    if (kind == MISSES) x = nodes[nodes[x & (NODES - 1)].next].next;
+    if (kind == BRANCHES) {
+        int i;
+        for (i = 0; i < 4; i++) {
+            x = x * 6364136223846793005ull + 1442695040888963407ull;
+            if (x >> 63) DOSE(x, odd, 4);
+            else table[x & 63] ^= x;
+        }
+    }
+    return x;
+}
+
+#define STEPPED(kind, variant, before, after) \
+    static __attribute__((noinline)) uint64_t steps_##kind##_##variant(uint64_t x) { \
+        DOSE_READY(odd); \
+        uint32_t i; \
+        ut_begin_ordered(STEPS + kind * VARIANTS + variant); \
+        for (i = 0; i < INNER; i++) { \
+            before; \
+            x = step(kind, x, odd); \
+            after; \
+        } \
+        ut_end_ordered(STEPS + kind * VARIANTS + variant); \
+        return x; \
+    }
+#define STEPPED_ALL(kind) \
+    STEPPED(kind, 0, (void)0, (void)0) \
+    STEPPED(kind, 1, ut_event(INNER_EVENT, i), (void)0) \
+    STEPPED(kind, 2, ut_begin(INNER_SPAN), ut_end(INNER_SPAN)) \
+    STEPPED(kind, 3, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED))
+STEPPED_ALL(0)
+STEPPED_ALL(1)
+STEPPED_ALL(2)
+STEPPED_ALL(3)
+
+#define ROUND(kind) x = steps_##kind##_0(x); x = steps_##kind##_1(x); x = steps_##kind##_2(x); x = steps_##kind##_3(x)
+static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
+    ROUND(0);
+    ROUND(1);
+    ROUND(2);
+    ROUND(3);
+    return x;
+}
+
+/* Four steps between plain readings, and between ordered ones. */
+#define AROUND(kind) \
+    do { \
+        int i; \
+        x = other_work(x); \
+        ut_begin(PLAIN_WORK + kind); \
+        for (i = 0; i < 4; i++) x = step(kind, x, odd); \
+        ut_end(PLAIN_WORK + kind); \
+        x = other_work(x); \
+        ut_begin_ordered(ORDERED_WORK + kind); \
+        for (i = 0; i < 4; i++) x = step(kind, x, odd); \
+        ut_end_ordered(ORDERED_WORK + kind); \
+    } while (0)
+static __attribute__((noinline)) uint64_t around(uint64_t x) {
+    DOSE_READY(odd);
+    AROUND(THROUGHPUT);
+    AROUND(MISSES);
+    AROUND(BRANCHES);
+    return x;
+}
 
 /* The same sections one after the other in one function. */
 #define REGULAR(k, work) \
@@ -84,18 +185,21 @@ static const measured_case cases[] = {
     plain_0, plain_3, plain_20, plain_50, plain_200,
     ordered_0, ordered_3, ordered_20, ordered_50, ordered_200,
     paired_0, paired_3, paired_20, paired_50, paired_200,
-    plain_inner, ordered_inner,
 };
 #define CASES (sizeof cases / sizeof cases[0])
 
 /* `passes` through the regular sections, and four cases in random order for
- * each, in turns of 64 and 256, so that both kinds see the same times. */
+ * each, in turns of 64 and 256, so that all kinds see the same times; the steps in
+ * between. */
 uint64_t undertick_calibration_workload(uint32_t passes) {
     uint64_t x = 88172645463325252ull, choice = 1;
     DOSE_READY(odd);
     uint32_t i, j;
+    link_nodes();
     for (i = 0; i < passes; i++) {
         x = regular(x);
+        x = around(x);
+        if (i % 4 == 0) x = stepped(x);
         if (i % 16 == 0) {
             int link;
             ut_begin_ordered(CHAIN);

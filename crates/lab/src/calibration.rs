@@ -1,13 +1,12 @@
 //! The cost of recording, by known doses of work.
 
 mod paired;
+mod samples;
 
 use std::ffi::OsString;
 use std::fmt;
 
-use undertick_analyze::{Compensate, Cull, Options, analyze};
 use undertick_clock::{Choice, facts::Facts};
-use undertick_report::document::{IntervalReport, Report};
 use undertick_trace::TraceError;
 use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_trace::read::Trace;
@@ -15,12 +14,14 @@ use undertick_trace::record::{Request, record};
 use undertick_trace::session::Settings;
 use undertick_units::{Estimate, Interval};
 
+use samples::Samples;
+
 unsafe extern "C" {
     fn undertick_calibration_workload(passes: u32) -> u64;
 }
 
 /// Event numbers of `calibration.c`.
-const CHAIN: &str = "event 1";
+const CHAIN: u32 = 1;
 /// Pairs of multiply and add in the chain.
 const CHAIN_PAIRS: f64 = 100.0 * 200.0;
 const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
@@ -45,12 +46,20 @@ const PAIRED: Sections = Sections {
     regular: 80,
     random: 50,
 };
-const PLAIN_INNER: &str = "event 30";
-const ORDERED_INNER: &str = "event 31";
+/// Plain and ordered spans around work that has no known dose: these and the two after.
+const PLAIN_WORK: u32 = 31;
+const ORDERED_WORK: u32 = 35;
+const WORKS: u32 = 3;
+/// Ordered spans around this many steps of one kind of work: with nothing in each step, an
+/// event, a plain and an ordered span; then those of the next kind.
+const STEPS: u32 = 100;
+const STEPS_EACH: f64 = 16.0;
+const STEP_KINDS: u32 = 4;
+const VARIANTS: u32 = 4;
 
 /// Passes of the workload, each one sample of every regular section; in random
-/// order there are a fourth of that. About 250 ms.
-pub const PASSES: u32 = 10_000;
+/// order there are a fourth of that. About 150 ms.
+pub const PASSES: u32 = 6_000;
 
 /// Why the cost is not known.
 #[derive(Debug)]
@@ -82,11 +91,11 @@ pub fn workload() {
 /// Runs of the workload. The least disturbed gives the figures, the others that
 /// are comparable widen the intervals. A neighbour that comes in makes the
 /// intervals of its run wide (seen here: 3 ns instead of 0.2), never narrow.
-const RUNS: u32 = 3;
+const RUNS: u32 = 2;
 /// A run whose intervals are this many times wider says nothing of the others.
 const COMPARABLE: f64 = 2.0;
 /// Runs before it is given up on a machine that is too busy.
-const MOST_RUNS: u32 = 6;
+const MOST_RUNS: u32 = 4;
 
 /// Measures what recording costs. `workload_command` must end up in
 /// [`workload`], in a process of its own.
@@ -118,7 +127,54 @@ pub fn measure(
     for other in runs.filter(|run| width(run) <= widest) {
         hold_both(&mut least_disturbed, &other);
     }
+    check(&least_disturbed)?;
     Ok(least_disturbed)
+}
+
+/// The cost before a program ran and after it, in one: where they differ the intervals hold
+/// both.
+#[must_use]
+pub fn before_and_after(before: &Calibration, after: &Calibration) -> Calibration {
+    let mut both = before.clone();
+    hold_both(&mut both, after);
+    both
+}
+
+/// A record takes at least no time, and not more than this many pairs of readings.
+const MOST_PAIRS: f64 = 3.0;
+
+/// Refuses what cannot be: a busy machine, or a machine that is moved while this is measured,
+/// can make any figure of differences.
+fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
+    let c = calibration;
+    let plain = c.plain.empty_ns.value;
+    let figures = [
+        ("a plain span", &c.plain.dosed_ns, plain),
+        ("an event inside a span", &c.inner_event_ns, plain),
+        (
+            "an ordered span",
+            &c.ordered.dosed_ns,
+            c.ordered.empty_ns.value,
+        ),
+        (
+            "a record of an ordered span inside a span",
+            &c.inner_ordered_ns,
+            c.ordered.empty_ns.value,
+        ),
+    ];
+    let inner_span =
+        (c.inner_span_ns.iter()).map(|cost| ("a record of a span inside a span", cost, plain));
+    for (what, cost, pair) in figures.into_iter().chain(inner_span) {
+        let most = MOST_PAIRS * pair;
+        if !(0.0..=most).contains(&cost.value) {
+            return Err(NotCalibrated(format!(
+                "{what} came out at {:.1} ns, and two readings with nothing between at {pair:.1} ns: \
+                 it costs more than nothing and less than {MOST_PAIRS} such pairs",
+                cost.value
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The intervals of `a` made to hold those of `b` too: what runs a moment apart
@@ -137,6 +193,9 @@ fn hold_both(a: &mut Calibration, b: &Calibration) {
     }
     hull(&mut a.inner_event_ns, &b.inner_event_ns);
     hull(&mut a.inner_ordered_ns, &b.inner_ordered_ns);
+    if let (Some(a), Some(b)) = (&mut a.inner_span_ns, &b.inner_span_ns) {
+        hull(a, b);
+    }
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
         hull(&mut a.span.dosed_ns, &b.span.dosed_ns);
         hull(&mut a.pairs_bias_ns, &b.pairs_bias_ns);
@@ -186,42 +245,33 @@ fn measure_once(
     let trace = request.trace.clone();
     record(request, |_| {})?;
     let trace = Trace::open(&trace)?;
-    // Nothing is subtracted: what is left over is the very figure wanted. The
-    // ratio rule takes out interrupts, which the flag does not tell of; a
-    // section's cost does not reach four times the least.
-    let options = Options {
-        cull: Cull::Ratio(4.0),
-        compensate: Compensate::None,
-        ..Options::default()
-    };
-    let report = analyze(&trace, options, |_| {}).map_err(|e| NotCalibrated(e.to_string()))?;
-    let calibration = from_report(&report)?;
-    let pair_ns = of_chain(&report)?;
-    let paired = paired::measure(&trace, PAIRED, &pair_ns, &calibration.1)?;
+    let samples = Samples::of(&trace)?;
+    let (calibration, paired_cost) = from_samples(&samples)?;
+    let pair_ns = of_chain(&samples)?;
+    let paired = paired::measure(&samples, PAIRED, &pair_ns, &paired_cost)?;
     Ok(Calibration {
         paired: Some(paired),
-        ..calibration.0
+        ..calibration
     })
 }
 
 /// The costs that a constant can state, and that of spans with pairs.
-fn from_report(report: &Report) -> Result<(Calibration, SpanCost), NotCalibrated> {
-    let mean = |name: &str| figure(report, name, |interval| &interval.mean);
-    let pair = of_chain(report)?;
+fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibrated> {
+    let mean = |event: u32| samples.mean(event);
+    let pair = of_chain(samples)?;
     let doses = |base: u32| {
         (DOSES.iter())
             .map(|&(offset, pairs)| {
-                let section = mean(&format!("event {}", base + offset))?;
+                let section = mean(base + offset)?;
                 Ok(less_work(&section, &pair, pairs))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()
     };
     let span_cost = |sections: Sections| -> Result<SpanCost, NotCalibrated> {
-        let empty = |base: u32| mean(&format!("event {base}"));
         let dosed = together(&doses(sections.regular)?, &doses(sections.random)?);
         let empty = Estimate {
             method: "mean of sections around nothing".to_owned(),
-            ..together(&[empty(sections.regular)?], &[empty(sections.random)?])
+            ..together(&[mean(sections.regular)?], &[mean(sections.random)?])
         };
         Ok(SpanCost {
             empty_ns: empty,
@@ -229,19 +279,40 @@ fn from_report(report: &Report) -> Result<(Calibration, SpanCost), NotCalibrated
             least_dose_ns: Some(DOSES[0].1 * pair.value),
         })
     };
-    let (plain, ordered) = (span_cost(PLAIN)?, span_cost(ORDERED)?);
-    // Two halves of 50 pairs, a record (or two) between, and the cost of a
-    // section, of those in random order like these: what remains is the inner
-    // record's.
-    let inner = |name: &str, sections: Sections, records: f64| {
-        let with_inner = less_work(&mean(name)?, &pair, 100.0);
-        let section = together(&doses(sections.random)?, &[]);
-        let left = difference(&with_inner, &section);
-        Ok::<_, NotCalibrated>(scaled(&left, 1.0 / records))
+    let ordered = span_cost(ORDERED)?;
+    let plain = {
+        // What an ordered span shows of the same work, less what it costs.
+        let works = (0..WORKS)
+            .map(|kind| {
+                let more = difference(&mean(PLAIN_WORK + kind)?, &mean(ORDERED_WORK + kind)?);
+                Ok(sum(&more, &ordered.dosed_ns))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+        let (regular, random) = (doses(PLAIN.regular)?, doses(PLAIN.random)?);
+        let first = least_dose(&regular);
+        let others: Vec<Estimate> = random[first..].iter().chain(&works).cloned().collect();
+        SpanCost {
+            dosed_ns: in_any_surroundings(together(&regular[first..], &others), &pair),
+            least_dose_ns: Some(DOSES[first].1 * pair.value),
+            ..span_cost(PLAIN)?
+        }
+    };
+    // The same steps with so many records in each, less those with none. By medians, which a
+    // busy machine does not move: beside so many steps one of the clock's is little.
+    let inner = |variant: u32, records: f64| {
+        let kinds = (0..STEP_KINDS)
+            .map(|kind| {
+                let of = |variant: u32| samples.median(STEPS + kind * VARIANTS + variant);
+                let more = difference(&of(variant)?, &of(0)?);
+                Ok(scaled(&more, 1.0 / (STEPS_EACH * records)))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+        Ok::<_, NotCalibrated>(hull(&kinds))
     };
     let calibration = Calibration {
-        inner_event_ns: inner(PLAIN_INNER, PLAIN, 1.0)?,
-        inner_ordered_ns: inner(ORDERED_INNER, ORDERED, 2.0)?,
+        inner_event_ns: inner(1, 1.0)?,
+        inner_span_ns: Some(inner(2, 2.0)?),
+        inner_ordered_ns: inner(3, 2.0)?,
         plain,
         ordered,
         paired: None,
@@ -249,57 +320,56 @@ fn from_report(report: &Report) -> Result<(Calibration, SpanCost), NotCalibrated
     Ok((calibration, span_cost(PAIRED)?))
 }
 
-fn figure(
-    report: &Report,
-    name: &str,
-    of: fn(&IntervalReport) -> &Option<Estimate>,
-) -> Result<Estimate, NotCalibrated> {
-    (report.intervals.iter())
-        .find(|interval| interval.name == name)
-        .and_then(|interval| of(interval).clone())
-        .filter(|figure| figure.interval.half_width().is_some())
-        .ok_or_else(|| too_few(name))
+/// Doses that may differ by this and be told to cost the same, ns.
+const SAME_NS: f64 = 1.0;
+
+/// The first of the doses from which on all cost the same: the core does a part of a short
+/// one beside the reading before it.
+fn least_dose(doses: &[Estimate]) -> usize {
+    let last = doses.last().map_or(0.0, |dose| dose.value);
+    let differs = |dose: &Estimate| (dose.value - last).abs() > SAME_NS;
+    doses.iter().rposition(differs).map_or(0, |at| at + 1)
 }
 
-fn too_few(name: &str) -> NotCalibrated {
-    NotCalibrated(format!("too few undisturbed samples of {name}"))
+/// Costs in different code, of which a program's own may be any: their middle, with bounds
+/// that hold all. A point takes time, so no bound is below 0.
+fn hull(kinds: &[Estimate]) -> Estimate {
+    let bounds = kinds.iter().map(|kind| {
+        let half = kind.interval.half_width().unwrap_or(f64::INFINITY);
+        (kind.value - half, kind.value + half)
+    });
+    let (lo, hi) = bounds.fold((f64::INFINITY, 0.0), |(lo, hi): (f64, f64), (l, h)| {
+        (lo.min(l), hi.max(h))
+    });
+    let lo = lo.max(0.0);
+    Estimate {
+        value: (lo + hi) / 2.0,
+        interval: Interval::new(lo, hi),
+        method: format!("middle of {} kinds of code", kinds.len()),
+        n: kinds.iter().map(|kind| kind.n).sum(),
+        n_effective: kinds.iter().map(|kind| kind.n_effective).sum(),
+        ..kinds[0].clone()
+    }
 }
 
 /// One pair of instructions of a dose, ns. From the chains' median: at 20 us
-/// one chain in ten can be hit by something that the ratio rule does not see,
+/// one chain in ten can be hit by something that the limit of samples does not see,
 /// and a step of the clock is 0.05 % of it.
-fn of_chain(report: &Report) -> Result<Estimate, NotCalibrated> {
-    let chains = (report.intervals.iter()).find(|interval| interval.name == CHAIN);
-    let chain = chains.and_then(|chains| {
-        let most = chains.quantiles.get("0.9")?.value;
-        Some(typical(chains.median.clone()?, chains.min?, most))
-    });
-    let chain = chain.ok_or_else(|| too_few(CHAIN))?;
-    Ok(scaled(&chain, 1.0 / CHAIN_PAIRS))
-}
-
-/// The median of chains with its interval, which cannot be told where the speed of the core
-/// stays now here, now there: the chains count as a handful then. What they cost meanwhile is
-/// between the fastest of them and what one in ten exceeds all the same.
-fn typical(median: Estimate, least: f64, most: f64) -> Estimate {
-    let interval = match median.interval.half_width() {
-        Some(_) => median.interval,
-        None => Interval::new(least, most),
-    };
-    Estimate { interval, ..median }
+fn of_chain(samples: &Samples) -> Result<Estimate, NotCalibrated> {
+    Ok(scaled(&samples.median(CHAIN)?, 1.0 / CHAIN_PAIRS))
 }
 
 /// Share of a dose by which its price may be wrong: what slows the core for a
-/// moment moves a section's mean and leaves the chains' median.
+/// moment moves a span's mean and leaves the chains' median.
 const PRICE_ERROR: f64 = 0.001;
 
-/// A section's mean less its dose, whose price the chain tells.
-fn less_work(section: &Estimate, pair: &Estimate, pairs: f64) -> Estimate {
+/// A span's mean less its dose, whose price the chain tells.
+fn less_work(span: &Estimate, pair: &Estimate, pairs: f64) -> Estimate {
     let work = scaled(pair, pairs);
     let half = work.interval.half_width().unwrap_or(f64::INFINITY);
     let half = half.hypot(PRICE_ERROR * work.value);
     let interval = Interval::new(work.value - half, work.value + half);
-    difference(section, &Estimate { interval, ..work })
+    difference(span, &Estimate { interval, ..work })
 }
 
 fn scaled(a: &Estimate, by: f64) -> Estimate {
@@ -312,6 +382,19 @@ fn scaled(a: &Estimate, by: f64) -> Estimate {
         },
         ..a.clone()
     }
+}
+
+/// a + b of independent estimates: half-widths add in squares.
+fn sum(a: &Estimate, b: &Estimate) -> Estimate {
+    let negative = Estimate {
+        value: -b.value,
+        interval: Interval {
+            lo: b.interval.hi.map(|hi| -hi),
+            hi: b.interval.lo.map(|lo| -lo),
+        },
+        ..b.clone()
+    };
+    difference(a, &negative)
 }
 
 /// a - b of independent estimates: half-widths add in squares.
@@ -412,28 +495,66 @@ mod tests {
         );
     }
 
-    /// A price that drifts is known to what the chains span, one that does not as before.
+    /// Doses of 15, 12.2, 13.0 and 12.5 ns: the first one differs by more than a nanosecond
+    /// from the last, those after it do not.
     #[test]
-    fn a_core_whose_speed_drifts_has_a_price_too() {
-        let steady = typical(ns(50.0, 0.3), 49.0, 58.0);
-        assert_eq!(
-            (steady.interval.lo, steady.interval.hi),
-            (Some(49.7), Some(50.3))
-        );
-        let unknown = Interval {
-            lo: Some(49.7),
-            hi: None,
+    fn the_least_dose_is_the_first_after_which_all_agree() {
+        let doses = [ns(15.0, 0.1), ns(12.2, 0.1), ns(13.0, 0.1), ns(12.5, 0.1)];
+        assert_eq!(least_dose(&doses), 1);
+        assert_eq!(least_dose(&doses[1..]), 0);
+        let last = [ns(15.0, 0.1), ns(12.0, 0.1), ns(14.0, 0.1)];
+        assert_eq!(least_dose(&last), 2);
+    }
+
+    fn calibration(plain: f64, event: f64) -> Calibration {
+        let span = |value: f64, empty: f64| SpanCost {
+            empty_ns: ns(empty, 0.1),
+            dosed_ns: ns(value, 0.1),
+            least_dose_ns: Some(5.0),
         };
-        let drifting = Estimate {
-            interval: unknown,
-            ..ns(50.0, 0.3)
-        };
-        let price = typical(drifting, 49.0, 58.0);
-        assert!((price.value - 50.0).abs() < 1e-12);
-        assert_eq!(
-            (price.interval.lo, price.interval.hi),
-            (Some(49.0), Some(58.0))
-        );
+        Calibration {
+            plain: span(plain, 20.0),
+            ordered: span(25.0, 26.0),
+            inner_event_ns: ns(event, 1.0),
+            inner_span_ns: Some(ns(18.0, 1.0)),
+            inner_ordered_ns: ns(26.0, 1.0),
+            paired: None,
+        }
+    }
+
+    /// Two readings with nothing between take 20 ns here: 0 to 60 ns are believed.
+    #[test]
+    fn a_cost_that_cannot_be_is_refused() {
+        check(&calibration(12.0, 5.0)).unwrap();
+        check(&calibration(0.0, 60.0)).unwrap();
+        for (plain, event, what) in [
+            (-0.1, 5.0, "a plain span came out at -0.1 ns"),
+            (12.0, -40.6, "an event inside a span came out at -40.6 ns"),
+            (12.0, 61.0, "an event inside a span came out at 61.0 ns"),
+            (f64::NAN, 5.0, "a plain span came out at NaN"),
+        ] {
+            let error = check(&calibration(plain, event)).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+    }
+
+    /// 12 +- 0.1 before and 14 +- 0.1 after: 11.9 to 14.1 with the first's value.
+    #[test]
+    fn what_differs_before_and_after_widens_the_interval() {
+        let both = before_and_after(&calibration(12.0, 5.0), &calibration(14.0, 5.0));
+        let dosed = &both.plain.dosed_ns;
+        assert_eq!(dosed.value, 12.0);
+        let (lo, hi) = (dosed.interval.lo.unwrap(), dosed.interval.hi.unwrap());
+        assert!((lo - 11.9).abs() < 1e-12 && (hi - 14.1).abs() < 1e-12);
+    }
+
+    /// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: 0 to 9, and not below.
+    #[test]
+    fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
+        let all = hull(&[ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)]);
+        assert_eq!(all.value, 4.5);
+        assert_eq!((all.interval.lo, all.interval.hi), (Some(0.0), Some(9.0)));
+        assert_eq!(all.n, 30);
     }
 
     /// 50 +- 0.3 less ten pairs of 2 +- 0.02: 30, and half-widths of 0.3, of 0.2

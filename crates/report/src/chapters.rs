@@ -22,7 +22,7 @@ const SCRIPTS: Chapter = chapter("scripts.md", "Scripts");
 const SLOW_CLOCKS: Chapter = chapter("slow-clocks.md", "Slow clocks");
 
 /// Codes of the warnings in reports, and their chapters.
-pub const CHAPTERS: [(&str, Chapter); 27] = [
+pub const CHAPTERS: [(&str, Chapter); 26] = [
     ("bad_rows", READING),
     ("below_the_cost", COMPENSATION),
     ("blocking_is_culled", READING),
@@ -40,7 +40,6 @@ pub const CHAPTERS: [(&str, Chapter); 27] = [
     ("no_calibration", COMPENSATION),
     ("no_intervals", READING),
     ("perturbation", PERTURBATION),
-    ("slow_without_evidence", READING),
     ("too_few_samples", INTERVALS),
     ("too_many_names", READING),
     ("too_many_open", READING),

@@ -280,8 +280,10 @@ pub enum IntervalKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
-    /// Plain readings: part of the read overlaps with the work.
+    /// Those of plain spans: the reading waits until earlier instructions are executed.
     Plain,
+    /// Readings that wait for nothing, at both ends: edges not ordered.
+    Unordered,
     /// Serialised readings at both ends.
     Ordered,
     /// Some of each.
@@ -303,8 +305,9 @@ pub struct Culled {
 /// What one cause did to an interval's samples, by the kernel's own events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// `preempted`, `switched` (not known why), `interrupt`, `softirq`,
-    /// `migration`, `fault`, or `waited`: the thread gave its CPU away itself.
+    /// `preempted`, `switched` (not known why), `interrupt`, `softirq`, `migration`, `fault`,
+    /// `waited` (the thread gave its CPU away itself) or `own softirq` (raised by its own
+    /// system call).
     pub cause: String,
     /// Samples it fell into.
     pub count: u64,

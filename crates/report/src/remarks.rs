@@ -260,17 +260,21 @@ pub(crate) fn slowed(interval: &IntervalReport) -> Option<String> {
         "points" => format!("{:.1} points inside{each}", slowed.points),
         other => format!("{} that are recorded", clean(other)),
     };
-    // A plain reading at an end overlaps with the points beside it.
+    // A reading that waits for nothing overlaps with the points beside it.
     let plain = match interval.reads {
-        Reads::Ordered => "",
-        _ => {
-            "; its ends were read plainly, so some nanoseconds of points may show outside it: \
-              use begin_ordered and end_ordered"
+        Reads::Ordered | Reads::Plain => "",
+        Reads::Unordered | Reads::Mixed => {
+            "; its edges are not ordered, so some nanoseconds of points may show outside it: \
+              use begin and end"
         }
+    };
+    let subtracted = match interval.compensation.method.as_str() {
+        "in place" => "subtracted",
+        _ => "nothing subtracted",
     };
     Some(format!(
         "{} ({}) by {what}; {} samples with them on, {} with them off, \
-         {} pairs of halves; nothing subtracted{plain}",
+         {} pairs of halves; {subtracted}{plain}",
         words(&slowed.by),
         words(&slowed.share),
         figures::count(slowed.samples[0]),

@@ -2,6 +2,7 @@
 
 mod invented;
 
+use undertick_report::document::Reads;
 use undertick_report::terminal::{Options, histogram, render};
 use unicode_width::UnicodeWidthStr;
 
@@ -94,9 +95,18 @@ fn losses_and_warnings_are_shown() {
         .skip_while(|line| !line.starts_with("commit: slowed by"));
     let slowed: Vec<&str> = slowed.take(4).map(str::trim).collect();
     let wanted = "commit: slowed by 120 ns [90, 160] (2.1 % [1.5, 2.8]) by 4.0 points inside, 30 ns [22, 40] a point; \
-         12 000 samples with them on, 12 345 with them off, 4 000 pairs of halves; nothing subtracted; its ends were \
-         read plainly, so some nanoseconds of points may show outside it: use begin_ordered and end_ordered";
+         12 000 samples with them on, 12 345 with them off, 4 000 pairs of halves; nothing subtracted";
     assert!(slowed.join(" ").starts_with(wanted), "{slowed:?}");
+    let mut unordered = invented::six();
+    for interval in &mut unordered.intervals {
+        interval.reads = Reads::Unordered;
+        interval.compensation.method = "in place".into();
+    }
+    let text = render(&unordered, Options::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wanted = "4 000 pairs of halves; subtracted; its edges are not ordered, so some nanoseconds of points \
+                  may show outside it: use begin and end";
+    assert!(words.contains(wanted), "{text}");
     let quiet = render(&invented::one(), Options::default());
     assert!(quiet.contains("none lost") && !quiet.contains("Warnings"));
 }

@@ -129,6 +129,8 @@ pub mod ring {
     pub const OFF_STATE: usize = 40;
     /// u32: inode of the writer's pid namespace, low half; 0 unknown.
     pub const OFF_PID_NAMESPACE: usize = 44;
+    /// u32: [`SPANS_WAIT`], or 0 in rings of recorders that knew plain readings only.
+    pub const OFF_SPAN_READINGS: usize = 48;
     /// u64: bytes published. Written by the writer, released.
     pub const OFF_HEAD: usize = 64;
     /// u64: events dropped. Written by the writer.
@@ -151,6 +153,9 @@ pub mod ring {
     /// The cells of sampled spans, if [`OFF_CELLS`] says that there are any: see
     /// [`super::cell`]. Behind the longest table of uses.
     pub const OFF_CELL_TABLE: usize = 69632;
+    /// Begins, ends and nexts read the clock when all earlier instructions have been
+    /// executed, those with [`crate::Record::UNORDERED`] excepted.
+    pub const SPANS_WAIT: u32 = 1;
     /// State: the thread may still write.
     pub const STATE_OPEN: u32 = 1;
     /// State: the thread is done.

@@ -82,6 +82,8 @@ pub struct Record {
 impl Record {
     /// CPU field: not known, or 2047 and above.
     pub const CPU_UNKNOWN: u16 = 0x7ff;
+    /// Payload of a begin or an end: its reading waited for nothing.
+    pub const UNORDERED: u32 = 1 << 31;
     /// Continuation: the value is the 64-bit payload of the record before.
     pub const WIDE: u32 = 1;
     /// Continuation: nothing; fills a slot at the end of a segment.

@@ -55,6 +55,14 @@ pub fn write_manifest(trace: &TraceDir, manifest: &Manifest) -> Result<(), Trace
         .map_err(TraceError::io(&path(), "cannot replace"))
 }
 
+/// Writes the manifest of a complete trace anew: all of it or nothing.
+///
+/// # Errors
+/// There is no such directory, or the disk refuses.
+pub fn rewrite_manifest(trace: &Path, manifest: &Manifest) -> Result<(), TraceError> {
+    write_manifest(&TraceDir::open(trace)?, manifest)
+}
+
 /// Sets room aside for the manifest that a recording will have at its end, by what it has
 /// now and what came since: `rings` and `names` of usual length.
 pub(crate) fn set_manifest_aside(trace: &TraceDir, manifest: &Manifest, rings: u64, names: u64) {
@@ -174,6 +182,7 @@ fn finish_within(
             received,
             dropped,
             overwritten: 0,
+            spans_wait: None,
         });
     }
     manifest.rings.sort_by_key(|ring| ring.ring);

@@ -161,6 +161,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
                     received: written,
                     dropped: 0,
                     overwritten: 0,
+                    spans_wait: None,
                 }
             })
             .collect(),

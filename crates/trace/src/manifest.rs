@@ -212,12 +212,17 @@ pub enum Descheduled {
 /// The cost of recording, nanoseconds, all with intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Span of plain readings (`ut_begin`/`ut_end`, `ut_next`).
+    /// Plain span (`ut_begin`/`ut_end`, `ut_next`).
     pub plain: SpanCost,
     /// Span of serialised readings (`ut_begin_ordered`/`ut_end_ordered`).
     pub ordered: SpanCost,
-    /// What one plain record inside a span adds to it.
+    /// What one event inside a span adds to it, and what lies between two readings that
+    /// wait for nothing (of events, `ut_begin_fast`/`ut_end_fast`).
     pub inner_event_ns: Estimate,
+    /// What one begin, end or next of a plain span inside another span adds to that;
+    /// absent in older traces, where it is as an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_span_ns: Option<Estimate>,
     /// What one serialised record inside a span adds to it.
     pub inner_ordered_ns: Estimate,
     /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
@@ -413,6 +418,11 @@ pub struct Ring {
     pub dropped: u64,
     /// Events overwritten before they were read (`overwrite`).
     pub overwritten: u64,
+    /// Whether the readings of its spans waited until all earlier instructions had been
+    /// executed, single ones excepted whose records say so; absent where that is not known
+    /// (imports, cards, older traces).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans_wait: Option<bool>,
 }
 
 /// What a flight recorder has to say beside its rings.

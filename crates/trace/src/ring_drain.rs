@@ -204,6 +204,7 @@ impl Ring {
                 received: self.received,
                 dropped,
                 overwritten,
+                spans_wait: Some(self.map.spans_wait()),
             },
             sampled: counts.unwrap_or_else(|| sampled::of_ring(number, &self.map.memory())),
         }

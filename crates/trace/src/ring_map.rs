@@ -189,6 +189,15 @@ impl RingMap {
         }
     }
 
+    /// Whether the readings of its spans wait for all earlier instructions.
+    #[must_use]
+    pub fn spans_wait(&self) -> bool {
+        self.memory
+            .field_u32(ring::OFF_SPAN_READINGS)
+            .load(Ordering::Relaxed)
+            == ring::SPANS_WAIT
+    }
+
     /// Whether the thread said that it is done.
     #[must_use]
     pub fn closed(&self) -> bool {

@@ -36,6 +36,9 @@ pub const HOST: usize = 10;
 /// Added to the event of an [`Kind::Interrupt`] that is no line but a vector.
 pub const OWN_VECTOR: i32 = 1 << 15;
 
+/// Bit of the payload of a [`Kind::Begin`] or [`Kind::End`] whose reading waited for nothing.
+pub const UNORDERED: u32 = undertick_ring::Record::UNORDERED;
+
 /// What a row says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]

@@ -414,6 +414,7 @@ impl Looked {
             received: copied.events,
             dropped: self.dropped,
             overwritten,
+            spans_wait: Some(self.map.spans_wait()),
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn account(dir: &SessionDir, number: u32, owner: u32, received: u64) 
         received,
         dropped: (written - received).saturating_add(dropped),
         overwritten: 0,
+        spans_wait: Some(header.u32_at(ring::OFF_SPAN_READINGS) == ring::SPANS_WAIT),
     })
 }
 

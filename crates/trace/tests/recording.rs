@@ -11,7 +11,7 @@ use undertick_trace::{Overflow, TraceError};
 
 /// Kind, event and payload of what both recorders are told to write
 /// (docs/format.md, section 4).
-const VECTORS: [(i8, i32, i64); 9] = [
+const VECTORS: [(i8, i32, i64); 11] = [
     (0, 0xb1b2, 0xa1a2_a3a4),
     (0, 0xffff, 0x0102_0304_0506_0708),
     (1, 1, 0),
@@ -20,6 +20,8 @@ const VECTORS: [(i8, i32, i64); 9] = [
     (2, 2, 0),
     (5, 4, 0),
     (6, 4, 0),
+    (1, 5, 1 << 31),
+    (2, 5, 1 << 31),
     (0, 0, 0xffff_ffff),
 ];
 
@@ -108,6 +110,12 @@ fn the_c_header_writes_the_shared_vectors() {
         })
         .collect();
     assert_eq!(seen, VECTORS);
+    assert!(
+        manifest
+            .rings
+            .iter()
+            .all(|ring| ring.spans_wait == Some(true))
+    );
     assert!(rows.iter().all(|row| row.cpu >= -1 && row.pid == row.tid));
     let names: Vec<_> = manifest
         .names
@@ -142,6 +150,8 @@ fn rust_program() {
     undertick::end(2);
     undertick::begin_ordered(4);
     undertick::end_ordered(4);
+    undertick::begin_fast(5);
+    undertick::end_fast(5);
     undertick::event(0, 0xffff_ffff);
     for i in 0..20_000u64 {
         undertick::event64(9, i << 40 | i);
@@ -171,6 +181,12 @@ fn the_rust_crate_writes_the_shared_vectors() {
     assert_eq!((manifest.exit.unwrap().status, manifest.lost), (Some(0), 0));
     let (manifest, rows) = rows(&trace);
     assert_eq!(manifest.rings.len(), 2);
+    assert!(
+        manifest
+            .rings
+            .iter()
+            .all(|ring| ring.spans_wait == Some(true))
+    );
     let seen: Vec<(i8, i32, i64)> = rows
         .iter()
         .filter(|row| row.event != 9 && row.ring == 0)
@@ -209,6 +225,97 @@ fn the_rust_crate_writes_the_shared_vectors() {
         .collect();
     assert_eq!(names, [(0xb1b2, "vector"), (7, "renamed")]);
     assert_eq!(manifest.threads[0].name, "Rust thread");
+}
+
+/// Loads of the chain that the programs below walk.
+const CHAIN: i64 = 64;
+
+/// Not a test by itself: the Rust program that the next one records.
+#[test]
+fn rust_misses() {
+    if std::env::var_os("UNDERTICK_TEST_MISSES").is_none() {
+        return;
+    }
+    const NODES: usize = 1 << 22;
+    const STEP: usize = 2_654_435; // odd: all places, far apart
+    let next: Vec<u32> = (0..NODES).map(|at| ((at + STEP) % NODES) as u32).collect();
+    let mut at = 0_u32;
+    let walk = |mut at: u32| {
+        for _ in 0..CHAIN {
+            at = std::hint::black_box(&next)[at as usize];
+        }
+        at
+    };
+    for _ in 0..1000 {
+        undertick::begin(1);
+        at = walk(at);
+        undertick::end(1);
+        undertick::begin_sampled(2);
+        at = walk(at);
+        undertick::end_sampled(2);
+        undertick::begin(3);
+        at = walk(at);
+        undertick::next(3, 4);
+        at = walk(at);
+        undertick::end(4);
+    }
+    std::hint::black_box(at);
+}
+
+/// Each span of a chain of loads that miss the caches holds them: a load that hits the nearest
+/// one takes over 0.7 ns on any CPU, and a busy machine makes it longer.
+#[test]
+fn spans_hold_their_loads() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let c = program("writer.c", &[]);
+    let own = std::env::current_exe().unwrap();
+    let rust = [
+        "env",
+        "UNDERTICK_TEST_MISSES=1",
+        own.to_str().unwrap(),
+        "rust_misses",
+        "--exact",
+    ];
+    for (name, words) in [
+        ("c", &[c.to_str().unwrap(), "misses", "1000"][..]),
+        ("rust", &rust),
+    ] {
+        let trace = dir.path().join(name);
+        run(&trace, words, settings(Overflow::Grow, MIB, None)).unwrap();
+        let (manifest, rows) = rows(&trace);
+        let least = CHAIN as f64 * 0.7 / manifest.clock.ns_per_tick();
+        for event in 1..=4 {
+            let mut begun = None;
+            let mut ticks = Vec::new();
+            for row in &rows {
+                let (begins, ends) = match Kind::from_code(row.kind).unwrap() {
+                    Kind::Begin => (Some(row.event), None),
+                    Kind::End => (None, Some(row.event)),
+                    Kind::Next => (Some(row.payload as i32), Some(row.event)),
+                    _ => continue,
+                };
+                if ends == Some(event)
+                    && let Some(start) = begun.take()
+                {
+                    ticks.push(row.ts - start);
+                }
+                if begins == Some(event) {
+                    begun = Some(row.ts);
+                }
+            }
+            ticks.sort_unstable();
+            assert!(ticks.len() > 30, "{name}: {} spans of {event}", ticks.len());
+            let median = ticks[ticks.len() / 2] as f64;
+            assert!(
+                median > least,
+                "{name}: spans of {event}: {median} ticks, not {least}"
+            );
+        }
+        // On x86-64 their readings say the CPU themselves: the program stays on one.
+        let cpus: std::collections::BTreeSet<i16> = rows.iter().map(|row| row.cpu).collect();
+        assert!(name == "rust" || cpus.len() == 1, "{cpus:?}");
+    }
 }
 
 #[test]

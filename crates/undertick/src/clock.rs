@@ -26,24 +26,26 @@ pub fn counter() -> u64 {
     }
 }
 
-/// After all that comes before it; what comes after it may start early:
-/// [`fence`].
+/// After all that comes before it, and the CPU where the same instruction says it (Linux
+/// keeps its number in the low 12 bits). What comes after it may start early: [`fence`].
 #[inline(always)]
-pub fn counter_after() -> u64 {
+pub fn counter_after() -> (u64, Option<u32>) {
     #[cfg(target_arch = "x86_64")]
     {
-        let (low, high): (u32, u32);
+        let (low, high, aux): (u32, u32, u32);
         // SAFETY: as `counter`; RDTSCP is there on every x86-64 CPU with an
         // invariant TSC, and without one there is no counter session.
-        unsafe { asm!("rdtscp", out("eax") low, out("edx") high, out("ecx") _, options(nostack)) };
-        u64::from(high) << 32 | u64::from(low)
+        unsafe {
+            asm!("rdtscp", out("eax") low, out("edx") high, out("ecx") aux, options(nostack))
+        };
+        (u64::from(high) << 32 | u64::from(low), Some(aux & 0xfff))
     }
     #[cfg(target_arch = "aarch64")]
     {
         let value: u64;
         // SAFETY: as `counter`.
         unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) value, options(nostack)) };
-        value
+        (value, None)
     }
 }
 

@@ -24,9 +24,9 @@
 //! What a killed program wrote is not lost.
 //!
 //! Caveats: Linux on x86-64 and aarch64 (elsewhere nothing is recorded).
-//! `span!` reads the clock without ordering it against the code around it,
-//! which is right above about 200 ns; below, use [`begin_ordered`] and
-//! [`end_ordered`].
+//! `span!` reads the clock when earlier instructions have been executed, but what is
+//! inside may start beside its first reading, which is right above about 200 ns; below,
+//! use [`begin_ordered`] and [`end_ordered`].
 
 #[cfg(all(
     not(feature = "disable"),
@@ -106,8 +106,8 @@ mod imp {
     pub use crate::process::set_rate as sample_rate;
     pub use crate::sampled::{begin as begin_sampled, end as end_sampled, seed as sample_seed};
     use crate::thread::{Reading, record, record_wide};
-    use undertick_ring::Kind;
     use undertick_ring::layout::names;
+    use undertick_ring::{Kind, Record};
 
     #[inline(always)]
     pub fn event(event: u16, payload: u32) {
@@ -119,15 +119,23 @@ mod imp {
     }
     #[inline(always)]
     pub fn begin(event: u16) {
-        record(Kind::Begin, event, 0, Reading::Plain);
+        record(Kind::Begin, event, 0, Reading::Waiting);
     }
     #[inline(always)]
     pub fn end(event: u16) {
-        record(Kind::End, event, 0, Reading::Plain);
+        record(Kind::End, event, 0, Reading::Waiting);
+    }
+    #[inline(always)]
+    pub fn begin_fast(event: u16) {
+        record(Kind::Begin, event, Record::UNORDERED, Reading::Plain);
+    }
+    #[inline(always)]
+    pub fn end_fast(event: u16) {
+        record(Kind::End, event, Record::UNORDERED, Reading::Plain);
     }
     #[inline(always)]
     pub fn next(from: u16, to: u16) {
-        record(Kind::Next, from, u32::from(to), Reading::Plain);
+        record(Kind::Next, from, u32::from(to), Reading::Waiting);
     }
     #[inline(always)]
     pub fn pair(event: u16) {
@@ -176,6 +184,10 @@ mod nothing {
     #[inline(always)]
     pub fn end(_: u16) {}
     #[inline(always)]
+    pub fn begin_fast(_: u16) {}
+    #[inline(always)]
+    pub fn end_fast(_: u16) {}
+    #[inline(always)]
     pub fn next(_: u16, _: u16) {}
     #[inline(always)]
     pub fn pair(_: u16) {}
@@ -217,19 +229,40 @@ pub fn event64(event: u16, payload: u64) {
     imp_::event64(event, payload);
 }
 
-/// A section starts here. Sections of one event may nest.
+/// A span starts here. Spans of one event may nest.
+///
+/// The clock is read when all earlier instructions have been executed: loads that are
+/// still under way belong to what came before.
 #[inline(always)]
 pub fn begin(event: u16) {
     imp_::begin(event);
 }
 
-/// The innermost open section of this event ends here.
+/// The innermost open span of this event ends here, when all its instructions have
+/// been executed.
 #[inline(always)]
 pub fn end(event: u16) {
     imp_::end(event);
 }
 
-/// Section `from` ends and section `to` starts here: one clock reading.
+/// As [`begin`], but the reading waits for nothing: work from before the span may still
+/// be under way, and is counted in it on some CPUs.
+///
+/// For spans whose work must overlap with what lies around them. Outputs say "edges not
+/// ordered".
+#[inline(always)]
+pub fn begin_fast(event: u16) {
+    imp_::begin_fast(event);
+}
+
+/// As [`end`], for [`begin_fast`]: work that is still under way, such as loads that miss
+/// the caches, is not in the span, however long it takes.
+#[inline(always)]
+pub fn end_fast(event: u16) {
+    imp_::end_fast(event);
+}
+
+/// Span `from` ends and span `to` starts here: one clock reading, as [`end`]'s.
 #[inline(always)]
 pub fn next(from: u16, to: u16) {
     imp_::next(from, to);

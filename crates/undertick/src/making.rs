@@ -166,6 +166,7 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
             }
             put(ring::OFF_PID_NAMESPACE, pid_namespace());
             put(ring::OFF_WRITER, 1);
+            put(ring::OFF_SPAN_READINGS, ring::SPANS_WAIT);
             put(ring::OFF_NESTED, u32::from(nested));
             put(ring::OFF_STATE, ring::STATE_OPEN);
             memory

@@ -364,7 +364,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool, here: u32) 
             let stands_for = begun(session, thread, &memory, event, true, counted, on);
             (*own).set_state(state::READY);
             if stands_for != 0 {
-                record(Kind::Begin, event, stands_for, Reading::Plain);
+                record(Kind::Begin, event, stands_for, Reading::Waiting);
             }
         } else if !counted && on {
             record_slow(session, thread, Job::Sampled { event }, here);
@@ -546,7 +546,7 @@ unsafe fn end_slow(thread: *mut Thread, event: u16) {
         };
         if !has_cells || (state != 0 && state as u16 != event) {
             // No cell: all are recorded.
-            return record(Kind::End, event, 1, Reading::Plain);
+            return record(Kind::End, event, 1, Reading::Waiting);
         }
         let deeper = cell.deeper.load(Ordering::Relaxed);
         if deeper > 0 {
@@ -555,7 +555,7 @@ unsafe fn end_slow(thread: *mut Thread, event: u16) {
         }
         if cell.open.load(Ordering::Relaxed) & 1 != 0 {
             let timed = cell.timed.load(Ordering::Relaxed);
-            record(Kind::End, event, u32::from(timed), Reading::Plain);
+            record(Kind::End, event, u32::from(timed), Reading::Waiting);
         }
         let open = cell.open.load(Ordering::Relaxed) >> 1;
         cell.open.store(open, Ordering::Relaxed);

@@ -19,9 +19,13 @@ use crate::sampled;
 /// How the clock is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
+    /// Waits for nothing.
     Plain,
+    /// After all that was before it: of spans.
+    Waiting,
+    /// Serialised, with as little as can be between it and the work.
     Ordered,
-    /// Two plain readings; the difference is the payload.
+    /// Two waiting readings; the difference is the payload.
     Pair,
     /// Two serialised readings, the second one the timestamp.
     PairBefore,
@@ -239,7 +243,7 @@ unsafe fn record_end_slow(
     thread: *mut Thread,
     event: u16,
     reading: Reading,
-    readings: (u64, u64),
+    readings: Readings,
 ) {
     // SAFETY: as `record`.
     unsafe {
@@ -313,7 +317,7 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading, here: u3
     }
 }
 
-/// Records a plain event in the thread's ring, whose state is "writing", or
+/// Records an end of a span in the thread's ring, whose state is "writing", or
 /// drops and counts it.
 ///
 /// # Safety
@@ -339,20 +343,28 @@ pub(crate) unsafe fn put_in_own(
                     kind,
                     event,
                     payload,
-                    reading: Reading::Plain,
+                    reading: Reading::Waiting,
                     early: None,
                 },
                 giving_up::stack_pointer(),
             );
         }
         let writer = &mut (*own).writer;
-        put(session, rseq, writer, kind, event, payload, Reading::Plain);
+        put(
+            session,
+            rseq,
+            writer,
+            kind,
+            event,
+            payload,
+            Reading::Waiting,
+        );
     }
 }
 
 /// Reads the clock and writes the record. The order matters.
 ///
-/// A plain reading lies between two looks at the mark (the one here and that of
+/// A plain or waiting reading lies between two looks at the mark (the one here and that of
 /// the record before), so that the flag is about exactly the time since the
 /// record before.
 ///
@@ -374,7 +386,7 @@ fn put(
     reading: Reading,
 ) {
     if kind == Kind::BeginOrdered {
-        let look = look(session, rseq, reading, (0, 0));
+        let look = look(session, rseq, reading, Readings::NONE);
         let tail = Record {
             ts: 0,
             payload,
@@ -387,10 +399,10 @@ fn put(
         writer.put_last(|| {
             let readings = read(session, reading);
             let payload = match reading {
-                Reading::PairBefore => readings.0.wrapping_sub(readings.1) as u32,
+                Reading::PairBefore => readings.first.wrapping_sub(readings.second) as u32,
                 _ => payload,
             };
-            [readings.0, tail | u64::from(payload)]
+            [readings.first, tail | u64::from(payload)]
         });
     } else {
         writer.put(sample(session, rseq, kind, event, payload, reading));
@@ -421,15 +433,17 @@ fn finish(
     event: u16,
     payload: u32,
     reading: Reading,
-    readings: (u64, u64),
+    readings: Readings,
 ) -> [u64; 2] {
     let look = look(session, rseq, reading, readings);
     let payload = match reading {
-        Reading::Plain | Reading::Ordered | Reading::PairBefore => payload,
-        Reading::Pair | Reading::PairAfter => look.readings.1.wrapping_sub(look.readings.0) as u32,
+        Reading::Plain | Reading::Waiting | Reading::Ordered | Reading::PairBefore => payload,
+        Reading::Pair | Reading::PairAfter => {
+            look.readings.second.wrapping_sub(look.readings.first) as u32
+        }
     };
     Record {
-        ts: look.readings.0,
+        ts: look.readings.first,
         payload,
         event,
         cpu: look.cpu,
@@ -439,20 +453,47 @@ fn finish(
     .to_words()
 }
 
+/// What a point read of the clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Readings {
+    /// The timestamp.
+    first: u64,
+    /// The other one of a pair, else 0.
+    second: u64,
+    /// The CPU, if the timestamp's own instruction said it.
+    cpu: Option<u32>,
+}
+
+impl Readings {
+    const NONE: Self = Self::new(0, 0);
+
+    #[inline(always)]
+    const fn new(first: u64, second: u64) -> Self {
+        Self {
+            first,
+            second,
+            cpu: None,
+        }
+    }
+}
+
 /// What a look at the mark found; the readings are new ones if it was gone.
 struct Look {
     flag: DeschedFlag,
     cpu: u16,
-    readings: (u64, u64),
+    readings: Readings,
 }
 
 #[inline(always)]
-fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: (u64, u64)) -> Look {
+fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: Readings) -> Look {
     let (mut flag, mut readings) = (DeschedFlag::No, readings);
     if rseq.rseq_cs.load(Ordering::Relaxed) != session.armed {
         (flag, readings) = rearm(session, rseq, reading, readings);
     }
-    let cpu = rseq.cpu_id.load(Ordering::Relaxed);
+    let cpu = match readings.cpu {
+        Some(cpu) => cpu,
+        None => rseq.cpu_id.load(Ordering::Relaxed),
+    };
     Look {
         flag,
         cpu: cpu.min(u32::from(Record::CPU_UNKNOWN)) as u16,
@@ -461,19 +502,37 @@ fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: (u64, u64)) 
 }
 
 #[inline(always)]
-fn read(session: &Session, reading: Reading) -> (u64, u64) {
+fn read(session: &Session, reading: Reading) -> Readings {
     if session.clock() != clock::COUNTER {
-        return read_system(session, reading);
+        let (first, second) = read_system(session, reading);
+        return Readings::new(first, second);
     }
     match reading {
-        Reading::Plain => (clock::counter(), 0),
-        Reading::Ordered => (clock::counter_after(), 0),
-        Reading::Pair => (clock::counter(), clock::counter()),
+        Reading::Plain => Readings::new(clock::counter(), 0),
+        Reading::Ordered => Readings::new(clock::counter_after().0, 0),
+        Reading::Waiting => {
+            let (first, cpu) = clock::counter_after();
+            Readings {
+                cpu,
+                ..Readings::new(first, 0)
+            }
+        }
+        Reading::Pair => {
+            let (first, _) = clock::counter_after();
+            let (second, cpu) = clock::counter_after();
+            Readings {
+                cpu,
+                ..Readings::new(first, second)
+            }
+        }
         Reading::PairBefore => {
             let (first, second) = clock::counter_pair();
-            (second, first)
+            Readings::new(second, first)
         }
-        Reading::PairAfter => clock::counter_pair(),
+        Reading::PairAfter => {
+            let (first, second) = clock::counter_pair();
+            Readings::new(first, second)
+        }
     }
 }
 
@@ -482,7 +541,7 @@ fn read(session: &Session, reading: Reading) -> (u64, u64) {
 fn read_system(session: &Session, reading: Reading) -> (u64, u64) {
     let first = clock::system(session.clock());
     match reading {
-        Reading::Plain | Reading::Ordered => (first, 0),
+        Reading::Plain | Reading::Waiting | Reading::Ordered => (first, 0),
         Reading::Pair | Reading::PairAfter => (first, clock::system(session.clock())),
         Reading::PairBefore => (clock::system(session.clock()), first),
     }
@@ -497,8 +556,8 @@ fn rearm(
     session: &Session,
     rseq: &Rseq,
     reading: Reading,
-    first: (u64, u64),
-) -> (DeschedFlag, (u64, u64)) {
+    first: Readings,
+) -> (DeschedFlag, Readings) {
     if core::ptr::eq(rseq, &raw const NO_RSEQ) {
         return (DeschedFlag::Unknown, first);
     }
@@ -525,7 +584,7 @@ pub(crate) enum Job {
         payload: u32,
         reading: Reading,
         /// Taken before it was known that the segment is full.
-        early: Option<(u64, u64)>,
+        early: Option<Readings>,
     },
     Wide {
         event: u16,
@@ -589,7 +648,7 @@ pub(crate) unsafe fn record_slow(
                         } else {
                             Ok(())
                         };
-                        let (kind, reading) = (Kind::Begin, Reading::Plain);
+                        let (kind, reading) = (Kind::Begin, Reading::Waiting);
                         room.map(|()| {
                             put(session, rseq, writer, kind, event, stands_for, reading);
                         })

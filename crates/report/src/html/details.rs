@@ -125,6 +125,7 @@ const fn kind(kind: IntervalKind) -> &'static str {
 const fn reads(reads: Reads) -> &'static str {
     match reads {
         Reads::Plain => "plain readings",
+        Reads::Unordered => "readings that wait for nothing: edges not ordered",
         Reads::Ordered => "serialised readings",
         Reads::Mixed => "plain and serialised readings",
     }

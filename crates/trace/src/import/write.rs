@@ -233,6 +233,7 @@ impl Rings {
             received: being.events,
             dropped: 0,
             overwritten: 0,
+            spans_wait: None,
         };
         Ok(Written {
             rings: self.rings.iter().enumerate().map(ring).collect(),

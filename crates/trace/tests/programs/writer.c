@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,38 @@ static void vectors(void) {
     ut_end(2);
     ut_begin_ordered(4);
     ut_end_ordered(4);
+    ut_begin_fast(5);
+    ut_end_fast(5);
     ut_event(0, 0xffffffffu);
+}
+
+/* Chains of 64 loads that miss the caches, in spans of each kind, and on one CPU. */
+static void misses(unsigned long n) {
+    enum { NODES = 1 << 22, STEP = 2654435 };
+    uint32_t *next = malloc(sizeof *next * NODES), at = 0, i;
+    cpu_set_t one;
+    if (next == NULL || sched_getaffinity(0, sizeof one, &one) != 0) abort();
+    for (i = 0; !CPU_ISSET(i, &one); i++) {
+    }
+    CPU_ZERO(&one);
+    CPU_SET(i, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) abort();
+    for (i = 0; i < NODES; i++) next[i] = (i + STEP) % NODES;
+#define WALK() for (i = 0; i < 64; i++) at = ((volatile uint32_t *)next)[at]
+    for (; n > 0; n--) {
+        ut_begin(1);
+        WALK();
+        ut_end(1);
+        ut_begin_sampled(2);
+        WALK();
+        ut_end_sampled(2);
+        ut_begin(3);
+        WALK();
+        ut_next(3, 4);
+        WALK();
+        ut_end(4);
+    }
+    free(next);
 }
 
 /* Wide events over a segment's end at every offset. */
@@ -193,6 +225,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     if (!strcmp(what, "vectors")) vectors();
+    else if (!strcmp(what, "misses")) misses(n);
     else if (!strcmp(what, "count")) count_up((void *)(uintptr_t)n);
     else if (!strcmp(what, "wide")) wide(n);
     else if (!strcmp(what, "signals")) signals(n, 0);

@@ -40,6 +40,7 @@ pub(super) fn of(
         received: master.events,
         dropped: 0,
         overwritten: 0,
+        spans_wait: None,
     };
     let thread = |master: &Master| Thread {
         pid: PID,

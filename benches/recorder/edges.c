@@ -1,0 +1,189 @@
+/* What spans state of work that is still under way where they end, and of work that was
+ * where they begin: the same work between plain, fast and ordered points and between
+ * fenced readings, drawn by lot. Run by `cargo xtask bench edges`, which holds what
+ * `report` says against the fenced readings that are printed here. */
+#include "../../crates/lab/src/dose.h"
+#include "undertick.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WORKS = 7, PLACES = 4, WAYS = 4 };
+/* Works: see work(). Places: bit 0, behind four misses that are not the span's own; bit 1,
+ * after a walk through a mebibyte of other memory. */
+enum { PLAIN, FAST, ORDERED, FENCED };
+#define EVENT(way, work, place) ((uint16_t)(100 * (way) + 10 * (place) + (work) + 1))
+
+#define NODES (1u << 19) /* 32 MiB */
+static struct { uint32_t next, unused[15]; } nodes[NODES];
+#define SORTED (1u << 20)
+static uint64_t sorted[SORTED];
+#define SLOTS (1u << 21)
+static uint64_t slots[SLOTS];
+#define OTHERS (1u << 17)
+static uint64_t others[OTHERS];
+
+static uint64_t draw(uint64_t *state) {
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return *state >> 33;
+}
+
+static inline __attribute__((always_inline)) uint64_t work(int kind, uint64_t x) {
+    uint32_t i, at;
+    uint64_t slot;
+    DOSE_READY(odd);
+    switch (kind) {
+    case 0: DOSE(x, odd, 50); break;
+    case 1: DOSE(x, odd, 200); break;
+    case 2: /* sixteen misses */
+    case 3: /* sixty-four */
+        at = (uint32_t)(x % NODES);
+        for (i = 0; i < (kind == 2 ? 16u : 64u); i++) at = nodes[at].next;
+        x ^= at;
+        break;
+    case 4: /* hash look-up, half full, linear probing */
+        slot = x * 0x9e3779b97f4a7c15ull >> 43;
+        while (slots[slot] != 0 && slots[slot] != x) slot = (slot + 1) % SLOTS;
+        x ^= slot;
+        break;
+    case 5: /* binary search */
+        for (at = 0, i = SORTED / 2; i > 0; i /= 2)
+            if (sorted[at + i] <= x) at += i;
+        x ^= at;
+        break;
+    default: { /* four independent misses */
+        uint64_t sum = 0;
+        for (i = 0; i < 4; i++) sum += nodes[(x >> (i * 11)) % NODES].next;
+        x ^= sum;
+    }
+    }
+    return x;
+}
+
+/* Fenced on both sides: nothing of the work outside, nothing of others inside. */
+static inline __attribute__((always_inline)) uint64_t fenced(void) {
+    uint64_t at;
+    uint32_t cpu;
+    ut_fence_();
+    at = ut_counter_after_(&cpu);
+    ut_fence_();
+    return at;
+}
+
+static uint64_t fenced_ticks;
+#define CASE(w, p) \
+    static __attribute__((noinline)) uint64_t work_##w##_##p(int way, uint64_t x) { \
+        uint64_t from; \
+        switch (way) { \
+        case PLAIN: ut_begin(EVENT(PLAIN, w, p)); x = work(w, x); ut_end(EVENT(PLAIN, w, p)); break; \
+        case FAST: ut_begin_fast(EVENT(FAST, w, p)); x = work(w, x); ut_end_fast(EVENT(FAST, w, p)); break; \
+        case ORDERED: ut_begin_ordered(EVENT(ORDERED, w, p)); x = work(w, x); ut_end_ordered(EVENT(ORDERED, w, p)); break; \
+        default: from = fenced(); x = work(w, x); fenced_ticks = fenced() - from; \
+        } \
+        return x; \
+    }
+#define CASES(w) CASE(w, 0) CASE(w, 1) CASE(w, 2) CASE(w, 3)
+CASES(0) CASES(1) CASES(2) CASES(3) CASES(4) CASES(5) CASES(6)
+#define FOUR(w) {work_##w##_0, work_##w##_1, work_##w##_2, work_##w##_3}
+static uint64_t (*const cases[WORKS][PLACES])(int, uint64_t) = {FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6)};
+
+static int compare(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The mean without what is over ten times the median, such as interrupts. */
+static double mean(uint64_t *ticks, uint32_t n) {
+    double sum = 0;
+    uint32_t i;
+    qsort(ticks, n, sizeof *ticks, compare);
+    for (i = 0; i < n && ticks[i] <= 10 * ticks[n / 2]; i++) sum += (double)ticks[i];
+    return i > 0 ? sum / i : 0;
+}
+
+static double now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* A loop of misses that do not depend on each other, with points of a kind around each:
+ * ns each. */
+static double independent(int way, uint32_t n, uint64_t *state) {
+    const double start = now_ns();
+    volatile uint64_t kept;
+    uint64_t sum = 0;
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        const uint64_t at = draw(state) % NODES;
+        if (way == PLAIN) ut_begin(900);
+        if (way == FAST) ut_begin_fast(901);
+        sum += nodes[at].next;
+        if (way == PLAIN) ut_end(900);
+        if (way == FAST) ut_end_fast(901);
+    }
+    kept = sum;
+    (void)kept;
+    return (now_ns() - start) / n;
+}
+
+int main(int argc, char **argv) {
+    const uint32_t n = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000;
+    uint64_t state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, x = 88172645463325252ull, sink = 0;
+    static uint32_t counts[WORKS][PLACES][WAYS];
+    uint64_t *ticks = malloc(sizeof *ticks * WORKS * PLACES * n), *nothing = malloc(sizeof *nothing * n);
+    uint32_t i, r;
+    int w, p;
+    if (ticks == NULL || nothing == NULL) return 1;
+    for (i = 0; i < NODES; i++) nodes[i].next = i;
+    for (i = NODES - 1; i > 0; i--) { /* Sattolo: one cycle */
+        const uint32_t j = (uint32_t)(draw(&state) % i), next = nodes[i].next;
+        nodes[i].next = nodes[j].next;
+        nodes[j].next = next;
+    }
+    for (i = 0; i < SORTED; i++) sorted[i] = (uint64_t)i << 44;
+    for (i = 0; i < SLOTS / 2; i++) {
+        const uint64_t key = draw(&state) << 31 | draw(&state) | 1;
+        uint64_t slot = key * 0x9e3779b97f4a7c15ull >> 43;
+        while (slots[slot] != 0) slot = (slot + 1) % SLOTS;
+        slots[slot] = key;
+    }
+    for (r = 0; r < n * WORKS * PLACES * WAYS; r++) {
+        const uint64_t lot = draw(&state);
+        const int way = (int)(lot % WAYS);
+        w = (int)(lot / WAYS % WORKS);
+        p = (int)(lot / WAYS / WORKS % PLACES);
+        if (counts[w][p][way] >= n) continue;
+        for (i = 0; i < 150; i++) x = x * 6364136223846793005ull + 1442695040888963407ull;
+        if (p & 2)
+            for (i = 0; i < OTHERS; i += 8) sink += others[i]++;
+        if (p & 1) {
+            uint32_t at = (uint32_t)(x >> 45);
+            for (i = 0; i < 4; i++) at = nodes[at].next;
+            sink += at; /* nobody waits for it */
+        }
+        x ^= cases[w][p](way, x) * 0x9e3779b97f4a7c15ull;
+        if (way == FENCED) ticks[((uint32_t)w * PLACES + (uint32_t)p) * n + counts[w][p][way]] = fenced_ticks;
+        counts[w][p][way]++;
+    }
+    for (i = 0; i < n; i++) {
+        uint64_t from;
+        for (r = 0; r < 150; r++) x = x * 6364136223846793005ull + 1442695040888963407ull;
+        from = fenced();
+        nothing[i] = fenced() - from;
+    }
+    printf("nothing %.3f\n", mean(nothing, n));
+    for (w = 0; w < WORKS; w++)
+        for (p = 0; p < PLACES; p++) {
+            const uint32_t each = counts[w][p][FENCED];
+            printf("work %d %d %u %.3f\n", w, p, each, mean(ticks + ((uint32_t)w * PLACES + (uint32_t)p) * n, each));
+        }
+    for (i = 0; i < 5; i++) {
+        const double none = independent(FENCED, 20000, &state), fast = independent(FAST, 20000, &state);
+        printf("independent %.2f %.2f %.2f\n", none, fast, independent(PLAIN, 20000, &state));
+    }
+    free(ticks);
+    free(nothing);
+    return x == sink;
+}

@@ -1,0 +1,165 @@
+//! What the report takes off a span for the points inside it, against the same program
+//! without points.
+
+use super::{compile_as, interval, manifest, record, report_json};
+use crate::run::{Scratch, command, output};
+
+/// Kinds of benches/recorder/nested.c.
+const KINDS: [&str; 5] = ["latency", "throughput", "memory", "branches", "hash map"];
+/// Ways of pointing, by number; 0 is without points.
+const WAYS: [&str; 5] = ["", "events", "spans", "ordered spans", "sampled spans"];
+const POINTS: [u32; 4] = [1, 10, 100, 1000];
+/// Pairs of runs of each cell.
+const PAIRS: usize = 3;
+
+/// What is counted over all cells.
+#[derive(Default)]
+struct Count {
+    cells: u32,
+    holds: u32,
+    nearer: u32,
+    at_most_1_percent: u32,
+    in_place: u32,
+}
+
+pub fn measure(kinds: &[&str]) -> Result<(), String> {
+    let scratch = Scratch::new("nested")?;
+    let programs = (0..WAYS.len())
+        .map(|way| {
+            let out = format!("nested{way}");
+            compile_as(&scratch, "nested", &out, &[format!("-DWAY={way}")])
+        })
+        .collect::<Result<Vec<_>, String>>()?;
+    let trace = scratch.path("t.ut");
+    println!(
+        "\nmean of a span around points, ns: without points (truth), as read, as reported [bounds]; \
+         {PAIRS} pairs of runs each, in turn"
+    );
+    let mut count = Count::default();
+    for (kind, name) in KINDS.iter().enumerate() {
+        if !kinds.is_empty() && !kinds.contains(name) {
+            continue;
+        }
+        for points in POINTS {
+            // About 100 ms a run, so that each has enough of them.
+            let spans = (400_000 / points).clamp(400, 20_000).to_string();
+            for (way, program) in programs.iter().enumerate().skip(1) {
+                let cell = Cell {
+                    program,
+                    without: &programs[0],
+                    words: [kind.to_string(), points.to_string(), spans.clone()],
+                    trace: &trace,
+                };
+                let found = cell.measure()?;
+                let holds = found.lo <= found.truth && found.truth <= found.hi;
+                let off = (found.reported - found.truth).abs();
+                let nearer = off <= (found.read - found.truth).abs();
+                count.cells += 1;
+                count.holds += u32::from(holds);
+                count.nearer += u32::from(nearer);
+                println!(
+                    "{name:<12}{points:>6} {:<14}{:>12.1}{:>12.1}{:>12.1} [{:.1}, {:.1}]{}{}",
+                    WAYS[way],
+                    found.truth,
+                    found.read,
+                    found.reported,
+                    found.lo,
+                    found.hi,
+                    if holds { "" } else { "  not held" },
+                    if nearer { "" } else { "  no nearer" },
+                );
+                if points >= 10 && way < 3 {
+                    let off = cell.in_place()?;
+                    count.in_place += 1;
+                    count.at_most_1_percent += u32::from(off <= 0.01);
+                }
+            }
+        }
+    }
+    let share = |n: u32, of: u32| 100.0 * f64::from(n) / f64::from(of.max(1));
+    println!(
+        "\nthe truth lies within the bounds in {} of {} cells ({:.1} %; target 95 %), and what is \
+         reported is nearer than what was read in {} ({:.1} %; 95 %)",
+        count.holds,
+        count.cells,
+        share(count.holds, count.cells),
+        count.nearer,
+        share(count.nearer, count.cells)
+    );
+    println!(
+        "with --perturbation it is within 1 % of the truth in {} of {} cells",
+        count.at_most_1_percent, count.in_place
+    );
+    Ok(())
+}
+
+struct Cell<'a> {
+    program: &'a str,
+    without: &'a str,
+    words: [String; 3],
+    trace: &'a str,
+}
+
+/// Means of a cell, ns.
+struct Found {
+    truth: f64,
+    read: f64,
+    reported: f64,
+    lo: f64,
+    hi: f64,
+}
+
+impl Cell<'_> {
+    fn words<'b>(&'b self, program: &'b str, seed: &'b str) -> Vec<&'b str> {
+        let mut words = vec![program];
+        words.extend(self.words.iter().map(String::as_str));
+        words.push(seed);
+        words
+    }
+
+    /// The span without points, ns, by fenced readings.
+    fn truth(&self, seed: &str, ns_per_tick: f64) -> Result<f64, String> {
+        let said = output(command(&self.words(self.without, seed)))?;
+        let numbers: Vec<f64> = said.split_whitespace().flat_map(str::parse).collect();
+        match numbers[..] {
+            [span, nothing] => Ok((span - nothing) * ns_per_tick),
+            _ => Err(format!("nested.c said {said:?}")),
+        }
+    }
+
+    /// Runs without points before and after a recording.
+    fn turn(&self, seed: usize, options: &[&str]) -> Result<Found, String> {
+        let seed = seed.to_string();
+        record(self.trace, options, &self.words(self.program, &seed))?;
+        let clock = &manifest(self.trace)?["clock"];
+        let number = |key: &str| clock[key].as_f64().ok_or("no rate of the clock");
+        let ns_per_tick =
+            1e9 * number("ticks_per_second_denominator")? / number("ticks_per_second_numerator")?;
+        let report = report_json(self.trace, &[])?;
+        let outer = interval(&report, "outer")?;
+        let mean = |of: &serde_json::Value| of["value"].as_f64().ok_or("no mean of the span");
+        let bound = |at: usize| outer["mean"]["interval"][at].as_f64();
+        Ok(Found {
+            truth: (self.truth(&seed, ns_per_tick)? + self.truth(&seed, ns_per_tick)?) / 2.0,
+            read: mean(&outer["uncompensated"]["mean"])?,
+            reported: mean(&outer["mean"])?,
+            lo: bound(0).unwrap_or(f64::NEG_INFINITY),
+            hi: bound(1).unwrap_or(f64::INFINITY),
+        })
+    }
+
+    /// The middle one of the pairs of runs, by how far off it is.
+    fn measure(&self) -> Result<Found, String> {
+        let mut found = (1..=PAIRS)
+            .map(|seed| self.turn(seed, &[]))
+            .collect::<Result<Vec<_>, String>>()?;
+        found.sort_by(|a, b| (a.reported - a.truth).total_cmp(&(b.reported - b.truth)));
+        Ok(found.swap_remove(PAIRS / 2))
+    }
+
+    /// How far off it is where the points were switched, as a share of the truth.
+    fn in_place(&self) -> Result<f64, String> {
+        let found = self.turn(1, &["--perturbation", "1"])?;
+        Ok((found.reported - found.truth).abs() / found.truth)
+    }
+}
