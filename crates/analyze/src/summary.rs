@@ -440,8 +440,7 @@ impl Summary {
         let mut estimate = scaled(shifted(ticks, figures.residue), self.ns(), "ns");
         figures.cost.widen(&mut estimate);
         if figures.is_time {
-            let not_below_0 = |bound: Option<f64>| bound.map(|bound| bound.max(0.0));
-            estimate.interval.hi = not_below_0(estimate.interval.hi);
+            estimate.interval.hi = estimate.interval.hi.map(|hi| hi.max(0.0));
         }
         estimate
     }

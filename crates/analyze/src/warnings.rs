@@ -230,12 +230,14 @@ fn precision(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
     if facts.disagree {
         list.add("calibration_disagrees", "an empty span and known doses of work give different costs of recording, so the intervals are wide; serialised readings (begin_ordered, end_ordered) agree better".into());
     }
-    let below_zero =
-        |i: &IntervalReport| i.mean.as_ref().is_some_and(|m| m.value < 0.0) && i.negative == 0;
-    if intervals.iter().any(below_zero) {
+    let nothing_left = |i: &IntervalReport| {
+        let is_all = i.mean.as_ref().is_some_and(|mean| mean.value <= 0.0);
+        is_all && i.compensation.cost.is_some() && i.negative == 0
+    };
+    if intervals.iter().any(nothing_left) {
         list.add("below_the_cost", format!(
-            "the mean of {} is below zero once the cost of recording is off: the section is shorter than the cost is known",
-            named(intervals, below_zero)
+            "nothing is left of the mean of {} once the cost of recording is off: the section is shorter than the cost is known",
+            named(intervals, nothing_left)
         ));
     }
     let few = |i: &IntervalReport| i.count > 0 && i.count < FEW_SAMPLES;
