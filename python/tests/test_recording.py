@@ -165,8 +165,8 @@ with undertick.record(sys.argv[1], kernel="off", calibration=False):
     assert counts(undertick.open(trace)) == {(INSTANT, "here"): 1}
 
 
-class Stop(Exception):
-    pass
+class Stop(BaseException):
+    """As KeyboardInterrupt: nobody between takes it for an error of its own."""
 
 
 @contextmanager

@@ -42,12 +42,14 @@ pub fn measure(kinds: &[&str]) -> Result<(), String> {
         }
         for points in POINTS {
             // About 100 ms a run, so that each has enough of them.
-            let spans = (400_000 / points).clamp(400, 20_000).to_string();
+            let spans = (400_000 / points).clamp(400, 20_000);
             for (way, program) in programs.iter().enumerate().skip(1) {
                 let cell = Cell {
                     program,
                     without: &programs[0],
-                    words: [kind.to_string(), points.to_string(), spans.clone()],
+                    kind,
+                    points,
+                    spans,
                     trace: &trace,
                 };
                 let found = cell.measure()?;
@@ -96,7 +98,9 @@ pub fn measure(kinds: &[&str]) -> Result<(), String> {
 struct Cell<'a> {
     program: &'a str,
     without: &'a str,
-    words: [String; 3],
+    kind: usize,
+    points: u32,
+    spans: u32,
     trace: &'a str,
 }
 
@@ -110,16 +114,18 @@ struct Found {
 }
 
 impl Cell<'_> {
-    fn words<'b>(&'b self, program: &'b str, seed: &'b str) -> Vec<&'b str> {
-        let mut words = vec![program];
-        words.extend(self.words.iter().map(String::as_str));
-        words.push(seed);
-        words
+    /// The command of a run.
+    fn words(&self, program: &str, seed: usize) -> Vec<String> {
+        let numbers = [self.kind, self.points as usize, self.spans as usize, seed];
+        let numbers = numbers.iter().map(ToString::to_string);
+        std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
     /// The span without points, ns, by fenced readings.
-    fn truth(&self, seed: &str, ns_per_tick: f64) -> Result<f64, String> {
-        let said = output(command(&self.words(self.without, seed)))?;
+    fn truth(&self, seed: usize, ns_per_tick: f64) -> Result<f64, String> {
+        let words = self.words(self.without, seed);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let said = output(command(&words))?;
         let numbers: Vec<f64> = said.split_whitespace().flat_map(str::parse).collect();
         match numbers[..] {
             [span, nothing] => Ok((span - nothing) * ns_per_tick),
@@ -129,8 +135,9 @@ impl Cell<'_> {
 
     /// Runs without points before and after a recording.
     fn turn(&self, seed: usize, options: &[&str]) -> Result<Found, String> {
-        let seed = seed.to_string();
-        record(self.trace, options, &self.words(self.program, &seed))?;
+        let words = self.words(self.program, seed);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        record(self.trace, options, &words)?;
         let clock = &manifest(self.trace)?["clock"];
         let number = |key: &str| clock[key].as_f64().ok_or("no rate of the clock");
         let ns_per_tick =
@@ -140,7 +147,7 @@ impl Cell<'_> {
         let mean = |of: &serde_json::Value| of["value"].as_f64().ok_or("no mean of the span");
         let bound = |at: usize| outer["mean"]["interval"][at].as_f64();
         Ok(Found {
-            truth: (self.truth(&seed, ns_per_tick)? + self.truth(&seed, ns_per_tick)?) / 2.0,
+            truth: (self.truth(seed, ns_per_tick)? + self.truth(seed, ns_per_tick)?) / 2.0,
             read: mean(&outer["uncompensated"]["mean"])?,
             reported: mean(&outer["mean"])?,
             lo: bound(0).unwrap_or(f64::NEG_INFINITY),
@@ -157,9 +164,14 @@ impl Cell<'_> {
         Ok(found.swap_remove(PAIRS / 2))
     }
 
-    /// How far off it is where the points were switched, as a share of the truth.
+    /// How far off it is where the points were switched, as a share of the truth. That takes
+    /// seconds: there must be many halves.
     fn in_place(&self) -> Result<f64, String> {
-        let found = self.turn(1, &["--perturbation", "1"])?;
+        let longer = Self {
+            spans: self.spans * 30,
+            ..*self
+        };
+        let found = longer.turn(1, &["--perturbation", "1"])?;
         Ok((found.reported - found.truth).abs() / found.truth)
     }
 }
