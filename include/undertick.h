@@ -1325,29 +1325,31 @@ __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_functi
 
 /* ---- the fast path ---------------------------------------------------------- */
 
-/* The order matters. A plain or waiting reading lies between two looks at the mark (the
+/* The order matters. A reading of an event, a next or a pair lies between two looks at the mark (the
  * one here and the one of the record before), so that a record's flag is about
  * exactly the time since the record before.
  *
- * A serialised reading is for sections so short that the recorder's own
- * instructions show, so almost nothing of it lies inside. At the begin of one
- * the clock is read when nothing is left to do but to store it, and a fence after
- * the stores makes the section start from one and the same state whatever the
- * code around it: without it, its cost differs between programs by three cycles
- * instead of one, and moves twice as much as a pair of readings when another
+ * Almost nothing of the recorder lies inside a span: its code and data may be cold,
+ * and would show as 20 to 50 ns. At the begin the clock is read when nothing is left to
+ * do but to store it. A serialised reading is for sections so short that even this
+ * shows: a fence after the stores makes the section start from one and the same state
+ * whatever the code around it: without it, its cost differs between programs by three
+ * cycles instead of one, and moves twice as much as a pair of readings when another
  * thread shares the core. At the end the clock is read before anything else is
  * asked, even whether to record. The begin's look at the mark comes before its
  * reading: a deschedule between the two is flagged by the record after, a few
  * nanoseconds too late, never too early. */
 UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
-    const int last = how == UT_ORDERED_BEGIN_ || how == UT_PAIRED_BEGIN_;
-    const int first = how == UT_ORDERED_END_ || how == UT_PAIRED_END_;
+    const int fenced = how == UT_ORDERED_BEGIN_ || how == UT_PAIRED_BEGIN_;
+    const int last = fenced || (how == UT_WAITING_READ_ && kind == UT_KIND_BEGIN_);
+    const int first = how == UT_ORDERED_END_ || how == UT_PAIRED_END_ || (how == UT_WAITING_READ_ && kind == UT_KIND_END_);
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_rseq_ *rseq;
     uintptr_t slot;
     uint64_t ts = 0, second = 0, tail = 0, cursor, position, *head;
     uint32_t cpu = UT_CPU_UNKNOWN_;
-    if (first && UT_LIKELY_(w->state == UT_READY_)) {
+    /* Points that are switched off must not read: what they cost is the difference. */
+    if (first && UT_LIKELY_(w->state == UT_READY_) && (how != UT_WAITING_READ_ || !ut_is_off_here_(event))) {
         ut_enter_(w);
         UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
         ts = ut_read_as_(how, &second, &cpu);
@@ -1360,7 +1362,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     } else {
         /* Straight through while recording, where every jump would be measured. */
         const uint32_t on = *ut_process.on;
-        if (__builtin_expect(on == UT_OFF_, !last)) return; /* before the thread's own memory is looked for */
+        if (__builtin_expect(on == UT_OFF_, !fenced)) return; /* before the thread's own memory is looked for */
         if (UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event)) return;
         if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) ut_enter_(w);
         else if ((w = ut_choose_()) == NULL) return;
@@ -1384,7 +1386,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     cursor += 16;
     position = cursor + w->to_position;
     if (last) {
-        ((volatile uint64_t *)slot)[1] = (uint64_t)event << 32 | tail << 48;
+        ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
         UT_COMPILER_BARRIER_();
         ts = ut_read_as_(how, &second, &cpu);
         ((volatile uint64_t *)slot)[0] = ts;
@@ -1397,7 +1399,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         UT_ATOMIC_STORE_(head, position);
     }
     ut_ready_(w, cursor);
-    if (last) ut_fence_();
+    if (fenced) ut_fence_();
 }
 
 /** Records a point in time with a number of the program's own. */

@@ -142,8 +142,8 @@ thread_local! {
 /// Records one event.
 #[inline(always)]
 pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
-    if kind == Kind::EndOrdered {
-        return record_end(event, reading);
+    if is_first(kind, reading) {
+        return record_end(kind, event, payload, reading);
     }
     let on = process::switch();
     if on == control::NONE {
@@ -193,16 +193,30 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     }
 }
 
-/// Records the end of a serialised section: the clock is read before anything
-/// else is asked, even whether to record.
+/// Whether the clock is read before anything else is asked: at the end of a span.
 #[inline(always)]
-fn record_end(event: u16, reading: Reading) {
+fn is_first(kind: Kind, reading: Reading) -> bool {
+    kind == Kind::EndOrdered || (kind == Kind::End && reading == Reading::Waiting)
+}
+
+/// Whether it is read when nothing is left to do but to store it: at the begin of one.
+#[inline(always)]
+fn is_last(kind: Kind, reading: Reading) -> bool {
+    kind == Kind::BeginOrdered || (kind == Kind::Begin && reading == Reading::Waiting)
+}
+
+/// Records the end of a span: the clock is read before anything else is asked, even
+/// whether to record.
+#[inline(always)]
+fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
     let thread = THREAD.with(UnsafeCell::get);
     // SAFETY: as `record`.
     unsafe {
         let own = &raw mut (*thread).own;
         if (*own).state() == state::READY
             && let Some(session) = process::current()
+            // Points that are switched off must not read: what they cost is the difference.
+            && (reading != Reading::Waiting || joining::is_on_here(thread, session, event))
         {
             (*own).enter();
             let readings = read(session, reading);
@@ -213,20 +227,15 @@ fn record_end(event: u16, reading: Reading) {
                 && !(*own).writer.needs_segment()
             {
                 let rseq = &*(*thread).rseq;
-                let kind = Kind::EndOrdered;
-                let words = finish(session, rseq, kind, event, 0, reading, readings);
+                let words = finish(session, rseq, kind, event, payload, reading, readings);
                 (*own).writer.put(words);
             } else {
-                record_end_slow(session, thread, event, reading, readings);
+                let end = (kind, event, payload, reading);
+                record_end_slow(session, thread, end, readings);
             }
         } else if is_on(thread, process::switch(), event) {
-            record_first(
-                Kind::EndOrdered,
-                event,
-                0,
-                reading,
-                giving_up::stack_pointer(),
-            );
+            let here = giving_up::stack_pointer();
+            record_first(kind, event, payload, reading, here);
         }
     }
 }
@@ -241,8 +250,7 @@ fn record_end(event: u16, reading: Reading) {
 unsafe fn record_end_slow(
     session: &'static Session,
     thread: *mut Thread,
-    event: u16,
-    reading: Reading,
+    (kind, event, payload, reading): (Kind, u16, u32, Reading),
     readings: Readings,
 ) {
     // SAFETY: as `record`.
@@ -259,9 +267,9 @@ unsafe fn record_end_slow(
                 session,
                 thread,
                 Job::One {
-                    kind: Kind::EndOrdered,
+                    kind,
                     event,
-                    payload: 0,
+                    payload,
                     reading,
                     early: (!interrupted).then_some(readings),
                 },
@@ -364,16 +372,15 @@ pub(crate) unsafe fn put_in_own(
 
 /// Reads the clock and writes the record. The order matters.
 ///
-/// A plain or waiting reading lies between two looks at the mark (the one here and that of
-/// the record before), so that the flag is about exactly the time since the
+/// A reading of an event, a next or a pair lies between two looks at the mark (the one here
+/// and that of the record before), so that the flag is about exactly the time since the
 /// record before.
 ///
-/// A serialised reading is for sections so short that the recorder's own
-/// instructions show: at the begin of one the clock is read when nothing is left
-/// to do but to store it (and a fence after that makes the section start from
-/// one and the same state), at the end before anything else is done
-/// ([`record_end`]). The begin's look at the mark then comes before its reading:
-/// a deschedule between the two is flagged by the record after, a few
+/// Almost nothing of the recorder lies inside a span, because its code and data may be cold:
+/// at the begin of one the clock is read when nothing is left to do but to store it (and a
+/// fence after a serialised one makes the section start from one and the same state), at the
+/// end before anything else is done ([`record_end`]). The begin's look at the mark then comes
+/// before its reading: a deschedule between the two is flagged by the record after, a few
 /// nanoseconds too late, never too early.
 #[inline(always)]
 fn put(
@@ -385,7 +392,7 @@ fn put(
     payload: u32,
     reading: Reading,
 ) {
-    if kind == Kind::BeginOrdered {
+    if is_last(kind, reading) {
         let look = look(session, rseq, reading, Readings::NONE);
         let tail = Record {
             ts: 0,
@@ -398,11 +405,11 @@ fn put(
         .to_words()[1];
         writer.put_last(|| {
             let readings = read(session, reading);
-            let payload = match reading {
+            let more = match reading {
                 Reading::PairBefore => readings.first.wrapping_sub(readings.second) as u32,
                 _ => payload,
             };
-            [readings.first, tail | u64::from(payload)]
+            [readings.first, tail | u64::from(more)]
         });
     } else {
         writer.put(sample(session, rseq, kind, event, payload, reading));
