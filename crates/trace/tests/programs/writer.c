@@ -58,33 +58,40 @@ static void vectors(void) {
     ut_event(0, 0xffffffffu);
 }
 
-/* Chains of 64 loads that miss the caches, in spans of each kind, and on one CPU. */
-static void misses(unsigned long n) {
-    enum { NODES = 1 << 22, STEP = 2654435 };
-    uint32_t *next = malloc(sizeof *next * NODES), at = 0, i;
+/* Chains of 30 dependent square roots, few instructions that take long, in spans of each
+ * kind, and on one CPU. */
+static void roots(unsigned long n) {
+    double x = 2.0;
+    uint32_t i;
     cpu_set_t one;
-    if (next == NULL || sched_getaffinity(0, sizeof one, &one) != 0) abort();
+    if (sched_getaffinity(0, sizeof one, &one) != 0) abort();
     for (i = 0; !CPU_ISSET(i, &one); i++) {
     }
     CPU_ZERO(&one);
     CPU_SET(i, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0) abort();
-    for (i = 0; i < NODES; i++) next[i] = (i + STEP) % NODES;
-#define WALK() for (i = 0; i < 64; i++) at = ((volatile uint32_t *)next)[at]
+#if defined(__x86_64__)
+#define ROOTS() __asm__ volatile(".rept 30\n\tsqrtsd %0, %0\n\t.endr" : "+x"(x))
+#else
+#define ROOTS() __asm__ volatile(".rept 30\n\tfsqrt %d0, %d0\n\t.endr" : "+w"(x))
+#endif
     for (; n > 0; n--) {
+        x = (double)n + 0.3; /* 1.0 would be quick to take the root of */
         ut_begin(1);
-        WALK();
+        ROOTS();
         ut_end(1);
+        x = (double)n + 0.3;
         ut_begin_sampled(2);
-        WALK();
+        ROOTS();
         ut_end_sampled(2);
+        x = (double)n + 0.3;
         ut_begin(3);
-        WALK();
+        ROOTS();
         ut_next(3, 4);
-        WALK();
+        x = (double)n + 0.3;
+        ROOTS();
         ut_end(4);
     }
-    free(next);
 }
 
 /* Wide events over a segment's end at every offset. */
@@ -225,7 +232,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     if (!strcmp(what, "vectors")) vectors();
-    else if (!strcmp(what, "misses")) misses(n);
+    else if (!strcmp(what, "roots")) roots(n);
     else if (!strcmp(what, "count")) count_up((void *)(uintptr_t)n);
     else if (!strcmp(what, "wide")) wide(n);
     else if (!strcmp(what, "signals")) signals(n, 0);
