@@ -3,6 +3,7 @@
  * fenced readings, drawn by lot. Run by `cargo xtask bench edges`, which holds what
  * `report` says against the fenced readings that are printed here. */
 #include "../../crates/lab/src/dose.h"
+#include "fenced.h"
 #include "undertick.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +24,6 @@ static uint64_t sorted[SORTED];
 static uint64_t slots[SLOTS];
 #define OTHERS (1u << 17)
 static uint64_t others[OTHERS];
-
-static uint64_t draw(uint64_t *state) {
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return *state >> 33;
-}
 
 static inline __attribute__((always_inline)) uint64_t work(int kind, uint64_t x) {
     uint32_t i, at;
@@ -61,16 +57,6 @@ static inline __attribute__((always_inline)) uint64_t work(int kind, uint64_t x)
     return x;
 }
 
-/* Fenced on both sides: nothing of the work outside, nothing of others inside. */
-static inline __attribute__((always_inline)) uint64_t fenced(void) {
-    uint64_t at;
-    uint32_t cpu;
-    ut_fence_();
-    at = ut_counter_after_(&cpu);
-    ut_fence_();
-    return at;
-}
-
 static uint64_t fenced_ticks;
 #define CASE(w, p) \
     static __attribute__((noinline)) uint64_t work_##w##_##p(int way, uint64_t x) { \
@@ -87,20 +73,6 @@ static uint64_t fenced_ticks;
 CASES(0) CASES(1) CASES(2) CASES(3) CASES(4) CASES(5) CASES(6)
 #define FOUR(w) {work_##w##_0, work_##w##_1, work_##w##_2, work_##w##_3}
 static uint64_t (*const cases[WORKS][PLACES])(int, uint64_t) = {FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6)};
-
-static int compare(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The mean without what is over ten times the median, such as interrupts. */
-static double mean(uint64_t *ticks, uint32_t n) {
-    double sum = 0;
-    uint32_t i;
-    qsort(ticks, n, sizeof *ticks, compare);
-    for (i = 0; i < n && ticks[i] <= 10 * ticks[n / 2]; i++) sum += (double)ticks[i];
-    return i > 0 ? sum / i : 0;
-}
 
 static double now_ns(void) {
     struct timespec t;

@@ -7,6 +7,7 @@
  * Prints the mean ticks of the outer span by fenced readings, and those around nothing; what is
  * over ten times the median, such as interrupts, is left out. */
 #include "../../crates/lab/src/dose.h"
+#include "fenced.h"
 #include "undertick.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,6 @@ static struct { uint32_t next, unused[15]; } nodes[NODES];
 #define SLOTS (1u << 16)
 static uint64_t slots[SLOTS];
 static uint64_t cells[64];
-
-static uint64_t draw(uint64_t *state) {
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return *state >> 33;
-}
 
 static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x, uint64_t odd) {
     uint64_t a, b, c, d, slot;
@@ -80,28 +76,6 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
     }
 LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4)
 static uint64_t (*const loops[])(uint64_t, uint32_t) = {loop_0, loop_1, loop_2, loop_3, loop_4};
-
-static inline __attribute__((always_inline)) uint64_t fenced(void) {
-    uint64_t at;
-    uint32_t cpu;
-    ut_fence_();
-    at = ut_counter_after_(&cpu);
-    ut_fence_();
-    return at;
-}
-
-static int compare(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static double mean(uint64_t *ticks, uint32_t n) {
-    double sum = 0;
-    uint32_t i;
-    qsort(ticks, n, sizeof *ticks, compare);
-    for (i = 0; i < n && ticks[i] <= 10 * ticks[n / 2]; i++) sum += (double)ticks[i];
-    return i > 0 ? sum / i : 0;
-}
 
 int main(int argc, char **argv) {
     const int kind = argc > 1 ? atoi(argv[1]) % 5 : 0;

@@ -181,6 +181,13 @@ fn manifest(trace: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|e| e.to_string())
 }
 
+/// Nanoseconds of a tick of the trace's clock.
+fn ns_per_tick(trace: &str) -> Result<f64, String> {
+    let clock = &manifest(trace)?["clock"];
+    let number = |key: &str| clock[key].as_f64().ok_or("no rate of the clock");
+    Ok(1e9 * number("ticks_per_second_denominator")? / number("ticks_per_second_numerator")?)
+}
+
 fn interval<'a>(report: &'a Value, name: &str) -> Result<&'a Value, String> {
     let intervals = report["intervals"]
         .as_array()

@@ -1,7 +1,7 @@
 //! What spans say of work that is still under way at their edges, against fenced readings in
 //! the same run.
 
-use super::{compile, interval, manifest, record, report_json};
+use super::{compile, interval, ns_per_tick, record, report_json};
 use crate::run::Scratch;
 
 /// Works of benches/recorder/edges.c.
@@ -37,10 +37,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
     for run in 1..=runs {
         let said = record(&trace, &[], &[&program, EACH, &run.to_string()])?;
         let report = report_json(&trace, &[])?;
-        let clock = &manifest(&trace)?["clock"];
-        let number = |key: &str| clock[key].as_f64().ok_or("no rate of the clock");
-        let ns_per_tick =
-            1e9 * number("ticks_per_second_denominator")? / number("ticks_per_second_numerator")?;
+        let ns_per_tick = ns_per_tick(&trace)?;
         let (cells, independent) = read(&said)?;
         loops.extend(independent);
         if run == 1 {

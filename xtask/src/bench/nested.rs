@@ -1,7 +1,7 @@
 //! What the report takes off a span for the points inside it, against the same program
 //! without points.
 
-use super::{compile_as, interval, manifest, record, report_json};
+use super::{compile_as, interval, ns_per_tick, record, report_json};
 use crate::run::{Scratch, command, output};
 
 /// Kinds of benches/recorder/nested.c.
@@ -138,10 +138,7 @@ impl Cell<'_> {
         let words = self.words(self.program, seed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         record(self.trace, options, &words)?;
-        let clock = &manifest(self.trace)?["clock"];
-        let number = |key: &str| clock[key].as_f64().ok_or("no rate of the clock");
-        let ns_per_tick =
-            1e9 * number("ticks_per_second_denominator")? / number("ticks_per_second_numerator")?;
+        let ns_per_tick = ns_per_tick(self.trace)?;
         let report = report_json(self.trace, &[])?;
         let outer = interval(&report, "outer")?;
         let mean = |of: &serde_json::Value| of["value"].as_f64().ok_or("no mean of the span");

@@ -1,0 +1,32 @@
+/* Fenced readings and what benchmarks that are held against them share. */
+#include "undertick.h"
+#include <stdlib.h>
+
+static uint64_t draw(uint64_t *state) {
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return *state >> 33;
+}
+
+/* Fenced on both sides: nothing of the work outside, nothing of others inside. */
+static inline __attribute__((always_inline)) uint64_t fenced(void) {
+    uint64_t at;
+    uint32_t cpu;
+    ut_fence_();
+    at = ut_counter_after_(&cpu);
+    ut_fence_();
+    return at;
+}
+
+static int compare(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The mean without what is over ten times the median, such as interrupts. */
+static double mean(uint64_t *ticks, uint32_t n) {
+    double sum = 0;
+    uint32_t i;
+    qsort(ticks, n, sizeof *ticks, compare);
+    for (i = 0; i < n && ticks[i] <= 10 * ticks[n / 2]; i++) sum += (double)ticks[i];
+    return i > 0 ? sum / i : 0;
+}
