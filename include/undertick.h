@@ -1325,9 +1325,9 @@ __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_functi
 
 /* ---- the fast path ---------------------------------------------------------- */
 
-/* The order matters. A reading of an event, a next or a pair lies between two looks at the mark (the
- * one here and the one of the record before), so that a record's flag is about
- * exactly the time since the record before.
+/* The order matters. A reading of an event, a next or a pair lies between two looks at
+ * the mark (the one here and the one of the record before), so that a record's flag is
+ * about exactly the time since the record before.
  *
  * Almost nothing of the recorder lies inside a span: its code and data may be cold,
  * and would show as 20 to 50 ns. At the begin the clock is read when nothing is left to
