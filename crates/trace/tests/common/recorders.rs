@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use undertick_clock::{Source, facts};
 use undertick_trace::Overflow;
 use undertick_trace::attach::{Attach, attach};
+use undertick_trace::block;
 use undertick_trace::record::record;
 use undertick_trace::resume::{clock_of, resume};
 
@@ -145,7 +146,15 @@ pub fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Bytes of raw blocks that a recorder has written.
+/// Bytes of the whole raw blocks that a recorder has written: one that was killed while it
+/// wrote may leave a part of a block, which nobody reads.
 pub fn raw_bytes(trace: &Path) -> u64 {
-    std::fs::metadata(trace.join("raw.utb")).map_or(0, |about| about.len())
+    let raw = std::fs::read(trace.join("raw.utb")).unwrap_or_default();
+    let mut whole = 0;
+    while let Some((length, _)) = block::extent(&raw[whole..])
+        && whole + length <= raw.len()
+    {
+        whole += length;
+    }
+    whole as u64
 }
