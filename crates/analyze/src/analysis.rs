@@ -14,7 +14,7 @@ use crate::columns::Columns;
 use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
-use crate::evidence::{AFTER_INTERRUPT_NS, Evidence};
+use crate::evidence::Evidence;
 use crate::hosts::Clocks;
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
@@ -94,7 +94,7 @@ impl Analysis {
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
         engine.evidence = Evidence::with_error(
             (error_ns / ns_per_tick).ceil() as i64,
-            (AFTER_INTERRUPT_NS / ns_per_tick) as i64,
+            (1e3 / ns_per_tick) as i64,
         );
         engine.perturbation = (manifest.perturbation.as_ref())
             .filter(|about| about.pairs > 0)

@@ -382,11 +382,15 @@ impl Engine {
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
             && (perturbation.of_kernel
-                || (fell.culling().is_none() && (!sample.hit || fell.was_off())))
+                || (fell.dropped_for().is_none() && (!sample.hit || fell.was_off())))
         {
+            let off = match perturbation.of_kernel {
+                true => 0,
+                false => fell.by_others(),
+            };
             let inside = sample.inner.records() + u64::from(sample.inner_ordered);
             let start = ts.saturating_sub(sample.ticks);
-            perturbation.take(interval, start, sample.ticks, inside);
+            perturbation.take(interval, start, sample.ticks.saturating_sub(off), inside);
         }
         let sample = paired.as_ref().unwrap_or(sample);
         let (value, kept) = tally.add(sample, fell, &self.costs, dropping);
@@ -398,7 +402,7 @@ impl Engine {
         }
         let row = tally.row;
         if let Some(spans) = &mut self.spans {
-            let dropped = match (dropping, fell.culling()) {
+            let dropped = match (dropping, fell.dropped_for()) {
                 _ if kept => None,
                 (Dropping::OverLimit, _) => Some(Dropped::Ratio),
                 (Dropping::Evidence, Some(cause)) => Some(Dropped::By(cause)),

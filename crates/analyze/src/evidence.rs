@@ -34,8 +34,16 @@ pub(crate) const CAUSES: usize = 8;
 /// Soft interrupts that a system call raises: the network's two, block devices' and tasklets'.
 const RAISED_BY_CALLS: [i32; 4] = [2, 3, 4, 6];
 /// A soft interrupt that starts at most so long after an interrupt, or after another one that
-/// did, was raised by that, ns.
-pub(crate) const AFTER_INTERRUPT_NS: f64 = 2_000.0;
+/// did, was raised by that, us.
+const AFTER_INTERRUPT_US: i64 = 2;
+/// What a disturbance costs beside the time that the kernel's events give it: entry and exit of
+/// an interrupt, us.
+const INTERRUPT_BESIDE_US: i64 = 1;
+/// Two switches, or a move to another CPU, and the caches that are cold after it, us.
+const SWITCH_BESIDE_US: i64 = 5;
+/// A sample keeps its place if without the disturbance it is at least so many times as long as
+/// what is not known of that: 5 %.
+const TIMES_BESIDE: i64 = 20;
 
 impl Cause {
     /// In the order in which a sample that several fell into is put down to one.
@@ -64,10 +72,19 @@ impl Cause {
         }
     }
 
-    /// Whether a sample that it fell into is dropped. Waiting, page faults and what its own
-    /// calls raise are what the program does: they are flagged.
-    pub(crate) const fn culls(self) -> bool {
+    /// Whether it disturbs a sample from outside. Waiting, page faults and what its own calls
+    /// raise are what the program does: they are flagged.
+    pub(crate) const fn disturbs(self) -> bool {
         !matches!(self, Self::Fault | Self::Waited | Self::OwnSoftInterrupt)
+    }
+
+    /// What it costs a sample beside the time that the kernel's events give it, us.
+    const fn beside_us(self) -> i64 {
+        match self {
+            Self::Interrupt | Self::SoftInterrupt => INTERRUPT_BESIDE_US,
+            Self::Preempted | Self::Switched | Self::Migrated => SWITCH_BESIDE_US,
+            Self::Fault | Self::Waited | Self::OwnSoftInterrupt => 0,
+        }
     }
 }
 
@@ -88,8 +105,10 @@ pub(crate) struct Found {
     /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts
     /// for both.
     pub(crate) ticks: [i64; CAUSES],
-    /// Ticks inside the sample during which any of the causes that drop a sample was there.
+    /// Ticks inside the sample during which any disturbance was there.
     by_others: i64,
+    /// It is too short for what is not known of its disturbances.
+    too_short: bool,
     /// The same of all causes.
     taken: i64,
 }
@@ -100,6 +119,7 @@ impl Found {
         causes: 0,
         ticks: [0; CAUSES],
         by_others: 0,
+        too_short: false,
         taken: 0,
     };
 
@@ -107,9 +127,17 @@ impl Found {
         self.causes & (1 << cause as u8) != 0
     }
 
-    /// What the sample is dropped for.
-    pub(crate) fn culling(&self) -> Option<Cause> {
-        Cause::ALL.into_iter().find(|c| c.culls() && self.has(*c))
+    /// What disturbed the sample.
+    pub(crate) fn disturbance(&self) -> Option<Cause> {
+        Cause::ALL
+            .into_iter()
+            .find(|c| c.disturbs() && self.has(*c))
+    }
+
+    /// What the sample is dropped for: a disturbance of which too much is not known. From
+    /// others its time is taken off ([`Self::by_others`]).
+    pub(crate) fn dropped_for(&self) -> Option<Cause> {
+        self.disturbance().filter(|_| self.too_short)
     }
 
     /// Whether the thread was off its CPU, for whatever reason.
@@ -128,6 +156,14 @@ impl Found {
     /// away itself: at most its length.
     pub(crate) fn by_others(&self) -> i64 {
         self.by_others
+    }
+
+    /// Whether what is not known of the disturbances is too much for a sample of that length.
+    fn judge(&mut self, ticks: i64, per_us: i64) {
+        let found = Cause::ALL.into_iter().filter(|c| self.has(*c));
+        let beside_us = found.map(Cause::beside_us).max().unwrap_or(0);
+        let least = per_us.saturating_mul(TIMES_BESIDE * beside_us);
+        self.too_short = ticks.saturating_sub(self.by_others) < least;
     }
 
     /// Whether there is anything.
@@ -166,8 +202,8 @@ pub(crate) struct Evidence {
     at: Place,
     /// How far the kernel's times may be off against the program's, ticks.
     error: i64,
-    /// [`AFTER_INTERRUPT_NS`], ticks.
-    after_interrupt: i64,
+    /// Ticks in a microsecond, at least 1.
+    per_us: i64,
     settled: bool,
     /// Rows that were of use.
     pub(crate) rows: u64,
@@ -178,12 +214,11 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Whose times may be off by so many ticks, and what is raised by an interrupt starts
-    /// at most `after_interrupt` ticks after it.
-    pub(crate) fn with_error(error: i64, after_interrupt: i64) -> Self {
+    /// Whose times may be off by so many ticks, of which `per_us` are a microsecond.
+    pub(crate) fn with_error(error: i64, per_us: i64) -> Self {
         Self {
             error: error.max(0),
-            after_interrupt: after_interrupt.max(0),
+            per_us: per_us.max(1),
             ..Self::default()
         }
     }
@@ -225,7 +260,7 @@ impl Evidence {
                 hit
             }
             Kind::SoftInterrupt => {
-                let after = self.after_interrupt;
+                let after = self.per_us.saturating_mul(AFTER_INTERRUPT_US);
                 let until = &mut self.thread(tid).interrupted_until;
                 let follows = until.is_some_and(|end| ts <= end.saturating_add(after));
                 if follows || !RAISED_BY_CALLS.contains(&event) {
@@ -319,9 +354,15 @@ impl Evidence {
     /// What may lie in it, because the kernel's times are not exact, counts.
     #[inline]
     pub(crate) fn of(&mut self, start: i64, end: i64) -> Found {
-        let error = self.error;
+        let (error, per_us) = (self.error, self.per_us);
         match self.current {
-            Some(place) => self.threads[place].of(&mut self.at, start, end, error),
+            Some(place) => {
+                let mut found = self.threads[place].of(&mut self.at, start, end, error);
+                if !found.is_empty() {
+                    found.judge(end.saturating_sub(start), per_us);
+                }
+                found
+            }
             None => Found::NOTHING,
         }
     }
@@ -357,7 +398,7 @@ impl Thread {
         if !found.is_empty() {
             let hits = || self.hits[at..place.cursor].iter();
             found.taken = covered(hits(), start, end);
-            found.by_others = covered(hits().filter(|hit| hit.cause.culls()), start, end);
+            found.by_others = covered(hits().filter(|hit| hit.cause.disturbs()), start, end);
         }
         found
     }
@@ -383,7 +424,7 @@ mod tests {
     use super::*;
 
     fn evidence(rows: &[(Kind, i32, i64, i64)]) -> Evidence {
-        let mut evidence = Evidence::with_error(0, 10);
+        let mut evidence = Evidence::with_error(0, 5);
         for &(kind, tid, ts, payload) in rows {
             evidence.push(kind as i8, 1, tid, ts, payload);
         }
@@ -422,7 +463,7 @@ mod tests {
             assert_eq!(found.ticks[cause as usize], ticks, "{start}");
             assert_eq!(found.ticks.iter().sum::<i64>(), ticks, "{start}");
             assert_eq!(found.taken(), ticks, "{start}");
-            let by_others = if cause.culls() { ticks } else { 0 };
+            let by_others = if cause.disturbs() { ticks } else { 0 };
             assert_eq!(found.by_others(), by_others, "{start}");
         }
         let both = e.of(305, 312);
@@ -431,7 +472,7 @@ mod tests {
         assert_eq!(both.ticks[Cause::SoftInterrupt as usize], 2);
         // The soft interrupt lies in the interrupt: 7 ticks in all, not 9.
         assert_eq!((both.taken(), both.by_others()), (7, 7));
-        assert_eq!(both.culling(), Some(Cause::Interrupt));
+        assert_eq!(both.disturbance(), Some(Cause::Interrupt));
         // Of 95 to 320: preempted 50, waited 80, interrupted 20.
         let long = e.of(95, 320);
         assert_eq!((long.taken(), long.by_others()), (150, 70));
@@ -453,10 +494,10 @@ mod tests {
         assert_eq!(causes(&outer), [Cause::Interrupt, Cause::Waited]);
         assert_eq!(outer.ticks[Cause::Interrupt as usize], 49 * 2);
         assert_eq!(outer.ticks[Cause::Waited as usize], 990);
-        assert_eq!(outer.culling(), Some(Cause::Interrupt));
+        assert_eq!(outer.disturbance(), Some(Cause::Interrupt));
         // Back in time: another ring of the same thread.
         assert_eq!(causes(&e.of(20, 30)), [Cause::Waited]);
-        assert_eq!(e.of(20, 30).culling(), None);
+        assert_eq!(e.of(20, 30).disturbance(), None);
     }
 
     #[test]
@@ -475,7 +516,7 @@ mod tests {
         assert!(e.of(80, 99).is_empty() && e.of(111, 120).is_empty());
         e.select(9);
         assert!(e.of(0, 1000).is_empty());
-        let mut e = Evidence::with_error(15, 10);
+        let mut e = Evidence::with_error(15, 5);
         e.push(Kind::Interrupt as i8, 0, 7, 100, 10);
         e.select(7);
         assert!(e.of(70, 84).is_empty() && e.of(126, 130).is_empty());
@@ -491,7 +532,7 @@ mod tests {
     /// was interrupted. Vector 1 is the timer's, which no call raises.
     #[test]
     fn what_its_own_calls_raise_is_its_own() {
-        let mut e = Evidence::with_error(0, 10);
+        let mut e = Evidence::with_error(0, 5);
         for (kind, event, tid, ts, ticks) in [
             (Kind::SoftInterrupt, 3, 7, 100, 20),
             (Kind::Interrupt, 5, 7, 200, 10),
@@ -515,8 +556,39 @@ mod tests {
         ] {
             let found = e.of(start - 2, start + 4);
             assert_eq!(causes(&found), [cause], "{start}");
-            let dropped = (cause == Cause::SoftInterrupt).then_some(cause);
-            assert_eq!(found.culling(), dropped, "{start}");
+            let disturbance = (cause == Cause::SoftInterrupt).then_some(cause);
+            assert_eq!(found.disturbance(), disturbance, "{start}");
+        }
+    }
+
+    /// 5 ticks are a microsecond: without an interrupt's 10 ticks a sample has to be 100 long,
+    /// 20 times the microsecond that nobody sees; 500 where it was preempted or migrated. What
+    /// is of the thread's own doing asks for nothing.
+    #[test]
+    fn what_is_long_beside_a_disturbance_stays() {
+        let mut e = evidence(&[
+            (Kind::Interrupt, 7, 1_000, 10),
+            (Kind::SwitchOut, 7, 2_000, 1),
+            (Kind::SwitchIn, 7, 3_000, 0),
+            (Kind::Migrate, 7, 5_000, 1),
+            (Kind::SwitchOut, 7, 7_000, 0),
+            (Kind::SwitchIn, 7, 7_500, 0),
+        ]);
+        e.select(7);
+        for (start, ticks, by_others, dropped_for) in [
+            (995, 109, 10, Some(Cause::Interrupt)),
+            (995, 110, 10, None),
+            (1_900, 1_499, 1_000, Some(Cause::Preempted)),
+            (1_900, 1_500, 1_000, None),
+            // All of it was taken.
+            (2_000, 1_000, 1_000, Some(Cause::Preempted)),
+            (4_990, 499, 0, Some(Cause::Migrated)),
+            (4_990, 500, 0, None),
+            (6_999, 502, 0, None),
+        ] {
+            let found = e.of(start, start + ticks);
+            assert_eq!(found.by_others(), by_others, "{start} {ticks}");
+            assert_eq!(found.dropped_for(), dropped_for, "{start} {ticks}");
         }
     }
 

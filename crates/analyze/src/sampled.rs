@@ -67,6 +67,11 @@ impl Strata {
         self.executions == 0
     }
 
+    /// Nothing of it was sampled, nor anything inside it.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.is_empty() && self.by_rate.is_empty() && self.inside == 0
+    }
+
     /// A matched sample, kept or not; `kept` are those before it.
     #[inline]
     pub(crate) fn add(&mut self, sampling: Sampling, value: Option<i64>, kept: &Series) {

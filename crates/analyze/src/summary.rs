@@ -9,7 +9,7 @@ use undertick_estimate::{
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Evidence, FrequencyReport, Histogram,
     HostSummary, IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf,
-    Slowed, TraceSummary, Unexplained,
+    Slowed, TakenOff, TraceSummary, Unexplained,
 };
 use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::{Estimate, Interval};
@@ -21,7 +21,7 @@ use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
 use crate::part::RingAccount;
 use crate::perturbation::of_the_program;
-use crate::tally::{Dropping, Parent, Tally};
+use crate::tally::{Dropping, MOST_DROPPED, Parent, Tally};
 use crate::warnings::{Facts, warnings};
 
 /// Said of an interval whose cost is uncertain by more than chance.
@@ -191,6 +191,7 @@ impl Summary {
         share_of: Option<ShareOf>,
         in_place: Option<InPlace>,
     ) -> IntervalReport {
+        tally.settle();
         let compensated = tally.is_compensated() && self.compensates();
         let (counts, sums) = engine.slices.kept(tally.row);
         let over_time = spread_over_time(&counts, &sums);
@@ -232,6 +233,13 @@ impl Summary {
         let before = before.as_ref().unwrap_or(&kept);
         let moments = kept.sample.moments();
         let (n, culled) = (moments.n(), tally.culled());
+        // Dropped samples are time that passed, too.
+        let sum = (moments.sum() + tally.dropped_sum) as f64;
+        let total_ns = match (sum + kept.residue * (n + culled) as f64) * self.ns() {
+            total if kept.is_time => total.max(0.0),
+            total => total,
+        };
+        let off_cpu_ns = self.off_cpu(engine, tally, total_ns);
         let in_ns = |ticks: Option<i64>| ticks.map(|t| (t as f64 + kept.residue) * self.ns());
         let by_cause = (Cause::ALL.iter().zip(tally.culled_evidence)).map(|(c, n)| (c.name(), n));
         let by = [
@@ -282,16 +290,23 @@ impl Summary {
             unmatched_ends: unmatched[1],
             unmatched_by_loss: tally.unmatched_by_loss.min(unmatched[0]),
             negative: tally.negative,
-            before_culling: self.alternative(before, culled > 0),
+            before_culling: self.alternative(before, culled + tally.taken_off.samples > 0),
             uncompensated: self.alternative(&uncompensated, compensated),
             share_of,
-            total_ns: match (moments.sum() as f64 + kept.residue * n as f64) * self.ns() {
-                total if kept.is_time => total.max(0.0),
-                total => total,
+            total_ns,
+            on_cpu_ns: off_cpu_ns.map(|off| total_ns - off),
+            off_cpu_ns,
+            taken_off: TakenOff {
+                count: tally.taken_off.samples,
+                time_ns: tally.taken_off.ticks as f64 * self.ns(),
             },
             granularity_ns: self.granularity() as f64 * self.ns(),
             median_steps,
-            notes: self.notes(engine, tally, &kept, compensated, in_place.is_some()),
+            notes: (self
+                .notes(engine, tally, &kept, compensated, in_place.is_some())
+                .into_iter())
+            .chain(self.much_disturbed(tally, before, n + culled))
+            .collect(),
             sampled: None,
             slowed: None,
             repeated: None,
@@ -338,9 +353,27 @@ impl Summary {
                 count: fallen.samples,
                 share: fallen.samples as f64 / matched.max(1) as f64,
                 time_ns: fallen.ticks as f64 * self.ns(),
-                culled: culling && cause.culls(),
+                culled: culling && cause.disturbs(),
             })
             .collect()
+    }
+
+    /// Time of the total that its thread was off the CPU, ns; `None` where nothing tells.
+    fn off_cpu(&self, engine: &Engine, tally: &Tally, total_ns: f64) -> Option<f64> {
+        if !engine.evidence.is_there()
+            || tally.kind == IntervalKind::Message
+            || !tally.strata.is_unused()
+        {
+            return None;
+        }
+        let ticks = |cause: Cause| tally.evidence[cause as usize].ticks;
+        let still_in = match engine.dropping {
+            Some(Dropping::Evidence) => 0,
+            _ => ticks(Cause::Preempted) + ticks(Cause::Switched),
+        };
+        let off = (ticks(Cause::Waited) + still_in) as f64 * self.ns();
+        // What was subtracted for recording may be of that time.
+        Some(off.min(total_ns.max(0.0)))
     }
 
     /// Samples far over the least even without the time of everything that is
@@ -410,6 +443,32 @@ impl Summary {
                 (with + kept.residue) * self.ns()
             )
         })
+    }
+
+    /// Said where disturbances touched so many samples that the figures depend on what was
+    /// done about them: both stand side by side.
+    fn much_disturbed(&self, tally: &Tally, before: &Figures, matched: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        let touched = tally.taken_off.samples;
+        let share = |n: u64| n as f64 / matched.max(1) as f64;
+        if share(touched) > MOST_DROPPED {
+            let figure = |e: Option<Estimate>| e.map_or("?".into(), |e| shown_ns(e.value));
+            notes.push(format!(
+                "{touched} of {matched} samples ({:.0} %) were disturbed, for {} in all, which was                  taken off; with it the mean would be {} and the median {}",
+                100.0 * share(touched),
+                shown_ns(tally.taken_off.ticks as f64 * self.ns()),
+                figure(self.mean(before)),
+                figure(self.quantile(before, 0.5)),
+            ));
+        }
+        if tally.readmitted > 0 {
+            notes.push(format!(
+                "{} of {matched} samples ({:.0} %) were disturbed for a time that is not known                  well enough; they stay in the figures, because without them too many would be                  missing",
+                tally.readmitted,
+                100.0 * share(tally.readmitted),
+            ));
+        }
+        notes
     }
 
     /// With its histogram where that differs from the figures'.
@@ -648,4 +707,14 @@ impl Summary {
 
 fn span_ticks((lo, hi): (i64, i64)) -> f64 {
     (i128::from(hi) - i128::from(lo)) as f64
+}
+
+/// A time in the unit that suits it.
+fn shown_ns(ns: f64) -> String {
+    match ns.abs() {
+        a if a >= 1e9 => format!("{:.3} s", ns / 1e9),
+        a if a >= 1e6 => format!("{:.3} ms", ns / 1e6),
+        a if a >= 1e3 => format!("{:.2} us", ns / 1e3),
+        _ => format!("{ns:.1} ns"),
+    }
 }

@@ -30,12 +30,26 @@ pub(crate) struct Sample {
     pub(crate) sampling: Sampling,
 }
 
+/// Samples that were dropped, which come back if they are many.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Dropped {
+    /// Without what is known of their disturbances, compensated.
+    own: Series,
+    /// The same with nothing subtracted.
+    as_read: Series,
+    /// As [`Tally::flagged`].
+    flagged: SignedHistogram,
+}
+
+/// Share of the samples above which dropping would hide what is measured: then all stay.
+pub(crate) const MOST_DROPPED: f64 = 0.1;
+
 /// By what samples are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropping {
     Nothing,
     Descheduled,
-    /// By what the kernel says fell into it.
+    /// By what the kernel says fell into it, where its time cannot be taken off.
     Evidence,
     /// Over the limit that the first pass set.
     OverLimit,
@@ -115,12 +129,22 @@ pub(crate) struct Tally {
     /// By cause of [`crate::evidence::Cause`].
     pub(crate) culled_evidence: [u64; CAUSES],
     pub(crate) evidence: [Fallen; CAUSES],
-    /// Samples that something fell into and that are kept nevertheless, as read.
+    /// Samples that something fell into and that are kept nevertheless, as read but without
+    /// their disturbances.
     pub(crate) flagged: SignedHistogram,
     /// All samples that something fell into, less the time that it took.
     pub(crate) own: SignedHistogram,
-    /// Sum of these over the dropped ones, and their number.
+    /// Sum of these over the samples dropped on the kernel's evidence, and their number.
     pub(crate) culled_own: (i128, u64),
+    /// Sum of all samples dropped, for whatever reason, compensated and without what is known
+    /// of their disturbances, ticks.
+    pub(crate) dropped_sum: i128,
+    /// Time that disturbances took of all samples, which is in no figure, ticks; and the kept
+    /// samples that it was taken off.
+    pub(crate) taken_off: Fallen,
+    /// Dropped at first, and back again because they were too many.
+    pub(crate) readmitted: u64,
+    dropped: Option<Box<Dropped>>,
     /// Least sample of the first pass.
     pub(crate) least: Option<i64>,
     /// Samples above are dropped in the second.
@@ -129,7 +153,7 @@ pub(crate) struct Tally {
     pub(crate) kept_costs: Costs,
     pub(crate) culled_costs: Costs,
     pub(crate) improvement: Improvement,
-    /// Every matched sample; absent while none was dropped.
+    /// Every matched sample with its disturbances; absent while none was dropped or had some.
     all: Option<Box<Series>>,
     /// Kept samples with nothing subtracted; absent while the cost was constant.
     uncompensated: Option<Box<Series>>,
@@ -164,6 +188,10 @@ impl Tally {
             flagged: SignedHistogram::new(),
             own: SignedHistogram::new(),
             culled_own: (0, 0),
+            dropped_sum: 0,
+            taken_off: Fallen::default(),
+            readmitted: 0,
+            dropped: None,
             least: None,
             limit: i64::MAX,
             kept: Series::new(),
@@ -221,6 +249,10 @@ impl Tally {
         if let Some(raw) = &mut self.uncompensated {
             raw.next_thread();
         }
+        if let Some(dropped) = &mut self.dropped {
+            dropped.own.next_thread();
+            dropped.as_read.next_thread();
+        }
         self.strata.next_thread();
     }
 
@@ -253,11 +285,20 @@ impl Tally {
         self.flagged.merge(&other.flagged);
         self.own.merge(&other.own);
         self.culled_own.0 += other.culled_own.0;
+        self.dropped_sum += other.dropped_sum;
+        self.taken_off.samples += other.taken_off.samples;
+        self.taken_off.ticks += other.taken_off.ticks;
         self.least = self.least.into_iter().chain(other.least).min();
         // Before `kept` is, of which they may be copies.
         self.merge_alternatives(&other);
         self.strata.merge(other.strata, &self.kept, &other.kept);
         self.kept.merge(other.kept);
+        if let Some(theirs) = other.dropped {
+            let ours = self.dropped.get_or_insert_default();
+            ours.own.merge(theirs.own);
+            ours.as_read.merge(theirs.as_read);
+            ours.flagged.merge(&theirs.flagged);
+        }
         self.kept_costs = self.kept_costs.and(&other.kept_costs);
         self.culled_costs = self.culled_costs.and(&other.culled_costs);
         self.improvement.merge(&other.improvement);
@@ -289,8 +330,8 @@ impl Tally {
         self.uncompensated = Some(Box::new(raw));
     }
 
-    /// Takes a sample in, with what fell into it; returns it compensated, and whether
-    /// it was kept.
+    /// Takes a sample in, with what fell into it; returns it compensated and without its
+    /// disturbances, and whether it was kept.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -308,7 +349,12 @@ impl Tally {
             }
         };
         let cost = taken.ticks;
-        let value = sample.ticks.saturating_sub(cost);
+        let off = match dropping {
+            Dropping::Evidence => found.by_others(),
+            _ => 0,
+        };
+        let read = sample.ticks.saturating_sub(off);
+        let value = read.saturating_sub(cost);
         if sample.ticks < 0 || sample.unknown {
             self.negative += u64::from(sample.ticks < 0);
             self.unknown += u64::from(sample.unknown);
@@ -321,7 +367,7 @@ impl Tally {
             Dropping::Descheduled => sample.hit && self.kind != IntervalKind::Message,
             // A flag that no row explains is believed all the same.
             Dropping::Evidence => {
-                found.culling().is_some()
+                found.dropped_for().is_some()
                     || (sample.hit && !found.was_off() && self.kind != IntervalKind::Message)
             }
             Dropping::OverLimit => sample.ticks > self.limit,
@@ -333,23 +379,35 @@ impl Tally {
             return (value, false);
         }
         if !found.is_empty() {
-            self.flagged.record(sample.ticks);
+            self.flagged.record(read);
+        }
+        if off > 0 {
+            self.take_off(off);
+            self.taken_off.samples += 1;
         }
         if self.cost != Some(cost) && self.uncompensated.is_none() {
             self.change_cost(cost);
         }
         self.kept_costs.add(sample, taken);
         if taken.beside.is_some() {
-            self.improvement.add(sample.ticks, value);
+            self.improvement.add(read, value);
         }
         self.kept.push(value);
         if let Some(all) = &mut self.all {
-            all.push(value);
+            all.push(value.saturating_add(off));
         }
         if let Some(raw) = &mut self.uncompensated {
-            raw.push(sample.ticks);
+            raw.push(read);
         }
         (value, true)
+    }
+
+    /// Disturbances took so many ticks of the sample that comes.
+    #[inline(never)]
+    fn take_off(&mut self, off: i64) {
+        self.taken_off.ticks += i128::from(off);
+        let kept = &self.kept;
+        (self.all).get_or_insert_with(|| Box::new(kept.clone()));
     }
 
     /// What was subtracted from all samples so far, if it was the same, ticks.
@@ -393,18 +451,32 @@ impl Tally {
         taken: Taken,
         dropping: Dropping,
     ) {
-        match (dropping, found.culling()) {
+        let off = match dropping {
+            Dropping::Evidence => found.by_others(),
+            _ => 0,
+        };
+        match (dropping, found.dropped_for()) {
             (Dropping::OverLimit, _) => self.culled_ratio += 1,
             (Dropping::Evidence, Some(cause)) => {
                 self.culled_evidence[cause as usize] += 1;
-                self.culled_own.0 += i128::from(value.saturating_sub(found.by_others()));
+                self.culled_own.0 += i128::from(value);
                 self.culled_own.1 += 1;
             }
             _ => self.culled_descheduled += 1,
         }
-        let kept = &self.kept;
-        let all = self.all.get_or_insert_with(|| Box::new(kept.clone()));
-        all.push(value);
+        self.take_off(off);
+        self.dropped_sum += i128::from(value);
+        if let Some(all) = &mut self.all {
+            all.push(value.saturating_add(off));
+        }
+        if dropping != Dropping::OverLimit {
+            let dropped = self.dropped.get_or_insert_default();
+            dropped.own.push(value);
+            dropped.as_read.push(sample.ticks.saturating_sub(off));
+            if !found.is_empty() {
+                dropped.flagged.record(sample.ticks.saturating_sub(off));
+            }
+        }
         self.culled_costs.add(sample, taken);
     }
 
@@ -423,6 +495,32 @@ impl Tally {
 
     pub(crate) fn culled(&self) -> u64 {
         self.culled_descheduled + self.culled_ratio + self.culled_evidence.iter().sum::<u64>()
+    }
+
+    /// All samples are in: where dropping would take too many of them, none is. Those that the
+    /// ratio rule drops stay out, for that was asked for.
+    pub(crate) fn settle(&mut self) {
+        let culled = self.culled();
+        let too_many = culled as f64 > MOST_DROPPED * (self.kept.n() + culled) as f64;
+        if !too_many || !self.strata.is_unused() {
+            return;
+        }
+        let Some(dropped) = self.dropped.take() else {
+            return;
+        };
+        let mut as_read = self.as_read();
+        as_read.merge(dropped.as_read);
+        self.uncompensated = Some(Box::new(as_read));
+        self.kept.merge(dropped.own);
+        self.flagged.merge(&dropped.flagged);
+        self.kept_costs = self.kept_costs.and(&self.culled_costs);
+        self.culled_costs = Costs::default();
+        self.taken_off.samples += self.culled_evidence.iter().sum::<u64>();
+        self.readmitted = culled;
+        self.dropped_sum = 0;
+        self.culled_own = (0, 0);
+        self.culled_descheduled = 0;
+        self.culled_evidence = [0; CAUSES];
     }
 
     /// Every matched sample, compensated; `None` if that is `kept`.

@@ -24,6 +24,8 @@ struct Expected {
     negative: u64,
     /// Inner readings of the kept ones.
     inner: i64,
+    /// And of those dropped.
+    culled_inner: i64,
 }
 
 fn is(row: &Row, kinds: &[Kind]) -> bool {
@@ -95,12 +97,15 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
         let x = out.entry(name).or_default();
         let raw = rows[e].ts - rows[s].ts;
         x.negative += u64::from(raw < 0);
+        // Totals are of all samples.
+        x.total += raw - cost(&rows[s], &rows[s + 1..e], &rows[e]);
+        let inner = rows[s + 1..e].iter().map(readings).sum::<i64>();
         if cull && rows[s + 1..=e].iter().any(|r| r.descheduled == 1) {
             x.culled += 1;
+            x.culled_inner += inner;
         } else {
             x.kept += 1;
-            x.total += raw - cost(&rows[s], &rows[s + 1..e], &rows[e]);
-            x.inner += rows[s + 1..e].iter().map(readings).sum::<i64>();
+            x.inner += inner;
         }
     };
     for rows in rings {
@@ -134,6 +139,14 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
             }
         }
     }
+    // No more than one in ten may go: else all stay.
+    for x in out.values_mut() {
+        if 10 * x.culled > x.kept + x.culled {
+            x.kept += std::mem::take(&mut x.culled);
+            x.inner += x.culled_inner;
+        }
+        x.culled_inner = 0;
+    }
     // No total below nothing, unless the clock itself went back.
     for x in out.values_mut().filter(|x| x.negative == 0) {
         x.total = x.total.max(0);
@@ -143,12 +156,14 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
 
 fn random_ring(rng: &mut ChaCha8Rng, ring: i32) -> Vec<Row> {
     let mut ts = rng.random_range(0..1000);
+    // In some traces so many are hit that all stay.
+    let flag_in = [12, 60][rng.random_range(0..2)];
     (0..rng.random_range(0..120))
         .map(|_| {
             // Mostly forward; sometimes the clock steps back.
             ts += rng.random_range(-20..200);
             let event = rng.random_range(1..5);
-            let flag = i8::from(rng.random_range(0..12) == 0);
+            let flag = i8::from(rng.random_range(0..flag_in) == 0);
             let row = match rng.random_range(0..40) {
                 0..3 => row(Kind::Begin, ts, event, UNORDERED),
                 3..12 => begin(ts, event),
@@ -214,6 +229,7 @@ fn agrees_with_the_naive_matcher() {
                             ends: i.unmatched_ends,
                             negative: i.negative,
                             inner: inner.round() as i64,
+                            culled_inner: 0,
                         },
                     )
                 })
@@ -229,10 +245,11 @@ fn agrees_with_the_naive_matcher() {
         }
     }
     // The traces did hold what they were made to hold.
-    let least = [seen.kept, seen.culled, seen.starts, seen.ends]
-        .into_iter()
-        .min();
-    assert!(least > Some(5000) && seen.negative > 100, "{seen:?}");
+    let least = [seen.kept, seen.starts, seen.ends].into_iter().min();
+    assert!(
+        least > Some(5000) && seen.negative > 100 && seen.culled > 100,
+        "{seen:?}"
+    );
 }
 
 /// Messages: per key the k-th start with the k-th end, in the order of rings

@@ -47,36 +47,81 @@ fn flagged() -> Vec<Row> {
     ]
 }
 
+/// What was hit, with 27 more executions of 1 and 57 of 2 that nothing hit: of 10 ticks each.
+fn hit_among_many() -> Vec<Row> {
+    let mut rows = flagged();
+    for i in 0..27 {
+        let at = 1_000 + 100 * i;
+        rows.extend([begin(at, 2), end(at + 10, 2), begin(at + 20, 2)]);
+        rows.extend([end(at + 30, 2), begin(at + 40, 1), end(at + 50, 1)]);
+    }
+    rows
+}
+
 #[test]
 fn descheduled_samples_are_dropped_with_their_enclosing_ones() {
-    let r = plain(&flagged());
-    exact(&r, "event 1", (1, 30.0, 0, 0));
-    exact(&r, "event 2", (3, 10.0 + 8.0 + 9.0, 0, 0));
+    let r = plain(&hit_among_many());
+    // Totals are of all: 40, 30, 31 and 20, 10, 8, 9, and the many.
+    exact(&r, "event 1", (28, 40.0 + 30.0 + 31.0 + 270.0, 0, 0));
+    exact(&r, "event 2", (57, 20.0 + 10.0 + 8.0 + 9.0 + 540.0, 0, 0));
     let one = interval(&r, "event 1");
     assert_eq!((one.culled.count, one.culled.by["descheduled"]), (2, 2));
-    assert_eq!(one.culled.share, 2.0 / 3.0);
-    assert_eq!(one.before_culling.count, 3);
+    assert_eq!(one.culled.share, 2.0 / 30.0);
+    assert_eq!(one.mean.as_ref().unwrap().value, (30.0 + 270.0) / 28.0);
+    assert_eq!(one.before_culling.count, 30);
     assert_eq!(
         one.before_culling.mean.as_ref().unwrap().value,
-        (40.0 + 30.0 + 31.0) / 3.0
+        (40.0 + 30.0 + 31.0 + 270.0) / 30.0
     );
-    assert_eq!(one.before_culling.median.as_ref().unwrap().value, 31.0);
-    assert!(
-        warned(&r, "culled_share")
-            .unwrap()
-            .contains("event 1, event 2")
-    );
+    assert_eq!(one.before_culling.median.as_ref().unwrap().value, 10.0);
+    assert!(warned(&r, "culled_share").unwrap().contains("event 1"));
     assert!(warned(&r, "blocking_is_culled").is_none());
     let blocking = Manifest {
         descheduled: Descheduled::AnyDeschedule,
         ..manifest()
     };
-    let r = report(&blocking, &Options::default(), &flagged());
+    let r = report(&blocking, &Options::default(), &hit_among_many());
     assert!(
         warned(&r, "blocking_is_culled")
             .unwrap()
             .contains("--cull none")
     );
+}
+
+/// Two of three are hit: without them next to nothing would be left to look at.
+#[test]
+fn too_many_to_be_dropped_stay() {
+    let r = plain(&flagged());
+    exact(&r, "event 1", (3, 40.0 + 30.0 + 31.0, 0, 0));
+    exact(&r, "event 2", (4, 20.0 + 10.0 + 8.0 + 9.0, 0, 0));
+    let one = interval(&r, "event 1");
+    assert_eq!((one.culled.count, one.culled.share), (0, 0.0));
+    assert!(one.culled.by.is_empty());
+    assert_eq!(one.mean.as_ref().unwrap().value, 101.0 / 3.0);
+    assert_eq!(one.uncompensated.mean.as_ref().unwrap().value, 101.0 / 3.0);
+    let told = |text: &str| one.notes.iter().any(|note| note.contains(text));
+    assert!(
+        told("2 of 3 samples (67 %) were disturbed"),
+        "{:?}",
+        one.notes
+    );
+    assert!(warned(&r, "culled_share").is_none());
+    // One in ten may go, and no more: 27 others and 3 hit, 26 and 3.
+    for (others, dropped) in [(27, 3), (26, 0)] {
+        let rows: Vec<Row> = (0..others + 3)
+            .flat_map(|i| {
+                let hit = i8::from(i < 3);
+                [begin(100 * i, 1), end(100 * i + 10, 1).flag(hit)]
+            })
+            .collect();
+        let r = report(&calibrated(), &Options::default(), &rows);
+        let one = interval(&r, "event 1");
+        assert_eq!(one.culled.count, dropped, "{others}");
+        let n = others as u64 + 3 - dropped;
+        assert_eq!((one.count, one.uncompensated.count), (n, n), "{others}");
+        assert_eq!(one.uncompensated.mean.as_ref().unwrap().value, 10.0);
+        assert_eq!(one.max, Some(0.0));
+    }
 }
 
 #[test]
@@ -123,8 +168,9 @@ fn ratio_drops_what_is_over_it() {
         &options(Cull::Ratio(4.0), Compensate::Auto),
         &rows,
     );
-    exact(&r, "event 1", (3, 75.0, 0, 0));
+    exact(&r, "event 1", (3, 516.0, 0, 0));
     let i = interval(&r, "event 1");
+    assert_eq!(i.mean.as_ref().unwrap().value, 25.0);
     assert_eq!(
         (i.culled.count, i.culled.by["ratio"], i.before_culling.count),
         (2, 2, 5)
@@ -146,7 +192,7 @@ fn ratio_of_nothing_is_of_one_step() {
         .flat_map(|(i, &d)| [begin(1000 * i as i64, 1), end(1000 * i as i64 + d, 1)])
         .collect();
     let r = report(&m, &options(Cull::Ratio(4.0), Compensate::Auto), &rows);
-    exact(&r, "event 1", (3, 130.0, 0, 0));
+    exact(&r, "event 1", (3, 260.0, 0, 0));
     assert!(
         warned(&r, "least_not_positive")
             .unwrap()

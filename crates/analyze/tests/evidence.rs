@@ -2,6 +2,9 @@
 
 mod support;
 
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 use support::{Row, begin, end, interval, manifest, report, row, warned};
 use undertick_analyze::{Cull, Options};
 use undertick_report::document::Report;
@@ -81,8 +84,14 @@ fn each_cause_is_named_and_what_the_program_does_is_kept() {
             .collect();
         assert_eq!(by, [("descheduled", 1), ("interrupt", 1), ("preempted", 1)]);
         assert_eq!((span.count, span.culled.count), (97, 3));
-        // 92 of 10, 2 that waited, 3 slow ones.
-        assert_eq!(span.total_ns, f64::from(92 * 10 + 2 * 40 + 3 * 50));
+        // Of all: 95 of 10 with the 3 dropped ones, less 50 and 16 that others took, 2 that
+        // waited, 3 slow ones.
+        assert_eq!(span.total_ns, f64::from(95 * 10 + 2 * 40 + 3 * 50));
+        assert_eq!(
+            (span.on_cpu_ns, span.off_cpu_ns),
+            (Some(1120.0), Some(60.0))
+        );
+        assert_eq!((span.taken_off.count, span.taken_off.time_ns), (0, 66.0));
         assert_eq!(span.before_culling.count, 100);
         let found: Vec<(&str, u64, f64, bool)> = (span.evidence.iter())
             .map(|e| (e.cause.as_str(), e.count, e.time_ns, e.culled))
@@ -112,7 +121,13 @@ fn other_rules_still_say_what_fell_in() {
     let report = culled(&hit(), Cull::Ratio(4.0));
     let span = interval(&report, "event 1");
     assert_eq!(span.culled.by["ratio"], 4);
-    assert_eq!(span.total_ns, f64::from(93 * 10 + 2 * 40 + 26));
+    // As read: 93 of 10, 2 that waited, the interrupted one; 1 preempted and 3 slow.
+    let total = 93 * 10 + 2 * 40 + 26 + 60 + 3 * 50;
+    assert_eq!(span.total_ns, f64::from(total));
+    assert_eq!(
+        (span.off_cpu_ns, span.taken_off.time_ns),
+        (Some(110.0), 0.0)
+    );
     assert!(span.evidence.iter().all(|e| !e.culled));
     assert_eq!(span.evidence[0].count, 1);
     let report = culled(&hit(), Cull::None);
@@ -158,6 +173,142 @@ fn slow_samples_that_were_hit_count_as_slow() {
         "{:?}",
         span.notes
     );
+}
+
+/// Time in nanoseconds that a simulated thread runs, with what is done to it meanwhile.
+struct Simulated {
+    rng: ChaCha8Rng,
+    now: i64,
+    of_kernel: Vec<Row>,
+}
+
+/// What is done to a span that runs.
+#[derive(Clone, Copy, PartialEq)]
+enum Done {
+    Nothing,
+    Interrupted,
+    Preempted,
+    Waits,
+}
+
+impl Simulated {
+    /// Works for so long; somewhere in it something is done. The kernel's rows do not show what
+    /// comes with a disturbance: way in and way out.
+    fn works(&mut self, ns: i64, done: Done) {
+        let first = self.rng.random_range(0..ns);
+        self.now += first;
+        match done {
+            Done::Nothing => {}
+            Done::Interrupted => {
+                let took = self.rng.random_range(2_000..10_000);
+                self.now += 300;
+                self.of_kernel.push(kernel(Kind::Interrupt, self.now, took));
+                self.now += took + 300;
+            }
+            Done::Preempted | Done::Waits => {
+                let took = self.rng.random_range(100_000..4_000_000);
+                let why = i64::from(done == Done::Preempted);
+                self.now += 500;
+                self.of_kernel.push(kernel(Kind::SwitchOut, self.now, why));
+                self.now += took;
+                self.of_kernel.push(kernel(Kind::SwitchIn, self.now, 0));
+                self.now += 1_000;
+            }
+        }
+        self.now += ns - first;
+    }
+}
+
+/// Spans whose own time is known, four in ten of them disturbed for up to 20 times that: all
+/// stay, and what is told is their own time to the last nanosecond but what no row shows.
+#[test]
+fn own_time_is_told_of_spans_that_are_disturbed() {
+    let mut at = Simulated {
+        rng: ChaCha8Rng::seed_from_u64(24),
+        now: 0,
+        of_kernel: Vec::new(),
+    };
+    let (mut own, mut of_user, mut waited_for) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..4_000 {
+        let ns = at.rng.random_range(100_000..200_000);
+        let done = match at.rng.random_range(0..100) {
+            0..20 => Done::Interrupted,
+            20..40 => Done::Preempted,
+            40..45 => Done::Waits,
+            _ => Done::Nothing,
+        };
+        of_user.push(begin(at.now, 1));
+        let start = at.now;
+        at.works(ns, done);
+        if done == Done::Waits {
+            waited_for += at.now - start - ns;
+        }
+        of_user.push(end(at.now, 1));
+        at.now += 1_000;
+        own.push(ns);
+    }
+    let mut rows = at.of_kernel;
+    rows.extend(of_user);
+    let report = culled(&rows, Cull::Auto);
+    let span = interval(&report, "event 1");
+    assert_eq!((span.count, span.culled.count), (4_000, 0));
+    let sum: i64 = own.iter().sum();
+    // 1 500 ns at most beside each of a thousand and a half of disturbances.
+    let told = span.on_cpu_ns.unwrap() - sum as f64;
+    assert!(told > 0.0 && told < 1_700.0 * 1_500.0, "{told}");
+    let off = span.off_cpu_ns.unwrap() - waited_for as f64;
+    assert!(off < 0.0 && off > -220.0 * 1_500.0, "{off}");
+    assert_eq!(
+        span.total_ns,
+        span.on_cpu_ns.unwrap() + span.off_cpu_ns.unwrap()
+    );
+    own.sort_unstable();
+    let median = span.median.as_ref().unwrap();
+    // 5 % wait: the median of what the spans took is a little above that of their work.
+    let (lo, hi) = (own[1_999] as f64, own[2_150] as f64 + 1_500.0);
+    assert!(
+        median.value >= lo && median.value <= hi,
+        "{lo} {median:?} {hi}"
+    );
+    // As read the mean is several times that.
+    let before = span.before_culling.mean.as_ref().unwrap();
+    assert!(before.value > 3.0 * sum as f64 / 4_000.0, "{before:?}");
+    assert_eq!(span.before_culling.count, 4_000);
+    let note = span.notes.iter().find(|note| note.contains("taken off"));
+    assert!(
+        note.is_some_and(|n| n.contains("of 4000 samples (4")),
+        "{:?}",
+        span.notes
+    );
+}
+
+/// Spans of 1 us, every third of them behind an interrupt: too short to take it off, too many
+/// to leave them out.
+#[test]
+fn short_spans_that_are_hit_all_the_time_stay() {
+    let mut rows = Vec::new();
+    let mut of_user = Vec::new();
+    for i in 0..300 {
+        let at = 10_000 * i;
+        let took = if i % 3 == 0 { 2_000 } else { 0 };
+        if took > 0 {
+            rows.push(kernel(Kind::Interrupt, at + 500, took));
+        }
+        of_user.extend([begin(at, 1), end(at + 1_000 + took, 1)]);
+    }
+    rows.extend(of_user);
+    let report = culled(&rows, Cull::Auto);
+    let span = interval(&report, "event 1");
+    assert_eq!((span.count, span.culled.count), (300, 0));
+    assert_eq!((span.min, span.max), (Some(1_000.0), Some(1_000.0)));
+    assert_eq!(span.total_ns, 300_000.0);
+    assert_eq!(
+        (span.taken_off.count, span.taken_off.time_ns),
+        (100, 200_000.0)
+    );
+    let before = span.before_culling.mean.as_ref().unwrap();
+    assert!((before.value - 5_000.0 / 3.0).abs() < 1e-9, "{before:?}");
+    assert_eq!(span.evidence[0].time_ns, 200_000.0);
 }
 
 /// Without rows of the kernel the flag decides, and waiting is not told apart.

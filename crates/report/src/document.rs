@@ -177,15 +177,26 @@ pub struct IntervalReport {
     pub unmatched_by_loss: u64,
     /// Samples whose end was read before their start.
     pub negative: u64,
-    /// The figures as they would be with every matched sample.
+    /// The figures as they would be with every matched sample, and with the time of their
+    /// disturbances.
     pub before_culling: Alternative,
     /// The figures as they would be with nothing subtracted.
     pub uncompensated: Alternative,
     /// Its share of the interval it lies in, where the table names one.
     pub share_of: Option<ShareOf>,
-    /// Sum of the samples, ns, compensated; of a sampled interval the time of
-    /// all executions, as [`Sampled::total`].
+    /// Sum of all matched samples, dropped ones too, ns, compensated and without what is known
+    /// of their disturbances; of a sampled interval the time of all executions, as
+    /// [`Sampled::total`].
     pub total_ns: f64,
+    /// Time of the total that its thread ran, ns; `null` where no kernel events tell.
+    #[serde(default)]
+    pub on_cpu_ns: Option<f64>,
+    /// Time of the total that its thread waited, slept or had yielded, ns; likewise.
+    #[serde(default)]
+    pub off_cpu_ns: Option<f64>,
+    /// Time of disturbances that is in none of the figures.
+    #[serde(default)]
+    pub taken_off: TakenOff,
     /// Step of the clock, ns.
     pub granularity_ns: f64,
     /// Uncompensated median in steps of the clock; below 20 it is known only
@@ -209,6 +220,15 @@ pub struct IntervalReport {
     /// from one host to another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_hosts: Option<AcrossHosts>,
+}
+
+/// Time that was not a span's own: others had the CPU, or an interrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TakenOff {
+    /// Samples behind the figures that some was taken off.
+    pub count: u64,
+    /// Time taken off all matched samples, dropped ones too, ns.
+    pub time_ns: f64,
 }
 
 /// Samples that start on one host and end on another. The intervals of the figures are
@@ -315,7 +335,8 @@ pub struct Evidence {
     pub share: f64,
     /// Time it took of them, ns; 0 where only the moment is known.
     pub time_ns: f64,
-    /// Whether these samples were dropped for it.
+    /// Whether the time it took was taken off, or the sample dropped where that is not known
+    /// well enough.
     pub culled: bool,
 }
 
@@ -561,6 +582,12 @@ mod tests {
                     share: None,
                 }),
                 total_ns: 5.0,
+                on_cpu_ns: Some(4.0),
+                off_cpu_ns: Some(1.0),
+                taken_off: TakenOff {
+                    count: 1,
+                    time_ns: 2.5,
+                },
                 granularity_ns: 10.4,
                 median_steps: Some(1.0),
                 notes: vec![],
@@ -620,6 +647,10 @@ mod tests {
             "/intervals/0/culled/count",
             "/intervals/0/culled/share",
             "/intervals/0/culled/by/descheduled",
+            "/intervals/0/on_cpu_ns",
+            "/intervals/0/off_cpu_ns",
+            "/intervals/0/taken_off/count",
+            "/intervals/0/taken_off/time_ns",
             "/intervals/0/mean/value",
             "/intervals/0/mean/interval/0",
             "/intervals/0/median",

@@ -72,6 +72,7 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
         filter(page, report)?;
         tables::estimates(page, report)?;
         details::write(page, report)?;
+        tables::times(page, report)?;
         tables::taken_out(page, report)?;
         evidence::table(page, report)?;
     }

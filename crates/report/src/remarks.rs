@@ -147,8 +147,8 @@ pub(crate) fn methods(report: &Report) -> (String, String) {
     )
 }
 
-/// Why samples of an interval were dropped; with how many for each cause where
-/// there is more than one.
+/// Why samples of an interval were dropped, with how many for each cause where there is more
+/// than one; and the time that was taken off others.
 pub(crate) fn causes(interval: &IntervalReport) -> Vec<String> {
     let by = interval.culled.by.iter().filter(|(_, n)| **n > 0);
     let is_single = by.clone().count() == 1;
@@ -156,8 +156,38 @@ pub(crate) fn causes(interval: &IntervalReport) -> Vec<String> {
         true => clean(cause),
         false => format!("{} {}", clean(cause), figures::short_count(*n)),
     })
+    .chain(time_off(interval))
     .collect()
 }
+
+/// The time of disturbances that was taken off samples, if it was off any that stayed.
+fn time_off(interval: &IntervalReport) -> Option<String> {
+    let off = interval.taken_off;
+    (off.count > 0).then(|| {
+        format!(
+            "{} off {}",
+            figures::duration(off.time_ns),
+            figures::short_count(off.count)
+        )
+    })
+}
+
+/// Whether the figures are not of all samples as they were.
+pub(crate) fn is_cleaned(interval: &IntervalReport) -> bool {
+    interval.culled.count > 0 || interval.taken_off.count > 0
+}
+
+/// Where the time of an interval's samples went, in the order of [`TIMES`].
+pub(crate) fn times(interval: &IntervalReport) -> Option<[f64; 4]> {
+    let (on, off) = interval.on_cpu_ns.zip(interval.off_cpu_ns)?;
+    Some([interval.total_ns, on, off, interval.taken_off.time_ns])
+}
+
+/// What [`times`] are.
+pub(crate) const TIMES: [&str; 4] = ["total", "on CPU", "off CPU", "taken off"];
+
+/// What [`times`] mean.
+pub(crate) const TIMES_LEGEND: &str = "Of all samples. Off CPU: the thread waited, slept or      yielded. Taken off: others or interrupts had its CPU, which is in no figure.";
 
 /// What fell into an interval's samples, or that nothing is known to have.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +202,7 @@ pub(crate) struct Fell {
     pub share_within: Option<(f64, f64)>,
     /// Time it took of them, ns, where it took any.
     pub time_ns: Option<f64>,
-    /// Whether they were left out.
+    /// Whether it was taken off, or the samples left out for it.
     pub culled: bool,
 }
 
@@ -192,7 +222,7 @@ impl Fell {
     /// What was done with the samples.
     pub(crate) fn treatment(&self) -> &'static str {
         match self.culled {
-            true => "left out",
+            true => "taken off",
             false => "kept",
         }
     }

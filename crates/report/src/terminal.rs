@@ -46,6 +46,7 @@ pub fn render(report: &Report, options: Options) -> String {
         parts.push("No intervals: nothing in the trace has a start and an end.".to_owned());
     } else {
         parts.push(tables::estimates(report, columns));
+        parts.extend(tables::times(report, columns));
         parts.push(tables::taken_out(report, columns));
         parts.extend(tables::evidence(report, columns));
     }

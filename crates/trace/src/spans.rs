@@ -33,7 +33,7 @@ pub const SPANS_DIR: &str = "spans";
 /// What is said of them.
 pub const ABOUT_FILE: &str = "about.json";
 /// Version of these files.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the spans of a trace were made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,8 +53,8 @@ pub struct About {
 /// `name` of the interval; `kind` (`nested`, `stage`, `pair`, `period`, `key`,
 /// `message`); `ring`, `pid`, `tid` of the thread in which it ended (-1 for a message);
 /// `start` (ticks of the trace's clock), `start_ns` (since the recording's first
-/// anchor), `ticks` (end less start, as read), `ns` (with the cost of recording taken
-/// off), `depth` (spans open around it; 0 outermost), `parent` (name of the innermost
+/// anchor), `ticks` (end less start, as read), `ns` (with the cost of recording and
+/// the time of disturbances taken off), `depth` (spans open around it; 0 outermost), `parent` (name of the innermost
 /// of them, null if none), `dropped` (why it counts in no figure; null if it counts),
 /// `host`.
 #[must_use]

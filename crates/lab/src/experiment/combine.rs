@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use undertick_estimate::Numbers;
 use undertick_report::document::{
-    Histogram, IntervalReport, Repeated, RepetitionFigure, Report, Warning,
+    Histogram, IntervalReport, Repeated, RepetitionFigure, Report, TakenOff, Warning,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -243,6 +243,7 @@ fn put_together<'a>(
     whole.negative = ones.iter().map(|o| o.interval.negative).sum();
     whole.total_ns = ones.iter().map(|o| o.interval.total_ns).sum();
     sum_culled(&mut whole, &ones);
+    sum_times(&mut whole, &ones);
     whole.compensation.method = "null step".to_owned();
     whole.compensation.cost = Some(subtracted);
     whole.before_culling = Default::default();
@@ -359,6 +360,19 @@ fn quantiles(ones: &[One<'_>], level: f64) -> BTreeMap<String, Estimate> {
             Some((key.clone(), over(&Numbers::new(values), n, level)?))
         })
         .collect()
+}
+
+/// Time on and off the CPU where every repetition tells, and what was taken off.
+fn sum_times(whole: &mut IntervalReport, ones: &[One<'_>]) {
+    let sum = |time: fn(&IntervalReport) -> Option<f64>| -> Option<f64> {
+        ones.iter().map(|o| time(o.interval)).sum()
+    };
+    whole.on_cpu_ns = sum(|i| i.on_cpu_ns);
+    whole.off_cpu_ns = sum(|i| i.off_cpu_ns);
+    whole.taken_off = TakenOff {
+        count: ones.iter().map(|o| o.interval.taken_off.count).sum(),
+        time_ns: ones.iter().map(|o| o.interval.taken_off.time_ns).sum(),
+    };
 }
 
 fn sum_culled(whole: &mut IntervalReport, ones: &[One<'_>]) {

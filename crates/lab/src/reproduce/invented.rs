@@ -2,7 +2,7 @@
 
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Histogram, HostSummary, IntervalKind,
-    IntervalReport, LineReport, Reads, Repeated, Report, Settings, TraceSummary,
+    IntervalReport, LineReport, Reads, Repeated, Report, Settings, TakenOff, TraceSummary,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -63,6 +63,9 @@ pub(super) fn interval(
         unmatched_ends: 0,
         unmatched_by_loss: 0,
         negative: 0,
+        on_cpu_ns: None,
+        off_cpu_ns: None,
+        taken_off: TakenOff::default(),
         before_culling: Alternative::default(),
         uncompensated: Alternative::default(),
         share_of: None,

@@ -245,6 +245,35 @@ fn end_of_scale(decade: i32) -> String {
     format!("{}\u{a0}{unit}", 10_u64.pow(rest.unsigned_abs()))
 }
 
+/// Where the time of the samples went, if anything tells.
+pub(super) fn times(page: &mut String, report: &Report) -> Result {
+    let known = |i: &IntervalReport| remarks::times(i);
+    if report.intervals.iter().all(|i| known(i).is_none()) {
+        return Ok(());
+    }
+    write!(
+        page,
+        "<section id=\"times\">\n<h2>Time</h2>\n<p class=\"hint\">{}</p>\n<div class=\"wide\">\
+         <table class=\"figures sortable\">\n<thead><tr>",
+        remarks::TIMES_LEGEND
+    )?;
+    headings_of(page, ["interval"].into_iter().chain(remarks::TIMES))?;
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for (index, interval) in report.intervals.iter().enumerate() {
+        let Some(times) = known(interval) else {
+            continue;
+        };
+        write!(page, "<tr data-interval=\"{index}\">")?;
+        name_cell(page, interval, index)?;
+        for (label, ns) in remarks::TIMES.into_iter().zip(times) {
+            cell(page, label, Some(ns), duration(ns))?;
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody>\n</table></div>\n</section>\n");
+    Ok(())
+}
+
 /// What was dropped and subtracted, with the figures before and after.
 pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
     page.push_str("<section id=\"taken-out\">\n<h2>Before and after</h2>\n");
@@ -252,15 +281,16 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
         .intervals
         .iter()
         .enumerate()
-        .filter(|(_, i)| i.culled.count > 0 || i.compensation.cost.is_some())
+        .filter(|(_, i)| remarks::is_cleaned(i) || i.compensation.cost.is_some())
         .collect();
     if touched.is_empty() {
         page.push_str("<p>No sample was left out and no cost subtracted.</p>\n</section>\n");
         return Ok(());
     }
     page.push_str(
-        "<p class=\"hint\">Samples left out on evidence, and what recording itself cost. All: \
-         with every matched sample; as read: with nothing subtracted.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
+        "<p class=\"hint\">Samples left out on evidence or less what disturbed them, and what \
+         recording itself cost. All: with every matched sample and its disturbances; as read: \
+         with nothing subtracted.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
     );
     headings_of(
         page,
@@ -295,9 +325,9 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
             None,
             Text(&remarks::causes(interval).join(", ")),
         )?;
-        let before = match culled.count {
-            0 => (None, None),
-            _ => (
+        let before = match remarks::is_cleaned(interval) {
+            false => (None, None),
+            true => (
                 interval.before_culling.median.as_ref(),
                 interval.before_culling.mean.as_ref(),
             ),

@@ -51,7 +51,7 @@ pub(super) fn taken_out(report: &Report, columns: usize) -> String {
     let touched: Vec<&IntervalReport> = report
         .intervals
         .iter()
-        .filter(|i| i.culled.count > 0 || i.compensation.cost.is_some() || i.unmatched > 0)
+        .filter(|i| remarks::is_cleaned(i) || i.compensation.cost.is_some() || i.unmatched > 0)
         .collect();
     if touched.is_empty() {
         return "Nothing was taken out: no sample culled, no cost subtracted.".to_owned();
@@ -79,6 +79,30 @@ pub(super) fn taken_out(report: &Report, columns: usize) -> String {
         ]);
     }
     text_of(table, 2)
+}
+
+/// Where the time of the samples went; `None` where nothing tells.
+pub(super) fn times(report: &Report, columns: usize) -> Option<String> {
+    let mut table = new_table(columns);
+    table.set_header(["time of"].into_iter().chain(remarks::TIMES));
+    let mut any = false;
+    for interval in &report.intervals {
+        if let Some(times) = remarks::times(interval) {
+            any = true;
+            table.add_row(
+                [name(&interval.name)]
+                    .into_iter()
+                    .chain(times.map(figures::duration)),
+            );
+        }
+    }
+    any.then(|| {
+        format!(
+            "{}\n{}",
+            text_of(table, 1),
+            crate::text::wrap(remarks::TIMES_LEGEND, columns, 0)
+        )
+    })
 }
 
 /// What the kernel's own events say fell into samples; `None` where there are
@@ -122,16 +146,16 @@ fn culled(interval: &IntervalReport) -> String {
     }
 }
 
-/// A figure with every sample over the figure without the culled ones.
+/// A figure with every sample as it was, over the figure without culled ones and disturbances.
 fn before_and_after(
     interval: &IntervalReport,
     before: Option<&Estimate>,
     after: Option<&Estimate>,
 ) -> String {
     let value = |e: Option<&Estimate>| e.map_or(none(), |e| figure(e).value_and_unit());
-    match interval.culled.count {
-        0 => format!("{}\nas before", value(after)),
-        _ => format!("{}\n-> {}", value(before), value(after)),
+    match remarks::is_cleaned(interval) {
+        false => format!("{}\nas before", value(after)),
+        true => format!("{}\n-> {}", value(before), value(after)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
     IntervalKind, IntervalReport, Mode, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, Slowed,
-    TraceSummary, Warning,
+    TakenOff, TraceSummary, Warning,
 };
 use undertick_report::timeline::{Detail, Lane, LaneKind, OFF_CPU, Row, Span, Timeline};
 use undertick_units::{Estimate, Interval};
@@ -156,6 +156,9 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
         negative: 0,
         evidence: Vec::new(),
         unexplained: None,
+        on_cpu_ns: None,
+        off_cpu_ns: None,
+        taken_off: TakenOff::default(),
         before_culling: Alternative {
             count: n + culled,
             mean: Some(within(median_ns * 1.94, 0.3, "batch means", n + culled)),
@@ -207,6 +210,9 @@ pub fn empty_interval(name: &str) -> IntervalReport {
         histogram: Histogram::default(),
         evidence: Vec::new(),
         unexplained: None,
+        on_cpu_ns: None,
+        off_cpu_ns: None,
+        taken_off: TakenOff::default(),
         before_culling: Alternative::default(),
         uncompensated: Alternative::default(),
         total_ns: 0.0,
