@@ -41,7 +41,7 @@ const AFTER_INTERRUPT_US: i64 = 2;
 const INTERRUPT_BESIDE_US: i64 = 1;
 /// Two switches, or a move to another CPU, and the caches that are cold after it, us.
 const SWITCH_BESIDE_US: i64 = 5;
-/// A sample keeps its place if without the disturbance it is at least so many times as long as
+/// A sample keeps its place if without the disturbance it is at least this many times as long as
 /// what is not known of that: 5 %.
 const TIMES_BESIDE: i64 = 20;
 
@@ -107,10 +107,10 @@ pub(crate) struct Found {
     pub(crate) ticks: [i64; CAUSES],
     /// Ticks inside the sample during which any disturbance was there.
     by_others: i64,
-    /// It is too short for what is not known of its disturbances.
-    too_short: bool,
     /// The same of all causes.
     taken: i64,
+    /// It is too short for what is not known of its disturbances.
+    too_short: bool,
 }
 
 impl Found {
@@ -119,8 +119,8 @@ impl Found {
         causes: 0,
         ticks: [0; CAUSES],
         by_others: 0,
-        too_short: false,
         taken: 0,
+        too_short: false,
     };
 
     pub(crate) fn has(&self, cause: Cause) -> bool {
@@ -214,7 +214,7 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Whose times may be off by so many ticks, of which `per_us` are a microsecond.
+    /// Evidence whose times may be off by `error` ticks; `per_us` ticks are a microsecond.
     pub(crate) fn with_error(error: i64, per_us: i64) -> Self {
         Self {
             error: error.max(0),

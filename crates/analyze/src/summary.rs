@@ -11,6 +11,7 @@ use undertick_report::document::{
     HostSummary, IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf,
     Slowed, TakenOff, TraceSummary, Unexplained,
 };
+use undertick_report::figures;
 use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::{Estimate, Interval};
 
@@ -709,12 +710,7 @@ fn span_ticks((lo, hi): (i64, i64)) -> f64 {
     (i128::from(hi) - i128::from(lo)) as f64
 }
 
-/// A time in the unit that suits it.
+/// A time as the report shows it, with plain spaces.
 fn shown_ns(ns: f64) -> String {
-    match ns.abs() {
-        a if a >= 1e9 => format!("{:.3} s", ns / 1e9),
-        a if a >= 1e6 => format!("{:.3} ms", ns / 1e6),
-        a if a >= 1e3 => format!("{:.2} us", ns / 1e3),
-        _ => format!("{ns:.1} ns"),
-    }
+    figures::duration(ns).replace('\u{a0}', " ")
 }

@@ -375,7 +375,7 @@ impl Tally {
         self.strata
             .add(sample.sampling, (!dropped).then_some(value), &self.kept);
         if dropped {
-            self.drop_sample(sample, found, value, taken, dropping);
+            self.drop_sample(sample, found, (value, off), taken, dropping);
             return (value, false);
         }
         if !found.is_empty() {
@@ -402,7 +402,7 @@ impl Tally {
         (value, true)
     }
 
-    /// Disturbances took so many ticks of the sample that comes.
+    /// Notes that disturbances took `off` ticks of the next sample.
     #[inline(never)]
     fn take_off(&mut self, off: i64) {
         self.taken_off.ticks += i128::from(off);
@@ -447,14 +447,10 @@ impl Tally {
         &mut self,
         sample: &Sample,
         found: &Found,
-        value: i64,
+        (value, off): (i64, i64),
         taken: Taken,
         dropping: Dropping,
     ) {
-        let off = match dropping {
-            Dropping::Evidence => found.by_others(),
-            _ => 0,
-        };
         match (dropping, found.dropped_for()) {
             (Dropping::OverLimit, _) => self.culled_ratio += 1,
             (Dropping::Evidence, Some(cause)) => {
@@ -470,11 +466,12 @@ impl Tally {
             all.push(value.saturating_add(off));
         }
         if dropping != Dropping::OverLimit {
+            let read = sample.ticks.saturating_sub(off);
             let dropped = self.dropped.get_or_insert_default();
             dropped.own.push(value);
-            dropped.as_read.push(sample.ticks.saturating_sub(off));
+            dropped.as_read.push(read);
             if !found.is_empty() {
-                dropped.flagged.record(sample.ticks.saturating_sub(off));
+                dropped.flagged.record(read);
             }
         }
         self.culled_costs.add(sample, taken);

@@ -187,7 +187,8 @@ pub(crate) fn times(interval: &IntervalReport) -> Option<[f64; 4]> {
 pub(crate) const TIMES: [&str; 4] = ["total", "on CPU", "off CPU", "taken off"];
 
 /// What [`times`] mean.
-pub(crate) const TIMES_LEGEND: &str = "Of all samples. Off CPU: the thread waited, slept or      yielded. Taken off: others or interrupts had its CPU, which is in no figure.";
+pub(crate) const TIMES_LEGEND: &str = "Of all samples. Off CPU: the thread waited, slept or \
+     yielded. Taken off: others or interrupts had its CPU, which is in no figure.";
 
 /// What fell into an interval's samples, or that nothing is known to have.
 #[derive(Clone, Debug, PartialEq)]

@@ -54,9 +54,9 @@ pub struct About {
 /// `message`); `ring`, `pid`, `tid` of the thread in which it ended (-1 for a message);
 /// `start` (ticks of the trace's clock), `start_ns` (since the recording's first
 /// anchor), `ticks` (end less start, as read), `ns` (with the cost of recording and
-/// the time of disturbances taken off), `depth` (spans open around it; 0 outermost), `parent` (name of the innermost
-/// of them, null if none), `dropped` (why it counts in no figure; null if it counts),
-/// `host`.
+/// the time of disturbances taken off), `depth` (spans open around it; 0 outermost),
+/// `parent` (name of the innermost of them, null if none), `dropped` (why it counts in no
+/// figure; null if it counts), `host`.
 #[must_use]
 pub fn span_schema() -> SchemaRef {
     let column = |name: &str, data_type: DataType| Field::new(name, data_type, false);
