@@ -2,8 +2,8 @@
 
 mod slow_sim;
 
-use slow_sim::{ACTIVITY, SimulatedLoop, Source, five_parts};
-use undertick_estimate::slow::{LoopCounts, Move, Plan, Question, Stepper, two_ends};
+use slow_sim::{ACTIVITY, SimulatedLoop, Source, band, five_parts};
+use undertick_estimate::slow::{LoopCounts, Move, Plan, Question, Refused, Stepper, two_ends};
 
 const TICK_NS: f64 = 1e6;
 
@@ -45,6 +45,58 @@ fn a_weak_lock_is_not_refused() {
         let bounds = interval.lo.unwrap()..=interval.hi.unwrap();
         assert!(bounds.contains(&50_000.0), "seed {seed}: {interval:?}");
     }
+}
+
+/// A loop that preemptions break again and again, each for some ticks after which it goes on
+/// at the phase that it had: whether 8000 cycles of it are refused, and whether the interval
+/// holds the activity.
+fn disturbed_loop(seed: u64, period: f64, jitter: f64, every: u64) -> (Option<Refused>, bool) {
+    let mut simulated = SimulatedLoop::new(seed, &five_parts(period), jitter);
+    let mut counts = LoopCounts::new(5);
+    for cycle in 1..=8000 {
+        counts.push(&simulated.cycle(), false);
+        if cycle % every == 0 {
+            let ticks = (1.0 + 6.0 * simulated.source.uniform()).floor();
+            let late = 1e-4 * simulated.source.normal();
+            simulated.wait(ticks + late);
+            counts.drop_cycle();
+        }
+    }
+    let result = &counts.results(TICK_NS, 0.9).activities[ACTIVITY];
+    let interval = result.estimate.interval;
+    let holds =
+        interval.lo.is_none_or(|lo| lo <= 50_000.0) && interval.hi.is_none_or(|hi| hi >= 50_000.0);
+    (result.refused, holds)
+}
+
+/// A locked loop is refused however often it is disturbed: the pieces between two
+/// preemptions leave its period less certain, and that is no evidence that it moves.
+#[test]
+fn a_lock_is_seen_between_disturbances() {
+    let periods = [2.0, 3.0, 2.5, 7.0 / 3.0, 2.2, 16.0 / 7.0];
+    for (period, every) in periods.into_iter().zip([60, 80, 100, 130, 200, 300]) {
+        for seed in 0..10 {
+            let (refused, holds) = disturbed_loop(seed, period, 1e-6, every);
+            assert!(
+                refused.is_some(),
+                "{period} every {every}, seed {seed}: holds {holds}"
+            );
+        }
+    }
+}
+
+/// One that moves evenly over the tick is not refused for being disturbed, and 90 % of the
+/// intervals hold the truth (band of 1 false alarm in 10^6).
+#[test]
+fn a_disturbed_loop_that_moves_is_answered() {
+    let mut held = 0;
+    for seed in 0..200 {
+        let (refused, holds) = disturbed_loop(seed, 2.618_034, 0.002, 100);
+        assert_eq!(refused, None, "seed {seed}");
+        held += u64::from(holds);
+    }
+    let (lo, _) = band(200, 0.9, 1e-6);
+    assert!(held >= lo, "{held} of 200");
 }
 
 /// Two ends and a scatter together, against 400 000 draws: the share within the

@@ -43,12 +43,19 @@ impl fmt::Display for Lock {
 }
 
 impl Lock {
-    /// The lock with the fewest cycles, if the run shows one.
+    /// The lock that does most harm, if the run shows one or cannot exclude it: a run in
+    /// pieces leaves the period less certain, which is no evidence that the phase moves.
+    ///
+    /// `spectrum` is that of the least jitter. Multiples of the cycle that were not
+    /// watched one by one count as they are on the average over the period's error.
     #[must_use]
-    pub fn find(facts: &WalkFacts, spectrum: &Spectrum, jitter: f64) -> Option<Self> {
+    pub fn find(facts: &WalkFacts, spectrum: &Spectrum) -> Option<Self> {
         let n = facts.cycles as f64;
-        (1..=MOST_CYCLES).find_map(|q| {
-            let coherence = spectrum.at(q);
+        let locks = (1..=MOST_CYCLES).filter_map(|q| {
+            let coherence = match q <= facts.multiples.len() {
+                true => Spectrum::greatest(facts, q),
+                false => spectrum.at(q),
+            };
             if coherence < UNRESOLVED {
                 return None;
             }
@@ -57,10 +64,18 @@ impl Lock {
             Some(Self {
                 ticks: multiple.round() as u64,
                 cycles: q as u64,
-                moved_ticks: (per_cycle * n).hypot(jitter * n.sqrt()),
+                moved_ticks: (per_cycle * n).hypot(facts.jitter[1] * n.sqrt()),
                 error_ticks: 1.0 / q as f64,
                 coherence,
             })
+        });
+        let harm = |lock: &Self| lock.coherence * lock.error_ticks * lock.error_ticks;
+        locks.reduce(|worst, lock| {
+            if harm(&lock) > harm(&worst) {
+                lock
+            } else {
+                worst
+            }
         })
     }
 
@@ -83,7 +98,7 @@ mod tests {
 
     fn found(period: f64, jitter: f64, n: u64) -> Option<Lock> {
         let facts = WalkFacts::known(n, period, jitter);
-        Lock::find(&facts, &Spectrum::of_walk(n, &facts, jitter), jitter)
+        Lock::find(&facts, &Spectrum::of_walk(n, &facts, jitter))
     }
 
     /// 2.5 ticks: after two cycles loop and tick meet again, and no sooner. At

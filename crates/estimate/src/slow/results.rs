@@ -185,7 +185,7 @@ impl Model {
     }
 
     fn lock(&self) -> Option<Lock> {
-        Lock::find(&self.facts, &self.spectra[0], self.facts.jitter[1])
+        Lock::find(&self.facts, &self.spectra[0])
     }
 
     /// The spectrum to use for an activity of about `ticks`, and how.

@@ -51,6 +51,30 @@ impl Spectrum {
         Self { coherence, beyond }
     }
 
+    /// The greatest S(h) that is compatible with how well h cycles are known, two standard
+    /// errors either way: were the loop locked, it would be this. A jitter leaves the period
+    /// less certain and lets the phase fade, so each that is possible is taken by itself.
+    /// `h` is one of the multiples that were watched.
+    pub(super) fn greatest(facts: &WalkFacts, h: usize) -> f64 {
+        let n = facts.cycles as f64;
+        let [least, guess, most] = facts.jitter;
+        // The least is 0 wherever crossings are few: no jitter and a guess that is far from
+        // none do not go together.
+        let possible = [least.max(guess / 2.0), guess, most].into_iter();
+        let possible = possible.filter(|jitter| jitter.is_finite());
+        let each = possible.map(|jitter| {
+            let mut turn = Turn::of(facts, jitter, h);
+            let error = match facts.period_error {
+                0.0 => 0.0,
+                _ => facts.end_error.hypot(h as f64 * jitter / n.sqrt()),
+            };
+            turn.angle = (turn.angle.abs() - 4.0 * PI * error).max(0.0);
+            turn.drift = 0.0;
+            coherence(facts.cycles, &turn)
+        });
+        each.fold(0.0, f64::max)
+    }
+
     /// S(h), h >= 1.
     #[must_use]
     pub fn at(&self, h: usize) -> f64 {
