@@ -18,6 +18,12 @@ use crate::series::{Mark, QUANTILES};
 /// Values below which a series is not closed but goes on with the next one.
 pub(crate) const LEAST: u64 = 512;
 
+/// Share of the values that may be of series too short for their memory: these count
+/// with the variance of a single batch.
+const MOST_TOO_SHORT: f64 = 0.1;
+/// So many independent series tell how much their means scatter, however short each is.
+const MANY: u64 = 10;
+
 /// What series said that are over.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Closed {
@@ -41,7 +47,9 @@ struct Pooled {
     batches: usize,
     /// The greatest that was corrected for.
     correlation: f64,
-    too_short: bool,
+    /// Series, and values of those that were too short for their memory.
+    series: u64,
+    too_short: u64,
     /// Whether any scattered more than independent values do.
     inflated: bool,
 }
@@ -53,7 +61,8 @@ impl Pooled {
         self.over_degrees += variance * variance / spread.degrees;
         self.batches += spread.batches;
         self.correlation = self.correlation.max(spread.correlation);
-        self.too_short |= spread.too_short;
+        self.series += 1;
+        self.too_short += u64::from(spread.too_short) * n;
         self.inflated |= inflated;
     }
 
@@ -62,7 +71,8 @@ impl Pooled {
         self.over_degrees += other.over_degrees;
         self.batches += other.batches;
         self.correlation = self.correlation.max(other.correlation);
-        self.too_short |= other.too_short;
+        self.series += other.series;
+        self.too_short += other.too_short;
         self.inflated |= other.inflated;
     }
 
@@ -78,7 +88,7 @@ impl Pooled {
             },
             batches: self.batches,
             correlation: self.correlation,
-            too_short: self.too_short,
+            too_short: self.series < MANY && self.too_short as f64 > MOST_TOO_SHORT * n as f64,
         }
     }
 }
@@ -128,13 +138,14 @@ impl Closed {
     }
 
     /// Of the share of values up to the quantile of that place in [`QUANTILES`]: how
-    /// many times that of independent values, and its degrees of freedom; `None` where
-    /// no correlation showed.
-    pub(crate) fn inflation(&self, place: usize, p: f64) -> Option<(f64, f64)> {
+    /// many times the variance of independent values, and its degrees of freedom; `None`
+    /// where no correlation showed.
+    pub(crate) fn inflation(&self, place: usize, p: f64) -> Option<SpreadOfMean> {
         let pooled = self.shares.get(place).filter(|pooled| pooled.inflated)?;
         let spread = pooled.spread(self.n);
         let independent = p * (1.0 - p) / self.n as f64;
-        Some(((spread.variance / independent).max(1.0), spread.degrees))
+        let variance = (spread.variance / independent).max(1.0);
+        Some(SpreadOfMean { variance, ..spread })
     }
 }
 

@@ -14,6 +14,10 @@ const CORRECTABLE: f64 = 0.2;
 const BELIEVED: f64 = 2.0;
 /// Standard errors from which the final level's own correlation forbids it.
 const FORBIDDEN: f64 = 2.33;
+/// Batches that an autoregression is fitted to, at most.
+const AUTOREGRESSED_AT_MOST: usize = 127;
+/// Independent values below which a series is too short for its memory.
+const FEWEST_INDEPENDENT: f64 = 10.0;
 
 /// Variance of the mean of a series of batch means.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,8 +30,9 @@ pub struct SpreadOfMean {
     pub batches: usize,
     /// Correlation of neighbours that was corrected for, 0 if none.
     pub correlation: f64,
-    /// The series is too short for its correlation: `variance` is that of a
-    /// whole batch mean, as if all batches said the same.
+    /// The series is worth fewer than ten independent values, so an interval of its
+    /// mean cannot be trusted: `variance` is that of a whole batch mean, as if all
+    /// batches said the same.
     pub too_short: bool,
 }
 
@@ -46,7 +51,9 @@ impl SpreadOfMean {
 /// Schmeiser 1982 shows that more than about 30 gain little). A correlation
 /// that shows at a finer level, where many batches make it visible, halves
 /// with each doubling once batches outlast it; what of it is left, r, widens
-/// the variance by 1 + 2r, and forces further merging above 0.2.
+/// the variance by 1 + 2r, and forces further merging above 0.2. Where that
+/// leaves fewer than 16 batches, a first-order autoregression of finer batches
+/// takes its place (`autoregressed`).
 #[must_use]
 pub fn spread_of_mean(batch_means: &[f64]) -> Option<SpreadOfMean> {
     if batch_means.len() < 2 {
@@ -54,9 +61,13 @@ pub fn spread_of_mean(batch_means: &[f64]) -> Option<SpreadOfMean> {
     }
     let mut level = batch_means.to_vec();
     let mut expected = 0.0_f64;
+    let mut by_autoregression = None;
     loop {
         let b = level.len();
         let (variance, r) = variance_and_lag1(&level);
+        if b <= AUTOREGRESSED_AT_MOST && by_autoregression.is_none() {
+            by_autoregression = Some(autoregressed(b, variance, r));
+        }
         let strength = r * (b as f64).sqrt();
         let fits = b <= AT_MOST && expected <= CORRECTABLE;
         if (fits && strength <= FORBIDDEN) || b < AT_LEAST {
@@ -69,13 +80,13 @@ pub fn spread_of_mean(batch_means: &[f64]) -> Option<SpreadOfMean> {
             });
         }
         if b / 2 < AT_LEAST {
-            return Some(SpreadOfMean {
+            return by_autoregression.flatten().or(Some(SpreadOfMean {
                 variance,
                 degrees: (b - 1) as f64,
                 batches: b,
                 correlation: r,
                 too_short: true,
-            });
+            }));
         }
         if strength > BELIEVED {
             expected = expected.max(r);
@@ -83,6 +94,34 @@ pub fn spread_of_mean(batch_means: &[f64]) -> Option<SpreadOfMean> {
         expected /= 2.0;
         level = level.chunks_exact(2).map(|p| (p[0] + p[1]) / 2.0).collect();
     }
+}
+
+/// The spread of the mean of `b` batches of this variance and lag-1 correlation, as a
+/// first-order autoregression. `None` where they are worth fewer than ten independent
+/// values.
+///
+/// The correlation is corrected for its bias (Kendall 1954: r estimates
+/// phi - (1 + 3 phi) / b). The variance of the mean is f / b times that of a batch,
+/// f = 1 + 2 sum (1 - k/b) phi^k (Bayley and Hammersley 1946), and that of a batch
+/// (b - 1) / (b - f) times the one about the sample's own mean. The degrees of freedom
+/// are those of b / f values, less for the error of phi in f.
+fn autoregressed(b: usize, variance: f64, r: f64) -> Option<SpreadOfMean> {
+    let n = b as f64;
+    let phi = ((r + 1.0 / n) / (1.0 - 3.0 / n)).max(0.0);
+    if b < AT_LEAST || phi >= 1.0 || n * (1.0 - phi) / (1.0 + phi) < FEWEST_INDEPENDENT {
+        return None;
+    }
+    let ends = 2.0 * phi * (1.0 - phi.powf(n)) / (n * (1.0 - phi) * (1.0 - phi));
+    let f = (1.0 + phi) / (1.0 - phi) - ends;
+    // d ln f / d phi is about 2 / (1 - phi^2); the variance of phi (1 - phi^2) / b.
+    let of_f = 4.0 / ((1.0 - phi * phi) * n);
+    Some(SpreadOfMean {
+        variance: variance * (n - 1.0) / (n - f) * f / n,
+        degrees: 2.0 / (2.0 / (n / f - 1.0) + of_f),
+        batches: b,
+        correlation: phi,
+        too_short: false,
+    })
 }
 
 /// Whether a series of batch means shows any correlation, at any scale down to
@@ -233,8 +272,26 @@ mod tests {
             0.148_020_78,
             false,
         );
-        // 31 batches cannot be halved: their own variance, not over 31.
-        spread(&smooth(4, 126), 31, 48_838.328_225_8, 0.276_540_02, true);
+        // 31 batches cannot be halved: an autoregression of 126, r 0.741419, phi 0.767632,
+        // worth 16.6 independent ones.
+        let s = spread_of_mean(&smooth(4, 126)).unwrap();
+        assert_eq!((s.batches, s.too_short), (126, false));
+        for (found, expected) in [
+            (s.variance, 3_963.677_859_2),
+            (s.correlation, 0.767_632_05),
+            (s.degrees, 9.913_492_1),
+        ] {
+            assert!((found / expected - 1.0).abs() < 1e-6, "{s:?}");
+        }
+        // Of 62 values it would be worth 4.1: their own variance, not over 31.
+        let (few, merged) = (smooth(4, 62), |values: &[f64]| -> Vec<f64> {
+            values
+                .chunks_exact(2)
+                .map(|p| (p[0] + p[1]) / 2.0)
+                .collect()
+        });
+        let (v, r) = variance_and_lag1(&merged(&few));
+        spread(&few, 31, v, r, true);
         assert!(is_correlated(&smooth(1, 64)));
         assert!(!is_correlated(&smooth(1, 15)) && !is_correlated(&smooth(4, 15)));
     }

@@ -4,7 +4,7 @@ use undertick_units::{Estimate, Interval};
 
 use crate::batches::batch_size;
 use crate::long_run::{SpreadOfMean, spread_of_mean, student};
-use crate::sample::{FEW, too_skewed};
+use crate::sample::{FEW, TOO_SHORT, too_skewed};
 use crate::skewed::{FEWEST, Shape, mend_cumulants};
 
 /// The mean of numbers in their order, with the cumulants of its error, so that
@@ -86,14 +86,17 @@ impl MeanOf {
             mendable: self.mendable && other.mendable,
             n: self.n + other.n,
             n_effective: self.n_effective.min(other.n_effective),
-            spread: self.spread.and(other.spread),
+            spread: (self.spread.zip(other.spread)).map(|(ours, theirs)| SpreadOfMean {
+                too_short: ours.too_short || theirs.too_short,
+                ..theirs
+            }),
         }
     }
 
     /// Student's interval with what skewness does to it mended; without bounds
     /// of one value.
     pub(crate) fn interval(&self, level: f64) -> Interval {
-        if self.spread.is_none() {
+        if self.spread.is_none_or(|spread| spread.too_short) {
             return Interval { lo: None, hi: None };
         }
         let mut half = student(level, self.degrees) * self.variance.sqrt();
@@ -129,10 +132,7 @@ impl MeanOf {
             notes.push("all numbers agree".into());
         }
         if spread.too_short {
-            notes.push(format!(
-                "too few samples for their autocorrelation ({:.2} between {} batches): the interval is that of one batch",
-                spread.correlation, spread.batches
-            ));
+            notes.push(TOO_SHORT.into());
         } else if spread.correlation > 0.0 {
             notes.push(format!(
                 "widened for a correlation of {:.2} left between batches",

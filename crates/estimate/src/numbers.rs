@@ -5,7 +5,7 @@ use undertick_units::{Estimate, Interval};
 use crate::batches::batch_size;
 use crate::mean::MeanOf;
 use crate::quantile::{binomial_ranks, interpolated};
-use crate::sample::{inflation, widened_ranks};
+use crate::sample::{TOO_SHORT, inflation, widened_ranks};
 
 /// Numbers in the order in which they were measured.
 ///
@@ -96,13 +96,17 @@ impl Numbers {
                 }
             }
         };
-        if estimate.interval.lo.is_none() || estimate.interval.hi.is_none() {
+        if found.is_some_and(|found| found.too_short) {
+            estimate.notes.push(TOO_SHORT.into());
+        } else if estimate.interval.lo.is_none() || estimate.interval.hi.is_none() {
             (estimate.notes).push(format!(
                 "too few samples for both bounds of the {p} quantile"
             ));
         }
         if let Some(found) = found {
             estimate.n_effective = n as f64 / found.variance;
+        }
+        if let Some(found) = found.filter(|found| !found.too_short) {
             estimate.notes.push(format!(
                 "widened for autocorrelation: variance times {:.2}",
                 found.variance
@@ -207,11 +211,11 @@ mod tests {
         assert!(
             e.notes
                 .iter()
-                .any(|n| n.starts_with("widened for autocorrelation")),
+                .any(|n| n.starts_with("too few samples for their autocorrelation")),
             "{e:?}"
         );
         assert!(e.n_effective < 64.0, "{e:?}");
         let mean = ramp.mean(0.95).unwrap();
-        assert!(mean.n_effective < 2.0 && mean.interval.half_width().unwrap() > 2048.0);
+        assert!(mean.n_effective < 2.0 && mean.interval.half_width().is_none());
     }
 }

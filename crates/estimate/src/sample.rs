@@ -15,6 +15,13 @@ const STEPS_FOR_MEDIAN: f64 = 20.0;
 /// Cochran's rule: the mean of n values is normal enough from n > 25 G^2, G
 /// their skewness (*Sampling Techniques*, 3rd ed., section 2.15).
 const COCHRAN: f64 = 25.0;
+/// Quantiles above this are tails.
+const TAIL: f64 = 0.9;
+/// Independent values beyond a tail's quantile from which it has an upper bound.
+const FEWEST_BEYOND: f64 = 20.0;
+/// Said where [`SpreadOfMean::too_short`].
+pub(crate) const TOO_SHORT: &str = "too few samples for their autocorrelation: they are worth fewer than ten independent ones, \
+     so there is no interval; record for longer";
 /// Fewer values than this say nothing about their autocorrelation.
 pub(crate) const FEW: u64 = 16;
 
@@ -122,10 +129,8 @@ impl Sample {
             // Never beyond the value itself, however skewed.
             interval = Interval::new((centre - half).min(value), (centre + half).max(value));
             if spread.too_short {
-                notes.push(format!(
-                    "too few samples for their autocorrelation ({:.2} between {} batches): the interval is that of one batch",
-                    spread.correlation, spread.batches
-                ));
+                interval = Interval { lo: None, hi: None };
+                notes.push(TOO_SHORT.into());
             } else if spread.correlation > 0.0 {
                 notes.push(format!(
                     "widened for a correlation of {:.2} left between batches",
@@ -164,7 +169,9 @@ impl Sample {
     }
 
     /// The `p`-quantile, by order statistics. `None` of nothing; a bound is
-    /// missing where its rank falls outside the sample.
+    /// missing where its rank falls outside the sample, and the upper one of a quantile
+    /// above 0.9 also where fewer than 20 independent values lie beyond it: they do not
+    /// show how far the tail goes.
     ///
     /// The value is the order statistic of rank ceil(n p), to the width of its
     /// histogram bin. If the indicator `x <= q` is autocorrelated, n is
@@ -176,20 +183,32 @@ impl Sample {
         let n = self.moments().n();
         let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
         let value = self.inside(self.distribution.at_rank(rank)?.middle());
-        let inflation = self.inflation(p, level);
-        let ranks = widened_ranks(n, p, level, inflation);
+        // What a series too short for its memory shows of a correlation is not all of it.
+        let too_short = self.spread().is_some_and(|(spread, _)| spread.too_short);
+        let inflation = self.inflation(p, level).map(|f| Inflation {
+            too_short: f.too_short || too_short,
+            ..f
+        });
+        let effective = n as f64 / inflation.map_or(1.0, |f| f.variance);
+        let mut ranks = widened_ranks(n, p, level, inflation);
+        if p > TAIL && effective * (1.0 - p) < FEWEST_BEYOND {
+            ranks.hi = None;
+        }
         let step = granularity as f64;
         let bound = |rank: Option<u64>, edge: fn(&Bin) -> i64, step: f64| {
             let bin = self.distribution.at_rank(rank?)?;
             Some(self.inside(edge(&bin) as f64) + step)
         };
         let mut notes = Vec::new();
-        if ranks.lo.is_none() || ranks.hi.is_none() {
+        let is_too_short = inflation.is_some_and(|f| f.too_short);
+        if is_too_short {
+            notes.push(TOO_SHORT.into());
+        } else if ranks.lo.is_none() || ranks.hi.is_none() {
             notes.push(format!(
                 "too few samples for both bounds of the {p} quantile"
             ));
         }
-        if let Some(f) = inflation {
+        if let Some(f) = inflation.filter(|f| !f.too_short) {
             notes.push(format!(
                 "widened for autocorrelation: variance times {:.2}",
                 f.variance
@@ -211,8 +230,60 @@ impl Sample {
             unit: "ticks".into(),
             method: "order statistics".into(),
             n,
-            n_effective: n as f64 / inflation.map_or(1.0, |f| f.variance),
+            n_effective: effective,
             notes,
+        })
+    }
+
+    /// The mean of these very values as a fact: `None` of nothing. The interval is what the
+    /// clock leaves open: each of two readings is behind by up to a step of `granularity`
+    /// ticks, so a difference is off by the difference of two uniform errors, whose
+    /// variance is step^2 / 6; the mean of n by an n-th of that.
+    #[must_use]
+    pub fn own_mean(&self, level: f64, granularity: u64) -> Option<Estimate> {
+        let n = self.moments().n();
+        let value = self.moments().mean()?;
+        let step = granularity as f64;
+        let half = match self.moments().variance() {
+            Some(variance) if variance > 0.0 => {
+                (normal(level) * step / (6.0 * n as f64).sqrt()).min(step)
+            }
+            // All readings agree: perhaps because the program keeps step with the clock.
+            _ => step,
+        };
+        Some(Estimate {
+            value,
+            interval: Interval::new(value - half, value + half),
+            level,
+            unit: "ticks".into(),
+            method: "of this run".into(),
+            n,
+            n_effective: n as f64,
+            notes: Vec::new(),
+        })
+    }
+
+    /// The `p`-quantile of these very values as a fact: `None` of nothing. The interval is
+    /// a step of the clock, `granularity` ticks, either way and the width of the
+    /// histogram's bin.
+    #[must_use]
+    pub fn own_quantile(&self, p: f64, granularity: u64) -> Option<Estimate> {
+        let n = self.moments().n();
+        let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
+        let bin = self.distribution.at_rank(rank)?;
+        let step = granularity as f64;
+        Some(Estimate {
+            value: self.inside(bin.middle()),
+            interval: Interval::new(
+                self.inside(bin.lo as f64) - step,
+                self.inside(bin.hi as f64) + step,
+            ),
+            level: 1.0,
+            unit: "ticks".into(),
+            method: "of this run".into(),
+            n,
+            n_effective: n as f64,
+            notes: Vec::new(),
         })
     }
 
@@ -254,6 +325,8 @@ impl Sample {
         let far = |place: &usize| (logit(QUANTILES[*place]) - logit(p)).abs();
         let place = (0..QUANTILES.len()).min_by(|a, b| far(a).total_cmp(&far(b)))?;
         let own = closed.inflation(place, QUANTILES[place]);
+        let too_short = own.is_some_and(|own| own.too_short);
+        let own = own.map(|own| (own.variance, own.degrees));
         let together = self
             .spread()
             .and_then(|(spread, times)| times.zip(Some(spread.degrees)));
@@ -266,6 +339,7 @@ impl Sample {
         Some(Inflation {
             variance,
             quantile_ratio: student(level, degrees) / normal(level),
+            too_short,
         })
     }
 
@@ -282,6 +356,7 @@ impl Sample {
         Some(Inflation {
             variance: (spread.variance / independent).max(1.0),
             quantile_ratio: student(level, spread.degrees) / normal(level),
+            too_short: spread.too_short,
         })
     }
 }
@@ -309,6 +384,7 @@ pub(crate) fn inflation(shares: &[f64], size: f64, level: f64) -> Option<Inflati
     Some(Inflation {
         variance: (spread.variance * b / independent).max(1.0),
         quantile_ratio: student / normal(level),
+        too_short: spread.too_short,
     })
 }
 
@@ -323,6 +399,8 @@ pub(crate) struct Inflation {
     pub(crate) variance: f64,
     /// Student's quantile over the normal one.
     pub(crate) quantile_ratio: f64,
+    /// As [`SpreadOfMean::too_short`]: there is no interval.
+    pub(crate) too_short: bool,
 }
 
 /// Ranks of a sample of n / f independent values, stretched to n.
@@ -330,6 +408,9 @@ pub(crate) fn widened_ranks(n: u64, p: f64, level: f64, inflation: Option<Inflat
     let Some(f) = inflation else {
         return binomial_ranks(n, p, level);
     };
+    if f.too_short {
+        return Ranks { lo: None, hi: None };
+    }
     let stretch = f.variance * f.quantile_ratio * f.quantile_ratio;
     let independent = (n as f64 / stretch).floor() as u64;
     if independent == 0 {
@@ -523,7 +604,7 @@ mod tests {
             median
                 .notes
                 .iter()
-                .any(|n| n.starts_with("widened for autocorrelation"))
+                .any(|n| n.starts_with("too few samples for their autocorrelation"))
         );
     }
 

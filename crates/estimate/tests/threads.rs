@@ -77,10 +77,11 @@ fn threads_of_different_levels() {
 }
 
 /// 200 threads of 120 values with levels of their own, as from a population: their
-/// common mean is that of the population within the scatter of the levels.
+/// common mean is that of the population within the scatter of the levels. Chance makes the
+/// levels look as if they remembered for too long in one of a hundred at most.
 #[test]
 fn many_short_threads_are_a_sample_of_their_kind() {
-    let mut hits = 0;
+    let (mut hits, mut refused) = (0, 0);
     for seed in 0..REPETITIONS {
         let mut rng = ChaCha8Rng::seed_from_u64(1000 + seed);
         let mut all = Series::new();
@@ -91,9 +92,14 @@ fn many_short_threads_are_a_sample_of_their_kind() {
             }
             all.next_thread();
         }
-        hits += usize::from(holds(&all.sample(), 5000.0));
+        let sample = all.sample();
+        match sample.mean(0.95, 0).unwrap().interval.half_width() {
+            Some(_) => hits += usize::from(holds(&sample, 5000.0)),
+            None => refused += 1,
+        }
     }
-    assert!(hits >= AT_LEAST, "{hits} of 400");
+    assert!(refused <= 4, "{refused} of 400 refused");
+    assert!(hits + refused >= AT_LEAST, "{hits} of 400");
 }
 
 /// What slows all threads at once: threads share a noise that is as large as their own.
@@ -193,6 +199,6 @@ fn single_values_are_merged_too() {
     }
     let mean = all.clone().sample().mean(0.95, 0).unwrap();
     assert_eq!((mean.value, mean.interval.lo), (20.0, None));
-    all.merge((0..100).collect());
+    all.merge((0..100).map(|i| i * 37 % 101).collect());
     assert!(all.sample().mean(0.95, 0).unwrap().interval.lo.is_some());
 }
