@@ -70,8 +70,25 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
         bursts: uses.len(),
         full_use: full.use_cpus(),
         time_share: full.share(mean, times.unsure(who, all), run.level),
-        slowdown: slowdown(&slope, &full, &uses, run.level),
+        slowdown: within_what_was_seen(slowdown(&slope, &full, &uses, run.level), &slow),
     })
+}
+
+/// A line through bursts in which it used little says nothing of a slow-down beyond what the
+/// slowest burst shows.
+fn within_what_was_seen(mut slowdown: Estimate, slow: &[f64]) -> Estimate {
+    let least = slow.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = slow.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let seen = (most - least).exp();
+    if slowdown.value > seen {
+        slowdown.value = seen;
+        slowdown.interval.lo = slowdown.interval.lo.map(|lo| lo.min(seen));
+        slowdown.interval.hi = None;
+        (slowdown.notes).push("as slow as the slowest burst, or slower".to_owned());
+    } else if slowdown.interval.hi.is_some_and(|hi| hi > seen) {
+        slowdown.interval.hi = None;
+    }
+    slowdown
 }
 
 /// Mean logarithm of the time of the mix over that of the registers.
@@ -175,6 +192,28 @@ impl Full {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Bursts from 1 to 4 times the fastest one's time: 3.9e15 was not seen, 2 was.
+    #[test]
+    fn no_slowdown_beyond_what_was_seen() {
+        let slow = [0.5, 0.5 + 4_f64.ln(), 0.7];
+        let of = |value: f64, hi: f64| {
+            let full = Full(vec![1.0]);
+            let slope = Slope {
+                value: value.ln(),
+                error: (hi / value).ln() / normal_quantile(0.95),
+            };
+            let found = within_what_was_seen(slowdown(&slope, &full, &[], 0.95), &slow);
+            (found.value, found.interval.hi)
+        };
+        let (value, hi) = of(3.9e15, 1e17);
+        close(value, 4.0, 1e-9);
+        assert_eq!(hi, None);
+        let (value, hi) = of(2.0, 3.0);
+        close(value, 2.0, 1e-9);
+        close(hi.unwrap(), 3.0, 1e-9);
+        assert_eq!(of(2.0, 5.0).1, None);
+    }
 
     fn close(a: f64, b: f64, within: f64) {
         assert!((a - b).abs() <= within, "{a}, {b}");

@@ -110,6 +110,13 @@ impl<'a> Seen<'a> {
         late.into_iter().chain(switches).collect()
     }
 
+    /// Mean time of a plain sample, ns: what the burst's work is known to.
+    pub(super) fn sample_ns(&self) -> f64 {
+        let plain = &self.apart.plain;
+        let sum: f64 = plain.iter().map(|(_, s)| s.mix_ns + s.reference_ns).sum();
+        sum / plain.len().max(1) as f64
+    }
+
     pub(super) fn is_taken(&self) -> bool {
         self.taken_ns >= TAKEN_SHARE * self.wall_ns
     }

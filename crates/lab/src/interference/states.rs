@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use undertick_estimate::peaks::{self, predict};
 use undertick_estimate::ratio_of_sums;
 use undertick_report::interference::{Disturber, Peak, Prediction};
-use undertick_units::Interval;
+use undertick_units::{Estimate, Interval};
 
 use super::active::{Active, active};
 use super::analysis::{Run, Scale, Seen, mean_over_bursts};
@@ -35,6 +35,7 @@ pub(super) fn states(
     if let Some(active) = &active {
         peaks.extend(active_peak(&peaks, active, stretches));
     }
+    leave_the_rest_to_the_clean_one(&mut peaks);
     let disturbers = disturbers(&peaks, active.as_ref(), run.level, |these| {
         let of: Vec<peaks::Peak> = (these.iter())
             .map(|i| scale.found.peaks[*i].clone())
@@ -42,6 +43,31 @@ pub(super) fn states(
         scale.shares(seen.len(), &of)
     });
     (peaks, disturbers)
+}
+
+/// Undisturbed is the time in which nobody was there: of the samples' share of time what is
+/// left when the bursts' and the activity's, which no sample shows, are taken from it.
+fn leave_the_rest_to_the_clean_one(peaks: &mut [Peak]) {
+    let of = |what: &str| peaks.iter().find(|peak| peak.of == what);
+    let taken = of("bursts").map(|peak| peak.time_share.clone());
+    let active = of("activity").map(|peak| peak.time_share.clone());
+    let Some(clean) = peaks.first_mut() else {
+        return;
+    };
+    let share = &mut clean.time_share;
+    let bounds = |share: &Estimate| (share.interval.lo, share.interval.hi);
+    if let Some(taken) = taken {
+        let (lo, hi) = bounds(&taken);
+        share.value *= 1.0 - taken.value;
+        share.interval.lo = (share.interval.lo.zip(hi)).map(|(own, hi)| own * (1.0 - hi));
+        share.interval.hi = (share.interval.hi.zip(lo)).map(|(own, lo)| own * (1.0 - lo));
+    }
+    if let Some(active) = active {
+        let (lo, hi) = bounds(&active);
+        share.value = (share.value - active.value).max(0.0);
+        share.interval.lo = (share.interval.lo.zip(hi)).map(|(own, hi)| (own - hi).max(0.0));
+        share.interval.hi = (share.interval.hi.zip(lo)).map(|(own, lo)| (own - lo).max(0.0));
+    }
 }
 
 /// The best suspect: a process rather than a CPU, whose use is the sum of processes.
@@ -159,11 +185,20 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
         hi: bound(share.interval.hi),
     };
     let walls: Vec<f64> = taken.iter().map(|s| present(s)).collect();
+    // What was done meanwhile is known to a sample: less than one cannot be told from none.
     let own: Vec<f64> = (taken.iter().zip(&walls))
-        .map(|(s, wall_ns)| (wall_ns - s.taken_ns).max(0.0))
+        .map(|(s, wall_ns)| (wall_ns - s.taken_ns).max(s.sample_ns().min(*wall_ns)))
         .collect();
     let mut slowdown = ratio_of_sums(&walls, &own, run.level)?;
     "1".clone_into(&mut slowdown.unit);
+    let resolved =
+        (taken.iter().zip(&walls)).filter(|(s, wall_ns)| **wall_ns - s.taken_ns > s.sample_ns());
+    if 2 * resolved.count() < taken.len() {
+        slowdown.interval.hi = None;
+        (slowdown.notes).push(
+            "the probe hardly ran beside it: as slow as its samples can tell, or slower".to_owned(),
+        );
+    }
     (slowdown.notes).push(
         "of bursts that begin after a sleep: what runs all the time loses more to a process of equal rights"
             .to_owned(),

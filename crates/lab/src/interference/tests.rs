@@ -261,6 +261,9 @@ fn a_share_is_of_the_time_and_not_of_the_bursts() {
         let off = taken[0].time_share.value - simulated.cpu_share;
         // Phases of 300 ms in which a burst of 12 ms saw a part would be 4 % longer.
         assert!(off.abs() < 0.02, "seed {seed}: {off}");
+        // The rest of the time it was undisturbed, and shares are shares of all time.
+        let clean = found.peaks[0].time_share.value - (1.0 - simulated.cpu_share);
+        assert!(clean.abs() < 0.03, "seed {seed}: {clean}");
     }
 }
 
@@ -331,6 +334,8 @@ fn two_at_once_are_told_apart() {
         assert_eq!((memory.len(), cpu.len()), (1, 1), "{:?}", found.peaks);
         assert!((memory[0].time_share.value - simulated.memory_share).abs() < 0.05);
         assert!((cpu[0].time_share.value - simulated.cpu_share).abs() < 0.05);
+        let nobody = (1.0 - simulated.memory_share) * (1.0 - simulated.cpu_share);
+        assert!((found.peaks[0].time_share.value - nobody).abs() < 0.05);
         assert_eq!(memory[0].evidence["process"], "memory hog");
         assert_eq!(cpu[0].evidence["process"], "cpu hog");
     }
