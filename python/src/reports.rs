@@ -83,7 +83,7 @@ fn table(intervals: &[IntervalReport]) -> Result<RecordBatch, arrow_schema::Arro
         ("count".into(), counts(|i| i.count)),
         ("unmatched".into(), counts(|i| i.unmatched)),
         ("culled".into(), counts(|i| i.culled.count)),
-        ("total_ns".into(), floats(&|i| Some(i.total_ns))),
+        ("total_ns".into(), floats(&|i| i.total_ns)),
         ("min_ns".into(), floats(&|i| i.min)),
         ("max_ns".into(), floats(&|i| i.max)),
         ("sd_ns".into(), floats(&|i| i.sd)),

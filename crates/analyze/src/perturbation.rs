@@ -313,12 +313,19 @@ fn half_at(halves: &[Half], cursor: &mut usize, time: i64) -> Option<usize> {
     holds(*cursor).then_some(*cursor)
 }
 
+/// Orders intervals by their total time, those whose total is not known first.
+pub(crate) fn by_total(a: &IntervalReport, b: &IntervalReport) -> core::cmp::Ordering {
+    a.total_ns
+        .unwrap_or(f64::NEG_INFINITY)
+        .total_cmp(&b.total_ns.unwrap_or(f64::NEG_INFINITY))
+}
+
 /// The share by which the interval that stayed on and took most time was slowed.
 pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
     let slowed = intervals
         .iter()
         .filter_map(|i| Some((i, i.slowed.as_ref()?)));
-    let (interval, slowed) = slowed.max_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns))?;
+    let (interval, slowed) = slowed.max_by(|(a, _), (b, _)| by_total(a, b))?;
     let mut share = slowed.share.clone();
     share.method = format!("of {}, by {}: {}", interval.name, slowed.what, share.method);
     Some(share)

@@ -220,7 +220,7 @@ impl Strata {
         let rates: Vec<u32> = self.by_rate.iter().map(|s| s.one_in).collect();
         let total = (report.mean.clone()).map(|mean| scaled(mean, self.executions as f64, "ns"));
         if let Some(total) = &total {
-            report.total_ns = total.value;
+            report.total_ns = Some(total.value);
         }
         if rates.len() > 1 {
             report.notes.push(format!(

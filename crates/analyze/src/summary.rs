@@ -8,8 +8,8 @@ use undertick_estimate::{
 };
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Evidence, FrequencyReport, Histogram,
-    HostSummary, IntervalKind, IntervalReport, Reads, Report, SCHEMA_VERSION, Settings, ShareOf,
-    Slowed, TakenOff, TraceSummary, Unexplained,
+    HostSummary, IntervalKind, IntervalReport, OfThisRun, Reads, Report, SCHEMA_VERSION, Scope,
+    Settings, ShareOf, Slowed, TakenOff, TraceSummary, Unexplained, without_impossible,
 };
 use undertick_report::figures;
 use undertick_trace::manifest::{Descheduled, Manifest};
@@ -21,7 +21,7 @@ use crate::evidence::{Cause, UNEXPLAINED_RATIO};
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
 use crate::part::RingAccount;
-use crate::perturbation::of_the_program;
+use crate::perturbation::{by_total, of_the_program};
 use crate::tally::{Dropping, MOST_DROPPED, Parent, Tally};
 use crate::warnings::{Facts, warnings};
 
@@ -77,7 +77,7 @@ impl Summary {
             .collect();
         if !self.has_table {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
-            intervals.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns).then(a.name.cmp(&b.name)));
+            intervals.sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
         }
         let mut frequencies = self.frequencies(&engine, &tallies);
         if !self.has_table {
@@ -99,14 +99,16 @@ impl Summary {
                 .collect(),
         };
         let warnings = warnings(&facts, &intervals);
-        Report {
+        without_impossible(Report {
             schema_version: SCHEMA_VERSION,
             settings: Settings {
                 confidence: self.options.confidence,
                 cull: self.options.cull.to_string(),
                 compensate: self.options.compensate.to_string(),
                 table: self.options.table.as_ref().map(|t| t.file.clone()),
+                scope: Scope::ThisRun,
             },
+            runs: None,
             trace: TraceSummary {
                 perturbation: of_the_program(&intervals),
                 ..self.trace()
@@ -116,7 +118,7 @@ impl Summary {
             lines: Vec::new(),
             passes: Vec::new(),
             warnings,
-        }
+        })
     }
 
     pub(crate) fn ns(&self) -> f64 {
@@ -218,6 +220,11 @@ impl Summary {
             }
         };
         let uncompensated = figures(tally.as_read(), &tally.kept_costs, false);
+        let worse = self.surely_worse(engine, tally).filter(|_| compensated);
+        let left_over = match &worse {
+            Some(_) => tally.subtract_their_mean(),
+            None => 0.0,
+        };
         let before = tally.take_all().map(|all| {
             let costs = tally.kept_costs.and(&tally.culled_costs);
             figures(all, &costs, compensated)
@@ -227,6 +234,7 @@ impl Summary {
             &tally.kept_costs,
             compensated,
         );
+        kept.residue -= left_over;
         if compensated {
             let n = kept.sample.moments().n();
             kept.cost = kept.cost.and(tally.strata.cost(n));
@@ -282,7 +290,19 @@ impl Summary {
             min: in_ns(moments.min()),
             max: in_ns(moments.max()),
             sd: moments.sd().map(|sd| sd * self.ns()),
-            compensation: self.compensation(engine, tally, &kept, compensated, in_place),
+            compensation: match &worse {
+                None => self.compensation(engine, tally, &kept, compensated, in_place),
+                Some(_) => Compensation {
+                    method: "long-term".into(),
+                    k: None,
+                    ..self.compensation(engine, tally, &kept, compensated, in_place)
+                },
+            },
+            // Of executions that were not recorded nothing is a fact.
+            of_this_run: (tally.strata.is_unused())
+                .then(|| self.of_this_run(&kept))
+                .flatten(),
+            by_run: Vec::new(),
             histogram: self.histogram(&kept),
             modes: self.modes(&kept),
             kind: tally.kind,
@@ -294,7 +314,7 @@ impl Summary {
             before_culling: self.alternative(before, culled + tally.taken_off.samples > 0),
             uncompensated: self.alternative(&uncompensated, compensated),
             share_of,
-            total_ns,
+            total_ns: Some(total_ns),
             on_cpu_ns: off_cpu_ns.map(|off| total_ns - off),
             off_cpu_ns,
             taken_off: TakenOff {
@@ -307,6 +327,13 @@ impl Summary {
                 .notes(engine, tally, &kept, compensated, in_place.is_some())
                 .into_iter())
             .chain(self.much_disturbed(tally, before, n + culled))
+            .chain(worse.map(|(method, k)| {
+                format!(
+                    "{method} would make it scatter more (variance times {:.2}), so the mean of what \
+                     it subtracts is subtracted from each sample instead",
+                    1.0 / k.value
+                )
+            }))
             .collect(),
             sampled: None,
             slowed: None,
@@ -438,10 +465,10 @@ impl Summary {
         let change_ns = (with - mean) * self.ns();
         (dropped > 0 && change_ns.abs() > half_ns).then(|| {
             format!(
-                "the {dropped} samples dropped took {:.0} ns on average without what hit them: with \
-                 them the mean would be {:.1} ns",
-                own as f64 / dropped as f64 * self.ns(),
-                (with + kept.residue) * self.ns()
+                "the {dropped} samples dropped took {} on average without what hit them: with \
+                 them the mean would be {}",
+                shown_ns(own as f64 / dropped as f64 * self.ns()),
+                shown_ns(((with + kept.residue) * self.ns()).max(0.0))
             )
         })
     }
@@ -455,7 +482,8 @@ impl Summary {
         if share(touched) > MOST_DROPPED {
             let figure = |e: Option<Estimate>| e.map_or("?".into(), |e| shown_ns(e.value));
             notes.push(format!(
-                "{touched} of {matched} samples ({:.0} %) were disturbed, for {} in all, which was                  taken off; with it the mean would be {} and the median {}",
+                "{touched} of {matched} samples ({:.0} %) were disturbed, for {} in all, which was \
+                 taken off; with it the mean would be {} and the median {}",
                 100.0 * share(touched),
                 shown_ns(tally.taken_off.ticks as f64 * self.ns()),
                 figure(self.mean(before)),
@@ -464,7 +492,9 @@ impl Summary {
         }
         if tally.readmitted > 0 {
             notes.push(format!(
-                "{} of {matched} samples ({:.0} %) were disturbed for a time that is not known                  well enough; they stay in the figures, because without them too many would be                  missing",
+                "{} of {matched} samples ({:.0} %) were disturbed for a time that is not known \
+                 well enough; they stay in the figures, because without them too many would be \
+                 missing",
                 tally.readmitted,
                 100.0 * share(tally.readmitted),
             ));
@@ -480,6 +510,23 @@ impl Summary {
             median: self.quantile(figures, 0.5),
             histogram: differs.then(|| self.histogram(figures)),
         }
+    }
+
+    /// The samples themselves, with what the clock and the cost of recording leave open.
+    fn of_this_run(&self, figures: &Figures) -> Option<OfThisRun> {
+        let (level, step) = (self.options.confidence, self.granularity());
+        let mean = figures.sample.own_mean(level, step)?;
+        let quantile = |p| {
+            let own = figures.sample.own_quantile(p, step)?;
+            Some(self.finished(own, figures))
+        };
+        Some(OfThisRun {
+            mean: Some(self.finished_mean(mean, figures)),
+            median: quantile(0.5),
+            quantiles: (SHOWN.iter())
+                .filter_map(|&(key, p)| Some((key.to_owned(), quantile(p)?)))
+                .collect(),
+        })
     }
 
     fn mean(&self, figures: &Figures) -> Option<Estimate> {
@@ -570,6 +617,15 @@ impl Summary {
             k: beside.and_then(|_| tally.improvement.k(self.options.confidence)),
             inner_records: Some(costs.inner_records()),
         }
+    }
+
+    /// The method by pairs of readings and its k, where it makes these samples scatter more
+    /// with the certainty that was asked for.
+    fn surely_worse(&self, engine: &Engine, tally: &Tally) -> Option<(&'static str, Estimate)> {
+        let beside =
+            (engine.costs.beside).filter(|_| tally.kept_costs.by_pairs.iter().sum::<u64>() > 0)?;
+        let k = tally.improvement.k(self.options.confidence)?;
+        (k.interval.hi? < 1.0).then_some((beside.name, k))
     }
 
     /// Whether the two calibrations contradict each other about these samples.

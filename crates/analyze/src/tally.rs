@@ -525,6 +525,16 @@ impl Tally {
         self.all.take().map(|s| *s)
     }
 
+    /// Takes the mean of what was subtracted off each kept sample alike; returns the part of
+    /// a tick that this leaves to be subtracted.
+    pub(crate) fn subtract_their_mean(&mut self) -> f64 {
+        let (kept, read) = (self.kept.clone().sample(), self.as_read());
+        let mean = |sample: &undertick_estimate::Sample| sample.moments().mean().unwrap_or(0.0);
+        let cost = mean(&read.clone().sample()) - mean(&kept);
+        self.kept = read.shifted(-(cost.round() as i64));
+        cost - cost.round()
+    }
+
     /// Kept samples as they were read.
     pub(crate) fn as_read(&self) -> Series {
         match &self.uncompensated {

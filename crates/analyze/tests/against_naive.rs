@@ -223,7 +223,7 @@ fn agrees_with_the_naive_matcher() {
                         i.name.clone(),
                         Expected {
                             kept: i.count,
-                            total: i.total_ns.round() as i64,
+                            total: i.total_ns.unwrap().round() as i64,
                             culled: i.culled.count,
                             starts: i.unmatched_starts,
                             ends: i.unmatched_ends,

@@ -310,7 +310,7 @@ fn fractions_of_a_tick_are_exact_in_the_mean() {
     let i = interval(&r, "event 1");
     assert_eq!(i.mean.as_ref().unwrap().value, 90.25);
     assert_eq!(i.median.as_ref().unwrap().value, 89.75);
-    assert_eq!(i.total_ns, 50.0 * 90.25);
+    assert_eq!(i.total_ns, Some(50.0 * 90.25));
 }
 
 /// Empty says 20 +- 1, dosed 10 +- 1: the cost is 9..21, its middle 15, so the
@@ -405,7 +405,7 @@ fn ticks_become_nanoseconds() {
     );
     let i = interval(&r, "event 1");
     assert_eq!(
-        (i.total_ns, i.granularity_ns, i.median_steps),
+        (i.total_ns.unwrap(), i.granularity_ns, i.median_steps),
         (600.0, 10.0, Some(20.0))
     );
     assert_eq!(r.trace.events_span_ns, Some(1000.0));
@@ -417,4 +417,43 @@ fn ticks_become_nanoseconds() {
         h.edges
     );
     assert_eq!(h.edges.len(), h.counts.len() + 1);
+}
+
+/// Stages that follow each other, and periods from event to event, fill the time from the
+/// first reading to the last one: their totals and what was subtracted for recording add up
+/// to it, and no total is longer than what was read.
+#[test]
+fn contiguous_ones_add_up_to_the_elapsed_time() {
+    let mut m = manifest();
+    m.calibration = Some(calibration());
+    let mut rows = vec![begin(1_000, 1)];
+    let (mut at, mut stage) = (1_000, 1);
+    for i in 0..300_i64 {
+        at += 400 + i * i % 977;
+        let entered = 1 + i as i32 % 3 + 1;
+        rows.push(next(at, stage, i64::from(entered)));
+        stage = entered;
+    }
+    rows.push(end(at + 500, stage));
+    let stages = report(&m, &Options::default(), &rows);
+    let with_cost = |r: &undertick_report::document::Report, cost: bool| -> f64 {
+        (r.intervals.iter())
+            .map(|i| {
+                let each = i.compensation.cost.as_ref().map_or(0.0, |c| c.value);
+                i.total_ns.unwrap() + if cost { each * i.count as f64 } else { 0.0 }
+            })
+            .sum()
+    };
+    let elapsed = (at + 500 - 1_000) as f64 * m.clock.ns_per_tick();
+    let sum = with_cost(&stages, true);
+    assert!((sum / elapsed - 1.0).abs() < 1e-9, "{sum} of {elapsed}");
+    assert!(with_cost(&stages, false) < elapsed);
+    let events: Vec<Row> = (0..300_i64)
+        .map(|i| instant(1_000 * i + i * i % 977, 7, 0))
+        .collect();
+    let periods = report(&m, &Options::default(), &events);
+    let elapsed = (299_000 + 299 * 299 % 977) as f64 * m.clock.ns_per_tick();
+    let sum = with_cost(&periods, true);
+    assert!((sum / elapsed - 1.0).abs() < 1e-9, "{sum} of {elapsed}");
+    assert!(with_cost(&periods, false) <= elapsed);
 }

@@ -201,7 +201,7 @@ fn exact(report: &Report, name: &str) -> Truth {
     let interval = support::interval(report, name);
     Truth {
         n: interval.count,
-        sum: interval.total_ns as i64,
+        sum: interval.total_ns.unwrap() as i64,
         least: interval.min.map_or(i64::MAX, |least| least as i64),
         most: interval.max.map_or(i64::MIN, |most| most as i64),
         unmatched: interval.unmatched,

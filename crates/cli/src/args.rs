@@ -83,10 +83,12 @@ pub struct Demo {
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick report run.ut\n  undertick report run.ut --html page.html --confidence 0.99\n  \
-    undertick report run.ut --table tables/request.toml --cull none --json | jq .intervals"
+    undertick report run.ut --table tables/request.toml --cull none --json | jq .intervals\n  \
+    undertick record --runs 5 -o five -- ./program && undertick report five"
 )]
 pub struct Report {
-    /// Trace directory, as made by `undertick record`
+    /// Trace directory, as made by `undertick record`; or a directory of several runs, as
+    /// made by `undertick record --runs`
     #[arg(value_name = "NAME.ut")]
     pub trace: PathBuf,
     /// Table of intervals and frequencies; without one every pair the events form
@@ -182,6 +184,7 @@ pub struct Header {
     undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
     undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
+    undertick record --runs 5 -o five -- ./program   (then: undertick report five)\n  \
     undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
     undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
     undertick record --resume run.ut   (its recorder was killed, the program runs on)\n  \
@@ -204,10 +207,15 @@ pub struct Record {
     /// recorded no more. Commands that read a trace never do this by themselves
     #[arg(long, value_name = "NAME.ut", exclusive = true)]
     pub finish: Option<PathBuf>,
+    /// Run the program so many times, each time in a fresh process, into a directory of
+    /// traces. What one run cannot know, several show: the intervals of their report come
+    /// from what the runs differ by. The directory is -o [default: PROGRAM.runs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2000))]
+    pub runs: Option<u64>,
 }
 
 // No comment for the user: it would stand in the help of the commands that have these.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Recording {
     /// Trace directory to make [default: PROGRAM.ut, with a number if that exists]
     #[arg(short, long, value_name = "NAME.ut")]

@@ -34,6 +34,7 @@ mod progress;
 mod recording;
 mod reporting;
 mod reproduce;
+mod runs;
 mod sample;
 mod sizes;
 mod slow;

@@ -18,6 +18,7 @@ use undertick_trace::session::Settings;
 use crate::Failure;
 use crate::args::{Record, Recording};
 use crate::progress::Progress;
+use crate::runs;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
     if let Some(trace) = &arguments.resume {
@@ -25,6 +26,9 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     }
     if let Some(trace) = &arguments.finish {
         return finish(trace);
+    }
+    if let Some(runs) = arguments.runs {
+        return runs::run(&arguments.recording, runs);
     }
     if let Some(device) = arguments.recording.card.clone() {
         return card(&device, arguments.recording);
@@ -154,7 +158,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
 /// A recording that is over.
 pub struct Ended {
     trace: PathBuf,
-    manifest: Manifest,
+    pub manifest: Manifest,
     is_attached: bool,
 }
 
@@ -294,7 +298,7 @@ fn evidence(kernel: &undertick_trace::manifest::Kernel) -> String {
 }
 
 /// The program's own status, as a shell gives it.
-fn status(exit: Option<Exit>) -> u8 {
+pub fn status(exit: Option<Exit>) -> u8 {
     match exit {
         Some(Exit {
             status: Some(status),

@@ -1,11 +1,15 @@
 //! `undertick report`.
 
+use std::path::PathBuf;
+
+use undertick_analyze::runs::{self, MOST_RUNS, Run};
 use undertick_analyze::{Options, Table};
 use undertick_report::document::Report as Document;
 use undertick_report::timeline::Timeline;
 use undertick_report::{html, terminal};
 use undertick_trace::input::{self, Kind};
 use undertick_trace::read::Trace;
+use undertick_trace::run_set;
 
 use crate::Failure;
 use crate::args::Report;
@@ -28,7 +32,8 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
         let trace = arguments.trace.to_string_lossy();
         let beside = html::Beside {
             timeline: timeline.as_ref(),
-            trace: Some(&trace),
+            // Of several runs there is no one timeline.
+            trace: report.runs.is_none().then_some(&*trace),
         };
         std::fs::write(path, html::render_beside(&report, &beside)).map_err(|e| Failure {
             status: 1,
@@ -41,6 +46,59 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
 }
 
 fn analyze(
+    arguments: &Report,
+    options: Options,
+    progress: &mut Progress,
+) -> Result<(Document, Option<Timeline>), Failure> {
+    let runs = run_set::traces_in(&arguments.trace).map_err(|e| {
+        Failure::usage(format!(
+            "{}: {e}; make it readable",
+            arguments.trace.display()
+        ))
+    })?;
+    match runs {
+        Some(runs) => Ok((analyze_runs(arguments, &runs, &options, progress)?, None)),
+        None => analyze_one(arguments, options, progress),
+    }
+}
+
+/// Several runs of a program, put together.
+fn analyze_runs(
+    arguments: &Report,
+    traces: &[PathBuf],
+    options: &Options,
+    progress: &mut Progress,
+) -> Result<Document, Failure> {
+    if arguments.second.is_some() {
+        return Err(Failure::usage(
+            "--second is of one run: give its trace, NAME.ut, not the directory of the runs",
+        ));
+    }
+    if traces.len() > MOST_RUNS {
+        return Err(Failure::usage(format!(
+            "{}: {} runs, and more than {MOST_RUNS} say no more; move some away",
+            arguments.trace.display(),
+            traces.len()
+        )));
+    }
+    let mut runs = Vec::with_capacity(traces.len());
+    for (index, path) in traces.iter().enumerate() {
+        let share = |within: f64| (index as f64 + within) / traces.len() as f64;
+        let trace = Trace::open(path)?;
+        if arguments.spans {
+            undertick_analyze::keep_spans(&trace, options.clone(), |_| {})?;
+        }
+        let told = |within| progress.share("analysing", share(within));
+        runs.push(Run {
+            name: run_set::run_name(path),
+            report: undertick_analyze::analyze(&trace, options.clone(), told)?,
+        });
+    }
+    runs::combine(&runs, options.confidence)
+        .ok_or_else(|| Failure::usage(format!("{}: no run in it", arguments.trace.display())))
+}
+
+fn analyze_one(
     arguments: &Report,
     options: Options,
     progress: &mut Progress,

@@ -7,6 +7,7 @@
 //! `null`, never zero and never a guess.
 
 mod experiment;
+mod impossible;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 pub use experiment::{LineReport, Repeated, RepetitionFigure};
+pub use impossible::without_impossible;
 
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -25,8 +27,11 @@ pub struct Report {
     pub schema_version: u32,
     /// How the analysis was asked to work.
     pub settings: Settings,
-    /// What was recorded, where, and how completely.
+    /// What was recorded, where, and how completely; of several runs, of all together.
     pub trace: TraceSummary,
+    /// Number of runs that the figures come from (`record --runs`); absent for one recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
     /// One entry per interval, in the order of the table; without a table by
     /// total time, largest first.
     pub intervals: Vec<IntervalReport>,
@@ -53,6 +58,21 @@ pub struct Settings {
     pub compensate: String,
     /// Name of the table that defined the intervals; `null` without one.
     pub table: Option<String>,
+    /// Which question the intervals of `mean`, `median` and `quantiles` answer.
+    #[serde(default)]
+    pub scope: Scope,
+}
+
+/// Which question an interval answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// What this run would have given had it gone on: from what its own blocks differ by.
+    /// Another run may lie outside.
+    #[default]
+    ThisRun,
+    /// What a repetition gives: from what runs differ by.
+    Repetition,
 }
 
 /// What was recorded.
@@ -159,6 +179,13 @@ pub struct IntervalReport {
     pub sd: Option<f64>,
     /// What was subtracted for the recording itself.
     pub compensation: Compensation,
+    /// The same figures as facts of this recording, whose intervals allow for the clock and
+    /// the cost of recording alone; `null` without samples and for several runs.
+    #[serde(default)]
+    pub of_this_run: Option<OfThisRun>,
+    /// Its figures in each run; empty for one recording.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_run: Vec<RunFigures>,
     /// Distribution of the samples behind the figures, compensated.
     pub histogram: Histogram,
     /// Peaks of the distribution, ascending: one at least where there are samples,
@@ -186,8 +213,8 @@ pub struct IntervalReport {
     pub share_of: Option<ShareOf>,
     /// Sum of all matched samples, dropped ones too, ns, compensated and without what is known
     /// of their disturbances; of a sampled interval the time of all executions, as
-    /// [`Sampled::total`].
-    pub total_ns: f64,
+    /// [`Sampled::total`]; `null` where that cannot be true.
+    pub total_ns: Option<f64>,
     /// Time of the total that its thread ran, ns; `null` where no kernel events tell.
     #[serde(default)]
     pub on_cpu_ns: Option<f64>,
@@ -222,6 +249,35 @@ pub struct IntervalReport {
     pub across_hosts: Option<AcrossHosts>,
 }
 
+/// Figures of the recorded samples themselves, ns, compensated. Nothing is inferred about
+/// another run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfThisRun {
+    /// Mean of the samples.
+    pub mean: Option<Estimate>,
+    /// Median of the samples.
+    pub median: Option<Estimate>,
+    /// Quantiles of the samples: keys as in [`IntervalReport::quantiles`].
+    pub quantiles: BTreeMap<String, Estimate>,
+}
+
+/// What one of several runs gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunFigures {
+    /// Name of the run: that of its trace, without the ending.
+    pub run: String,
+    /// Samples behind the figures.
+    pub count: u64,
+    /// Sum of all matched samples, ns.
+    pub total_ns: Option<f64>,
+    /// Mean, ns.
+    pub mean_ns: Option<f64>,
+    /// Median, ns.
+    pub median_ns: Option<f64>,
+    /// Quantiles, ns: keys as in [`IntervalReport::quantiles`].
+    pub quantiles_ns: BTreeMap<String, f64>,
+}
+
 /// Time that was not a span's own: others had the CPU, or an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TakenOff {
@@ -246,7 +302,8 @@ pub struct AcrossHosts {
 }
 
 /// By how much the measuring points inside an interval slow it: measured by
-/// switching them off and on at random. Nothing is subtracted from these figures.
+/// switching them off and on at random. That cost is subtracted from the interval's figures
+/// where its compensation is `in place`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slowed {
     /// What was switched: `points`, or `kernel events`.
@@ -495,7 +552,9 @@ mod tests {
                 cull: "auto".into(),
                 compensate: "auto".into(),
                 table: None,
+                scope: Scope::ThisRun,
             },
+            runs: None,
             trace: TraceSummary {
                 events: 4,
                 lost: 1,
@@ -548,6 +607,8 @@ mod tests {
                     k: None,
                     inner_records: Some(0.0),
                 },
+                of_this_run: None,
+                by_run: vec![],
                 histogram: Histogram {
                     unit: "ns".into(),
                     edges: vec![0.0, 10.0],
@@ -581,7 +642,7 @@ mod tests {
                     of: "loop".into(),
                     share: None,
                 }),
-                total_ns: 5.0,
+                total_ns: Some(5.0),
                 on_cpu_ns: Some(4.0),
                 off_cpu_ns: Some(1.0),
                 taken_off: TakenOff {

@@ -26,7 +26,7 @@ mod timeline;
 
 use core::fmt::Write;
 
-use crate::document::Report;
+use crate::document::{Report, without_impossible};
 use crate::timeline::Timeline;
 use crate::{remarks, terminal};
 use escape::Text;
@@ -60,8 +60,9 @@ pub fn render(report: &Report) -> String {
 /// The whole page.
 #[must_use]
 pub fn render_beside(report: &Report, beside: &Beside<'_>) -> String {
+    let report = without_impossible(report.clone());
     let mut page = String::with_capacity(400_000);
-    write_page(&mut page, report, beside).expect("writing to a string does not fail");
+    write_page(&mut page, &report, beside).expect("writing to a string does not fail");
     page
 }
 
@@ -110,14 +111,16 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
          <button type=\"button\" id=\"theme\" hidden>Theme: automatic</button></span></div>\n\
          <p class=\"recorded\">{}</p>\n",
         Text(&title),
-        Text(&remarks::recorded(&report.trace)),
+        Text(&remarks::recorded(report)),
     )?;
     let has_intervals = !report.intervals.is_empty();
+    let has_times = (report.intervals.iter()).any(|i| remarks::times(i).is_some());
     let has_evidence = (report.intervals.iter()).any(|i| !remarks::fell_into(i).is_empty());
     let sections = [
         ("summary", "Summary", true),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),
+        ("times", "Time", has_times),
         ("taken-out", "Before and after", has_intervals),
         ("evidence", "Evidence", has_evidence),
         ("timeline-section", "Timeline", beside.timeline.is_some()),

@@ -138,7 +138,7 @@ impl Order {
 
     fn compare(self, a: &Entry, b: &Entry) -> Ordering {
         let of = |entry: &Entry| match self {
-            Self::Total => entry.interval.total_ns,
+            Self::Total => entry.interval.total_ns.unwrap_or(0.0),
             Self::Rate => entry.per_s,
             Self::Mean => (entry.interval.mean.as_ref()).map_or(f64::NEG_INFINITY, |m| m.value),
             Self::Slow => (entry.interval.quantiles.get("0.99"))

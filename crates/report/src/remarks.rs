@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{ClockSummary, IntervalReport, Mode, Reads, Report, Sampled, TraceSummary};
+use crate::document::{
+    ClockSummary, IntervalReport, Mode, Reads, Report, Sampled, Scope, TraceSummary,
+};
 use crate::figures::{self, figure};
 use crate::text::clean;
 
@@ -35,11 +37,34 @@ pub(crate) fn rate_source(source: &str) -> String {
     }
 }
 
+/// Which question the intervals answer, after "95 % interval".
+pub(crate) fn scope(report: &Report) -> String {
+    match (report.settings.scope, report.runs) {
+        (Scope::ThisRun, _) => {
+            "of this run, from what its own blocks differ by: another run may lie outside, which \
+             record --runs 5 shows"
+                .to_owned()
+        }
+        (Scope::Repetition, Some(runs)) => {
+            format!(
+                "of a repetition, from what {} differ by",
+                number_of(runs, "run")
+            )
+        }
+        (Scope::Repetition, None) => "of a repetition, from what repetitions differ by".to_owned(),
+    }
+}
+
 /// Command, start, length, machine.
-pub(crate) fn recorded(trace: &TraceSummary) -> String {
+pub(crate) fn recorded(report: &Report) -> String {
+    let trace = &report.trace;
+    let what = match report.runs {
+        None => "Trace".to_owned(),
+        Some(runs) => number_of(runs, "run"),
+    };
     let command = match trace.command.is_empty() {
-        true => "Trace".to_owned(),
-        false => format!("Trace of {}", clean(&trace.command.join(" "))),
+        true => what,
+        false => format!("{what} of {}", clean(&trace.command.join(" "))),
     };
     let length = trace
         .duration_ns
@@ -180,7 +205,7 @@ pub(crate) fn is_cleaned(interval: &IntervalReport) -> bool {
 /// Where the time of an interval's samples went, in the order of [`TIMES`].
 pub(crate) fn times(interval: &IntervalReport) -> Option<[f64; 4]> {
     let (on, off) = interval.on_cpu_ns.zip(interval.off_cpu_ns)?;
-    Some([interval.total_ns, on, off, interval.taken_off.time_ns])
+    Some([interval.total_ns?, on, off, interval.taken_off.time_ns])
 }
 
 /// What [`times`] are.

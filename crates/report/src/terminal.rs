@@ -8,7 +8,7 @@
 mod histogram;
 pub(crate) mod tables;
 
-use crate::document::{ClockSummary, Report, TraceSummary};
+use crate::document::{ClockSummary, Report, TraceSummary, without_impossible};
 use crate::figures;
 use crate::remarks;
 use crate::text::{clean, wrap};
@@ -40,6 +40,7 @@ const FEWEST_COLUMNS: usize = 60;
 /// The whole report. Ends with a line break.
 #[must_use]
 pub fn render(report: &Report, options: Options) -> String {
+    let report = &without_impossible(report.clone());
     let columns = options.columns.max(FEWEST_COLUMNS);
     let mut parts = vec![header(report, columns)];
     if report.intervals.is_empty() {
@@ -79,7 +80,7 @@ pub fn histogram(interval: &crate::document::IntervalReport, columns: usize) -> 
 fn header(report: &Report, columns: usize) -> String {
     let trace = &report.trace;
     let lines = [
-        remarks::recorded(trace),
+        remarks::recorded(report),
         completeness(trace),
         clock(&trace.clock),
         remarks::treatment(report),

@@ -282,7 +282,7 @@ fn order_and_place() {
     ];
     // Of invented figures this one is not made to agree.
     for (entry, total) in entries.iter_mut().zip([1e4, 5e4, 3e4]) {
-        entry.interval.total_ns = total;
+        entry.interval.total_ns = Some(total);
     }
     let mut state = state(entries);
     state.output.clear();

@@ -46,6 +46,7 @@ pub mod resume;
 mod ring_drain;
 mod ring_map;
 pub mod rows;
+pub mod run_set;
 mod running;
 pub mod sampled;
 pub mod schema;

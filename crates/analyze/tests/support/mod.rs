@@ -237,7 +237,12 @@ pub fn frequency<'a>(report: &'a Report, name: &str) -> &'a FrequencyReport {
 #[track_caller]
 pub fn exact(report: &Report, name: &str, expected: (u64, f64, u64, u64)) {
     let i = interval(report, name);
-    let got = (i.count, i.total_ns, i.unmatched_starts, i.unmatched_ends);
+    let got = (
+        i.count,
+        i.total_ns.unwrap_or(-1.0),
+        i.unmatched_starts,
+        i.unmatched_ends,
+    );
     assert_eq!(
         got, expected,
         "{name}: (count, total, open starts, lone ends)"

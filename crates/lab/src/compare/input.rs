@@ -6,8 +6,8 @@ use undertick_analyze::analyze;
 use undertick_estimate::MOST_RUNS;
 use undertick_report::compare::{About, Side, Subject};
 use undertick_report::survey::Metric;
-use undertick_trace::keep::MANIFEST_FILE;
 use undertick_trace::read::Trace;
+use undertick_trace::run_set::{is_trace, run_name};
 
 use super::{only, read, rounds};
 
@@ -69,7 +69,7 @@ pub fn open(
             ));
         }
         runs.push(Run {
-            name: stem(file),
+            name: run_name(file),
             metrics: side.metrics,
         });
     }
@@ -145,11 +145,6 @@ fn one(
     Ok(Subject::Report(Box::new(report)).side(&path.display().to_string()))
 }
 
-fn is_trace(path: &Path) -> bool {
-    path.is_dir()
-        && (path.join(MANIFEST_FILE).exists() || path.extension().is_some_and(|e| e == "ut"))
-}
-
 /// The runs of a directory, by name.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let shown = dir.display();
@@ -183,11 +178,4 @@ fn none_in(dir: &Path) -> String {
 fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension()
         .is_some_and(|e| e.eq_ignore_ascii_case(ending))
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }

@@ -3,17 +3,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use undertick_analyze::pooled;
 use undertick_estimate::Numbers;
 use undertick_report::document::{
-    Histogram, IntervalReport, Repeated, RepetitionFigure, Report, TakenOff, Warning,
+    Histogram, IntervalReport, Repeated, RepetitionFigure, Report, Scope, Warning,
+    without_impossible,
 };
 use undertick_units::{Estimate, Interval};
 
+use super::Experiment;
 use super::analysis::{Analysed, passes};
+use super::exceeded::exceeded_once_in;
 use super::lines::lines;
 use super::machine::{Ended, Performed, Repetition};
 use super::numbering::{Cell, Mark};
-use super::{Experiment, pooled};
 use crate::script::{Place, Plan, Timed};
 
 /// Medians below so many steps of the clock are known to a step only; the mean of
@@ -61,6 +64,7 @@ pub(crate) fn combine(
     report.settings.table = None;
     report.trace.command = experiment.names().map(str::to_owned).collect();
     report.settings.compensate = "null step".to_owned();
+    report.settings.scope = Scope::Repetition;
     report
         .warnings
         .retain(|w| OF_THE_TRACE.contains(&w.code.as_str()));
@@ -100,7 +104,7 @@ pub(crate) fn combine(
         }
     }
     report.lines = lines(experiment, &figures, &report.intervals, level);
-    report
+    without_impossible(report)
 }
 
 /// What all intervals of a setting have in common.
@@ -220,11 +224,12 @@ fn put_together<'a>(
     let histograms: Vec<&Histogram> = ones.iter().map(|o| &o.interval.histogram).collect();
     let histogram = pooled::histogram(&histograms, first.interval.granularity_ns, null_ns);
     let seconds: f64 = ones.iter().map(|o| o.figure.seconds).sum();
-    let once_in = |each: f64| pooled::exceeded_once_in(each, seconds, &histogram, level);
+    let once_in = |each: f64| exceeded_once_in(each, seconds, &histogram, level);
     let (once_a_second, once_a_minute) = (once_in(1.0), once_in(60.0));
     let mut whole = first.interval.clone();
     whole.name = sought.name.clone();
     whole.count = n;
+    whole.of_this_run = None;
     whole.mean = Some(mean.clone());
     whole.median = by_median.then(|| median.clone());
     whole.quantiles = quantiles(&ones, level);
@@ -241,9 +246,12 @@ fn put_together<'a>(
     whole.unmatched_starts = ones.iter().map(|o| o.interval.unmatched_starts).sum();
     whole.unmatched_ends = ones.iter().map(|o| o.interval.unmatched_ends).sum();
     whole.negative = ones.iter().map(|o| o.interval.negative).sum();
-    whole.total_ns = ones.iter().map(|o| o.interval.total_ns).sum();
-    sum_culled(&mut whole, &ones);
-    sum_times(&mut whole, &ones);
+    let each: Vec<&IntervalReport> = ones.iter().map(|o| o.interval).collect();
+    (whole.culled, whole.evidence) = pooled::dropped(&each);
+    whole.unexplained = None;
+    let times = pooled::times(&each);
+    (whole.total_ns, whole.taken_off) = (times.total_ns, times.taken_off);
+    (whole.on_cpu_ns, whole.off_cpu_ns) = (times.on_cpu_ns, times.off_cpu_ns);
     whole.compensation.method = "null step".to_owned();
     whole.compensation.cost = Some(subtracted);
     whole.before_culling = Default::default();
@@ -362,46 +370,6 @@ fn quantiles(ones: &[One<'_>], level: f64) -> BTreeMap<String, Estimate> {
         .collect()
 }
 
-/// Time on and off the CPU where every repetition tells, and what was taken off.
-fn sum_times(whole: &mut IntervalReport, ones: &[One<'_>]) {
-    let sum = |time: fn(&IntervalReport) -> Option<f64>| -> Option<f64> {
-        ones.iter().map(|o| time(o.interval)).sum()
-    };
-    whole.on_cpu_ns = sum(|i| i.on_cpu_ns);
-    whole.off_cpu_ns = sum(|i| i.off_cpu_ns);
-    whole.taken_off = TakenOff {
-        count: ones.iter().map(|o| o.interval.taken_off.count).sum(),
-        time_ns: ones.iter().map(|o| o.interval.taken_off.time_ns).sum(),
-    };
-}
-
-fn sum_culled(whole: &mut IntervalReport, ones: &[One<'_>]) {
-    let mut by: BTreeMap<String, u64> = BTreeMap::new();
-    for (cause, count) in ones.iter().flat_map(|o| &o.interval.culled.by) {
-        *by.entry(cause.clone()).or_default() += count;
-    }
-    let count: u64 = ones.iter().map(|o| o.interval.culled.count).sum();
-    whole.culled.count = count;
-    whole.culled.share = count as f64 / (count + whole.count).max(1) as f64;
-    whole.culled.by = by;
-    let mut evidence = BTreeMap::<String, undertick_report::document::Evidence>::new();
-    for one in ones.iter().flat_map(|o| &o.interval.evidence) {
-        let entry = evidence.entry(one.cause.clone()).or_insert_with(|| {
-            let mut empty = one.clone();
-            (empty.count, empty.time_ns) = (0, 0.0);
-            empty
-        });
-        entry.count += one.count;
-        entry.time_ns += one.time_ns;
-    }
-    let matched = (count + whole.count).max(1) as f64;
-    whole.evidence = evidence.into_values().collect();
-    for entry in &mut whole.evidence {
-        entry.share = entry.count as f64 / matched;
-    }
-    whole.unexplained = None;
-}
-
 /// The null step after the steps less that before them: 0 if stepping costs the same
 /// everywhere.
 fn zero_check(
@@ -438,6 +406,7 @@ fn zero_check(
     check.quantiles = BTreeMap::new();
     (check.min, check.max, check.sd) = (None, None, None);
     check.histogram = Histogram::default();
+    check.of_this_run = None;
     check.evidence = Vec::new();
     check.unexplained = None;
     check.before_culling = Default::default();

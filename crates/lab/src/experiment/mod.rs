@@ -16,11 +16,11 @@
 
 mod analysis;
 mod combine;
+mod exceeded;
 mod lines;
 mod machine;
 mod numbering;
 mod perform;
-mod pooled;
 
 pub(crate) use combine::over;
 pub use machine::{Cannot, Ended, Machine, Performed, Repetition, Tell};

@@ -61,6 +61,10 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     for (key, quantile) in &interval.quantiles {
         fact(&remarks::quantile_name(key), estimate(Some(quantile)))?;
     }
+    if let Some(own) = &interval.of_this_run {
+        fact("mean of this run itself", estimate(own.mean.as_ref()))?;
+        fact("median of this run itself", estimate(own.median.as_ref()))?;
+    }
     for (name, value) in [
         ("least", interval.min),
         ("greatest", interval.max),
@@ -75,8 +79,11 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
             fact("sampled", Text(&remarks::sampling(sampled)).to_string())?;
             fact("total of all executions", estimate(sampled.total.as_ref()))?;
         }
-        None if interval.count > 0 => fact("total", duration(interval.total_ns))?,
-        None => {}
+        None => {
+            if let Some(total_ns) = interval.total_ns.filter(|_| interval.count > 0) {
+                fact("total", duration(total_ns))?;
+            }
+        }
     }
     if let Some(slowed) = remarks::slowed(interval) {
         let words = Text(&shown(&slowed)).to_string();

@@ -119,8 +119,9 @@ fn largest(report: &Report) -> String {
         .intervals
         .iter()
         .filter(|interval| interval.count > 0)
-        .max_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
-    let Some(interval) = largest else {
+        .filter_map(|interval| Some((interval.total_ns?, interval)))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let Some((total_ns, interval)) = largest else {
         return "Nothing in the trace has a start and an end.".to_owned();
     };
     let median = interval.median.as_ref().map_or(String::new(), |median| {
@@ -145,7 +146,7 @@ fn largest(report: &Report) -> String {
     format!(
         "{}: {} in {}{median}{p99}.{others}",
         clean(&interval.name),
-        figures::duration(interval.total_ns),
+        figures::duration(total_ns),
         number_of(interval.count, "sample"),
     )
 }
@@ -223,15 +224,16 @@ pub(super) fn methods(page: &mut String, report: &Report) -> Result {
         page,
         "<section id=\"methods\">\n<h2>Methods</h2>\n<dl class=\"facts\">\n\
          <dt>Settings</dt><dd>{}</dd>\n\
-         <dt>Intervals</dt><dd>Behind each figure stands its {level} interval: if the measurement \
-         were repeated many times, so many of the intervals would hold the true value. A ? is a \
-         bound that the data cannot give.</dd>\n\
+         <dt>Intervals</dt><dd>Behind each figure stands its {level} interval, {}: if the \
+         measurement were repeated many times, so many of the intervals would hold the true value. \
+         A ? is a bound that the data cannot give.</dd>\n\
          <dt>Mean</dt><dd>{}</dd>\n<dt>Median and quantiles</dt><dd>{}</dd>\n\
          <dt>Digits</dt><dd>Only those that the interval supports; bounds are rounded \
          outwards.</dd>\n\
          <dt>Left out</dt><dd>A sample is left out on evidence only; the cause is given with the \
          share, and the figures before and after.</dd>\n</dl>\n</section>",
         Text(&remarks::treatment(report)),
+        Text(&remarks::scope(report)),
         Text(&mean),
         Text(&quantiles),
     )

@@ -35,9 +35,10 @@ pub(super) fn estimates(report: &Report, columns: usize) -> String {
         false => "",
     };
     let legend = format!(
-        "[lo, hi]: {} interval of the figure above it, in its unit; ?: cannot be given. n: samples \
-         behind the figures{sampled}. Mean by {mean}; median and p99 by {quantiles}.",
+        "[lo, hi]: {} interval of the figure above it, in its unit, {}; ?: cannot be given. n: \
+         samples behind the figures{sampled}. Mean by {mean}; median and p99 by {quantiles}.",
         figures::per_cent(report.settings.confidence),
+        remarks::scope(report),
     );
     format!(
         "{}\n{}",

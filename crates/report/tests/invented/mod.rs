@@ -146,6 +146,8 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
             k: None,
             inner_records: Some(0.0),
         },
+        of_this_run: None,
+        by_run: vec![],
         histogram: histogram(median_ns, n, max),
         modes: vec![],
         kind: IntervalKind::Nested,
@@ -177,7 +179,7 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
             histogram: None,
         },
         share_of: None,
-        total_ns: median_ns * 1.13 * n as f64,
+        total_ns: Some(median_ns * 1.13 * n as f64),
         granularity_ns: 10.015,
         median_steps: Some((median_ns + 20.6) / 10.015),
         notes: vec![],
@@ -215,7 +217,7 @@ pub fn empty_interval(name: &str) -> IntervalReport {
         taken_off: TakenOff::default(),
         before_culling: Alternative::default(),
         uncompensated: Alternative::default(),
-        total_ns: 0.0,
+        total_ns: Some(0.0),
         median_steps: None,
         ..interval(name, 100.0, 1)
     }
@@ -243,7 +245,9 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             cull: "auto".to_owned(),
             compensate: "auto".to_owned(),
             table: None,
+            scope: Default::default(),
         },
+        runs: None,
         trace: TraceSummary {
             events,
             lost: 0,
@@ -433,7 +437,7 @@ pub fn hostile_throughout(report: &Report) -> Report {
             serde_json::Value::Object(fields) => {
                 for (_, field) in fields
                     .iter_mut()
-                    .filter(|(key, _)| *key != "kind" && *key != "reads")
+                    .filter(|(key, _)| !["kind", "reads", "scope"].contains(&key.as_str()))
                 {
                     poison(field);
                 }

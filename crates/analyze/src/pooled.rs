@@ -1,13 +1,19 @@
-//! What only the samples of all repetitions together can say.
+//! Distributions of several recordings put together: repetitions of an experiment, runs of
+//! a program.
 
 use std::collections::BTreeMap;
 
 use undertick_estimate::{Divide, ModeOptions, Numbers, modes_of_bins};
-use undertick_report::document::{Histogram, Mode, Valley};
+use undertick_report::document::{
+    Culled, Evidence, Histogram, IntervalReport, Mode, TakenOff, Valley,
+};
 use undertick_units::{Estimate, Interval};
 
-/// The samples of all repetitions in one histogram, the null step taken off.
-pub(super) fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histogram {
+/// The samples of all repetitions in one histogram, `null_ns` taken off each.
+///
+/// Their bins lie on the lattice of the clock's steps, `granularity_ns` apart.
+#[must_use]
+pub fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histogram {
     let half_step = granularity_ns.max(1e-3) / 2.0;
     // All lie on the lattice of the clock's steps: equal cells have equal edges but
     // for rounding.
@@ -46,46 +52,60 @@ pub(super) fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -
     pooled
 }
 
-/// The duration that is exceeded once in so many seconds on average, in samples that
-/// took `observed` seconds; `None` if that is less. The interval takes what exceeds it
-/// as a Poisson process. As fine as the bins, eight an octave.
-pub(super) fn exceeded_once_in(
-    seconds: f64,
-    observed: f64,
-    histogram: &Histogram,
-    level: f64,
-) -> Option<Estimate> {
-    let expected = observed / seconds;
-    if expected < 1.0 {
-        return None;
-    }
-    // The middle of the bin that holds the sample of that rank from above.
-    let ranked = |rank: f64| {
-        let mut above = 0.0;
-        for (i, &count) in histogram.counts.iter().enumerate().rev() {
-            above += count as f64;
-            if above >= rank {
-                return Some((histogram.edges[i] + histogram.edges[i + 1]) / 2.0);
-            }
-        }
-        None
-    };
-    let z = undertick_estimate::normal_quantile(0.5 + level / 2.0);
-    let spread = z * expected.sqrt();
-    let fewest = expected - spread;
-    Some(Estimate {
-        value: ranked(expected.round())?,
-        interval: Interval {
-            lo: ranked(expected + spread + 1.0),
-            hi: (fewest >= 1.0).then(|| ranked(fewest)).flatten(),
+/// Sums of the times of recordings of the same interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// As [`IntervalReport::total_ns`]; `None` where one recording does not tell.
+    pub total_ns: Option<f64>,
+    /// As [`IntervalReport::on_cpu_ns`]; likewise.
+    pub on_cpu_ns: Option<f64>,
+    /// As [`IntervalReport::off_cpu_ns`]; likewise.
+    pub off_cpu_ns: Option<f64>,
+    /// As [`IntervalReport::taken_off`].
+    pub taken_off: TakenOff,
+}
+
+/// The times of all these recordings together.
+#[must_use]
+pub fn times(of: &[&IntervalReport]) -> Times {
+    let sum = |time: fn(&IntervalReport) -> Option<f64>| of.iter().map(|i| time(i)).sum();
+    Times {
+        total_ns: sum(|i| i.total_ns),
+        on_cpu_ns: sum(|i| i.on_cpu_ns),
+        off_cpu_ns: sum(|i| i.off_cpu_ns),
+        taken_off: TakenOff {
+            count: of.iter().map(|i| i.taken_off.count).sum(),
+            time_ns: of.iter().map(|i| i.taken_off.time_ns).sum(),
         },
-        level,
-        unit: "ns".to_owned(),
-        method: format!("exceeded once in {seconds} s on average, in {observed:.2} s"),
-        n: histogram.counts.iter().sum(),
-        n_effective: expected,
-        notes: Vec::new(),
-    })
+    }
+}
+
+/// What was dropped of all these recordings, and what disturbed them.
+#[must_use]
+pub fn dropped(of: &[&IntervalReport]) -> (Culled, Vec<Evidence>) {
+    let count: u64 = of.iter().map(|i| i.culled.count).sum();
+    let matched = (count + of.iter().map(|i| i.count).sum::<u64>()).max(1) as f64;
+    let mut by: BTreeMap<String, u64> = BTreeMap::new();
+    for (cause, count) in of.iter().flat_map(|i| &i.culled.by) {
+        *by.entry(cause.clone()).or_default() += count;
+    }
+    let mut evidence = BTreeMap::<&str, Evidence>::new();
+    for one in of.iter().flat_map(|i| &i.evidence) {
+        let entry = evidence.entry(&one.cause).or_insert_with(|| Evidence {
+            count: 0,
+            time_ns: 0.0,
+            ..one.clone()
+        });
+        entry.count += one.count;
+        entry.time_ns += one.time_ns;
+        entry.share = entry.count as f64 / matched;
+    }
+    let culled = Culled {
+        count,
+        share: count as f64 / matched,
+        by,
+    };
+    (culled, evidence.into_values().collect())
 }
 
 /// A repetition has samples in a mode if that is its share.
@@ -96,7 +116,8 @@ const SEEN: f64 = 0.05;
 /// least: where every repetition lies at a place of its own, these are no modes but the
 /// scatter that the interval tells of. The interval of a share comes from the scatter between
 /// repetitions: one may be in one mode from its first sample to its last.
-pub(super) fn modes(
+#[must_use]
+pub fn modes(
     pooled: &Histogram,
     repetitions: &[&Histogram],
     null_ns: f64,
@@ -268,24 +289,5 @@ mod tests {
         let found = modes(&pooled, &each, 0.0, 8000.0, 10.0, 0.95);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!((found[0].share - 1.0).abs() < 1e-9);
-    }
-
-    /// 10 s with 90 of 100 ns, 9 of 1000 and 1 of 10 000 (middles of the bins).
-    #[test]
-    fn once_in_by_hand() {
-        let found = of(
-            &[95.0, 105.0, 995.0, 1005.0, 9995.0, 10_005.0],
-            &[90, 0, 9, 0, 1],
-        );
-        let level = |seconds| exceeded_once_in(seconds, 10.0, &found, 0.95).map(|e| e.value);
-        // Ten in ten seconds: the tenth from above.
-        assert_eq!(level(1.0), Some(1000.0));
-        assert_eq!(level(10.0), Some(10_000.0));
-        assert_eq!(level(0.5), Some(100.0));
-        assert_eq!(level(10.1), None);
-        let once_a_second = exceeded_once_in(1.0, 10.0, &found, 0.95).unwrap();
-        // 10 +- 1.96 times the root of 10, and one more: ranks 17.2 and 3.8.
-        assert_eq!(once_a_second.interval, Interval::new(100.0, 1000.0));
-        assert_eq!(once_a_second.n, 100);
     }
 }

@@ -1,0 +1,481 @@
+//! Several recordings of one program put together: what a repetition gives.
+//!
+//! **Method.** Within a run everything shares a fate: where its memory lies, how fast its
+//! core runs. So each run is one number for each figure. The figure of the set is the mean
+//! of these numbers, and its interval is Student's, from what the runs differ by, widened by
+//! what the cost of recording leaves open in every run alike. Counts and times are sums,
+//! distributions hold the samples of all runs.
+//!
+//! **Caveats.** The interval is of the value that more and more runs would approach; a
+//! single further run scatters more. Two runs give a very wide one, five a useful one.
+
+use std::collections::BTreeMap;
+
+pub use undertick_estimate::MOST_RUNS;
+use undertick_estimate::Numbers;
+use undertick_report::document::{
+    Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Report,
+    RunFigures, Sampled, Scope, ShareOf, Slowed, TraceSummary, Unexplained, Warning,
+    without_impossible,
+};
+use undertick_units::{Estimate, Interval};
+
+use crate::perturbation::{by_total, of_the_program};
+use crate::pooled;
+
+/// One of several recordings, analysed.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Name, unique in its set.
+    pub name: String,
+    /// What its analysis gave.
+    pub report: Report,
+}
+
+/// Puts runs together; intervals have this level. `None` without a run.
+#[must_use]
+pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
+    let first = runs.first()?;
+    let mut report = first.report.clone();
+    report.settings.scope = Scope::Repetition;
+    report.settings.confidence = level;
+    report.runs = Some(runs.len() as u64);
+    report.trace = trace(runs);
+    report.intervals = (names(runs, |report| &report.intervals, interval_key).iter())
+        .filter_map(|key| interval(runs, key, level))
+        .collect();
+    if report.settings.table.is_none() {
+        (report.intervals).sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
+    }
+    report.frequencies = (names(runs, |report| &report.frequencies, |f| f.name.clone()).iter())
+        .filter_map(|name| frequency(runs, name, level))
+        .collect();
+    report.trace.perturbation = of_the_program(&report.intervals);
+    report.warnings = warnings(runs);
+    Some(without_impossible(report))
+}
+
+/// An interval of a name may be one of several kinds.
+type Key = (String, IntervalKind);
+
+fn interval_key(interval: &IntervalReport) -> Key {
+    (interval.name.clone(), interval.kind)
+}
+
+/// The keys of all runs in the order in which they first come.
+fn names<T, K: PartialEq>(
+    runs: &[Run],
+    of: impl Fn(&Report) -> &Vec<T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<K> {
+    let mut found: Vec<K> = Vec::new();
+    for item in runs.iter().flat_map(|run| of(&run.report)) {
+        let key = key(item);
+        if !found.contains(&key) {
+            found.push(key);
+        }
+    }
+    found
+}
+
+fn trace(runs: &[Run]) -> TraceSummary {
+    let traces: Vec<&TraceSummary> = runs.iter().map(|run| &run.report.trace).collect();
+    let sum = |of: fn(&TraceSummary) -> u64| traces.iter().map(|t| of(t)).sum();
+    let most = |of: fn(&TraceSummary) -> u64| traces.iter().map(|t| of(t)).max().unwrap_or(0);
+    let mut lost_by = BTreeMap::new();
+    for (cause, n) in traces.iter().flat_map(|t| &t.lost_by) {
+        *lost_by.entry(cause.clone()).or_insert(0) += n;
+    }
+    TraceSummary {
+        events: sum(|t| t.events),
+        lost: sum(|t| t.lost),
+        threads: most(|t| t.threads),
+        written: sum(|t| t.written),
+        received: sum(|t| t.received),
+        lost_by,
+        processes: most(|t| t.processes),
+        duration_ns: traces.iter().map(|t| t.duration_ns).sum(),
+        events_span_ns: traces.iter().map(|t| t.events_span_ns).sum(),
+        ..traces[0].clone()
+    }
+}
+
+/// One interval of those runs that have it.
+struct OfRuns<'a> {
+    of: Vec<(&'a str, &'a IntervalReport)>,
+    level: f64,
+}
+
+impl<'a> OfRuns<'a> {
+    fn each(&self) -> impl Iterator<Item = &'a IntervalReport> + Clone + '_ {
+        self.of.iter().map(|(_, interval)| *interval)
+    }
+
+    fn sum(&self, of: fn(&IntervalReport) -> u64) -> u64 {
+        self.each().map(of).sum()
+    }
+
+    /// A figure between runs, compensated ones with what their cost leaves open.
+    fn figure(
+        &self,
+        of: impl Fn(&'a IntervalReport) -> Option<&'a Estimate>,
+        compensated: bool,
+    ) -> Option<Estimate> {
+        let mut figure = between(self.each().filter_map(of), self.level)?;
+        if compensated {
+            let costs: Vec<&Estimate> = (self.each())
+                .filter_map(|interval| interval.compensation.cost.as_ref())
+                .collect();
+            let mean = |beyond: fn(&Estimate) -> f64| {
+                costs.iter().map(|cost| beyond(cost)).sum::<f64>() / costs.len().max(1) as f64
+            };
+            let (below, above) = (
+                mean(|cost| cost.interval.lo.map_or(0.0, |lo| cost.value - lo)),
+                mean(|cost| cost.interval.hi.map_or(0.0, |hi| hi - cost.value)),
+            );
+            // A cost that is higher than thought makes the figure lower.
+            figure.interval.lo = figure.interval.lo.map(|lo| lo - above);
+            figure.interval.hi = figure.interval.hi.map(|hi| hi + below);
+        }
+        Some(figure)
+    }
+
+    fn alternative(
+        &self,
+        of: fn(&IntervalReport) -> &Alternative,
+        compensated: bool,
+    ) -> Alternative {
+        let histograms: Option<Vec<&Histogram>> =
+            self.each().map(|i| of(i).histogram.as_ref()).collect();
+        Alternative {
+            count: self.each().map(|i| of(i).count).sum(),
+            mean: self.figure(|i| of(i).mean.as_ref(), compensated),
+            median: self.figure(|i| of(i).median.as_ref(), compensated),
+            histogram: histograms
+                .map(|all| pooled::histogram(&all, self.of[0].1.granularity_ns, 0.0)),
+        }
+    }
+
+    fn compensation(&self) -> Compensation {
+        let costs: Vec<&Estimate> = (self.each())
+            .filter_map(|interval| interval.compensation.cost.as_ref())
+            .collect();
+        let bound = |of: fn(&Interval) -> Option<f64>, choose: fn(f64, f64) -> f64| {
+            let all: Option<Vec<f64>> = costs.iter().map(|cost| of(&cost.interval)).collect();
+            all?.into_iter().reduce(choose)
+        };
+        let n = costs.len() as f64;
+        let inner: Option<Vec<f64>> = self.each().map(|i| i.compensation.inner_records).collect();
+        Compensation {
+            method: self.of[0].1.compensation.method.clone(),
+            cost: costs.first().map(|first| Estimate {
+                value: costs.iter().map(|cost| cost.value).sum::<f64>() / n,
+                // Each run was calibrated by itself: between them lies the truth.
+                interval: Interval {
+                    lo: bound(|i| i.lo, f64::min),
+                    hi: bound(|i| i.hi, f64::max),
+                },
+                n: costs.iter().map(|cost| cost.n).sum(),
+                n_effective: n,
+                ..(*first).clone()
+            }),
+            k: None,
+            inner_records: inner.map(|all| all.iter().sum::<f64>() / all.len() as f64),
+        }
+    }
+
+    /// Standard deviation of all samples, from each run's and from what their means differ
+    /// by.
+    fn sd(&self) -> Option<f64> {
+        let each: Option<Vec<(f64, f64, f64)>> = (self.each())
+            .filter(|i| i.count > 1)
+            .map(|i| Some((i.count as f64, i.mean.as_ref()?.value, i.sd?)))
+            .collect();
+        let each = each.filter(|each| !each.is_empty())?;
+        let n: f64 = each.iter().map(|(n, ..)| n).sum();
+        let mean = each.iter().map(|(n, mean, _)| n * mean).sum::<f64>() / n;
+        let squares: f64 = (each.iter())
+            .map(|(n, own, sd)| (n - 1.0) * sd * sd + n * (own - mean) * (own - mean))
+            .sum();
+        Some((squares / (n - 1.0)).sqrt())
+    }
+
+    fn by_run(&self) -> Vec<RunFigures> {
+        let value = |e: &Option<Estimate>| e.as_ref().map(|e| e.value);
+        (self.of.iter())
+            .map(|(run, interval)| RunFigures {
+                run: (*run).to_owned(),
+                count: interval.count,
+                total_ns: interval.total_ns,
+                mean_ns: value(&interval.mean),
+                median_ns: value(&interval.median),
+                quantiles_ns: (interval.quantiles.iter())
+                    .map(|(key, quantile)| (key.clone(), quantile.value))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    fn share_of(&self) -> Option<ShareOf> {
+        let first = self.each().find_map(|i| i.share_of.as_ref())?;
+        let shares = (self.each()).filter_map(|i| {
+            i.share_of
+                .as_ref()
+                .filter(|s| s.of == first.of)?
+                .share
+                .as_ref()
+        });
+        Some(ShareOf {
+            of: first.of.clone(),
+            share: between(shares, self.level),
+        })
+    }
+
+    fn unexplained(&self) -> Option<Unexplained> {
+        let all: Option<Vec<&Unexplained>> = self.each().map(|i| i.unexplained.as_ref()).collect();
+        let all = all?;
+        Some(Unexplained {
+            ratio: all.first()?.ratio,
+            without_evidence: all.iter().map(|u| u.without_evidence).sum(),
+            count: all.iter().map(|u| u.count).sum(),
+            share: between(all.iter().map(|u| &u.share), self.level)?,
+        })
+    }
+
+    fn sampled(&self) -> Option<Sampled> {
+        let all: Option<Vec<&Sampled>> = self.each().map(|i| i.sampled.as_ref()).collect();
+        let all = all?;
+        let first = all.first()?;
+        let totals: Option<Vec<&Estimate>> = all.iter().map(|s| s.total.as_ref()).collect();
+        let added = |totals: Vec<&Estimate>| {
+            let bound = |of: fn(&Interval) -> Option<f64>| -> Option<f64> {
+                totals.iter().map(|total| of(&total.interval)).sum()
+            };
+            Estimate {
+                value: totals.iter().map(|total| total.value).sum(),
+                interval: Interval {
+                    lo: bound(|i| i.lo),
+                    hi: bound(|i| i.hi),
+                },
+                n: totals.iter().map(|total| total.n).sum(),
+                n_effective: totals.iter().map(|total| total.n_effective).sum(),
+                ..totals[0].clone()
+            }
+        };
+        Some(Sampled {
+            executions: all.iter().map(|s| s.executions).sum(),
+            recorded: all.iter().map(|s| s.recorded).sum(),
+            rate: first
+                .rate
+                .filter(|rate| all.iter().all(|s| s.rate == Some(*rate))),
+            total: totals.map(added),
+        })
+    }
+
+    fn slowed(&self) -> Option<Slowed> {
+        let all: Vec<&Slowed> = self.each().filter_map(|i| i.slowed.as_ref()).collect();
+        let first = all.first()?;
+        let sum = |of: fn(&Slowed) -> [u64; 2]| {
+            all.iter()
+                .fold([0, 0], |[a, b], s| [a + of(s)[0], b + of(s)[1]])
+        };
+        Some(Slowed {
+            what: first.what.clone(),
+            by: between(all.iter().map(|s| &s.by), self.level)?,
+            share: between(all.iter().map(|s| &s.share), self.level)?,
+            per_point: between(all.iter().filter_map(|s| s.per_point.as_ref()), self.level),
+            points: all.iter().map(|s| s.points).sum::<f64>() / all.len() as f64,
+            samples: sum(|s| s.samples),
+            long: sum(|s| s.long),
+        })
+    }
+}
+
+fn interval(runs: &[Run], key: &Key, level: f64) -> Option<IntervalReport> {
+    let of_runs = OfRuns {
+        of: (runs.iter())
+            .filter_map(|run| {
+                let mut all = run.report.intervals.iter();
+                let own = all.find(|i| i.name == key.0 && i.kind == key.1)?;
+                Some((run.name.as_str(), own))
+            })
+            .collect(),
+        level,
+    };
+    let (_, first) = *of_runs.of.first()?;
+    let all: Vec<&IntervalReport> = of_runs.each().collect();
+    let histograms: Vec<&Histogram> = all.iter().map(|i| &i.histogram).collect();
+    let histogram = pooled::histogram(&histograms, first.granularity_ns, 0.0);
+    let n_effective = (all.iter().filter_map(|i| i.mean.as_ref()))
+        .map(|mean| mean.n_effective)
+        .sum();
+    let modes = pooled::modes(
+        &histogram,
+        &histograms,
+        0.0,
+        n_effective,
+        first.granularity_ns,
+        level,
+    );
+    let (culled, evidence) = pooled::dropped(&all);
+    let times = pooled::times(&all);
+    let keys: Vec<&String> = first.quantiles.keys().collect();
+    let mut reads = all.iter().map(|i| i.reads);
+    let notes = (notes(&of_runs.of, |interval| &interval.notes, runs.len()).into_iter())
+        .chain(missing(&of_runs, runs.len()));
+    Some(IntervalReport {
+        name: first.name.clone(),
+        count: of_runs.sum(|i| i.count),
+        unmatched: of_runs.sum(|i| i.unmatched),
+        culled,
+        evidence,
+        unexplained: of_runs.unexplained(),
+        mean: of_runs.figure(|i| i.mean.as_ref(), true),
+        median: of_runs.figure(|i| i.median.as_ref(), true),
+        quantiles: (keys.into_iter())
+            .filter_map(|key| {
+                let figure = of_runs.figure(|i| i.quantiles.get(key), true)?;
+                Some((key.clone(), figure))
+            })
+            .collect(),
+        min: all.iter().filter_map(|i| i.min).reduce(f64::min),
+        max: all.iter().filter_map(|i| i.max).reduce(f64::max),
+        sd: of_runs.sd(),
+        compensation: of_runs.compensation(),
+        of_this_run: None,
+        by_run: of_runs.by_run(),
+        histogram,
+        modes,
+        kind: first.kind,
+        reads: match reads.all(|reads| reads == first.reads) {
+            true => first.reads,
+            false => undertick_report::document::Reads::Mixed,
+        },
+        unmatched_starts: of_runs.sum(|i| i.unmatched_starts),
+        unmatched_ends: of_runs.sum(|i| i.unmatched_ends),
+        unmatched_by_loss: of_runs.sum(|i| i.unmatched_by_loss),
+        negative: of_runs.sum(|i| i.negative),
+        before_culling: of_runs.alternative(|i| &i.before_culling, true),
+        uncompensated: of_runs.alternative(|i| &i.uncompensated, false),
+        share_of: of_runs.share_of(),
+        total_ns: times.total_ns,
+        on_cpu_ns: times.on_cpu_ns,
+        off_cpu_ns: times.off_cpu_ns,
+        taken_off: times.taken_off,
+        granularity_ns: first.granularity_ns,
+        median_steps: of_runs
+            .each()
+            .map(|i| i.median_steps)
+            .sum::<Option<f64>>()
+            .map(|steps| steps / all.len() as f64),
+        notes: notes.collect(),
+        sampled: of_runs.sampled(),
+        slowed: of_runs.slowed(),
+        repeated: None,
+        across_hosts: None,
+    })
+}
+
+fn missing(of_runs: &OfRuns<'_>, runs: usize) -> Option<String> {
+    let has = of_runs.of.len();
+    match (has, runs) {
+        (1, 1) => Some("one run: what runs differ by is not known; record --runs 5".to_owned()),
+        (has, runs) if has < runs => Some(format!("in {has} of {runs} runs only")),
+        _ => None,
+    }
+}
+
+fn frequency(runs: &[Run], name: &str, level: f64) -> Option<FrequencyReport> {
+    let of: Vec<&FrequencyReport> = (runs.iter())
+        .filter_map(|run| run.report.frequencies.iter().find(|f| f.name == name))
+        .collect();
+    let first = *of.first()?;
+    let shares = (of.iter()).filter_map(|f| f.share_of.as_ref()?.share.as_ref());
+    Some(FrequencyReport {
+        name: first.name.clone(),
+        per_second: between(of.iter().filter_map(|f| f.per_second.as_ref()), level),
+        share_of: first.share_of.as_ref().map(|share_of| ShareOf {
+            of: share_of.of.clone(),
+            share: between(shares, level),
+        }),
+        count: of.iter().map(|f| f.count).sum(),
+    })
+}
+
+/// The mean of a figure over runs, with Student's interval; without bounds of one run.
+/// `None` of none.
+fn between<'a>(figures: impl Iterator<Item = &'a Estimate>, level: f64) -> Option<Estimate> {
+    let figures: Vec<&Estimate> = figures.collect();
+    let first = *figures.first()?;
+    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+    let n = values.len();
+    let mean = Numbers::new(values).mean(level)?;
+    let words = match n {
+        1 => "of one run".to_owned(),
+        n => format!("mean of {n} runs, Student"),
+    };
+    Some(Estimate {
+        value: mean.value,
+        interval: mean.interval,
+        level,
+        unit: first.unit.clone(),
+        method: words,
+        n: figures.iter().map(|figure| figure.n).sum(),
+        n_effective: n as f64,
+        notes: Vec::new(),
+    })
+}
+
+/// A remark without its figures: what runs have in common of it.
+fn without_figures(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_ascii_digit() && !matches!(c, '.' | '-' | ' '))
+        .collect()
+}
+
+/// The remarks of runs, those that differ in their figures alone once, with how many runs
+/// have one.
+fn notes<T>(of: &[(&str, T)], notes: impl Fn(&T) -> &Vec<String>, runs: usize) -> Vec<String> {
+    let mut found: Vec<(String, &str, &String, usize)> = Vec::new();
+    for (run, item) in of {
+        for note in notes(item) {
+            let key = without_figures(note);
+            match found.iter_mut().find(|(known, ..)| *known == key) {
+                Some((.., times)) => *times += 1,
+                None => found.push((key, run, note, 1)),
+            }
+        }
+    }
+    (found.into_iter())
+        .map(|(_, run, note, times)| match times {
+            times if times == runs && !note.contains(|c: char| c.is_ascii_digit()) => note.clone(),
+            times => format!("{note} (run {run}; {times} of {runs} runs)"),
+        })
+        .collect()
+}
+
+/// The warnings of runs, each kind once.
+fn warnings(runs: &[Run]) -> Vec<Warning> {
+    let mut found: Vec<(&Warning, &str, usize)> = Vec::new();
+    for run in runs {
+        for warning in &run.report.warnings {
+            match found
+                .iter_mut()
+                .find(|(known, ..)| known.code == warning.code)
+            {
+                Some((.., times)) => *times += 1,
+                None => found.push((warning, &run.name, 1)),
+            }
+        }
+    }
+    (found.into_iter())
+        .map(|(warning, run, times)| Warning {
+            code: warning.code.clone(),
+            text: format!(
+                "{} (run {run}; {times} of {} runs)",
+                warning.text,
+                runs.len()
+            ),
+        })
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! Runs put together: figures by hand.
+
+mod support;
+
+use support::{begin, end, interval, manifest, report};
+use undertick_analyze::Options;
+use undertick_analyze::runs::{Run, combine};
+use undertick_report::document::{Report, Scope};
+
+/// A run of eight spans, each as long, and one event after them if `odd`.
+fn run(name: &str, ns: i64, extra: bool) -> Run {
+    let mut rows = Vec::new();
+    for i in 0..8 {
+        rows.extend([begin(1_000 * i, 1), end(1_000 * i + ns, 1)]);
+    }
+    if extra {
+        rows.extend([begin(9_000, 2), end(9_007, 2)]);
+    }
+    Run {
+        name: name.to_owned(),
+        report: report(&manifest(), &Options::default(), &rows),
+    }
+}
+
+fn five() -> Report {
+    let runs: Vec<Run> = [10, 12, 11, 13, 14]
+        .iter()
+        .enumerate()
+        .map(|(i, &ns)| run(&format!("000{}", i + 1), ns, i == 2))
+        .collect();
+    combine(&runs, 0.95).unwrap()
+}
+
+/// 10, 12, 11, 13, 14: mean 12, standard deviation 1.5811, Student's t of 4 degrees
+/// 2.7764, so half the interval is 1.9632.
+#[test]
+fn five_runs_by_hand() {
+    let report = five();
+    assert_eq!(report.runs, Some(5));
+    assert_eq!(report.settings.scope, Scope::Repetition);
+    assert_eq!((report.trace.events, report.trace.threads), (82, 1));
+    let span = interval(&report, "event 1");
+    assert_eq!((span.count, span.total_ns), (40, Some(480.0)));
+    for figure in [&span.mean, &span.median] {
+        let figure = figure.as_ref().unwrap();
+        assert_eq!(
+            (figure.value, figure.n, figure.n_effective),
+            (12.0, 40, 5.0)
+        );
+        let half = figure.interval.half_width().unwrap();
+        assert!((half - 1.963_2).abs() < 1e-3, "{half}");
+    }
+    assert_eq!((span.min, span.max), (Some(10.0), Some(14.0)));
+    // 8 values each, no scatter within: 8 * (4 + 0 + 1 + 1 + 4) / 39.
+    assert!((span.sd.unwrap() - (80.0_f64 / 39.0).sqrt()).abs() < 1e-9);
+    assert_eq!(span.histogram.counts.iter().sum::<u64>(), 40);
+    let means: Vec<_> = span.by_run.iter().map(|r| (&*r.run, r.mean_ns)).collect();
+    assert_eq!(means[1], ("0002", Some(12.0)));
+    assert!(span.of_this_run.is_none());
+}
+
+/// What only some runs have is there, and says so.
+#[test]
+fn what_one_run_has_is_said() {
+    let report = five();
+    let rare = interval(&report, "event 2");
+    assert_eq!(rare.count, 1);
+    let mean = rare.mean.as_ref().unwrap();
+    assert_eq!(
+        (mean.value, mean.interval.lo, mean.interval.hi),
+        (7.0, None, None)
+    );
+    assert!(
+        rare.notes.iter().any(|n| n == "in 1 of 5 runs only"),
+        "{:?}",
+        rare.notes
+    );
+}
+
+#[test]
+fn one_run_knows_no_repetition() {
+    let report = combine(&[run("a", 10, false)], 0.95).unwrap();
+    let span = interval(&report, "event 1");
+    let mean = span.mean.as_ref().unwrap();
+    assert_eq!((mean.interval.lo, mean.interval.hi), (None, None));
+    assert!(span.notes.iter().any(|n| n.contains("record --runs 5")));
+    assert!(combine(&[], 0.95).is_none());
+}
+
+/// One run alone says of which run it is; its own figures are facts.
+#[test]
+fn a_run_says_what_is_a_fact() {
+    let one = run("a", 10, false).report;
+    assert_eq!((one.runs, one.settings.scope), (None, Scope::ThisRun));
+    let own = interval(&one, "event 1").of_this_run.clone().unwrap();
+    let mean = own.mean.unwrap();
+    assert_eq!((mean.value, mean.method.as_str()), (10.0, "of this run"));
+    assert_eq!(own.median.unwrap().value, 10.0);
+}

@@ -1,0 +1,104 @@
+//! `undertick record --runs`: the same command several times, each run a trace in one
+//! directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use undertick_trace::manifest::Exit;
+use undertick_trace::record::With;
+
+use crate::Failure;
+use crate::args::Recording;
+use crate::progress::Progress;
+use crate::recording::{perform, prepare, status, summary};
+
+/// Runs that were cut short, and runs whose program failed, lie below these and are no
+/// part of the set.
+const INTERRUPTED: &str = "interrupted";
+const FAILED: &str = "failed";
+
+/// Records the command `wanted` times, in a fresh process each.
+///
+/// Ends early at Ctrl-C and when the program fails, with its status; what was recorded
+/// stays.
+pub fn run(arguments: &Recording, wanted: u64) -> Result<u8, Failure> {
+    if arguments.pid.is_some() || arguments.card.is_some() {
+        return Err(Failure::usage(
+            "--runs starts the program anew each time, so it goes with a command, not with --pid or --card",
+        ));
+    }
+    let dir = (arguments.output.clone()).unwrap_or_else(|| free_name(&arguments.command[0]));
+    fs::create_dir(&dir).map_err(|e| {
+        Failure::usage(format!(
+            "{}: cannot make the directory of the runs: {e}; give another with -o",
+            dir.display()
+        ))
+    })?;
+    for run in 1..=wanted {
+        let name = format!("{run:04}.ut");
+        let trace = dir.join(&name);
+        let recording = Recording {
+            output: Some(trace.clone()),
+            ..arguments.clone()
+        };
+        let mut progress = Progress::new();
+        progress.count(format!(
+            "run {run} of {wanted}: measuring what recording costs"
+        ));
+        let ended = prepare(recording)
+            .and_then(|prepared| perform(prepared, With::default(), |tell| progress.tell(tell)));
+        progress.done();
+        let manifest = ended?.manifest;
+        summary(&trace, &manifest);
+        let below = match manifest.exit {
+            Some(Exit {
+                interrupted: true, ..
+            }) => INTERRUPTED,
+            exit if status(exit) != 0 => FAILED,
+            _ => continue,
+        };
+        let kept = set_aside(&dir, below, &name)?;
+        say!(
+            "undertick: run {run} of {wanted} was {below} and is no part of the set: {}",
+            kept.display()
+        );
+        say_set(&dir, run - 1);
+        return Ok(match status(manifest.exit) {
+            0 => 1,
+            status => status,
+        });
+    }
+    say_set(&dir, wanted);
+    Ok(0)
+}
+
+/// Moves a run out of the set.
+fn set_aside(dir: &Path, below: &str, name: &str) -> Result<PathBuf, Failure> {
+    let to = dir.join(below).join(name);
+    fs::create_dir_all(dir.join(below))
+        .and_then(|()| fs::rename(dir.join(name), &to))
+        .map_err(|e| Failure {
+            status: 1,
+            text: format!("{}: {e}", to.display()),
+        })?;
+    Ok(to)
+}
+
+fn say_set(dir: &Path, runs: u64) {
+    let dir = dir.display();
+    match runs {
+        0 => say!("undertick: no run is complete in {dir}"),
+        runs => say!("undertick: {runs} runs in {dir}: undertick report {dir}"),
+    }
+}
+
+/// `PROGRAM.runs`, with a number if that exists.
+fn free_name(program: &std::ffi::OsStr) -> PathBuf {
+    let stem = Path::new(program).file_name().unwrap_or(program);
+    let stem = stem.to_string_lossy();
+    let numbered = (2u32..).map(|n| PathBuf::from(format!("{stem}-{n}.runs")));
+    std::iter::once(PathBuf::from(format!("{stem}.runs")))
+        .chain(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or_default()
+}

@@ -1,0 +1,158 @@
+//! `undertick record --runs` and the report of what it makes, as a user runs them.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{compile, refused, said, undertick};
+
+/// 200 spans; then it ends with a status, or asks its recorder to stop and waits for that.
+const PROGRAM: &str = r#"
+#include "undertick.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    unsigned long i, k, x = 1;
+    ut_name(1, "work");
+    for (i = 0; i < 200; i++) {
+        ut_begin(1);
+        for (k = 0; k < 2000; k++) __asm__ volatile("" : "+r"(x));
+        ut_end(1);
+    }
+    if (argc > 1 && argv[1][0] == 's') {
+        kill(getppid(), SIGINT);
+        for (;;) pause();
+    }
+    return argc > 1 ? atoi(argv[1]) : 0;
+}
+"#;
+
+const QUICKLY: [&str; 6] = [
+    "record",
+    "--no-calibration",
+    "--kernel",
+    "off",
+    "--runs",
+    "3",
+];
+
+fn program(dir: &Path) -> PathBuf {
+    compile(dir, "program", PROGRAM, &[])
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn recorded(set: &Path, command: &[&str]) -> (i32, String) {
+    let words = [&QUICKLY[..], &["-o", text(set), "--"], command].concat();
+    said(&undertick(&words))
+}
+
+/// Three traces in a directory; their report is of a repetition, and each run stands in it.
+#[test]
+fn runs_and_their_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(dir.path());
+    let set = dir.path().join("three");
+    let (status, errors) = recorded(&set, &[text(&program)]);
+    assert_eq!(status, 0, "{errors}");
+    assert!(errors.contains("3 runs in"), "{errors}");
+    let page = dir.path().join("page.html");
+    let output = undertick(&["report", text(&set), "--json", "--html", text(&page)]);
+    assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&found["runs"], &found["settings"]["scope"]),
+        (&3.into(), &"repetition".into())
+    );
+    let work = &found["intervals"][0];
+    assert_eq!(
+        (&work["name"], &work["count"]),
+        (&"work".into(), &600.into())
+    );
+    let means: Vec<f64> = (work["by_run"].as_array().unwrap().iter())
+        .map(|run| run["mean_ns"].as_f64().unwrap())
+        .collect();
+    assert_eq!(means.len(), 3);
+    let mean = work["mean"]["value"].as_f64().unwrap();
+    assert!((mean / (means.iter().sum::<f64>() / 3.0) - 1.0).abs() < 1e-9);
+    assert!(work["mean"]["interval"][1].as_f64().unwrap() >= mean);
+    let (_, text_of_report) = said(&undertick(&["report", text(&set)]));
+    for words in ["3 runs of", "from what 3 runs differ by"] {
+        let joined = text_of_report
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(joined.contains(words), "{text_of_report}");
+    }
+    assert!(
+        std::fs::read_to_string(&page)
+            .unwrap()
+            .contains("from what 3 runs differ by")
+    );
+    // One of them alone is of its run.
+    let one = undertick(&["report", text(&set.join("0002.ut")), "--json"]);
+    let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(one["settings"]["scope"], "this_run");
+    assert!(
+        one["intervals"][0]["of_this_run"]["mean"]["value"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+    // A set is a side of a comparison.
+    let output = undertick(&["compare", text(&set), text(&set), "--json"]);
+    assert_eq!(said(&output).0, 0, "{}", said(&output).1);
+}
+
+/// A run whose program fails, and one that is interrupted, are kept and are no part of it.
+#[test]
+fn a_run_that_fails_or_is_stopped_is_set_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(dir.path());
+    let set = dir.path().join("failed");
+    let (status, errors) = recorded(&set, &[text(&program), "7"]);
+    assert_eq!(status, 7, "{errors}");
+    assert!(
+        set.join("failed/0001.ut/manifest.json").exists(),
+        "{errors}"
+    );
+    assert!(!set.join("0001.ut").exists() && errors.contains("no run is complete"));
+    let set = dir.path().join("stopped");
+    let (status, errors) = recorded(&set, &[text(&program), "stop"]);
+    assert_ne!(status, 0, "{errors}");
+    assert!(
+        set.join("interrupted/0001.ut/manifest.json").exists(),
+        "{errors}"
+    );
+    let (status, errors) = said(&undertick(&[
+        "report",
+        text(&set.join("interrupted/0001.ut")),
+    ]));
+    assert_eq!(status, 0, "{errors}");
+}
+
+#[test]
+fn wrong_usage_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(dir.path());
+    let there = dir.path().join("there");
+    std::fs::create_dir(&there).unwrap();
+    let words = [&QUICKLY[..], &["-o", text(&there), "--", text(&program)]].concat();
+    refused(
+        &undertick(&words),
+        2,
+        &["cannot make the directory of the runs"],
+    );
+    let pid = std::process::id().to_string();
+    let anew = undertick(&["record", "--runs", "2", "--pid", &pid]);
+    refused(&anew, 2, &["--runs starts the program anew"]);
+    let none = undertick(&["record", "--runs", "0", "--", text(&program)]);
+    refused(&none, 2, &["--runs"]);
+    let empty = dir.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    assert_ne!(said(&undertick(&["report", text(&empty)])).0, 0);
+}

@@ -1,0 +1,453 @@
+//! The gate between analysis and every output: figures that cannot be true.
+//!
+//! A figure that contradicts itself (a value outside its interval), physics (a duration
+//! below 0, a share above 1) or its neighbours (a median above the 99 % quantile) is
+//! replaced by `null`, and the notes of its interval give the reason. Bounds that reach
+//! beyond what is possible are drawn in to it: the truth lies within both.
+
+use undertick_units::Estimate;
+
+use super::{
+    Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Mode,
+    Report, Slowed, TraceSummary,
+};
+
+/// Steps of the clock below which a section is near the resolution: estimates of its
+/// quantiles may lie so far below 0.
+const NEAR_STEPS: f64 = 20.0;
+/// Relative error of sums of rounded figures.
+const ROUNDING: f64 = 1e-9;
+
+/// Returns the report without its impossible figures.
+///
+/// Applying it twice gives the same as applying it once.
+#[must_use]
+pub fn without_impossible(mut report: Report) -> Report {
+    clock(&mut report.trace);
+    let thread_time_ns = thread_time_ns(&report.trace);
+    for interval in &mut report.intervals {
+        let mut gate = Gate::default();
+        gate.interval(interval, thread_time_ns);
+        interval.notes.extend(gate.note());
+    }
+    let confidence = &mut report.settings.confidence;
+    if !(*confidence > 0.0 && *confidence < 1.0) {
+        *confidence = f64::NAN;
+    }
+    for frequency in &mut report.frequencies {
+        rate(frequency);
+    }
+    (report.lines).retain(|line| {
+        contradiction(&line.slope).is_none() && contradiction(&line.intercept).is_none()
+    });
+    let perturbation = &mut report.trace.perturbation;
+    if perturbation
+        .as_ref()
+        .is_some_and(|p| contradiction(p).is_some())
+    {
+        *perturbation = None;
+    }
+    report
+}
+
+/// Of a clock 0 says that something is not known.
+fn clock(trace: &mut TraceSummary) {
+    let clock = &mut trace.clock;
+    for figure in [
+        &mut clock.ns_per_tick,
+        &mut clock.granularity_ns,
+        &mut clock.read_cost_ns_median,
+        &mut clock.rate_error_ppb,
+    ] {
+        if !(figure.is_finite() && *figure >= 0.0) {
+            *figure = 0.0;
+        }
+    }
+    trace.duration_ns = trace.duration_ns.filter(|ns| *ns >= 0);
+    (trace.events_span_ns) = trace
+        .events_span_ns
+        .filter(|ns| ns.is_finite() && *ns >= 0.0);
+}
+
+/// Time that all threads together could have spent, ns.
+fn thread_time_ns(trace: &TraceSummary) -> Option<f64> {
+    let span_ns = trace.events_span_ns?;
+    Some(trace.threads as f64 * (span_ns + trace.clock.granularity_ns))
+}
+
+/// Why an estimate contradicts itself.
+fn contradiction(estimate: &Estimate) -> Option<&'static str> {
+    let bounds = [estimate.interval.lo, estimate.interval.hi];
+    if !estimate.value.is_finite() || bounds.iter().flatten().any(|x| x.is_nan()) {
+        return Some("not a number");
+    }
+    if !(estimate.level > 0.0 && estimate.level <= 1.0) {
+        return Some("of no level");
+    }
+    let slack = estimate.value.abs() * ROUNDING;
+    let holds = estimate
+        .interval
+        .lo
+        .is_none_or(|lo| lo <= estimate.value + slack)
+        && estimate
+            .interval
+            .hi
+            .is_none_or(|hi| estimate.value <= hi + slack);
+    (!holds).then_some("outside its own interval")
+}
+
+fn is_open(estimate: &Estimate) -> bool {
+    estimate.interval.lo.is_none() || estimate.interval.hi.is_none()
+}
+
+/// Draws the bounds of a possible value in to what is possible.
+fn draw_in(estimate: &mut Estimate, least: f64, most: f64) {
+    let value = estimate.value;
+    let interval = &mut estimate.interval;
+    // The value itself stays inside: it may have been just outside by rounding.
+    interval.lo = interval.lo.map(|lo| lo.max(least).min(value));
+    interval.hi = interval.hi.map(|hi| hi.min(most).max(value));
+}
+
+/// Where a figure must lie.
+#[derive(Clone, Copy)]
+enum Must {
+    /// At 0 or above.
+    NotNegative,
+    /// At 0 or above, or below it by no more than this and with an interval that
+    /// reaches 0.
+    NearZero(f64),
+    /// From 0 to 1.
+    Share,
+    /// Anywhere.
+    Any,
+}
+
+impl Must {
+    fn judge(self, estimate: &mut Estimate) -> Option<&'static str> {
+        // An infinite bound is none.
+        for bound in [&mut estimate.interval.lo, &mut estimate.interval.hi] {
+            *bound = bound.filter(|bound| !bound.is_infinite());
+        }
+        if let Some(why) = contradiction(estimate) {
+            return Some(why);
+        }
+        let value = estimate.value;
+        match self {
+            Self::NotNegative if value < 0.0 => return Some("below 0"),
+            Self::NearZero(margin) if value < 0.0 => {
+                let reaches = estimate.interval.hi.is_some_and(|hi| hi >= 0.0);
+                return (!reaches || value < -margin).then_some("below 0");
+            }
+            Self::Share if value < 0.0 => return Some("below 0"),
+            Self::Share if value > 1.0 => return Some("above 100 %"),
+            Self::Share => draw_in(estimate, 0.0, 1.0),
+            Self::NotNegative | Self::NearZero(_) => draw_in(estimate, 0.0, f64::INFINITY),
+            Self::Any => {}
+        }
+        None
+    }
+}
+
+/// Judges the figures of one interval and keeps the reasons.
+#[derive(Default)]
+struct Gate {
+    reasons: Vec<String>,
+}
+
+impl Gate {
+    fn note(self) -> Option<String> {
+        (!self.reasons.is_empty())
+            .then(|| format!("impossible, so not given: {}", self.reasons.join(", ")))
+    }
+
+    fn refuse(&mut self, name: &str, why: &str) {
+        self.reasons.push(format!("{name} ({why})"));
+    }
+
+    fn estimate(&mut self, name: &str, figure: &mut Option<Estimate>, must: Must) {
+        if let Some(why) = figure.as_mut().and_then(|figure| must.judge(figure)) {
+            *figure = None;
+            self.refuse(name, why);
+        }
+    }
+
+    fn number(&mut self, name: &str, figure: &mut Option<f64>, least: f64) {
+        let why = match *figure {
+            Some(x) if !x.is_finite() => "not a number",
+            Some(x) if x < least => "below 0",
+            _ => return,
+        };
+        *figure = None;
+        self.refuse(name, why);
+    }
+
+    fn interval(&mut self, interval: &mut IntervalReport, thread_time_ns: Option<f64>) {
+        if !(interval.granularity_ns.is_finite() && interval.granularity_ns >= 0.0) {
+            interval.granularity_ns = 0.0;
+        }
+        let near = match interval.kind {
+            // The clocks of two CPUs or hosts may differ by more than it takes.
+            IntervalKind::Message => f64::INFINITY,
+            _ => NEAR_STEPS * interval.granularity_ns.max(1.0),
+        };
+        // Steps of an experiment are differences to a null step; its check of zero is
+        // nothing else and has no distribution.
+        let is_repeated = interval.repeated.is_some();
+        let mean = match (is_repeated, interval.histogram.counts.is_empty()) {
+            (true, true) => Must::Any,
+            (true, false) => Must::NearZero(near),
+            (false, _) if interval.kind == IntervalKind::Message || interval.negative > 0 => {
+                Must::NearZero(near)
+            }
+            (false, _) => Must::NotNegative,
+        };
+        self.estimate("mean", &mut interval.mean, mean);
+        self.estimate("median", &mut interval.median, Must::NearZero(near));
+        self.quantiles(interval, near);
+        self.extremes(interval, near);
+        if let Some(own) = &mut interval.of_this_run {
+            self.estimate("mean of this run", &mut own.mean, mean);
+            self.estimate("median of this run", &mut own.median, Must::NearZero(near));
+            let possible = |key: &String, figure: &mut Estimate| {
+                let why = Must::NearZero(near).judge(figure);
+                why.is_none() || {
+                    self.refuse(&format!("{key} quantile of this run"), why.unwrap_or(""));
+                    false
+                }
+            };
+            own.quantiles.retain(possible);
+        }
+        self.number("standard deviation", &mut interval.sd, 0.0);
+        self.compensation(&mut interval.compensation);
+        self.alternative("before dropping", &mut interval.before_culling, near);
+        self.alternative("uncompensated", &mut interval.uncompensated, near);
+        self.times(interval, thread_time_ns);
+        self.shares(interval);
+        self.distribution("distribution", &mut interval.histogram);
+        self.modes(&mut interval.modes);
+        if let Some(slowed) = &mut interval.slowed
+            && !self.slowed(slowed)
+        {
+            interval.slowed = None;
+        }
+        if let Some(sampled) = &mut interval.sampled {
+            self.estimate(
+                "total of the sampled",
+                &mut sampled.total,
+                Must::NotNegative,
+            );
+        }
+        if let Some(repeated) = &mut interval.repeated
+            && let Some(why) = contradiction(&repeated.typical)
+        {
+            interval.repeated = None;
+            self.refuse("typical", why);
+        }
+    }
+
+    /// Quantiles rise with their probability, from the median on.
+    fn quantiles(&mut self, interval: &mut IntervalReport, near: f64) {
+        let mut below = interval.median.as_ref().map(|m| m.value);
+        let mut keys: Vec<(f64, String)> = (interval.quantiles.keys())
+            .map(|key| (key.parse().unwrap_or(f64::NAN), key.clone()))
+            .collect();
+        keys.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (p, key) in keys {
+            let name = format!("{key} quantile");
+            let mut figure = interval.quantiles.remove(&key);
+            self.estimate(&name, &mut figure, Must::NearZero(near));
+            let Some(figure) = figure else { continue };
+            let is_lower = below.is_some_and(|below| figure.value < below * (1.0 - ROUNDING));
+            if !(0.0..=1.0).contains(&p) {
+                self.refuse(&name, "no probability");
+            } else if p >= 0.5 && is_lower {
+                self.refuse(&name, "below a lower quantile");
+            } else {
+                below = if p >= 0.5 { Some(figure.value) } else { below };
+                interval.quantiles.insert(key, figure);
+            }
+        }
+    }
+
+    /// The least and the greatest sample, and that every quantile lies between them.
+    fn extremes(&mut self, interval: &mut IntervalReport, near: f64) {
+        self.number("least", &mut interval.min, -near);
+        self.number("greatest", &mut interval.max, -near);
+        if let (Some(min), Some(max)) = (interval.min, interval.max)
+            && min > max
+        {
+            (interval.min, interval.max) = (None, None);
+            self.refuse("least and greatest", "in the wrong order");
+        }
+        let is_outside = |value: f64| {
+            let slack = ROUNDING * value.abs();
+            interval.min.is_some_and(|min| value < min - slack)
+                || interval.max.is_some_and(|max| value > max + slack)
+        };
+        let medians = interval
+            .median
+            .as_ref()
+            .is_some_and(|m| is_outside(m.value));
+        let others: Vec<String> = (interval.quantiles.iter())
+            .filter(|(_, q)| is_outside(q.value))
+            .map(|(key, _)| key.clone())
+            .collect();
+        if medians {
+            interval.median = None;
+            self.refuse("median", "beyond every sample");
+        }
+        for key in others {
+            interval.quantiles.remove(&key);
+            self.refuse(&format!("{key} quantile"), "beyond every sample");
+        }
+    }
+
+    fn compensation(&mut self, compensation: &mut Compensation) {
+        // What an experiment subtracts is a null step, which may be shorter than its cost.
+        let must = match compensation.method.as_str() {
+            "null step" => Must::Any,
+            _ => Must::NotNegative,
+        };
+        self.estimate("cost", &mut compensation.cost, must);
+        self.estimate("k", &mut compensation.k, Must::NotNegative);
+        self.ratio("k", &mut compensation.k);
+        self.number("records inside", &mut compensation.inner_records, 0.0);
+    }
+
+    /// A ratio whose interval has no end has a denominator that may be 0.
+    fn ratio(&mut self, name: &str, figure: &mut Option<Estimate>) {
+        if figure.as_ref().is_some_and(is_open) {
+            *figure = None;
+            self.refuse(name, "a ratio to what may be 0");
+        }
+    }
+
+    fn alternative(&mut self, name: &str, alternative: &mut Alternative, near: f64) {
+        let must = Must::NearZero(near);
+        self.estimate(&format!("mean {name}"), &mut alternative.mean, must);
+        self.estimate(&format!("median {name}"), &mut alternative.median, must);
+        if let Some(histogram) = &mut alternative.histogram {
+            self.distribution(&format!("distribution {name}"), histogram);
+        }
+    }
+
+    fn times(&mut self, interval: &mut IntervalReport, thread_time_ns: Option<f64>) {
+        self.number("total", &mut interval.total_ns, 0.0);
+        self.number("on CPU", &mut interval.on_cpu_ns, 0.0);
+        self.number("off CPU", &mut interval.off_cpu_ns, 0.0);
+        if !(interval.taken_off.time_ns.is_finite() && interval.taken_off.time_ns >= 0.0) {
+            interval.taken_off = super::TakenOff::default();
+            self.refuse("time taken off", "below 0");
+        }
+        let (Some(total), Some(possible)) = (interval.total_ns, thread_time_ns) else {
+            return;
+        };
+        // Nested spans, keys and messages may lie inside one another, each counted whole.
+        let is_apart = matches!(interval.kind, IntervalKind::Stage | IntervalKind::Period);
+        if is_apart && interval.repeated.is_none() && total > possible * (1.0 + ROUNDING) {
+            interval.total_ns = None;
+            self.refuse("total", "more than the time of all threads");
+        }
+    }
+
+    fn shares(&mut self, interval: &mut IntervalReport) {
+        if let Some(share_of) = &mut interval.share_of {
+            let name = format!("share of {}", share_of.of);
+            self.estimate(&name, &mut share_of.share, Must::Share);
+        }
+        if let Some(unexplained) = &mut interval.unexplained
+            && let Some(why) = Must::Share.judge(&mut unexplained.share)
+        {
+            interval.unexplained = None;
+            self.refuse("share of unexplained samples", why);
+        }
+        let is_share = |share: f64| (0.0..=1.0).contains(&share);
+        if !is_share(interval.culled.share) {
+            let culled = &mut interval.culled;
+            let matched = culled.count.saturating_add(interval.count);
+            culled.share = culled.count as f64 / matched.max(1) as f64;
+            self.refuse("share of dropped samples", "not from 0 to 1");
+        }
+        let before = interval.evidence.len();
+        (interval.evidence)
+            .retain(|e| is_share(e.share) && e.time_ns.is_finite() && e.time_ns >= 0.0);
+        if interval.evidence.len() < before {
+            self.refuse("a cause of disturbance", "its share or time is impossible");
+        }
+    }
+
+    fn distribution(&mut self, name: &str, histogram: &mut Histogram) {
+        let edges = &histogram.edges;
+        let is_drawn = match edges.len() {
+            0 => histogram.counts.is_empty(),
+            n => histogram.counts.len() == n - 1,
+        };
+        let rises = edges.iter().all(|e| e.is_finite()) && edges.windows(2).all(|e| e[0] < e[1]);
+        if !is_drawn || !rises {
+            *histogram = Histogram {
+                unit: std::mem::take(&mut histogram.unit),
+                ..Histogram::default()
+            };
+            self.refuse(name, "its bins do not ascend");
+        }
+    }
+
+    fn modes(&mut self, modes: &mut Vec<Mode>) {
+        let is_possible = |mode: &Mode| {
+            let places = [mode.lo, mode.at, mode.hi];
+            places.iter().all(|x| x.is_finite())
+                && places.is_sorted()
+                && (0.0..=1.0 + ROUNDING).contains(&mode.share)
+                && mode
+                    .place
+                    .iter()
+                    .chain(&mode.share_interval)
+                    .all(|e| contradiction(e).is_none())
+        };
+        if !modes.iter().all(is_possible) {
+            modes.clear();
+            self.refuse("modes", "not within their bounds");
+        }
+        for share in modes
+            .iter_mut()
+            .filter_map(|mode| mode.share_interval.as_mut())
+        {
+            draw_in(share, 0.0, 1.0);
+        }
+    }
+
+    /// Whether anything is left of it.
+    fn slowed(&mut self, slowed: &mut Slowed) -> bool {
+        if let Some(why) = contradiction(&slowed.by) {
+            self.refuse("what its points cost", why);
+            return false;
+        }
+        let share = &slowed.share;
+        if contradiction(share).is_some() || (is_open(share) && !is_open(&slowed.by)) {
+            self.refuse("share that its points cost", "a ratio to what may be 0");
+            return false;
+        }
+        self.estimate("cost of one point", &mut slowed.per_point, Must::Any);
+        true
+    }
+}
+
+fn rate(frequency: &mut FrequencyReport) {
+    let mut per_second = frequency.per_second.take();
+    if per_second
+        .as_mut()
+        .is_some_and(|rate| Must::NotNegative.judge(rate).is_none())
+    {
+        frequency.per_second = per_second;
+    }
+    if let Some(share_of) = &mut frequency.share_of {
+        let mut share = share_of.share.take();
+        if share
+            .as_mut()
+            .is_some_and(|share| Must::Share.judge(share).is_none())
+        {
+            share_of.share = share;
+        }
+    }
+}

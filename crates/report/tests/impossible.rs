@@ -1,0 +1,309 @@
+//! Documents with impossible figures, through every renderer: none comes out.
+//!
+//! The documents are invented ones in which figures were set at random. What may come
+//! out is judged here by rules of this file's own, on JSON and on text.
+
+mod invented;
+
+use rand::{Rng, RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+use undertick_report::document::{Report, without_impossible};
+use undertick_report::{html, terminal};
+
+const DOCUMENTS: u64 = 10_000;
+/// Of these the page and the terminal's text are looked at, too, which takes longer.
+const DRAWN_EVERY: u64 = 20;
+
+/// An invented report, some of whose figures are anything.
+fn spoilt(seed: u64) -> Report {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut report = invented::six();
+    report.intervals.push(invented::two_modes());
+    for interval in &mut report.intervals {
+        // What points cost may be below 0: a difference. It has a test of its own.
+        interval.slowed = None;
+        interval.on_cpu_ns = Some(1e6);
+        interval.off_cpu_ns = Some(1e6);
+    }
+    let mut value = serde_json::to_value(&report).unwrap();
+    let many = rng.random_range(1..40);
+    let mut places = Vec::new();
+    floats(&value, &mut String::new(), &mut places);
+    for _ in 0..many {
+        let at = &places[rng.random_range(0..places.len())];
+        *value.pointer_mut(at).unwrap() = anything(&mut rng, at);
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+/// Pointers to all numbers with a fraction.
+fn floats(value: &Value, at: &mut String, found: &mut Vec<String>) {
+    let mut deeper = |key: &str, value: &Value| {
+        let length = at.len();
+        at.push('/');
+        at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        floats(value, at, found);
+        at.truncate(length);
+    };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| deeper(key, value)),
+        Value::Array(list) => {
+            let each = list.iter().enumerate();
+            each.for_each(|(i, value)| deeper(&i.to_string(), value));
+        }
+        Value::Number(n) if n.is_f64() => found.push(at.clone()),
+        _ => {}
+    }
+}
+
+fn anything(rng: &mut impl Rng, at: &str) -> Value {
+    let may_be_unknown = at.contains("/interval/");
+    let scale = 10_f64.powi(rng.random_range(-3..15));
+    match rng.random_range(0..8) {
+        0 if may_be_unknown => Value::Null,
+        1 => (-scale).into(),
+        2 => 0.0.into(),
+        3 => 1.5.into(),
+        4 => (-639_342.8).into(),
+        5 => 1e300.into(),
+        _ => (scale * rng.random_range(-0.2..1.0)).into(),
+    }
+}
+
+/// What is wrong with this document, by the rules of issue and format.
+fn wrong(report: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    every_estimate(report, &mut String::new(), &mut found);
+    for interval in report["intervals"].as_array().unwrap() {
+        let name = interval["name"].as_str().unwrap();
+        of_interval(interval, &mut |what: String| {
+            found.push(format!("{name}: {what}"))
+        });
+    }
+    for frequency in report["frequencies"].as_array().unwrap() {
+        if at(frequency, "/per_second/value").is_some_and(|v| v < 0.0) {
+            found.push("a rate below 0".to_owned());
+        }
+    }
+    found
+}
+
+/// Values lie in their intervals, wherever there is an estimate.
+fn every_estimate(value: &Value, path: &mut String, found: &mut Vec<String>) {
+    if let (Some(v), Some(interval)) = (value["value"].as_f64(), value["interval"].as_array()) {
+        let (lo, hi) = (interval[0].as_f64(), interval[1].as_f64());
+        let slack = v.abs() * 1e-6;
+        if lo.is_some_and(|lo| lo > v + slack) || hi.is_some_and(|hi| hi < v - slack) {
+            found.push(format!("{path}: {v} in [{lo:?}, {hi:?}]"));
+        }
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let length = path.len();
+                path.push('/');
+                path.push_str(key);
+                every_estimate(value, path, found);
+                path.truncate(length);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|v| every_estimate(v, path, found)),
+        _ => {}
+    }
+}
+
+fn at(value: &Value, pointer: &str) -> Option<f64> {
+    value.pointer(pointer).and_then(Value::as_f64)
+}
+
+fn of_interval(i: &Value, say: &mut dyn FnMut(String)) {
+    for never_negative in [
+        "/mean/value",
+        "/mean/interval/0",
+        "/total_ns",
+        "/on_cpu_ns",
+        "/off_cpu_ns",
+        "/taken_off/time_ns",
+        "/compensation/cost/value",
+        "/sd",
+    ] {
+        if at(i, never_negative).is_some_and(|v| v < 0.0) {
+            say(format!("{never_negative} below 0"));
+        }
+    }
+    // Near the resolution a quantile may be below 0 by some steps.
+    let near = 20.0 * at(i, "/granularity_ns").unwrap().max(1.0);
+    let mut last = f64::NEG_INFINITY;
+    for quantile in [
+        "/median",
+        "/quantiles/0.9",
+        "/quantiles/0.99",
+        "/quantiles/0.999",
+    ] {
+        let Some(value) = at(i, &format!("{quantile}/value")) else {
+            continue;
+        };
+        let hi = at(i, &format!("{quantile}/interval/1"));
+        if value < 0.0 && (value < -near || hi.is_none_or(|hi| hi < 0.0)) {
+            say(format!("{quantile} below 0"));
+        }
+        if value < last - 1e-6 * last.abs() {
+            say(format!("{quantile} below the one before"));
+        }
+        if at(i, "/max").is_some_and(|max| value > max + 1e-6 * max.abs()) {
+            say(format!("{quantile} above the greatest"));
+        }
+        last = value;
+    }
+    let shares = [
+        "/culled/share",
+        "/share_of/share/value",
+        "/share_of/share/interval/1",
+    ];
+    for share in shares {
+        if at(i, share).is_some_and(|s| !(0.0..=1.0).contains(&s)) {
+            say(format!("{share} is no share"));
+        }
+    }
+    let edges: Vec<f64> = (i["histogram"]["edges"].as_array().unwrap().iter())
+        .map(|e| e.as_f64().unwrap())
+        .collect();
+    if edges.windows(2).any(|e| e[0] >= e[1]) {
+        say("bins that do not ascend".to_owned());
+    }
+    for mode in i["modes"].as_array().unwrap() {
+        let share = mode["share"].as_f64().unwrap();
+        let places = ["lo", "at", "hi"].map(|key| mode[key].as_f64().unwrap());
+        if !(0.0..=1.0 + 1e-6).contains(&share) || !places.is_sorted() {
+            say(format!("mode {mode}"));
+        }
+    }
+}
+
+/// What is wrong with a text: bounds in the wrong order, times far below 0, shares above
+/// a whole.
+fn wrong_text(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in text.split('[').skip(1) {
+        let Some((inside, _)) = part.split_once(']') else {
+            continue;
+        };
+        let bounds: Vec<f64> = (inside.split(", "))
+            .filter_map(|b| b.parse().ok())
+            .collect();
+        if bounds.len() == 2 && bounds[0] > bounds[1] {
+            found.push(format!("[{inside}]"));
+        }
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for pair in words.windows(2) {
+        let Ok(number) = pair[0].parse::<f64>() else {
+            continue;
+        };
+        let size = match pair[1].trim_end_matches([',', ';', '.', ')']) {
+            "ns" => 1.0,
+            "us" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "%" if !(0.0..=100.0).contains(&number) => {
+                found.push(format!("{number} %"));
+                continue;
+            }
+            _ => continue,
+        };
+        if number * size < -201.0 {
+            found.push(format!("{number} {}", pair[1]));
+        }
+    }
+    found
+}
+
+/// The text of a page without its tags, script and data.
+fn shown(page: &str) -> String {
+    let mut text = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before);
+        text.push(' ');
+        let end = match after {
+            _ if after.starts_with("script") => "</script>",
+            _ if after.starts_with("style") => "</style>",
+            _ => ">",
+        };
+        rest = after.split_once(end).map_or("", |(_, rest)| rest);
+    }
+    text.replace('\u{a0}', " ").replace("&nbsp;", " ")
+}
+
+#[test]
+fn none_leaves() {
+    let mut refused = 0;
+    for seed in 0..DOCUMENTS {
+        let report = spoilt(seed);
+        let before = wrong(&serde_json::to_value(&report).unwrap());
+        let gated = without_impossible(report.clone());
+        let after = wrong(&serde_json::to_value(&gated).unwrap());
+        assert!(after.is_empty(), "document {seed}: {after:?}");
+        let json = |report: &Report| serde_json::to_string(report).unwrap();
+        let twice = without_impossible(gated.clone());
+        assert_eq!(json(&twice), json(&gated), "twice is once: {seed}");
+        let notes = |report: &Report| {
+            report
+                .intervals
+                .iter()
+                .map(|i| i.notes.len())
+                .sum::<usize>()
+        };
+        refused += usize::from(notes(&gated) > notes(&report));
+        if before.iter().any(|w| w.contains("mean/value")) {
+            assert!(
+                notes(&gated) > notes(&report),
+                "{seed}: without a reason: {before:?}"
+            );
+        }
+        if seed % DRAWN_EVERY == 0 {
+            // Not gated before: the renderers see to it.
+            let options = terminal::Options {
+                histograms: 400,
+                ..terminal::Options::default()
+            };
+            for text in [
+                terminal::render(&report, options),
+                shown(&html::render(&report)),
+            ] {
+                let found = wrong_text(&text);
+                assert!(found.is_empty(), "document {seed}: {found:?}\n{text}");
+            }
+        }
+    }
+    // Were the documents all possible, nothing was tried.
+    assert!(refused > DOCUMENTS as usize / 2, "{refused}");
+}
+
+/// What is possible stays as it is, bit by bit.
+#[test]
+fn possible_reports_stay() {
+    for report in [invented::one(), invented::six(), invented::many(300)] {
+        assert_eq!(without_impossible(report.clone()), report);
+    }
+}
+
+/// Text that says something impossible is seen by this file's own rules.
+#[test]
+fn the_rules_see() {
+    for text in ["mean -639 us", "1.4 ms\n[1.7, 1.2]", "share 120 %"] {
+        assert_eq!(wrong_text(text).len(), 1, "{text}");
+    }
+    for text in [
+        "-20 ns [-30, 12]",
+        "1.7 ms [?, ?]",
+        "-> 4.24 ms",
+        "100 %",
+        "[lo, hi]: 95 %",
+    ] {
+        assert!(wrong_text(text).is_empty(), "{text}");
+    }
+    let text = shown("<p>-639 us</p><script>let a = '<-1 s';</script><b>2</b>");
+    assert_eq!(wrong_text(&text), ["-639 us"]);
+}
