@@ -22,6 +22,8 @@ use crate::sizes;
 
 /// Something is slower than --gate allows.
 const TOO_SLOW: u8 = 3;
+/// Runs of each of two commands where nobody says how many.
+const USUAL_RUNS: u64 = 5;
 /// Columns of the table on a terminal.
 const COLUMNS: usize = 110;
 
@@ -30,7 +32,8 @@ const COLUMNS: usize = 110;
 #[command(
     override_usage = "undertick compare [OPTIONS] <A> <B>\n       undertick compare [OPTIONS] --runs <N> <'COMMAND A'> <'COMMAND B'>",
     after_help = "Examples:\n  \
-    undertick compare --runs 20 './old 1000' './new 1000'       # records both in turn\n  \
+    undertick compare ./old ./new                               # records both in turn, five times\n  \
+    undertick compare --runs 20 './old 1000' './new 1000'\n  \
     undertick compare --for 10s --gate 0.02 --markdown=\"$GITHUB_STEP_SUMMARY\" ./old ./new\n  \
     undertick compare --runs 20 -o kept ./old ./new; undertick compare kept/a kept/b --json\n  \
     undertick compare before.ut after.ut --only 'parse*'\n  \
@@ -48,7 +51,8 @@ pub struct Compare {
     /// The second
     #[arg(value_name = "B")]
     b: OsString,
-    /// A and B are commands: record both in turn, in random order, so many times
+    /// A and B are commands: record both in turn, in random order, so many times [default where
+    /// both are programs: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=2000))]
     runs: Option<u64>,
     /// A and B are commands: record them in turn for so long, e.g. 10s; with --runs what ends first
@@ -66,6 +70,10 @@ pub struct Compare {
     /// Exit with status 3 if something is surely slower by more than this share; 0: at all
     #[arg(long, value_name = "SHARE", value_parser = share)]
     gate: Option<f64>,
+    /// Hold durations against the span of this name in the same run, one that the change
+    /// does not touch: what slows a whole run cancels. For sets of runs
+    #[arg(long, value_name = "NAME")]
+    reference: Option<String>,
     /// Only figures of this name; * is any text, ? any character; may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -99,7 +107,12 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
             "--json and --markdown both want standard output; give --markdown=FILE",
         ));
     }
-    if arguments.runs.is_none() && arguments.time.is_none() {
+    let by_default = (arguments.runs.is_none() && arguments.time.is_none())
+        .then(|| are_commands(arguments))
+        .filter(|are| *are)
+        .map(|_| USUAL_RUNS);
+    let runs = arguments.runs.or(by_default);
+    if runs.is_none() && arguments.time.is_none() {
         let paths = [PathBuf::from(&arguments.a), PathBuf::from(&arguments.b)];
         let found = compared(arguments, &paths, &analysis, &options)?;
         return told(arguments, &found);
@@ -109,7 +122,7 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
         Some(given) => not_there(given)?,
         None => scratch.path().join("runs"),
     };
-    let recorded = recorded(arguments, dir)?;
+    let recorded = recorded(arguments, runs, dir)?;
     let mut found = compared(arguments, &recorded.sets, &analysis, &options)?;
     [&mut found.a.file, &mut found.b.file]
         .into_iter()
@@ -130,20 +143,27 @@ fn compared(
     let mut progress = Progress::new();
     let mut open = |index: usize| -> Result<Input, Failure> {
         let told = |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
-        let mut input = lab::open(&paths[index], analysis, told).map_err(Failure::usage)?;
-        if input.keep_only(&arguments.only) == 0 && !arguments.only.is_empty() {
-            return Err(Failure::usage(format!(
-                "{}: no figure has a name like {:?}; `undertick compare` without --only shows all",
-                paths[index].display(),
-                arguments.only
-            )));
-        }
-        Ok(input)
+        lab::open(&paths[index], analysis, told).map_err(Failure::usage)
     };
     let both = open(0).and_then(|a| Ok((a, open(1)?)));
     progress.done();
-    let (a, b) = both?;
-    lab::compare_as(a, b, options).map_err(Failure::usage)
+    let (mut a, mut b) = both?;
+    let held = (arguments.reference.as_deref())
+        .map(|reference| lab::hold_against(&mut a, &mut b, reference))
+        .transpose()
+        .map_err(Failure::usage)?;
+    for (input, path) in [(&mut a, &paths[0]), (&mut b, &paths[1])] {
+        if input.keep_only(&arguments.only) == 0 && !arguments.only.is_empty() {
+            return Err(Failure::usage(format!(
+                "{}: no figure has a name like {:?}; `undertick compare` without --only shows all",
+                path.display(),
+                arguments.only
+            )));
+        }
+    }
+    let mut found = lab::compare_as(a, b, options).map_err(Failure::usage)?;
+    found.warnings.extend(held);
+    Ok(found)
 }
 
 /// Prints, and gives the exit status.
@@ -174,7 +194,7 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Records both in turn.
-fn recorded(arguments: &Compare, dir: PathBuf) -> Result<Recorded, Failure> {
+fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Recorded, Failure> {
     let commands = [words(&arguments.a)?, words(&arguments.b)?];
     let (choice, facts) = clock()?;
     let (calibration, warning) = calibrate(&choice, &facts);
@@ -185,7 +205,7 @@ fn recorded(arguments: &Compare, dir: PathBuf) -> Result<Recorded, Failure> {
     let wanted = InTurn {
         commands,
         dir,
-        rounds: arguments.runs.map(|runs| runs as usize),
+        rounds: runs.map(|runs| runs as usize),
         time: arguments.time,
         choice,
         facts,
@@ -214,6 +234,34 @@ fn interrupted(recorded: &Recorded) -> Option<Warning> {
             recorded.rounds
         ),
     })
+}
+
+/// Whether both are programs that can be started, with or without arguments, and no files
+/// to be read.
+fn are_commands(arguments: &Compare) -> bool {
+    [&arguments.a, &arguments.b].into_iter().all(|word| {
+        let is_read = Path::new(word)
+            .extension()
+            .is_some_and(|e| e == "json" || e == "ut");
+        let program = words(word).ok().and_then(|words| words.into_iter().next());
+        !is_read && program.is_some_and(|program| is_program(Path::new(&program)))
+    })
+}
+
+/// A file that may be executed, there or on the path.
+fn is_program(program: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let may_run = |path: &Path| {
+        std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    let on_path = || std::env::var_os("PATH").unwrap_or_default();
+    match program.components().count() {
+        1 if !program.is_absolute() => {
+            may_run(program)
+                || std::env::split_paths(&on_path()).any(|dir| may_run(&dir.join(program)))
+        }
+        _ => may_run(program),
+    }
 }
 
 /// Program and arguments of a command, as a shell splits it.

@@ -23,6 +23,7 @@ mod gate;
 mod in_turn;
 mod input;
 mod only;
+mod reference;
 mod rounds;
 mod sets;
 mod verdict;
@@ -41,6 +42,7 @@ use figures::Figure;
 
 pub use in_turn::{InTurn, Recorded, Told, record_in_turn};
 pub use input::{Input, Runs, open};
+pub use reference::hold_against;
 
 /// How a comparison is asked to work.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use undertick_report::survey::{Better, Scale};
 use undertick_units::Interval;
 
 use super::super::rounds::Rounds;
-use super::super::{Input, Options, compare_as};
+use super::super::{Input, Options, compare_as, hold_against};
 use super::*;
 
 const NAMES: [&str; 5] = ["parse", "plan", "run", "send", "wait"];
@@ -168,6 +168,63 @@ fn a_slower_section_and_the_gate() {
     // Faster is never too slow.
     let (_, too_slow) = count(0.9, 0.0, 10);
     assert!(too_slow <= 21, "{too_slow}");
+}
+
+/// Sets recorded at different times, whose runs differ by 3 % as a whole: a section that is
+/// 2 % slower is found against one that stays as it is, and hardly without; of equal
+/// programs at most 21 of 200 pairs are said to differ in anything, as ever.
+#[test]
+fn against_a_section_that_stays() {
+    let nowhere = Path::new("/nowhere");
+    let count = |ratio: f64, reference: Option<&str>| {
+        let (mut slower, mut differ) = (0, 0);
+        for seed in 0..200 {
+            let (mut a, mut b) = programs(9000 + seed, 15, ratio, 0.0, nowhere);
+            for (side, input) in [(0, &mut a), (1, &mut b)] {
+                let mut speeds = Simulated(ChaCha8Rng::seed_from_u64(2 * seed + side));
+                let Input::Runs(runs) = input else {
+                    panic!("a set");
+                };
+                for run in &mut runs.runs {
+                    let speed = (0.03 * speeds.normal()).exp();
+                    for metric in &mut run.metrics {
+                        metric.estimate.value *= speed;
+                    }
+                }
+            }
+            if let Some(reference) = reference {
+                hold_against(&mut a, &mut b, reference).unwrap();
+            }
+            let found = compare_as(a, b, &Options::of(0.95)).unwrap();
+            let row = found.rows.iter().find(|row| row.id == "parse").unwrap();
+            slower += u64::from(row.verdict == Verdict::Slower);
+            differ += u64::from(found.summary.differ > 0);
+        }
+        (slower, differ)
+    };
+    let (with, _) = count(1.02, Some("wait"));
+    let (without, _) = count(1.02, None);
+    println!("2 % slower: {with} of 200 against a reference, {without} without");
+    assert!(with >= 150 && without <= 60, "{with} {without}");
+    let (_, differ) = count(1.0, Some("wait"));
+    assert!(differ <= 21, "{differ} of 200 equal pairs");
+}
+
+#[test]
+fn a_reference_must_be_one() {
+    let (mut a, mut b) = programs(5, 6, 2.0, 0.0, Path::new("/nowhere"));
+    for (form, words) in [("nothing", "no duration"), ("p*", "several"), ("wait", "")] {
+        match hold_against(&mut a, &mut b, form) {
+            Ok(warning) => assert!(warning.text.contains("held against wait"), "{warning:?}"),
+            Err(wrong) => assert!(!words.is_empty() && wrong.contains(words), "{wrong}"),
+        }
+    }
+    let Input::Runs(runs) = &mut b else {
+        panic!("a set");
+    };
+    runs.runs[2].metrics.retain(|metric| metric.id != "wait");
+    let lacking = hold_against(&mut a, &mut b, "wait").unwrap_err();
+    assert!(lacking.contains("a run lacks wait"), "{lacking}");
 }
 
 /// What is little is said by who asks: equal programs are alike within 2 %, one that is
