@@ -22,9 +22,11 @@ pub mod peers;
 mod peers_of_registries;
 pub mod perturbation;
 pub mod primitives;
+pub mod programs;
 pub mod python;
 pub mod recorder;
 pub mod report;
+pub mod reruns;
 pub mod sampled;
 pub mod slow;
 pub mod survey;
@@ -81,6 +83,9 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["functions"] => functions::measure(),
         ["compare"] => compare::measure(20),
         ["compare", times] => compare::measure(repetitions(times)?),
+        ["programs"] => programs::measure(),
+        ["reruns"] => reruns::measure(20),
+        ["reruns", runs] => reruns::measure(repetitions(runs)?),
         ["coverage"] => coverage::measure(),
         ["cmstar"] => cmstar::measure(10),
         ["cmstar", rounds] => cmstar::measure(repetitions(rounds)?),
@@ -98,7 +103,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, live, loss, drop, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, coverage, cmstar or all"
+            "which one? recorder, live, loss, drop, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, reruns, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

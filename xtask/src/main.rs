@@ -12,6 +12,7 @@ mod page;
 mod python;
 mod run;
 mod soak;
+mod sources;
 mod statistics;
 mod test;
 mod unedited;
@@ -50,6 +51,9 @@ usage: cargo xtask COMMAND
   bench in_place    5, 20 and 50 ns sections in a running program: error and coverage over 200 recordings
   bench beside-recorders  an event and a section of LTTng-UST, Tracy and Perfetto beside ours
   bench beside-benchmarks  sections of known length under Google Benchmark, Criterion and zenbench
+  bench programs    Redis, lz4, zstd, a queue and a copy: what is dropped, time on CPU against the kernel's,
+                    medians beside three busy loops (ten minutes)
+  bench reruns      do intervals of one run and of five hold what other runs give, six programs (fifteen minutes)
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
   bench all         all of them (about fifteen minutes)";
 

@@ -2,66 +2,18 @@
 //! compiled with hooks, and its calls as `gcov` counts them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::Value;
 
 use crate::run::{Scratch, command, output, root};
-
-/// The part of the source package that upstream made.
-const TARBALL: &str = "pool/main/z/zlib/zlib_1.2.13.dfsg.orig.tar.bz2";
-const SHA256: &str = "71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1";
+use crate::sources;
 
 /// Calls by function.
 pub type Calls = BTreeMap<String, u64>;
 
-/// The unpacked source, kept in `target`. The error says why there is none.
+/// The unpacked source. The error says why there is none.
 pub fn zlib() -> Result<String, String> {
-    let dir = root().join("target/sources");
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    let (unpacked, file) = (dir.join("zlib-1.2.13.dfsg"), dir.join("zlib.tar.bz2"));
-    if unpacked.join("zutil.c").exists() {
-        return Ok(text(&unpacked));
-    }
-    std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let hosts = output(command(&[
-        "apt-get",
-        "indextargets",
-        "--format",
-        "$(REPO_URI)",
-    ]))
-    .map_err(|_| "no apt here, which knows where Debian's sources are".to_owned())?;
-    let mut hosts: Vec<&str> = hosts
-        .lines()
-        .map(|line| line.trim_end_matches('/'))
-        .collect();
-    hosts.dedup();
-    let path = text(&file);
-    let found = hosts.iter().any(|host| {
-        let address = format!("{host}/{TARBALL}");
-        output(command(&[
-            "curl",
-            "-sSfL",
-            "--max-time",
-            "60",
-            "-o",
-            &path,
-            &address,
-        ]))
-        .is_ok()
-    });
-    if !found {
-        return Err(format!(
-            "no source offers {TARBALL}, or there is no network, or no curl"
-        ));
-    }
-    let sum = output(command(&["sha256sum", &path]))?;
-    if !sum.starts_with(SHA256) {
-        let _ = std::fs::remove_file(&file);
-        return Err(format!("{TARBALL} is another file than expected: {sum}"));
-    }
-    output(command(&["tar", "-xjf", &path, "-C", &text(&dir)]))?;
-    Ok(text(&unpacked))
+    sources::unpacked(&sources::ZLIB)
 }
 
 /// Compiles minigzip in a directory of its own; gives the program.

@@ -163,7 +163,7 @@ fn slow_samples_that_were_hit_count_as_slow() {
     assert!((unexplained.share.value - 0.1).abs() < 1e-12);
     // Kept: (900 * 10 + 50 * 80) / 950 = 13.7; all: 17.
     let told = |text: &str| span.notes.iter().any(|note| note.contains(text));
-    assert!(told("50 samples dropped took 80 ns"), "{:?}", span.notes);
+    assert!(told("50 samples dropped took 80.0 ns"), "{:?}", span.notes);
     assert!(told("the mean would be 17.0 ns"), "{:?}", span.notes);
     // Where lengths have nothing to do with it, nothing is said.
     let report = culled(&hit(), Cull::Kernel);

@@ -291,8 +291,16 @@ fn the_demo_shows_its_stages() {
             interval["count"].as_u64().unwrap() > 10,
             "{interval} {told}"
         );
+        // Some drift for longer than the demo runs: then there is a word for it.
+        let refused = interval["mean"]["notes"]
+            .to_string()
+            .contains("autocorrelation");
         assert!(
-            interval["mean"]["interval"][1].is_number(),
+            interval["mean"]["interval"][1].is_number() || refused,
+            "{interval} {told}"
+        );
+        assert!(
+            interval["of_this_run"]["mean"]["interval"][1].is_number(),
             "{interval} {told}"
         );
         assert!(

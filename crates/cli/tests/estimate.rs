@@ -90,11 +90,14 @@ fn order_matters() {
         let e: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
         e["interval"][1].as_f64().unwrap() - e["interval"][0].as_f64().unwrap()
     };
-    let ramp: String = (0..2000).map(|i| format!("{}\n", i / 100)).collect();
-    let mixed: String = (0..2000)
-        .map(|i| format!("{}\n", (i * 789) % 2000 / 100))
+    // Each number ten times in a row, which makes the interval the root of ten as wide.
+    let slow: String = (0..2000)
+        .map(|i| format!("{}\n", i / 10 * 37 % 101))
         .collect();
-    assert!(width(ramp) > 5.0 * width(mixed));
+    let mixed: String = (0..2000)
+        .map(|i| format!("{}\n", (789 * i + 310 * i * i) % 2000 / 10 * 37 % 101))
+        .collect();
+    assert!(width(slow) > 2.0 * width(mixed));
 }
 
 #[test]

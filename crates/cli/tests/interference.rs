@@ -90,9 +90,15 @@ fn figures_fit_together() {
         let product = number(&peak["rate"]) * number(&peak["slowdown"]["value"]);
         assert!((product - 1.0).abs() < 1e-6, "{peak}");
     }
-    let of_samples = peaks.iter().filter(|p| p["of"] == "samples");
-    let all: f64 = of_samples.map(|p| number(&p["time_share"]["value"])).sum();
-    assert!((all - 1.0).abs() < 1e-6, "shares add up to {all}");
+    // Shares are of all time: nobody was there in what the others leave.
+    let others = |of: &str| -> f64 {
+        (peaks[1..].iter().filter(|p| p["of"] == of))
+            .map(|p| number(&p["time_share"]["value"]))
+            .sum()
+    };
+    let left = (1.0 - others("samples")) * (1.0 - others("bursts")) - others("activity");
+    let clean = number(&peaks[0]["time_share"]["value"]);
+    assert!((clean - left.max(0.0)).abs() < 1e-6, "{clean} of {left}");
     let losses = found["losses"].as_array().unwrap();
     let parts: f64 = losses.iter().map(|l| number(&l["share"]["value"])).sum();
     assert!((parts - number(&found["mean_loss"]["value"])).abs() < 1e-9);

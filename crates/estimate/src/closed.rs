@@ -21,8 +21,8 @@ pub(crate) const LEAST: u64 = 512;
 /// Share of the values that may be of series too short for their memory: these count
 /// with the variance of a single batch.
 const MOST_TOO_SHORT: f64 = 0.1;
-/// So many independent series tell how much their means scatter, however short each is.
-const MANY: u64 = 10;
+/// Of so many series each counts, however short it is: they err independently.
+const MANY: u64 = 2;
 
 /// What series said that are over.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -1,0 +1,289 @@
+//! Whole programs, most of which nobody here wrote: what is dropped of their spans, whether the
+//! time on the CPU is the kernel's, and whether busy loops beside them change what is reported.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{compile, report_json, undertick};
+use crate::run::{Scratch, command, output};
+use crate::sources::{self, LZ4, Package, REDIS, ZSTD};
+use crate::unedited;
+
+/// Pairs of recordings with and without busy loops beside them.
+const PAIRS: usize = 5;
+const HOGS: usize = 3;
+
+/// A program to record.
+pub struct Program {
+    pub name: &'static str,
+    /// Of `undertick record`.
+    pub options: Vec<String>,
+    pub command: Vec<String>,
+    /// Spans that hold all that its threads do.
+    roots: &'static [&'static str],
+}
+
+pub fn measure() -> Result<(), String> {
+    let scratch = Scratch::new("programs")?;
+    let cpu_time = compile(&scratch, "cpu_time")?;
+    println!(
+        "\nprogram: spans, most dropped of any with ten samples (target 10 %), time on CPU over the kernel's (target 0.98..1.02)"
+    );
+    for program in &programs(&scratch)? {
+        alone(program, &cpu_time, &scratch)?;
+    }
+    redis(&cpu_time, &scratch)?;
+    println!(
+        "\nmedian beside {HOGS} busy loops over that without, {PAIRS} pairs in turn (target 0.97..1.03)"
+    );
+    for program in programs(&scratch)? {
+        beside_hogs(&program, &scratch)?;
+    }
+    Ok(())
+}
+
+/// Of ours: the demo, a queue, a copy; of others: lz4, zstd and minigzip by their functions.
+pub fn programs(scratch: &Scratch) -> Result<Vec<Program>, String> {
+    let strings = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let zlib = unedited::zlib()?;
+    let input = scratch.path("input");
+    unedited::input(&zlib, &input, 10)?;
+    let out = scratch.path("out");
+    let minigzip = unedited::minigzip(
+        &zlib,
+        &scratch.path("minigzip"),
+        &["-O2", "-finstrument-functions"],
+    )?;
+    let lz4 = instrumented(&LZ4, "lz4", "programs/lz4")?;
+    let zstd = instrumented(&ZSTD, "zstd-release", "programs/zstd")?;
+    // What is called for every few bytes would be nothing but recording.
+    let functions = |filter: &str| strings(&["--functions", filter]);
+    Ok(vec![
+        Program {
+            name: "demo",
+            options: vec![],
+            command: strings(&[&undertick(), "__demo-workload"]),
+            roots: &[],
+        },
+        Program {
+            name: "queue",
+            options: vec![],
+            command: strings(&[&compile(scratch, "queue")?, "20000"]),
+            roots: &["all"],
+        },
+        Program {
+            name: "copy",
+            options: vec![],
+            command: strings(&[&compile(scratch, "copy")?, &input, &out, "20"]),
+            roots: &["all"],
+        },
+        Program {
+            name: "lz4",
+            options: functions("^main$|^LZ4F_|^LZ4IO_|^LZ4_compress"),
+            command: strings(&[&lz4, "-q", "-f", "-9", &input, &out]),
+            roots: &["main"],
+        },
+        Program {
+            name: "zstd",
+            options: functions(
+                "^main$|^POOL_thread$|^ZSTD_compress|^ZSTD_entropy|^FIO_|^HUF_compress",
+            ),
+            command: strings(&[&zstd, "-q", "-f", "-6", &input, "-o", &out]),
+            roots: &["main", "POOL_thread"],
+        },
+        Program {
+            name: "minigzip",
+            options: functions("^main$|^deflate|^gz"),
+            command: strings(&["sh", "-c", &format!("'{minigzip}' < '{input}' > '{out}'")]),
+            roots: &["main"],
+        },
+    ])
+}
+
+/// The program of a package, made with hooks at its functions; kept in `target`.
+fn instrumented(package: &Package, target: &str, program: &str) -> Result<String, String> {
+    let source = sources::unpacked(package)?;
+    let made = format!("{source}/{program}");
+    if !std::path::Path::new(&made).exists() {
+        let flags = "CFLAGS=-O2 -g -finstrument-functions";
+        output(command(&[
+            "make",
+            "-s",
+            "-C",
+            &format!("{source}/programs"),
+            target,
+            flags,
+        ]))?;
+    }
+    Ok(made)
+}
+
+fn record(program: &Program, before: &[&str], trace: &str) -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(trace);
+    let undertick = undertick();
+    let mut words = vec![undertick.as_str(), "record", "-o", trace];
+    words.extend(program.options.iter().map(String::as_str));
+    words.push("--");
+    words.extend(before);
+    words.extend(program.command.iter().map(String::as_str));
+    output(command(&words)).map(|_| ())
+}
+
+fn intervals(report: &Value) -> &[Value] {
+    report["intervals"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn alone(program: &Program, cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
+    let (trace, used) = (scratch.path("alone.ut"), scratch.path("used"));
+    record(program, &[cpu_time, &used], &trace)?;
+    say(program.name, program.roots, &trace, &used)
+}
+
+fn say(name: &str, roots: &[&str], trace: &str, used: &str) -> Result<(), String> {
+    let report = report_json(trace, &[])?;
+    let most = (intervals(&report).iter())
+        .filter(|i| {
+            i["count"].as_u64().unwrap_or(0) + i["culled"]["count"].as_u64().unwrap_or(0) >= 10
+        })
+        .filter_map(|i| Some((i["culled"]["share"].as_f64()?, i["name"].as_str()?)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    // As it was, with what recording cost: the kernel's has that, too.
+    let report = report_json(trace, &["--compensate", "none"])?;
+    let on_cpu: f64 = (intervals(&report).iter())
+        .filter(|i| i["name"].as_str().is_some_and(|name| roots.contains(&name)))
+        .filter_map(|i| i["on_cpu_ns"].as_f64())
+        .sum();
+    let text = std::fs::read_to_string(used).map_err(|e| format!("{used}: {e}"))?;
+    let kernel: f64 = text
+        .trim()
+        .parse()
+        .map_err(|_| format!("{used}: {text:?}"))?;
+    let ratio = match roots.is_empty() {
+        true => "it has no span around all".to_owned(),
+        false => format!("{:.4} of {kernel:.2} s", on_cpu / 1e9 / kernel),
+    };
+    let (share, worst) = most.unwrap_or((0.0, "none"));
+    println!(
+        "{name}: {} spans, {:.2} % of {worst}, {ratio}",
+        intervals(&report).len(),
+        100.0 * share
+    );
+    Ok(())
+}
+
+/// A server under load through loopback: what its own sends raise is its own.
+fn redis(cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
+    let source = sources::unpacked(&REDIS)?;
+    let server = format!("{source}/src/redis-server");
+    if !std::path::Path::new(&server).exists() {
+        let words = [
+            "make",
+            "-s",
+            "-j2",
+            "-C",
+            &source,
+            "MALLOC=libc",
+            "OPTIMIZATION=-O2",
+            "REDIS_CFLAGS=-finstrument-functions",
+            "redis-server",
+            "redis-benchmark",
+        ];
+        output(command(&words))?;
+    }
+    let (trace, used) = (scratch.path("redis.ut"), scratch.path("used"));
+    let filter =
+        "^aeProcessEvents$|^beforeSleep$|Client$|^connSocket|^processCommand$|^call$|Command$";
+    let mut recorder = Command::new(undertick())
+        .args([
+            "record",
+            "-o",
+            &trace,
+            "--functions",
+            filter,
+            "--",
+            cpu_time,
+            &used,
+            &server,
+        ])
+        .args(["--port", "7781", "--save", "", "--appendonly", "no"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("redis: {e}"))?;
+    std::thread::sleep(Duration::from_secs(4));
+    let benchmark = format!("{source}/src/redis-benchmark");
+    let load = output(command(&[
+        &benchmark, "-p", "7781", "-n", "100000", "-c", "20", "-t", "set,get", "-q",
+    ]));
+    let stopped = output(command(&["pkill", "-TERM", "-f", "redis-server .*:7781"]));
+    recorder.wait().map_err(|e| e.to_string())?;
+    load.and(stopped)?;
+    say("redis", &["aeProcessEvents"], &trace, &used)
+}
+
+/// Loops that use all the CPU that they get, until dropped.
+struct Hogs(Vec<Child>);
+
+impl Hogs {
+    fn start() -> Result<Self, String> {
+        let one = |_| {
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+        };
+        let hogs: Result<Vec<Child>, _> = (0..HOGS).map(one).collect();
+        hogs.map(Self).map_err(|e| format!("a busy loop: {e}"))
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.0 {
+            let _ = hog.kill();
+            let _ = hog.wait();
+        }
+    }
+}
+
+fn beside_hogs(program: &Program, scratch: &Scratch) -> Result<(), String> {
+    let trace = scratch.path("hogs.ut");
+    let mut reports: [Vec<Value>; 2] = [vec![], vec![]];
+    for _ in 0..PAIRS {
+        record(program, &[], &trace)?;
+        reports[0].push(report_json(&trace, &[])?);
+        let hogs = Hogs::start()?;
+        record(program, &[], &trace)?;
+        drop(hogs);
+        reports[1].push(report_json(&trace, &[])?);
+    }
+    let names: Vec<&str> = (intervals(&reports[0][0]).iter())
+        .filter(|i| i["count"].as_u64().unwrap_or(0) >= 20)
+        .filter_map(|i| i["name"].as_str())
+        .collect();
+    let median = |reports: &[Value], name: &str| -> Option<f64> {
+        let values: Option<Vec<f64>> = (reports.iter())
+            .map(|report| {
+                let found = intervals(report).iter().find(|i| i["name"] == name)?;
+                found["median"]["value"].as_f64()
+            })
+            .collect();
+        Some(crate::statistics::median(&values?))
+    };
+    for name in names {
+        if let (Some(quiet), Some(busy)) = (median(&reports[0], name), median(&reports[1], name)) {
+            println!(
+                "{} {name}: {:.3}, {quiet:.0} ns",
+                program.name,
+                busy / quiet
+            );
+        }
+    }
+    Ok(())
+}

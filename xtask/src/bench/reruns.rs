@@ -1,0 +1,177 @@
+//! Do intervals hold what other runs give? Programs of ours and of others, run again and
+//! again, free and on one CPU.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::programs::{Program, programs};
+use super::{report_json, undertick};
+use crate::run::{Scratch, command, output};
+
+/// Runs of a set whose report is asked.
+const OF_A_SET: usize = 5;
+
+/// Counts of intervals that hold a figure of runs they were not made from.
+#[derive(Default)]
+struct Held {
+    of_sets: [u64; 3],
+    sets: [u64; 3],
+    of_runs: u64,
+    runs: u64,
+    unknown: u64,
+}
+
+/// Figures that are asked for.
+const FIGURES: [&str; 3] = ["mean", "median", "p99"];
+
+pub fn measure(runs: usize) -> Result<(), String> {
+    let scratch = Scratch::new("reruns")?;
+    println!("{runs} runs of each program, free and on one CPU; sets of {OF_A_SET}");
+    let mut all = Held::default();
+    for program in programs(&scratch)? {
+        for is_pinned in [false, true] {
+            let set = scratch.path(&format!("{}-{is_pinned}", program.name));
+            record_runs(&program, &set, runs, is_pinned)?;
+            let held = held(&set, runs)?;
+            let what = if is_pinned { "on one CPU" } else { "free" };
+            say(&format!("{} {what}", program.name), &held);
+            all.add(&held);
+            let _ = std::fs::remove_dir_all(&set);
+        }
+    }
+    say("all", &all);
+    println!("targets: sets 90..98 %; single runs' medians 80 % or not given");
+    Ok(())
+}
+
+impl Held {
+    fn add(&mut self, other: &Self) {
+        for i in 0..FIGURES.len() {
+            self.of_sets[i] += other.of_sets[i];
+            self.sets[i] += other.sets[i];
+        }
+        self.of_runs += other.of_runs;
+        self.runs += other.runs;
+        self.unknown += other.unknown;
+    }
+}
+
+fn say(what: &str, held: &Held) {
+    let share = |held: u64, of: u64| 100.0 * held as f64 / of.max(1) as f64;
+    let of_sets: Vec<String> = (FIGURES.iter().zip(held.of_sets).zip(held.sets))
+        .map(|((figure, held), of)| format!("{figure} {:.1} % of {of}", share(held, of)))
+        .collect();
+    println!(
+        "{what}: sets hold the other runs' {}; a run's interval another run's median {:.1} % of {}, {} not given",
+        of_sets.join(", "),
+        share(held.of_runs, held.runs),
+        held.runs,
+        held.unknown
+    );
+}
+
+fn record_runs(program: &Program, set: &str, runs: usize, is_pinned: bool) -> Result<(), String> {
+    let runs = runs.to_string();
+    let undertick = undertick();
+    let mut words: Vec<&str> = match is_pinned {
+        true => vec!["taskset", "-c", "1"],
+        false => vec![],
+    };
+    words.extend([&*undertick, "record", "--runs", &runs, "-o", set]);
+    words.extend(program.options.iter().map(String::as_str));
+    words.push("--");
+    words.extend(program.command.iter().map(String::as_str));
+    output(command(&words)).map(|_| ())
+}
+
+/// Each set of runs against the mean of all the others; each run against the next.
+fn held(set: &str, runs: usize) -> Result<Held, String> {
+    let names: Vec<String> = (1..=runs).map(|run| format!("{run:04}.ut")).collect();
+    let reports: Vec<Value> = (names.iter())
+        .map(|name| report_json(&format!("{set}/{name}"), &[]))
+        .collect::<Result<_, _>>()?;
+    let mut held = Held::default();
+    for (number, chosen) in names.chunks_exact(OF_A_SET).enumerate() {
+        let part = format!("{set}/part-{number}");
+        std::fs::create_dir(&part).map_err(|e| format!("{part}: {e}"))?;
+        for name in chosen {
+            symlink(Path::new(set).join(name), Path::new(&part).join(name))
+                .map_err(|e| format!("{part}/{name}: {e}"))?;
+        }
+        let report = report_json(&part, &[])?;
+        let first = number * OF_A_SET;
+        let others = reports[..first].iter().chain(&reports[first + OF_A_SET..]);
+        let others: Vec<&Value> = others.collect();
+        for interval in intervals(&report) {
+            let name = &interval["name"];
+            for (i, figure) in FIGURES.iter().enumerate() {
+                let values: Vec<f64> = (others.iter())
+                    .filter_map(|report| {
+                        figure_of(of_name(report, name)?, figure)?["value"].as_f64()
+                    })
+                    .collect();
+                let (Some(estimate), false) =
+                    (figure_of(interval, figure), values.len() < others.len())
+                else {
+                    continue;
+                };
+                let fresh = values.iter().sum::<f64>() / values.len() as f64;
+                if let Some(holds) = holds(estimate, fresh) {
+                    held.sets[i] += 1;
+                    held.of_sets[i] += u64::from(holds);
+                }
+            }
+        }
+    }
+    for pair in reports.windows(2) {
+        for interval in intervals(&pair[0]) {
+            let next = of_name(&pair[1], &interval["name"]).and_then(|i| figure_of(i, "median"));
+            let (Some(own), Some(next)) = (figure_of(interval, "median"), next) else {
+                continue;
+            };
+            match next["value"].as_f64().and_then(|value| holds(own, value)) {
+                Some(holds) => {
+                    held.runs += 1;
+                    held.of_runs += u64::from(holds);
+                }
+                None => held.unknown += 1,
+            }
+        }
+    }
+    Ok(held)
+}
+
+/// Spans with enough samples to have figures.
+fn intervals(report: &Value) -> impl Iterator<Item = &Value> {
+    let all = report["intervals"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    all.iter()
+        .filter(|i| i["count"].as_u64().unwrap_or(0) >= 100)
+}
+
+fn of_name<'a>(report: &'a Value, name: &Value) -> Option<&'a Value> {
+    report["intervals"]
+        .as_array()?
+        .iter()
+        .find(|i| i["name"] == *name)
+}
+
+fn figure_of<'a>(interval: &'a Value, figure: &str) -> Option<&'a Value> {
+    let found = match figure {
+        "p99" => &interval["quantiles"]["0.99"],
+        other => &interval[other],
+    };
+    found.is_object().then_some(found)
+}
+
+/// `None` where a bound is not given.
+fn holds(estimate: &Value, value: f64) -> Option<bool> {
+    let (lo, hi) = (
+        estimate["interval"][0].as_f64()?,
+        estimate["interval"][1].as_f64()?,
+    );
+    Some((lo..=hi).contains(&value))
+}
