@@ -91,12 +91,21 @@ fn order_matters() {
         e["interval"][1].as_f64().unwrap() - e["interval"][0].as_f64().unwrap()
     };
     // Each number ten times in a row, which makes the interval the root of ten as wide.
-    let slow: String = (0..2000)
-        .map(|i| format!("{}\n", i / 10 * 37 % 101))
-        .collect();
-    let mixed: String = (0..2000)
-        .map(|i| format!("{}\n", (789 * i + 310 * i * i) % 2000 / 10 * 37 % 101))
-        .collect();
+    let mut state = 1_u64;
+    let mut random = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state >> 33
+    };
+    let numbers: Vec<u64> = (0..200).map(|_| random() % 1000).collect();
+    let mut all: Vec<u64> = numbers.iter().flat_map(|&x| [x; 10]).collect();
+    let lines = |all: &[u64]| all.iter().map(|x| format!("{x}\n")).collect::<String>();
+    let slow = lines(&all);
+    for i in (1..all.len()).rev() {
+        all.swap(i, random() as usize % (i + 1));
+    }
+    let mixed = lines(&all);
     assert!(width(slow) > 2.0 * width(mixed));
 }
 
