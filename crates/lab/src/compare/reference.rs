@@ -62,10 +62,10 @@ pub fn hold_against(a: &mut Input, b: &mut Input, form: &str) -> Result<Warning,
         let others = (run.metrics.iter_mut()).filter(|m| m.id != id && m.estimate.unit == "ns");
         for metric in others {
             let estimate = &mut metric.estimate;
-            let over = |x: f64| x * usual / own;
-            estimate.value = over(estimate.value);
-            estimate.interval.lo = estimate.interval.lo.map(over);
-            estimate.interval.hi = estimate.interval.hi.map(over);
+            let factor = usual / own;
+            estimate.value *= factor;
+            estimate.interval.lo = estimate.interval.lo.map(|lo| lo * factor);
+            estimate.interval.hi = estimate.interval.hi.map(|hi| hi * factor);
         }
     }
     Ok(Warning {
