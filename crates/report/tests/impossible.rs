@@ -20,6 +20,8 @@ fn spoilt(seed: u64) -> Report {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut report = invented::six();
     report.intervals.push(invented::two_modes());
+    // Points may slow a program by more than 100 %.
+    report.trace.perturbation = None;
     for interval in &mut report.intervals {
         // What points cost may be below 0: a difference. It has a test of its own.
         interval.slowed = None;
@@ -34,7 +36,45 @@ fn spoilt(seed: u64) -> Report {
         let at = &places[rng.random_range(0..places.len())];
         *value.pointer_mut(at).unwrap() = anything(&mut rng, at);
     }
+    // Whole figures too large or too small: nothing is wrong with them by themselves.
+    let mut estimates = Vec::new();
+    every_pointer(&value, &mut String::new(), &mut estimates);
+    for _ in 0..rng.random_range(0..6) {
+        let at = &estimates[rng.random_range(0..estimates.len())];
+        let factor = 10_f64.powf(rng.random_range(-3.0..3.0));
+        for part in ["value", "interval/0", "interval/1"] {
+            let part = value.pointer_mut(&format!("{at}/{part}")).unwrap();
+            if let Some(number) = part.as_f64() {
+                *part = (number * factor).into();
+            }
+        }
+    }
     serde_json::from_value(value).unwrap()
+}
+
+/// Pointers to all estimates.
+fn every_pointer(value: &Value, at: &mut String, found: &mut Vec<String>) {
+    if value["value"].is_number() && value["interval"].is_array() {
+        found.push(at.clone());
+        return;
+    }
+    let entries: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), value))
+            .collect(),
+        Value::Array(list) => (list.iter().enumerate())
+            .map(|(i, v)| (i.to_string(), v))
+            .collect(),
+        _ => return,
+    };
+    for (key, value) in entries {
+        let length = at.len();
+        at.push('/');
+        at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        every_pointer(value, at, found);
+        at.truncate(length);
+    }
 }
 
 /// Pointers to all numbers with a fraction.
