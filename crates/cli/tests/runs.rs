@@ -69,10 +69,10 @@ fn runs_and_their_report() {
         (&3.into(), &"repetition".into())
     );
     let work = &found["intervals"][0];
-    assert_eq!(
-        (&work["name"], &work["count"]),
-        (&"work".into(), &600.into())
-    );
+    // On a busy machine some are disturbed, and dropped.
+    let number = |value: &Value| value.as_u64().unwrap();
+    let matched = number(&work["count"]) + number(&work["culled"]["count"]);
+    assert_eq!((&work["name"], matched), (&"work".into(), 600));
     let means: Vec<f64> = (work["by_run"].as_array().unwrap().iter())
         .map(|run| run["mean_ns"].as_f64().unwrap())
         .collect();
