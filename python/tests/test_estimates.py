@@ -97,7 +97,9 @@ def test_comparison_of_series() -> None:
 
 def test_pairs_cancel_what_drifts() -> None:
     drawn = random.Random(4)
-    drift = [i * 0.05 for i in range(600)]
+    drift = [0.0]
+    for _ in range(599):
+        drift.append(0.8 * drift[-1] + drawn.gauss(0, 3))
     a = [x + 1 + drawn.gauss(0, 0.1) for x in drift]
     b = [x + drawn.gauss(0, 0.1) for x in drift]
     paired = undertick.compare(a, b, paired=True)
@@ -107,6 +109,11 @@ def test_pairs_cancel_what_drifts() -> None:
     narrow = paired.difference.hi - paired.difference.lo  # type: ignore[operator]
     wide = apart.difference.hi - apart.difference.lo  # type: ignore[operator]
     assert narrow < wide / 20 and paired.difference.value == pytest.approx(1, abs=0.03)
+    # What drifts all the time is worth no ten independent numbers: no interval apart.
+    ramp = [i * 0.05 for i in range(600)]
+    drifting = undertick.compare([x + 1 for x in ramp], ramp)
+    assert isinstance(drifting, undertick.Comparison)
+    assert drifting.difference.interval == (None, None)
     with pytest.raises(undertick.InputError, match="600 numbers in a and 599 in b"):
         undertick.compare(a, b[1:], paired=True)
 
