@@ -193,11 +193,13 @@ fn ns_per_tick(trace: &str) -> Result<f64, String> {
     Ok(1e9 * number("ticks_per_second_denominator")? / number("ticks_per_second_numerator")?)
 }
 
+/// All intervals of a report.
+fn intervals(report: &Value) -> &[Value] {
+    report["intervals"].as_array().map_or(&[], Vec::as_slice)
+}
+
 fn interval<'a>(report: &'a Value, name: &str) -> Result<&'a Value, String> {
-    let intervals = report["intervals"]
-        .as_array()
-        .ok_or("no intervals in the report")?;
-    intervals
+    intervals(report)
         .iter()
         .find(|interval| interval["name"] == name)
         .ok_or_else(|| format!("no interval {name}"))

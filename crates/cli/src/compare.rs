@@ -107,11 +107,10 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
             "--json and --markdown both want standard output; give --markdown=FILE",
         ));
     }
-    let by_default = (arguments.runs.is_none() && arguments.time.is_none())
-        .then(|| are_commands(arguments))
-        .filter(|are| *are)
-        .map(|_| USUAL_RUNS);
-    let runs = arguments.runs.or(by_default);
+    let runs = match (arguments.runs, arguments.time) {
+        (None, None) if are_commands(arguments) => Some(USUAL_RUNS),
+        (runs, _) => runs,
+    };
     if runs.is_none() && arguments.time.is_none() {
         let paths = [PathBuf::from(&arguments.a), PathBuf::from(&arguments.b)];
         let found = compared(arguments, &paths, &analysis, &options)?;

@@ -14,7 +14,7 @@ use crate::{recording, reporting};
 pub fn run(arguments: Demo) -> Result<u8, Failure> {
     let trace = arguments
         .output
-        .unwrap_or_else(|| recording::free_name("undertick-demo".as_ref()));
+        .unwrap_or_else(|| recording::free_name("undertick-demo".as_ref(), "ut"));
     say!(
         "undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it"
     );

@@ -81,7 +81,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
     };
     let trace = match &arguments.output {
         Some(given) => not_there(given)?,
-        None => free_name(name.as_ref()),
+        None => free_name(name.as_ref(), "ut"),
     };
     let mut outcome = perform(&experiment, machine.as_ref(), &trace, options)?;
     (arguments.passes).add(&experiment, &mut outcome, &trace)?;

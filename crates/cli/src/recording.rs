@@ -65,7 +65,7 @@ fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
     let names = names(arguments.events.as_deref())?;
     let trace = match arguments.output {
         Some(given) => given,
-        None => free_name(device.as_os_str()),
+        None => free_name(device.as_os_str(), "ut"),
     };
     let stream = std::io::BufReader::with_capacity(1 << 16, Device::open(device)?);
     let card = Card {
@@ -106,7 +106,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     let names = names(arguments.events.as_deref())?;
     let trace = match &arguments.output {
         Some(given) => given.clone(),
-        None => free_name(&program_name(&arguments)),
+        None => free_name(&program_name(&arguments), "ut"),
     };
     if trace.exists() {
         let name = trace.display();
@@ -312,17 +312,18 @@ pub fn status(exit: Option<Exit>) -> u8 {
     }
 }
 
-pub fn free_name(program: &std::ffi::OsStr) -> PathBuf {
+/// `PROGRAM.ENDING`, with a number if that exists.
+pub fn free_name(program: &std::ffi::OsStr, ending: &str) -> PathBuf {
     let stem = Path::new(program).file_name().map_or_else(
         || "trace".into(),
         |name| name.to_string_lossy().into_owned(),
     );
-    let first = PathBuf::from(format!("{stem}.ut"));
+    let first = PathBuf::from(format!("{stem}.{ending}"));
     if !first.exists() {
         return first;
     }
     (2u32..)
-        .map(|n| PathBuf::from(format!("{stem}-{n}.ut")))
+        .map(|n| PathBuf::from(format!("{stem}-{n}.{ending}")))
         .find(|path| !path.exists())
         .unwrap_or(first)
 }

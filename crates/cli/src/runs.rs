@@ -10,7 +10,7 @@ use undertick_trace::record::With;
 use crate::Failure;
 use crate::args::Recording;
 use crate::progress::Progress;
-use crate::recording::{perform, prepare, status, summary};
+use crate::recording::{free_name, perform, prepare, status, summary};
 
 /// Runs that were cut short, and runs whose program failed, lie below these and are no
 /// part of the set.
@@ -27,7 +27,8 @@ pub fn run(arguments: &Recording, wanted: u64) -> Result<u8, Failure> {
             "--runs starts the program anew each time, so it goes with a command, not with --pid or --card",
         ));
     }
-    let dir = (arguments.output.clone()).unwrap_or_else(|| free_name(&arguments.command[0]));
+    let dir =
+        (arguments.output.clone()).unwrap_or_else(|| free_name(&arguments.command[0], "runs"));
     fs::create_dir(&dir).map_err(|e| {
         Failure::usage(format!(
             "{}: cannot make the directory of the runs: {e}; give another with -o",
@@ -90,15 +91,4 @@ fn say_set(dir: &Path, runs: u64) {
         0 => say!("undertick: no run is complete in {dir}"),
         runs => say!("undertick: {runs} runs in {dir}: undertick report {dir}"),
     }
-}
-
-/// `PROGRAM.runs`, with a number if that exists.
-fn free_name(program: &std::ffi::OsStr) -> PathBuf {
-    let stem = Path::new(program).file_name().unwrap_or(program);
-    let stem = stem.to_string_lossy();
-    let numbered = (2u32..).map(|n| PathBuf::from(format!("{stem}-{n}.runs")));
-    std::iter::once(PathBuf::from(format!("{stem}.runs")))
-        .chain(numbered)
-        .find(|path| !path.exists())
-        .unwrap_or_default()
 }

@@ -181,8 +181,7 @@ impl Sample {
     #[must_use]
     pub fn quantile(&self, p: f64, level: f64, granularity: u64) -> Option<Estimate> {
         let n = self.moments().n();
-        let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
-        let value = self.inside(self.distribution.at_rank(rank)?.middle());
+        let value = self.inside(self.bin_of(p)?.middle());
         // What a series too short for its memory shows of a correlation is not all of it.
         let too_short = self.spread().is_some_and(|(spread, _)| spread.too_short);
         let inflation = self.inflation(p, level).map(|f| Inflation {
@@ -269,8 +268,7 @@ impl Sample {
     #[must_use]
     pub fn own_quantile(&self, p: f64, granularity: u64) -> Option<Estimate> {
         let n = self.moments().n();
-        let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
-        let bin = self.distribution.at_rank(rank)?;
+        let bin = self.bin_of(p)?;
         let step = granularity as f64;
         Some(Estimate {
             value: self.inside(bin.middle()),
@@ -285,6 +283,13 @@ impl Sample {
             n_effective: n as f64,
             notes: Vec::new(),
         })
+    }
+
+    /// The bin that holds the order statistic of rank ceil(n p).
+    fn bin_of(&self, p: f64) -> Option<Bin> {
+        let n = self.moments().n();
+        let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
+        self.distribution.at_rank(rank)
     }
 
     /// Bins are wider than the values in them; extremes are known exactly.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{compile, report_json, undertick};
+use super::{compile, interval, intervals, report_json, undertick};
 use crate::run::{Scratch, command, output};
 use crate::sources::{self, LZ4, Package, REDIS, ZSTD};
 use crate::unedited;
@@ -134,10 +134,6 @@ fn record(program: &Program, before: &[&str], trace: &str) -> Result<(), String>
     words.extend(before);
     words.extend(program.command.iter().map(String::as_str));
     output(command(&words)).map(|_| ())
-}
-
-fn intervals(report: &Value) -> &[Value] {
-    report["intervals"].as_array().map_or(&[], Vec::as_slice)
 }
 
 fn alone(program: &Program, cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
@@ -283,7 +279,7 @@ fn beside_hogs(program: &Program, scratch: &Scratch) -> Result<(), String> {
     let median = |reports: &[Value], name: &str| -> Option<f64> {
         let values: Option<Vec<f64>> = (reports.iter())
             .map(|report| {
-                let found = intervals(report).iter().find(|i| i["name"] == name)?;
+                let found = interval(report, name).ok()?;
                 found["median"]["value"].as_f64()
             })
             .collect();

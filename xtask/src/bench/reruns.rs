@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::programs::{Program, programs};
-use super::{report_json, undertick};
+use super::{interval, intervals, report_json, undertick};
 use crate::run::{Scratch, command, output};
 
 /// Runs of a set whose report is asked.
@@ -104,7 +104,7 @@ fn held(set: &str, runs: usize) -> Result<Held, String> {
         let first = number * OF_A_SET;
         let others = reports[..first].iter().chain(&reports[first + OF_A_SET..]);
         let others: Vec<&Value> = others.collect();
-        for interval in intervals(&report) {
+        for interval in with_figures(&report) {
             let name = &interval["name"];
             for (i, figure) in FIGURES.iter().enumerate() {
                 let values: Vec<f64> = (others.iter())
@@ -126,7 +126,7 @@ fn held(set: &str, runs: usize) -> Result<Held, String> {
         }
     }
     for pair in reports.windows(2) {
-        for interval in intervals(&pair[0]) {
+        for interval in with_figures(&pair[0]) {
             let next = of_name(&pair[1], &interval["name"]).and_then(|i| figure_of(i, "median"));
             let (Some(own), Some(next)) = (figure_of(interval, "median"), next) else {
                 continue;
@@ -144,19 +144,12 @@ fn held(set: &str, runs: usize) -> Result<Held, String> {
 }
 
 /// Spans with enough samples to have figures.
-fn intervals(report: &Value) -> impl Iterator<Item = &Value> {
-    let all = report["intervals"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
-    all.iter()
-        .filter(|i| i["count"].as_u64().unwrap_or(0) >= 100)
+fn with_figures(report: &Value) -> impl Iterator<Item = &Value> {
+    (intervals(report).iter()).filter(|i| i["count"].as_u64().unwrap_or(0) >= 100)
 }
 
 fn of_name<'a>(report: &'a Value, name: &Value) -> Option<&'a Value> {
-    report["intervals"]
-        .as_array()?
-        .iter()
-        .find(|i| i["name"] == *name)
+    interval(report, name.as_str()?).ok()
 }
 
 fn figure_of<'a>(interval: &'a Value, figure: &str) -> Option<&'a Value> {
