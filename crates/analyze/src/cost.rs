@@ -597,6 +597,7 @@ pub(crate) mod tests {
     fn sample(ends: Ends, inner_spans: u32, pairs: [u32; 2]) -> Sample {
         Sample {
             ticks: 500,
+            start: 0,
             ends,
             pairs,
             inner: spans(inner_spans),

@@ -212,6 +212,7 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
 fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) {
     let sample = Sample {
         ticks,
+        start: ts.saturating_sub(ticks),
         ends: Ends::Plain,
         pairs: [0; 2],
         inner: Inner::NONE,
@@ -420,6 +421,7 @@ pub(crate) fn settle_messages<E>(
         }
         let sample = Sample {
             ticks,
+            start,
             ends,
             pairs: [0; 2],
             inner: Inner::NONE,

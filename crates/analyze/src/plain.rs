@@ -32,6 +32,7 @@ impl Plain {
     fn sample(&self, ends: Ends) -> Sample {
         Sample {
             ticks: self.end.saturating_sub(self.start),
+            start: self.start,
             ends,
             pairs: [0; 2],
             inner: self.inside,
@@ -408,7 +409,7 @@ impl Engine {
         if samples.ticks(ticks).is_none() {
             return false;
         }
-        let Some(values) = tally.add_plain(samples.inside, ticks, &self.costs, values) else {
+        let Some(values) = tally.add_plain(samples, ticks, &self.costs, values) else {
             return false;
         };
         (self.slices).keep_all(tally.row, samples.ends, values);
@@ -444,11 +445,12 @@ impl Tally {
     /// nothing. Returns them compensated.
     fn add_plain<'a>(
         &mut self,
-        inside: &[Inner],
+        samples: Columns<'_>,
         ticks: &'a [i64],
         costs: &CostTable,
         room: &'a mut Vec<i64>,
     ) -> Option<&'a [i64]> {
+        let inside = samples.inside;
         let costs = match self.is_compensated() {
             true => costs.plain_ones(self.plain_ends()),
             false => PlainCosts::NONE,
@@ -486,7 +488,7 @@ impl Tally {
         self.negative += ticks.iter().map(|&ticks| u64::from(ticks < 0)).sum::<u64>();
         let ends = self.plain_ends();
         self.kept_costs.add_plain(ends, inside, rounded);
-        self.keep(values, ticks);
+        self.keep(values, ticks, samples.starts);
         Some(values)
     }
 }

@@ -96,6 +96,7 @@ impl Open {
     pub(crate) fn sample(&self, end: Edge, before: Counts) -> Sample {
         Sample {
             ticks: end.ts.saturating_sub(self.at.ts),
+            start: self.at.ts,
             ends: Ends::of(self.at.reading, end.reading),
             pairs: [self.at.pair, end.pair],
             inner: before.plain.since(self.counts.plain),

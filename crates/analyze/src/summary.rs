@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use undertick_estimate::slow::Lock;
 use undertick_estimate::{
     Bin, Cost, Sample, Series, proportion_exact, rate, ratio_of_sums, scaled, shifted,
     spread_over_time,
@@ -31,6 +32,11 @@ const DISPUTED: &str = "the cost of an empty span and the cost beside known work
 /// Share of what was read that points inside may cost and nobody needs to know.
 const MUCH_INSIDE: f64 = 0.05;
 
+/// Share of the median from which on a step of the clock is looked at.
+const COARSE: f64 = 0.05;
+/// Share of the mean above which no interval is given for what the clock leaves open.
+const MOST_IN_STEP: f64 = 0.05;
+
 /// Quantiles of the report beside the median: key and value.
 const SHOWN: [(&str, f64); 3] = [("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)];
 
@@ -52,6 +58,8 @@ pub(crate) struct Figures {
     cost: Cost,
     /// It is how long something took, less a cost: not below 0, whatever the cost was.
     is_time: bool,
+    /// How far its mean may be off because the program keeps step with the clock, ticks.
+    in_step: Option<f64>,
 }
 
 impl Summary {
@@ -199,6 +207,8 @@ impl Summary {
         let (counts, sums) = engine.slices.kept(tally.row);
         let over_time = spread_over_time(&counts, &sums);
         let is_forward = tally.negative == 0;
+        let step = self.granularity();
+        let locked = self.keeps_step(tally);
         let figures = |series: Series, costs: &Costs, compensated: bool| {
             let mut sample = series.sample();
             if let Some(over_time) = over_time {
@@ -217,6 +227,7 @@ impl Summary {
                 residue,
                 cost,
                 is_time: compensated && is_forward,
+                in_step: (locked.as_ref()).map(|lock| lock.may_be_off_steps() * step as f64),
             }
         };
         let uncompensated = figures(tally.as_read(), &tally.kept_costs, false);
@@ -327,6 +338,7 @@ impl Summary {
                 .notes(engine, tally, &kept, compensated, in_place.is_some())
                 .into_iter())
             .chain(self.much_disturbed(tally, before, n + culled))
+            .chain(locked.map(|lock| self.in_step(lock)))
             .chain(worse.map(|(method, k)| {
                 format!(
                     "{method} would make it scatter more (variance times {:.2}), so the mean of what \
@@ -353,9 +365,36 @@ impl Summary {
     fn mean_by_rate(&self, tally: &Tally, figures: &Figures) -> Option<Estimate> {
         let (level, step) = (self.options.confidence, self.granularity());
         match tally.strata.mean(&figures.sample, level, step) {
-            Some(mean) => Some(self.finished_mean(mean, figures)),
+            Some(mean) => Some(self.finished_mean(allowing_for_step(mean, figures), figures)),
             None => self.mean(figures),
         }
+    }
+
+    /// The lock of its samples to the clock, where a step of the clock is a part of them that
+    /// matters.
+    fn keeps_step(&self, tally: &Tally) -> Option<Lock> {
+        let (step, read) = (self.granularity(), tally.as_read().sample());
+        let median = read.quantile(0.5, self.options.confidence, 0)?.value;
+        if step as f64 <= COARSE * median.abs() {
+            return None;
+        }
+        let moments = read.moments();
+        tally.begins.lock(step, moments.mean()?, moments.n())
+    }
+
+    /// What is said of such a lock.
+    fn in_step(&self, lock: Lock) -> String {
+        let step_ns = self.granularity() as f64 * self.ns();
+        let steps = format!("{} steps of {}", lock.ticks, shown_ns(step_ns));
+        let how_often = match lock.cycles {
+            1 => format!("every {steps}"),
+            times => format!("{times} times in {steps}"),
+        };
+        format!(
+            "it keeps step with the clock: it begins {how_often}, so always at the same places \
+             within a step, and the mean may be off by up to {} however many there are",
+            shown_ns(lock.may_be_off_steps() * step_ns),
+        )
     }
 
     /// How its ends were read.
@@ -515,7 +554,10 @@ impl Summary {
     /// The samples themselves, with what the clock and the cost of recording leave open.
     fn of_this_run(&self, figures: &Figures) -> Option<OfThisRun> {
         let (level, step) = (self.options.confidence, self.granularity());
-        let mean = figures.sample.own_mean(level, step)?;
+        let mut mean = figures.sample.own_mean(level, step)?;
+        if let Some(off) = figures.in_step {
+            mean.interval = wider(mean.interval, off);
+        }
         let quantile = |p| {
             let own = figures.sample.own_quantile(p, step)?;
             Some(self.finished(own, figures))
@@ -533,7 +575,7 @@ impl Summary {
         let mean = figures
             .sample
             .mean(self.options.confidence, self.granularity())?;
-        Some(self.finished_mean(mean, figures))
+        Some(self.finished_mean(allowing_for_step(mean, figures), figures))
     }
 
     fn quantile(&self, figures: &Figures, p: f64) -> Option<Estimate> {
@@ -760,6 +802,24 @@ impl Summary {
     fn share_of_events(&self, inside: u64, seen: u64) -> Option<Estimate> {
         undertick_estimate::proportion(inside, seen, self.options.confidence)
     }
+}
+
+fn wider(interval: Interval, by: f64) -> Interval {
+    Interval {
+        lo: interval.lo.map(|lo| lo - by),
+        hi: interval.hi.map(|hi| hi + by),
+    }
+}
+
+/// A mean with what it may be off in step with the clock; without an interval where that is
+/// much.
+fn allowing_for_step(mean: Estimate, figures: &Figures) -> Estimate {
+    let interval = match figures.in_step {
+        None => return mean,
+        Some(off) if off > MOST_IN_STEP * mean.value.abs() => Interval { lo: None, hi: None },
+        Some(off) => wider(mean.interval, off),
+    };
+    Estimate { interval, ..mean }
 }
 
 fn span_ticks((lo, hi): (i64, i64)) -> f64 {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use undertick_estimate::compensation::improvement;
+use undertick_estimate::slow::Begins;
 use undertick_estimate::{Series, SignedHistogram};
 use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
@@ -17,6 +18,8 @@ use crate::sampled::{Sampling, Strata};
 pub(crate) struct Sample {
     /// End minus start, ticks.
     pub(crate) ticks: i64,
+    /// Reading at its start.
+    pub(crate) start: i64,
     pub(crate) ends: Ends,
     /// Pairs of readings taken with its start and its end, ticks; 0: none.
     pub(crate) pairs: [u32; 2],
@@ -150,6 +153,8 @@ pub(crate) struct Tally {
     /// Samples above are dropped in the second.
     pub(crate) limit: i64,
     pub(crate) kept: Series,
+    /// When its samples began.
+    pub(crate) begins: Begins,
     pub(crate) kept_costs: Costs,
     pub(crate) culled_costs: Costs,
     pub(crate) improvement: Improvement,
@@ -195,6 +200,7 @@ impl Tally {
             least: None,
             limit: i64::MAX,
             kept: Series::new(),
+            begins: Begins::default(),
             kept_costs: Costs::default(),
             culled_costs: Costs::default(),
             improvement: Improvement::default(),
@@ -243,6 +249,7 @@ impl Tally {
     /// The samples that come now are of another thread.
     pub(crate) fn next_thread(&mut self) {
         self.kept.next_thread();
+        self.begins.next_chain();
         if let Some(all) = &mut self.all {
             all.next_thread();
         }
@@ -293,6 +300,7 @@ impl Tally {
         self.merge_alternatives(&other);
         self.strata.merge(other.strata, &self.kept, &other.kept);
         self.kept.merge(other.kept);
+        self.begins.merge(other.begins);
         if let Some(theirs) = other.dropped {
             let ours = self.dropped.get_or_insert_default();
             ours.own.merge(theirs.own);
@@ -348,6 +356,7 @@ impl Tally {
                 beside: None,
             }
         };
+        self.begins.push(sample.start);
         let cost = taken.ticks;
         let off = match dropping {
             Dropping::Evidence => found.by_others(),
@@ -420,9 +429,10 @@ impl Tally {
         self.uncompensated.is_some()
     }
 
-    /// Keeps these values; `read` are the same as they were read.
-    pub(crate) fn keep(&mut self, values: &[i64], read: &[i64]) {
+    /// Keeps these values; `read` are the same as they were read, from `starts` on.
+    pub(crate) fn keep(&mut self, values: &[i64], read: &[i64], starts: &[i64]) {
         self.kept.extend(values);
+        self.begins.extend(starts);
         if let Some(all) = &mut self.all {
             all.extend(values);
         }

@@ -159,7 +159,10 @@ fn rows(figures: &[Figure], options: &Options) -> Vec<Row> {
 
 fn row(figure: &Figure, adjusted_p: Option<f64>, gate_p: Option<f64>, options: &Options) -> Row {
     let metric = &figure.metric;
-    let ratio = (figure.versus.ratio.clone()).filter(|_| metric.scale == Scale::Ratio);
+    // A ratio to what may be 0 says nothing.
+    let is_above_0 = figure.a.interval.lo.is_some_and(|lo| lo > 0.0);
+    let has_ratio = metric.scale == Scale::Ratio && is_above_0;
+    let ratio = (figure.versus.ratio.clone()).filter(|_| has_ratio);
     let bound = ratio.as_ref().and_then(verdict::bound);
     let differs = adjusted_p.is_some_and(|p| p <= 1.0 - options.level);
     let verdict = verdict::of(figure, differs, bound, options.within);

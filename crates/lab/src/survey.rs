@@ -165,7 +165,8 @@ impl Found {
                 metrics: self.metrics,
                 warnings: self.warnings,
                 missing: self.missing,
-            },
+            }
+            .without_impossible(),
             failed: self.failed,
         }
     }

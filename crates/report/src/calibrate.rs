@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use undertick_units::{Estimate, Interval};
 
-use crate::document::Histogram;
+use crate::document::{Histogram, Must, is_open};
 use crate::figures::{self, figure};
 use crate::terminal::tables::{new_table, text_of};
 use crate::text::wrap;
@@ -100,6 +100,50 @@ pub struct Correlations {
     pub r34_by_step: f64,
     /// k of pairs by eq. 5 from these.
     pub k_by_equation_5: Option<f64>,
+}
+
+impl Calibrate {
+    /// The document without the figures that cannot be; the notes give the reasons.
+    #[must_use]
+    pub fn without_impossible(mut self) -> Self {
+        let notes = &mut self.notes;
+        let mut look = |name: String, figure: &mut Option<Estimate>, is_ratio: bool| {
+            let Some(estimate) = figure else { return };
+            let must = if is_ratio {
+                Must::NotNegative
+            } else {
+                Must::Any
+            };
+            let why = match must.judge(estimate) {
+                None if is_ratio && is_open(estimate) => Some("a ratio to what may be 0"),
+                why => why,
+            };
+            if let Some(why) = why {
+                *figure = None;
+                notes.push(format!("impossible, so not given: {name} ({why})"));
+            }
+        };
+        for method in &mut self.methods {
+            let name = &method.method;
+            look(format!("k of {name}"), &mut method.k, true);
+            look(
+                format!("k of {name} without the ratio rule"),
+                &mut method.k_uncut,
+                true,
+            );
+        }
+        look(
+            "slow-down by the sampler".to_owned(),
+            &mut self.sampler_slowdown,
+            true,
+        );
+        look(
+            "what the sampler adds".to_owned(),
+            &mut self.sampler_perturbation,
+            false,
+        );
+        self
+    }
 }
 
 /// Rows of the density plot.
@@ -364,6 +408,69 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn estimate(value: f64, lo: Option<f64>, hi: Option<f64>) -> Estimate {
+        Estimate {
+            value,
+            interval: Interval { lo, hi },
+            level: 0.95,
+            unit: "1".into(),
+            method: "test".into(),
+            n: 100,
+            n_effective: 100.0,
+            notes: vec![],
+        }
+    }
+
+    /// A factor without an end, one below 0 and one outside its interval are not given; what
+    /// the sampler adds may be below 0, for it is a difference.
+    #[test]
+    fn impossible_factors_are_not_given() {
+        let method = |k: Estimate| Method {
+            method: "pairs".into(),
+            bias: estimate(-1.0, Some(-2.0), Some(0.5)),
+            k: Some(k),
+            k_uncut: Some(estimate(1.2, Some(1.0), Some(1.5))),
+            correlations: Correlations::default(),
+            doses: vec![],
+            corrected: Histogram::default(),
+        };
+        let found = Calibrate {
+            schema_version: 1,
+            clock: "tsc".into(),
+            load: "none".into(),
+            methods: vec![
+                method(estimate(2.0, Some(1.5), Some(3.0))),
+                method(estimate(2.0, Some(1.5), None)),
+                method(estimate(-2.0, Some(-3.0), Some(1.0))),
+            ],
+            chosen: "pairs".into(),
+            why: String::new(),
+            granularity_ns: 10.0,
+            n: 100,
+            culled: Culled::default(),
+            cost_empty: estimate(20.0, Some(19.0), Some(21.0)),
+            cost_dosed: estimate(20.0, Some(19.0), Some(21.0)),
+            sampler_perturbation: Some(estimate(-1.0, Some(-2.0), Some(0.5))),
+            sampler_slowdown: Some(estimate(5.0, Some(1.0), Some(2.0))),
+            sampler_distance_ns: None,
+            uncorrected: Histogram::default(),
+            notes: vec!["first".into()],
+        }
+        .without_impossible();
+        let ks: Vec<Option<f64>> = found
+            .methods
+            .iter()
+            .map(|m| Some(m.k.as_ref()?.value))
+            .collect();
+        assert_eq!(ks, [Some(2.0), None, None]);
+        assert!(found.methods.iter().all(|m| m.k_uncut.is_some()));
+        assert!(found.sampler_perturbation.is_some() && found.sampler_slowdown.is_none());
+        assert_eq!(found.notes.len(), 4, "{:?}", found.notes);
+        assert!(found.notes[1].contains("k of pairs (a ratio to what may be 0)"));
+        assert!(found.notes[2].contains("(below 0)"), "{:?}", found.notes);
+        assert!(found.notes[3].contains("by the sampler (outside its own interval)"));
+    }
 
     /// Values on a grid of 10: one bin each; every value is counted.
     #[test]

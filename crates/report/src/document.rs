@@ -16,6 +16,7 @@ use undertick_units::Estimate;
 
 pub use experiment::{LineReport, Repeated, RepetitionFigure};
 pub use impossible::without_impossible;
+pub(crate) use impossible::{Must, is_open};
 
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -6,7 +6,7 @@ mod terminal;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-use crate::document::Warning;
+use crate::document::{Must, Warning};
 
 pub use terminal::render;
 pub(crate) use terminal::{figure, machine};
@@ -150,6 +150,30 @@ pub struct Missing {
 }
 
 impl Survey {
+    /// The survey without the figures that cannot be: what contradicts itself, and what is
+    /// compared by ratios and lies below 0. They are missing, with the reason.
+    #[must_use]
+    pub fn without_impossible(mut self) -> Self {
+        let missing = &mut self.missing;
+        self.metrics.retain_mut(|metric| {
+            let must = match metric.scale {
+                Scale::Ratio => Must::NotNegative,
+                Scale::Difference => Must::Any,
+            };
+            let why = must.judge(&mut metric.estimate);
+            missing.extend(why.map(|why| Missing {
+                id: metric.id.clone(),
+                why: format!("what was measured is impossible: {why}"),
+            }));
+            let once = &mut metric.once_a_second;
+            if (once.as_mut()).is_some_and(|figure| must.judge(figure).is_some()) {
+                *once = None;
+            }
+            why.is_none()
+        });
+        self
+    }
+
     /// What a reader of this document relies on, beyond its shape.
     ///
     /// # Errors

@@ -31,6 +31,7 @@
 //! **Caveats.** Readings are whole ticks of a clock that ticks evenly. What a
 //! reading costs is part of the activity that it ends.
 
+mod begins;
 mod counts;
 mod edges;
 mod ends;
@@ -44,6 +45,7 @@ mod stepped;
 mod variance;
 mod walk;
 
+pub use begins::Begins;
 pub use counts::{ActivityCounts, LoopCounts};
 pub use edges::{EdgeSamples, EdgeShot};
 pub use ends::two_ends;

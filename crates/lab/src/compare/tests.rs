@@ -94,6 +94,30 @@ fn three_by_hand() {
     assert_eq!(back.only_in_b, ["y", "z"]);
 }
 
+/// Two figures of nothing, whose intervals reach it: there is no telling how many times the
+/// one is the other, by whatever number a division gives.
+#[test]
+fn what_may_be_0_has_no_ratio() {
+    let of =
+        |name: &str, value: f64, half: f64| side(name, vec![metric("x", "calls", value, half)]);
+    for (value, half, has_one) in [
+        (1e-12, 2.0, false),
+        (3.0, 3.0, false),
+        (3.0, 2.9, true),
+        (3.0, f64::NAN, false),
+    ] {
+        let mut a = of("a", value, half);
+        if half.is_nan() {
+            a.metrics[0].estimate.interval = Interval { lo: None, hi: None };
+        }
+        let found = compare(a, of("b", 4000.0, 1.0), 0.95).unwrap();
+        assert_eq!(found.rows[0].ratio.is_some(), has_one, "{value} {half}");
+        let words = &found.rows[0].words;
+        assert!(has_one || !words.contains("times"), "{words}");
+        assert!(!render(&found, 100).contains("e1"));
+    }
+}
+
 /// A speed is better the higher it is; what is neither time nor speed is more or less.
 #[test]
 fn directions() {

@@ -31,6 +31,7 @@ impl Outcome {
             uncorrected: density_of(&self.uncorrected_ns, self.granularity_ns),
             notes: self.notes(),
         }
+        .without_impossible()
     }
 
     fn method(&self, m: &Method) -> Shown {

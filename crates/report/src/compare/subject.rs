@@ -8,7 +8,7 @@ use serde_json::Value;
 use undertick_units::Estimate;
 
 use super::About;
-use crate::document::{IntervalReport, Report};
+use crate::document::{IntervalReport, Report, without_impossible};
 use crate::survey::{self, Better, Host, Metric, Scale, Survey};
 use crate::text::clean;
 
@@ -99,7 +99,7 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
                 "make it again with `undertick primitives --json` or `undertick report --json`";
             NotComparable::new("", format!("a report, but broken: {e}"), mend)
         })?;
-        return Ok(Subject::Report(Box::new(report)));
+        return Ok(Subject::Report(Box::new(without_impossible(report))));
     }
     Err(other_kind(kind, &has))
 }

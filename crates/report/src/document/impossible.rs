@@ -96,7 +96,7 @@ fn contradiction(estimate: &Estimate) -> Option<&'static str> {
     (!holds).then_some("outside its own interval")
 }
 
-fn is_open(estimate: &Estimate) -> bool {
+pub(crate) fn is_open(estimate: &Estimate) -> bool {
     estimate.interval.lo.is_none() || estimate.interval.hi.is_none()
 }
 
@@ -111,7 +111,7 @@ fn draw_in(estimate: &mut Estimate, least: f64, most: f64) {
 
 /// Where a figure must lie.
 #[derive(Clone, Copy)]
-enum Must {
+pub(crate) enum Must {
     /// At 0 or above.
     NotNegative,
     /// At 0 or above, or below it by no more than this and with an interval that
@@ -124,7 +124,8 @@ enum Must {
 }
 
 impl Must {
-    fn judge(self, estimate: &mut Estimate) -> Option<&'static str> {
+    /// Why it cannot be; else its bounds are drawn in to what is possible.
+    pub(crate) fn judge(self, estimate: &mut Estimate) -> Option<&'static str> {
         // An infinite bound is none.
         for bound in [&mut estimate.interval.lo, &mut estimate.interval.hi] {
             *bound = bound.filter(|bound| !bound.is_infinite());

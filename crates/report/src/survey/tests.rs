@@ -161,3 +161,40 @@ fn a_terminal_gets_every_figure_and_nothing_harmful() {
         "{text}"
     );
 }
+
+/// A figure outside its interval, none, one of less than no time: each is missing, with the
+/// reason. What is compared by differences may be below 0; a bound may not.
+#[test]
+fn impossible_figures_are_missing() {
+    let of =
+        |id: &str, value: f64, lo: f64, hi: f64| metric(id, "calls", estimate(value, lo, hi, "ns"));
+    let mut difference = of("difference", -3.0, -5.0, -1.0);
+    difference.scale = Scale::Difference;
+    let mut once = of("once", 8.0, 7.0, 9.0);
+    once.once_a_second = Some(estimate(-2.0, -3.0, 1.0, "ns"));
+    let given = survey(vec![
+        of("good", 8.0, 7.0, 9.0),
+        of("outside", 80.0, 7.0, 9.0),
+        of("no number", f64::NAN, 7.0, 9.0),
+        of("below", -8.0, -9.0, 9.0),
+        of("reaches below", 8.0, -1.0, 9.0),
+        difference,
+        once,
+    ]);
+    let found = given.without_impossible();
+    let ids: Vec<&str> = found.metrics.iter().map(|m| m.id.as_str()).collect();
+    assert_eq!(ids, ["good", "reaches below", "difference", "once"]);
+    assert_eq!(found.metrics[1].estimate.interval, Interval::new(0.0, 9.0));
+    assert_eq!(found.metrics[2].estimate.value, -3.0);
+    assert_eq!(found.metrics[3].once_a_second, None);
+    let missing: Vec<(&str, &str)> = (found.missing.iter())
+        .map(|m| (m.id.as_str(), m.why.rsplit(": ").next().unwrap_or("")))
+        .collect();
+    let expected = [
+        ("interference.*", "not measured"),
+        ("outside", "outside its own interval"),
+        ("no number", "not a number"),
+        ("below", "below 0"),
+    ];
+    assert_eq!(missing, expected);
+}

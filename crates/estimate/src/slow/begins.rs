@@ -1,0 +1,293 @@
+//! Whether the sections of a program begin in step with a coarse clock.
+
+use serde::{Deserialize, Serialize};
+
+use super::lock::Lock;
+use super::variance::Spectrum;
+use super::walk::PhaseWalk;
+
+/// Readings kept of the beginning, and of the whole thinned out, each.
+const MOST: usize = 1 << 13;
+/// Stands between chains of readings.
+const BREAK: i64 = i64::MIN;
+/// Sections per turn of a program's loop that are looked for.
+const MOST_SECTIONS: usize = 8;
+/// Steps by which turns of a loop may differ and be turns of one loop.
+const ALIKE_STEPS: i64 = 2;
+/// Share of the turns that must be alike.
+const REGULAR: f64 = 0.75;
+/// Turns below this show no lock.
+const FEW_TURNS: usize = 16;
+
+/// When the sections of each thread began, as far as that is needed to tell whether they keep
+/// step with the clock: the first ones, and some of all. At most 128 KiB.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Begins {
+    first: Vec<i64>,
+    thinned: Vec<i64>,
+    /// One in 2^this of a chain is in `thinned`.
+    thinned_by: u32,
+    /// Sections of this chain.
+    in_chain: u64,
+}
+
+impl Begins {
+    /// Adds the reading at which the next section of this chain began.
+    #[inline]
+    pub fn push(&mut self, reading: i64) {
+        self.extend(&[reading]);
+    }
+
+    /// Adds the readings at which the next sections of this chain began.
+    #[inline]
+    pub fn extend(&mut self, readings: &[i64]) {
+        let room = MOST.saturating_sub(self.first.len()).min(readings.len());
+        self.first.extend_from_slice(&readings[..room]);
+        let mut left = readings;
+        loop {
+            // Up to the next of which the chain has a multiple before it.
+            let skipped = (self.in_chain.wrapping_neg() & ((1 << self.thinned_by) - 1)) as usize;
+            let Some(&reading) = left.get(skipped) else {
+                self.in_chain += left.len() as u64;
+                return;
+            };
+            self.thinned.push(reading);
+            self.in_chain += skipped as u64 + 1;
+            left = &left[skipped + 1..];
+            if self.thinned.len() >= MOST {
+                self.thin();
+            }
+        }
+    }
+
+    /// The sections that come now follow none before.
+    pub fn next_chain(&mut self) {
+        self.in_chain = 0;
+        for kept in [&mut self.first, &mut self.thinned] {
+            if kept.len() < MOST && kept.last().is_some_and(|&last| last != BREAK) {
+                kept.push(BREAK);
+            }
+        }
+    }
+
+    /// Adds the chains of another.
+    pub fn merge(&mut self, mut other: Self) {
+        self.next_chain();
+        let room = MOST.saturating_sub(self.first.len());
+        self.first.extend(other.first.iter().take(room));
+        while self.thinned_by < other.thinned_by {
+            self.thin();
+        }
+        while other.thinned_by < self.thinned_by {
+            other.thin();
+        }
+        self.thinned.append(&mut other.thinned);
+        while self.thinned.len() >= MOST {
+            self.thin();
+        }
+        self.next_chain();
+    }
+
+    /// Leaves out every second one of each chain.
+    #[cold]
+    fn thin(&mut self) {
+        let mut at = 0_u64;
+        self.thinned.retain(|&reading| {
+            if reading == BREAK {
+                at = 0;
+                return true;
+            }
+            at += 1;
+            at % 2 == 1
+        });
+        self.thinned_by += 1;
+        // Chains so short that nothing but breaks is left of them tell nothing.
+        if self.thinned.len() >= MOST {
+            self.thinned.clear();
+        }
+    }
+
+    /// The lock that sections of `ticks` each, `n` in all, are spoilt by: the clock moves by
+    /// `step` ticks at a time, so a section's reading tells its length by where in a step it
+    /// began, and that is the same again and again.
+    ///
+    /// `None` also where the sections begin in no order: then their phases are as good as
+    /// drawn.
+    #[must_use]
+    pub fn lock(&self, step: u64, ticks: f64, n: u64) -> Option<Lock> {
+        let step = i64::try_from(step).ok().filter(|&step| step > 0)?;
+        let mut lock = lock_of(&self.first, step)?;
+        if self.thinned_by > 0 {
+            // What stands still at first may move in the end.
+            lock.coherence = lock.coherence.min(lock_of(&self.thinned, step)?.coherence);
+        }
+        lock.spoils(ticks / step as f64, n).then_some(lock)
+    }
+}
+
+impl Lock {
+    /// How far the mean reading of a section may be off, steps of the clock: two standard
+    /// deviations of what the lock does, and never more than between two places in a step.
+    #[must_use]
+    pub fn may_be_off_steps(&self) -> f64 {
+        (2.0 * self.coherence.clamp(0.0, 1.0).sqrt()).min(1.0) * self.error_ticks
+    }
+}
+
+/// The lock that readings in chains show or cannot exclude.
+fn lock_of(readings: &[i64], step: i64) -> Option<Lock> {
+    let walk = (1..=MOST_SECTIONS).find_map(|sections| walk_of(readings, step, sections))?;
+    let facts = walk.facts()?;
+    let spectrum = Spectrum::of_walk(facts.cycles, &facts, facts.jitter[0]);
+    Lock::find(&facts, &spectrum)
+}
+
+/// The turns of a loop of so many sections, if most take the same number of steps. What is
+/// between two that do not belongs to none.
+fn walk_of(readings: &[i64], step: i64, sections: usize) -> Option<PhaseWalk> {
+    let turns = || {
+        let ends = readings.iter().skip(sections);
+        (readings.iter().zip(ends).enumerate()).filter_map(move |(at, (&from, &to))| {
+            let is_whole = !readings[at..=at + sections].contains(&BREAK);
+            is_whole.then(|| (at, to.div_euclid(step) - from.div_euclid(step)))
+        })
+    };
+    let mut steps: Vec<i64> = turns().map(|(_, steps)| steps).collect();
+    if steps.len() < FEW_TURNS * sections {
+        return None;
+    }
+    let middle = steps.len() / 2;
+    let median = *steps.select_nth_unstable(middle).1;
+    let is_alike = |steps: i64| (steps - median).abs() <= ALIKE_STEPS;
+    let alike = steps.iter().filter(|&&steps| is_alike(steps)).count();
+    if (alike as f64) < REGULAR * steps.len() as f64 {
+        return None;
+    }
+    let mut walk = PhaseWalk::default();
+    let (mut next, mut is_broken) = (0, true);
+    for (at, steps) in turns() {
+        if at < next {
+            continue;
+        }
+        if !is_alike(steps) {
+            is_broken = true;
+            continue;
+        }
+        if is_broken || at > next {
+            walk.interrupt();
+            walk.push(readings[at].div_euclid(step));
+        }
+        walk.push(readings[at + sections].div_euclid(step));
+        (next, is_broken) = (at + sections, false);
+    }
+    Some(walk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(chains: &[&[i64]]) -> Begins {
+        let mut begins = Begins::default();
+        for chain in chains {
+            chain.iter().for_each(|&reading| begins.push(reading));
+            begins.next_chain();
+        }
+        begins
+    }
+
+    /// 10 000 of one chain: at 8192 one in two stays, and again at 8192 kept one in four.
+    #[test]
+    fn memory_is_bounded() {
+        let mut begins = Begins::default();
+        let readings: Vec<i64> = (0..10_000).collect();
+        begins.extend(&readings[..3000]);
+        begins.extend(&readings[3000..]);
+        assert_eq!(begins.first, readings[..MOST]);
+        assert_eq!(begins.thinned_by, 1);
+        assert!(
+            begins
+                .thinned
+                .iter()
+                .zip(0..)
+                .all(|(&kept, i)| kept == 2 * i)
+        );
+        assert_eq!(begins.thinned.len(), 5000);
+        for i in 10_000..1_000_000 {
+            begins.push(i);
+        }
+        assert_eq!((begins.first.len(), begins.thinned_by), (MOST, 7));
+        assert!(
+            begins
+                .thinned
+                .iter()
+                .zip(0..)
+                .all(|(&kept, i)| kept == 128 * i)
+        );
+        // As many chains as there may be readings: they tell nothing, and take no more room.
+        let mut begins = Begins::default();
+        for i in 0..100_000 {
+            begins.push(i);
+            begins.next_chain();
+        }
+        assert!(begins.first.len() <= MOST && begins.thinned.len() <= MOST);
+        assert_eq!(begins.lock(1, 0.5, 100_000), None);
+    }
+
+    #[test]
+    fn chains_are_put_together_alike_thinned() {
+        let mut long = Begins::default();
+        (0..10_000).for_each(|i| long.push(i));
+        let short = of(&[&[1, 2, 3], &[5, 6]]);
+        let mut both = short.clone();
+        both.merge(long.clone());
+        assert_eq!(both.thinned_by, 1);
+        assert_eq!(both.thinned[..7], [1, 3, BREAK, 5, BREAK, 0, 2]);
+        assert_eq!(both.first[..8], [1, 2, 3, BREAK, 5, 6, BREAK, 0]);
+        assert_eq!(both.first.len(), MOST);
+        long.merge(short);
+        assert_eq!(long.thinned[5000..], [BREAK, 1, 3, BREAK, 5, BREAK]);
+    }
+
+    /// Turns of 10 steps but one of 17, and a break.
+    #[test]
+    fn turns_that_differ_belong_to_none() {
+        let mut at = 0;
+        let mut readings = Vec::new();
+        for i in 0..40 {
+            readings.push(at);
+            at += if i == 20 { 17 } else { 10 };
+        }
+        readings.push(BREAK);
+        (0..5).for_each(|i| readings.push(1000 + 10 * i));
+        let walk = walk_of(&readings, 1, 1).unwrap();
+        let facts = walk.facts().unwrap();
+        assert_eq!((walk.pieces(), facts.cycles), (3, 20 + 18 + 4));
+        assert_eq!(facts.multiples[0], 10.0);
+        // Steps of ten ticks: one each. Too few: none.
+        assert_eq!(
+            walk_of(&readings, 10, 1)
+                .unwrap()
+                .facts()
+                .unwrap()
+                .multiples[0],
+            1.0
+        );
+        assert!(walk_of(&readings[..FEW_TURNS], 1, 1).is_none());
+        assert!(walk_of(&readings[..=FEW_TURNS], 1, 1).is_some());
+    }
+
+    /// 3 steps, 20 steps, 3, 20: two sections a turn, which takes 23.
+    #[test]
+    fn a_turn_may_hold_several_sections() {
+        let readings: Vec<i64> = (0..200).map(|i| i / 2 * 23 + i % 2 * 3).collect();
+        assert!(walk_of(&readings, 1, 1).is_none());
+        let facts = walk_of(&readings, 1, 2).unwrap().facts().unwrap();
+        assert_eq!((facts.cycles, facts.multiples[0]), (99, 23.0));
+        let lock = of(&[&readings]).lock(1, 1.5, 200).unwrap();
+        assert_eq!(
+            (lock.ticks, lock.cycles, lock.may_be_off_steps()),
+            (23, 1, 1.0)
+        );
+    }
+}
