@@ -3,7 +3,7 @@
 //! **Method.** Within a run everything shares a fate: where its memory lies, how fast its
 //! core runs. So each run is one number for each figure. The figure of the set is the mean
 //! of these numbers, and its interval is Student's, from what the runs differ by, widened by
-//! what the cost of recording leaves open in every run alike. Counts and times are sums,
+//! what the cost of recording and the clock's step leave open in every run alike. Counts and times are sums,
 //! distributions hold the samples of all runs.
 //!
 //! **Caveats.** The interval is of the value that more and more runs would approach; a
@@ -22,6 +22,10 @@ use undertick_units::{Estimate, Interval};
 
 use crate::perturbation::{by_total, of_the_program};
 use crate::pooled;
+
+/// Runs that begin within this are alike: with 1 to 4 s between them the correlation of
+/// neighbours was 0.1 to 0.5 (six programs, a guest of two CPUs), from 12 s on about 0.
+const CLOSE_S: f64 = 10.0;
 
 /// One of several recordings, analysed.
 #[derive(Clone, Debug)]
@@ -52,6 +56,7 @@ pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
         .collect();
     report.trace.perturbation = of_the_program(&report.intervals);
     report.warnings = warnings(runs);
+    report.warnings.extend(close(runs));
     Some(without_impossible(report))
 }
 
@@ -115,28 +120,29 @@ impl<'a> OfRuns<'a> {
         self.each().map(of).sum()
     }
 
-    /// A figure between runs, compensated ones with what their cost leaves open.
+    /// A figure between runs, with what is left open in every run alike: `own` is the same
+    /// figure as a fact of its run, which knows the clock's step and the cost.
     fn figure(
         &self,
         of: impl Fn(&'a IntervalReport) -> Option<&'a Estimate>,
-        compensated: bool,
+        own: impl Fn(&'a IntervalReport) -> Option<&'a Estimate>,
     ) -> Option<Estimate> {
         let mut figure = between(self.each().filter_map(of), self.level)?;
-        if compensated {
-            let costs: Vec<&Estimate> = (self.each())
-                .filter_map(|interval| interval.compensation.cost.as_ref())
-                .collect();
-            let mean = |beyond: fn(&Estimate) -> f64| {
-                costs.iter().map(|cost| beyond(cost)).sum::<f64>() / costs.len().max(1) as f64
-            };
-            let (below, above) = (
-                mean(|cost| cost.interval.lo.map_or(0.0, |lo| cost.value - lo)),
-                mean(|cost| cost.interval.hi.map_or(0.0, |hi| hi - cost.value)),
-            );
-            // A cost that is higher than thought makes the figure lower.
-            figure.interval.lo = figure.interval.lo.map(|lo| lo - above);
-            figure.interval.hi = figure.interval.hi.map(|hi| hi + below);
-        }
+        let open: Vec<(f64, f64)> = (self.each())
+            .filter_map(|i| match own(i) {
+                Some(own) => Some(arms(own)),
+                // A cost that is higher than thought makes the figure lower.
+                None => (i.compensation.cost.as_ref()).map(|cost| {
+                    let (below, above) = arms(cost);
+                    (above, below)
+                }),
+            })
+            .collect();
+        let n = open.len().max(1) as f64;
+        let below = open.iter().map(|(below, _)| below).sum::<f64>() / n;
+        let above = open.iter().map(|(_, above)| above).sum::<f64>() / n;
+        figure.interval.lo = figure.interval.lo.map(|lo| lo - below);
+        figure.interval.hi = figure.interval.hi.map(|hi| hi + above);
         Some(figure)
     }
 
@@ -145,12 +151,17 @@ impl<'a> OfRuns<'a> {
         of: fn(&IntervalReport) -> &Alternative,
         compensated: bool,
     ) -> Alternative {
+        // Nothing was taken off, or it is as uncertain as that of all samples.
+        let figure = |of: &dyn Fn(&'a IntervalReport) -> Option<&'a Estimate>| match compensated {
+            true => self.figure(of, |_| None),
+            false => between(self.each().filter_map(of), self.level),
+        };
         let histograms: Option<Vec<&Histogram>> =
             self.each().map(|i| of(i).histogram.as_ref()).collect();
         Alternative {
             count: self.each().map(|i| of(i).count).sum(),
-            mean: self.figure(|i| of(i).mean.as_ref(), compensated),
-            median: self.figure(|i| of(i).median.as_ref(), compensated),
+            mean: figure(&|i| of(i).mean.as_ref()),
+            median: figure(&|i| of(i).median.as_ref()),
             histogram: histograms
                 .map(|all| pooled::histogram(&all, self.of[0].1.granularity_ns, 0.0)),
         }
@@ -291,7 +302,7 @@ impl<'a> OfRuns<'a> {
     }
 }
 
-fn interval(runs: &[Run], key: &Key, level: f64) -> Option<IntervalReport> {
+fn interval<'a>(runs: &'a [Run], key: &Key, level: f64) -> Option<IntervalReport> {
     let of_runs = OfRuns {
         of: (runs.iter())
             .filter_map(|run| {
@@ -330,11 +341,18 @@ fn interval(runs: &[Run], key: &Key, level: f64) -> Option<IntervalReport> {
         culled,
         evidence,
         unexplained: of_runs.unexplained(),
-        mean: of_runs.figure(|i| i.mean.as_ref(), true),
-        median: of_runs.figure(|i| i.median.as_ref(), true),
+        mean: of_runs.figure(
+            |i| i.mean.as_ref(),
+            |i| i.of_this_run.as_ref()?.mean.as_ref(),
+        ),
+        median: of_runs.figure(
+            |i| i.median.as_ref(),
+            |i| i.of_this_run.as_ref()?.median.as_ref(),
+        ),
         quantiles: (keys.into_iter())
             .filter_map(|key| {
-                let figure = of_runs.figure(|i| i.quantiles.get(key), true)?;
+                let own = |i: &'a IntervalReport| i.of_this_run.as_ref()?.quantiles.get(key);
+                let figure = of_runs.figure(|i| i.quantiles.get(key), own)?;
                 Some((key.clone(), figure))
             })
             .collect(),
@@ -423,6 +441,34 @@ fn between<'a>(figures: impl Iterator<Item = &'a Estimate>, level: f64) -> Optio
         n: figures.iter().map(|figure| figure.n).sum(),
         n_effective: n as f64,
         notes: Vec::new(),
+    })
+}
+
+/// From an estimate down to its lower and up to its upper bound; nothing where there is none.
+fn arms(of: &Estimate) -> (f64, f64) {
+    let interval = &of.interval;
+    (
+        interval.lo.map_or(0.0, |lo| of.value - lo),
+        interval.hi.map_or(0.0, |hi| hi - of.value),
+    )
+}
+
+/// Said of runs that follow one another so closely that they share what the machine does.
+fn close(runs: &[Run]) -> Option<Warning> {
+    let mut begins: Vec<i64> = (runs.iter())
+        .map(|run| run.report.trace.started_unix_ns)
+        .collect();
+    begins.sort_unstable();
+    let mut apart: Vec<i64> = begins.windows(2).map(|two| two[1] - two[0]).collect();
+    apart.sort_unstable();
+    let median_s = *apart.get(apart.len() / 2)? as f64 / 1e9;
+    // Imported ones may not know when they began.
+    (median_s > 0.0 && median_s < CLOSE_S).then(|| Warning {
+        code: "runs_close".into(),
+        text: format!(
+            "the runs began {median_s:.1} s apart: what the machine does for some seconds several \
+             of them share, so intervals are too narrow; record --runs --apart 15s spreads them"
+        ),
     })
 }
 

@@ -32,7 +32,8 @@ fn five() -> Report {
 }
 
 /// 10, 12, 11, 13, 14: mean 12, standard deviation 1.5811, Student's t of 4 degrees
-/// 2.7764, so half the interval is 1.9632.
+/// 2.7764, so half the interval is 1.9632; and all readings of a run agree, so each run leaves
+/// a step of the clock open, 1.
 #[test]
 fn five_runs_by_hand() {
     let report = five();
@@ -48,7 +49,7 @@ fn five_runs_by_hand() {
             (12.0, 40, 5.0)
         );
         let half = figure.interval.half_width().unwrap();
-        assert!((half - 1.963_2).abs() < 1e-3, "{half}");
+        assert!((half - 2.963_2).abs() < 1e-3, "{half}");
     }
     assert_eq!((span.min, span.max), (Some(10.0), Some(14.0)));
     // 8 values each, no scatter within: 8 * (4 + 0 + 1 + 1 + 4) / 39.
@@ -85,6 +86,58 @@ fn one_run_knows_no_repetition() {
     assert_eq!((mean.interval.lo, mean.interval.hi), (None, None));
     assert!(span.notes.iter().any(|n| n.contains("record --runs 5")));
     assert!(combine(&[], 0.95).is_none());
+}
+
+/// Five medians on one step of the clock: they are known to a step, however often.
+#[test]
+fn a_step_of_the_clock_is_open_in_every_run() {
+    let mut coarse = manifest();
+    coarse.clock.granularity_ticks = 10;
+    let runs: Vec<Run> = (1..=5)
+        .map(|i| {
+            // 50 each, and some of 60, whose number grows; not in step with the clock.
+            let rows: Vec<_> = (0..1000)
+                .flat_map(|k: i64| {
+                    let from = 1_000 * k + 10 * (k * k % 37);
+                    [begin(from, 1), end(from + if k < i { 60 } else { 50 }, 1)]
+                })
+                .collect();
+            Run {
+                name: format!("000{i}"),
+                report: report(&coarse, &Options::default(), &rows),
+            }
+        })
+        .collect();
+    let found = combine(&runs, 0.95).unwrap();
+    let span = interval(&found, "event 1");
+    let bounds = |e: &undertick_units::Estimate| (e.interval.lo.unwrap(), e.interval.hi.unwrap());
+    assert_eq!(bounds(span.median.as_ref().unwrap()), (40.0, 60.0));
+    assert_eq!(bounds(&span.quantiles["0.99"]), (40.0, 60.0));
+    // A mean is known to 1.96 * 10 / sqrt(6 * 1000) = 0.253 of a run, and in these five it is
+    // 50.03, with Student's 2.7764 * 0.015811 / sqrt(5) = 0.0196.
+    let mean = span.mean.as_ref().unwrap();
+    assert!((mean.value - 50.03).abs() < 1e-9);
+    let half = mean.interval.half_width().unwrap();
+    assert!((half - 0.272_6).abs() < 1e-3, "{half}");
+}
+
+/// Runs that begin 4 s after one another are said to be close, those of 12 s not, nor those
+/// of which that is not known.
+#[test]
+fn close_runs_are_told() {
+    let warned = |apart_s: i64| {
+        let mut runs: Vec<Run> = (0..5)
+            .map(|i| run(&format!("000{i}"), 10 + i, false))
+            .collect();
+        for (i, run) in runs.iter_mut().enumerate() {
+            run.report.trace.started_unix_ns = i as i64 * apart_s * 1_000_000_000;
+        }
+        let report = combine(&runs, 0.95).unwrap();
+        let found = report.warnings.into_iter().find(|w| w.code == "runs_close");
+        found.map(|warning| warning.text)
+    };
+    assert!(warned(4).unwrap().starts_with("the runs began 4.0 s apart"));
+    assert_eq!((warned(12), warned(0)), (None, None));
 }
 
 /// One run alone says of which run it is; its own figures are facts.

@@ -212,6 +212,10 @@ pub struct Record {
     /// from what the runs differ by. The directory is -o [default: PROGRAM.runs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2000))]
     pub runs: Option<u64>,
+    /// With --runs: begin each at least so long after the one before. What the machine does for
+    /// some seconds would else be in several of them alike, and the intervals too narrow
+    #[arg(long, value_name = "TIME", default_value = "15s", requires = "runs", value_parser = sizes::parse_moment)]
+    pub apart: Duration,
 }
 
 // No comment for the user: it would stand in the help of the commands that have these.

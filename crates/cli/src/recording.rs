@@ -28,7 +28,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         return finish(trace);
     }
     if let Some(runs) = arguments.runs {
-        return runs::run(&arguments.recording, runs);
+        return runs::run(&arguments.recording, runs, arguments.apart);
     }
     if let Some(device) = arguments.recording.card.clone() {
         return card(&device, arguments.recording);

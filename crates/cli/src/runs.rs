@@ -3,6 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use undertick_trace::manifest::Exit;
 use undertick_trace::record::With;
@@ -17,11 +23,17 @@ use crate::recording::{free_name, perform, prepare, status, summary};
 const INTERRUPTED: &str = "interrupted";
 const FAILED: &str = "failed";
 
-/// Records the command `wanted` times, in a fresh process each.
+/// Status of a set that was stopped between two runs.
+const STOPPED: u8 = 130;
+/// How often what waits looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Records the command `wanted` times, in a fresh process each, which begins at least `apart`
+/// after the one before.
 ///
 /// Ends early at Ctrl-C and when the program fails, with its status; what was recorded
 /// stays.
-pub fn run(arguments: &Recording, wanted: u64) -> Result<u8, Failure> {
+pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Failure> {
     if arguments.pid.is_some() || arguments.card.is_some() {
         return Err(Failure::usage(
             "--runs starts the program anew each time, so it goes with a command, not with --pid or --card",
@@ -35,7 +47,13 @@ pub fn run(arguments: &Recording, wanted: u64) -> Result<u8, Failure> {
             dir.display()
         ))
     })?;
+    let mut next = Instant::now();
     for run in 1..=wanted {
+        if !wait_until(next, &format!("run {run} of {wanted}")) {
+            say_set(&dir, run - 1);
+            return Ok(STOPPED);
+        }
+        next = Instant::now() + apart;
         let name = format!("{run:04}.ut");
         let trace = dir.join(&name);
         let recording = Recording {
@@ -73,6 +91,35 @@ pub fn run(arguments: &Recording, wanted: u64) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Waits for the next run; whether it shall be.
+fn wait_until(moment: Instant, what: &str) -> bool {
+    if moment <= Instant::now() {
+        return true;
+    }
+    // Only here: a recording has handlers of its own.
+    let stop = Arc::new(AtomicBool::new(false));
+    let handlers: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
+        .into_iter()
+        .filter_map(|signal| signal_hook::flag::register(signal, Arc::clone(&stop)).ok())
+        .collect();
+    let mut progress = Progress::new();
+    while let Some(left) = moment.checked_duration_since(Instant::now())
+        && !left.is_zero()
+        && !stop.load(Ordering::Relaxed)
+    {
+        progress.count(format!(
+            "{what} begins in {:.0} s (--apart)",
+            left.as_secs_f64().ceil()
+        ));
+        thread::sleep(LOOK.min(left));
+    }
+    progress.done();
+    for handler in handlers {
+        signal_hook::low_level::unregister(handler);
+    }
+    !stop.load(Ordering::Relaxed)
+}
+
 /// Moves a run out of the set.
 fn set_aside(dir: &Path, below: &str, name: &str) -> Result<PathBuf, Failure> {
     let to = dir.join(below).join(name);
@@ -89,6 +136,7 @@ fn say_set(dir: &Path, runs: u64) {
     let dir = dir.display();
     match runs {
         0 => say!("undertick: no run is complete in {dir}"),
+        1 => say!("undertick: 1 run in {dir}: undertick report {dir}"),
         runs => say!("undertick: {runs} runs in {dir}: undertick report {dir}"),
     }
 }

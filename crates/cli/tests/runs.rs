@@ -29,13 +29,15 @@ int main(int argc, char **argv) {
 }
 "#;
 
-const QUICKLY: [&str; 6] = [
+const QUICKLY: [&str; 8] = [
     "record",
     "--no-calibration",
     "--kernel",
     "off",
     "--runs",
     "3",
+    "--apart",
+    "0s",
 ];
 
 fn program(dir: &Path) -> PathBuf {
@@ -135,6 +137,75 @@ fn a_run_that_fails_or_is_stopped_is_set_aside() {
     assert_eq!(status, 0, "{errors}");
 }
 
+fn began_unix_ns(trace: &Path) -> i64 {
+    let manifest = std::fs::read(trace.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    manifest["started_unix_ns"].as_i64().unwrap()
+}
+
+/// Runs begin so far apart; when they lie close together, their report says so.
+#[test]
+fn runs_lie_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(dir.path());
+    let set = dir.path().join("two");
+    let words = "record --no-calibration --kernel off --runs 2 --apart 2s -o";
+    let words: Vec<&str> = words
+        .split(' ')
+        .chain([text(&set), "--", text(&program)])
+        .collect();
+    let (status, errors) = said(&undertick(&words));
+    assert_eq!(status, 0, "{errors}");
+    let begins = ["0001.ut", "0002.ut"].map(|run| began_unix_ns(&set.join(run)));
+    // Each began a moment after its begin was due, the first perhaps later than the second.
+    assert!(begins[1] - begins[0] >= 1_000_000_000, "{begins:?}");
+    let report = undertick(&["report", text(&set), "--json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let warnings = report["warnings"].as_array().unwrap();
+    let is_close = warnings.iter().any(|w| w["code"] == "runs_close");
+    assert_eq!(
+        is_close,
+        begins[1] - begins[0] < 10_000_000_000,
+        "{warnings:?}"
+    );
+}
+
+/// Ctrl-C while it waits for the next run keeps those that are there.
+#[test]
+fn stopped_between_two_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = program(dir.path());
+    let set = dir.path().join("one");
+    let words = "record --no-calibration --kernel off --runs 2 --apart 9h -o";
+    let mut recorder = std::process::Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args(words.split(' '))
+        .args([text(&set), "--", text(&program)])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let manifest = set.join("0001.ut/manifest.json");
+    let is_complete = || {
+        let text = std::fs::read_to_string(&manifest).unwrap_or_default();
+        text.contains("\"complete\"")
+    };
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(20));
+    while !is_complete() {
+        wait();
+    }
+    // It may not have come to its waiting yet: until it ends, again and again.
+    let pid = i32::try_from(recorder.id()).unwrap();
+    while recorder.try_wait().unwrap().is_none() {
+        // SAFETY: a signal to a child that is not reaped.
+        unsafe { libc::kill(pid, libc::SIGINT) };
+        wait();
+    }
+    let output = recorder.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{errors}");
+    assert!(errors.contains("1 run in"), "{errors}");
+    assert_eq!(said(&undertick(&["report", text(&set)])).0, 0);
+}
+
 #[test]
 fn wrong_usage_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -150,6 +221,8 @@ fn wrong_usage_is_refused() {
     let pid = std::process::id().to_string();
     let anew = undertick(&["record", "--runs", "2", "--pid", &pid]);
     refused(&anew, 2, &["--runs starts the program anew"]);
+    let one = undertick(&["record", "--apart", "2s", "--", text(&program)]);
+    refused(&one, 2, &["--runs"]);
     let none = undertick(&["record", "--runs", "0", "--", text(&program)]);
     refused(&none, 2, &["--runs"]);
     let empty = dir.path().join("empty");

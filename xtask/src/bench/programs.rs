@@ -16,6 +16,7 @@ const PAIRS: usize = 5;
 const HOGS: usize = 3;
 
 /// A program to record.
+#[derive(Clone)]
 pub struct Program {
     pub name: &'static str,
     /// Of `undertick record`.

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -28,21 +29,37 @@ const FIGURES: [&str; 3] = ["mean", "median", "p99"];
 
 pub fn measure(runs: usize) -> Result<(), String> {
     let scratch = Scratch::new("reruns")?;
-    println!("{runs} runs of each program, free and on one CPU; sets of {OF_A_SET}");
-    let mut all = Held::default();
+    println!(
+        "{runs} runs of each program, free and on one CPU, in turn, so that runs of one lie about \
+         as far apart as `record --runs` lets them; sets of {OF_A_SET} runs that follow each other"
+    );
+    let mut cells = Vec::new();
     for program in programs(&scratch)? {
         for is_pinned in [false, true] {
             let set = scratch.path(&format!("{}-{is_pinned}", program.name));
-            record_runs(&program, &set, runs, is_pinned)?;
-            let held = held(&set, runs)?;
-            let what = if is_pinned { "on one CPU" } else { "free" };
-            say(&format!("{} {what}", program.name), &held);
-            all.add(&held);
-            let _ = std::fs::remove_dir_all(&set);
+            std::fs::create_dir(&set).map_err(|e| format!("{set}: {e}"))?;
+            cells.push((program.clone(), is_pinned, set));
         }
     }
+    let begun = Instant::now();
+    for run in 1..=runs {
+        for (program, is_pinned, set) in &cells {
+            record_run(program, &format!("{set}/{run:04}.ut"), *is_pinned)?;
+        }
+    }
+    let apart_s = begun.elapsed().as_secs_f64() / runs as f64;
+    println!("runs of one program began {apart_s:.0} s apart");
+    let mut all = Held::default();
+    for (program, is_pinned, set) in &cells {
+        let held = held(set, runs)?;
+        let what = if *is_pinned { "on one CPU" } else { "free" };
+        say(&format!("{} {what}", program.name), &held);
+        all.add(&held);
+    }
     say("all", &all);
-    println!("targets: sets 90..98 %; single runs' medians 80 % or not given");
+    println!(
+        "targets: sets 90..98 %; single runs' medians 80 %, not given, or called of this run (all are)"
+    );
     Ok(())
 }
 
@@ -72,14 +89,13 @@ fn say(what: &str, held: &Held) {
     );
 }
 
-fn record_runs(program: &Program, set: &str, runs: usize, is_pinned: bool) -> Result<(), String> {
-    let runs = runs.to_string();
+fn record_run(program: &Program, trace: &str, is_pinned: bool) -> Result<(), String> {
     let undertick = undertick();
     let mut words: Vec<&str> = match is_pinned {
         true => vec!["taskset", "-c", "1"],
         false => vec![],
     };
-    words.extend([&*undertick, "record", "--runs", &runs, "-o", set]);
+    words.extend([&*undertick, "record", "-o", trace]);
     words.extend(program.options.iter().map(String::as_str));
     words.push("--");
     words.extend(program.command.iter().map(String::as_str));
