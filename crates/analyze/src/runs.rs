@@ -44,6 +44,7 @@ pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
     report.settings.scope = Scope::Repetition;
     report.settings.confidence = level;
     report.runs = Some(runs.len() as u64);
+    report.runs_within_ns = within_ns(runs);
     report.trace = trace(runs);
     report.intervals = (names(runs, |report| &report.intervals, interval_key).iter())
         .filter_map(|key| interval(runs, key, level))
@@ -451,6 +452,17 @@ fn arms(of: &Estimate) -> (f64, f64) {
         interval.lo.map_or(0.0, |lo| of.value - lo),
         interval.hi.map_or(0.0, |hi| hi - of.value),
     )
+}
+
+/// From the begin of the first run to the end of the last, if that is known.
+fn within_ns(runs: &[Run]) -> Option<i64> {
+    let traces = || runs.iter().map(|run| &run.report.trace);
+    let begun = traces().map(|trace| trace.started_unix_ns).min()?;
+    let ends: Option<Vec<i64>> = traces()
+        .map(|trace| trace.started_unix_ns.checked_add(trace.duration_ns?))
+        .collect();
+    let within = ends?.into_iter().max()?.checked_sub(begun)?;
+    Some(within).filter(|&within| begun > 0 && within > 0)
 }
 
 /// Said of runs that follow one another so closely that they share what the machine does.

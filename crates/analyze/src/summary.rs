@@ -117,6 +117,7 @@ impl Summary {
                 scope: Scope::ThisRun,
             },
             runs: None,
+            runs_within_ns: None,
             trace: TraceSummary {
                 perturbation: of_the_program(&intervals),
                 ..self.trace()

@@ -39,6 +39,7 @@ fn five_runs_by_hand() {
     let report = five();
     assert_eq!(report.runs, Some(5));
     assert_eq!(report.settings.scope, Scope::Repetition);
+    assert_eq!(report.runs_within_ns, None, "when they began is not known");
     assert_eq!((report.trace.events, report.trace.threads), (82, 1));
     let span = interval(&report, "event 1");
     assert_eq!((span.count, span.total_ns), (40, Some(480.0)));
@@ -130,9 +131,15 @@ fn close_runs_are_told() {
             .map(|i| run(&format!("000{i}"), 10 + i, false))
             .collect();
         for (i, run) in runs.iter_mut().enumerate() {
-            run.report.trace.started_unix_ns = i as i64 * apart_s * 1_000_000_000;
+            // Runs of 2 s that did not begin in the order of their names.
+            run.report.trace.started_unix_ns = (7 + i as i64 * 3 % 5 * apart_s) * 1_000_000_000;
+            run.report.trace.duration_ns = Some(2_000_000_000);
         }
         let report = combine(&runs, 0.95).unwrap();
+        assert_eq!(
+            report.runs_within_ns,
+            Some((4 * apart_s + 2) * 1_000_000_000)
+        );
         let found = report.warnings.into_iter().find(|w| w.code == "runs_close");
         found.map(|warning| warning.text)
     };

@@ -83,7 +83,7 @@ fn runs_and_their_report() {
     assert!((mean / (means.iter().sum::<f64>() / 3.0) - 1.0).abs() < 1e-9);
     assert!(work["mean"]["interval"][1].as_f64().unwrap() >= mean);
     let (_, text_of_report) = said(&undertick(&["report", text(&set)]));
-    for words in ["3 runs of", "from what 3 runs differ by"] {
+    for words in ["3 runs of", "from what 3 runs within"] {
         let joined = text_of_report
             .split_whitespace()
             .collect::<Vec<_>>()
@@ -93,7 +93,7 @@ fn runs_and_their_report() {
     assert!(
         std::fs::read_to_string(&page)
             .unwrap()
-            .contains("from what 3 runs differ by")
+            .contains("from what 3 runs within")
     );
     // One of them alone is of its run.
     let one = undertick(&["report", text(&set.join("0002.ut")), "--json"]);

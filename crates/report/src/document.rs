@@ -33,6 +33,10 @@ pub struct Report {
     /// Number of runs that the figures come from (`record --runs`); absent for one recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
+    /// From the begin of the first run to the end of the last, ns; absent for one recording
+    /// and where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_within_ns: Option<i64>,
     /// One entry per interval, in the order of the table; without a table by
     /// total time, largest first.
     pub intervals: Vec<IntervalReport>,
@@ -556,6 +560,7 @@ mod tests {
                 scope: Scope::ThisRun,
             },
             runs: None,
+            runs_within_ns: None,
             trace: TraceSummary {
                 events: 4,
                 lost: 1,

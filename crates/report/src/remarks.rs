@@ -46,10 +46,15 @@ pub(crate) fn scope(report: &Report) -> String {
                 .to_owned()
         }
         (Scope::Repetition, Some(runs)) => {
-            format!(
-                "of a repetition, from what {} differ by",
-                number_of(runs, "run")
-            )
+            let runs = number_of(runs, "run");
+            match report.runs_within_ns {
+                Some(within) => format!(
+                    "of a repetition at about this time, from what {runs} within {} differ by: hours \
+                     or days may differ by more",
+                    figures::duration(within as f64)
+                ),
+                None => format!("of a repetition, from what {runs} differ by"),
+            }
         }
         (Scope::Repetition, None) => "of a repetition, from what repetitions differ by".to_owned(),
     }

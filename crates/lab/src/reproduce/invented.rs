@@ -131,6 +131,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
             scope: Default::default(),
         },
         runs: None,
+        runs_within_ns: None,
         trace: TraceSummary {
             events: 0,
             lost: 0,

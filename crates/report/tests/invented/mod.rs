@@ -248,6 +248,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             scope: Default::default(),
         },
         runs: None,
+        runs_within_ns: None,
         trace: TraceSummary {
             events,
             lost: 0,
