@@ -79,6 +79,15 @@ fn a_lock_that_matters_little_widens() {
         assert!(lo <= truth && truth <= hi, "{seed}: {truth} {mean:?}");
         let third = STEP as f64 / 3.0;
         assert!(hi - lo >= 2.0 * third && hi - lo < 2.2 * third, "{mean:?}");
+        let own = work.of_this_run.as_ref().unwrap().mean.as_ref().unwrap();
+        let half = own.interval.half_width().unwrap();
+        // Where all readings agree a step is open besides.
+        let agreed = if work.sd == Some(0.0) {
+            STEP as f64
+        } else {
+            0.0
+        };
+        assert!((third..1.1 * third).contains(&(half - agreed)), "{own:?}");
         missed_without += u32::from(truth < lo + third || hi - third < truth);
     }
     assert!(missed_without >= 20, "{missed_without}");

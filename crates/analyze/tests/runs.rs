@@ -144,6 +144,9 @@ fn close_runs_are_told() {
         found.map(|warning| warning.text)
     };
     assert!(warned(4).unwrap().starts_with("the runs began 4.0 s apart"));
+    let mut imported = run("one", 10, false);
+    imported.report.trace.duration_ns = Some(2_000_000_000);
+    assert_eq!(combine(&[imported], 0.95).unwrap().runs_within_ns, None);
     assert_eq!((warned(12), warned(0)), (None, None));
 }
 

@@ -48,6 +48,8 @@ pub enum ChoiceError {
     Unavailable(ClockId, Unavailable),
     /// `CLOCK_REALTIME` can be set while one records.
     CanBeSet,
+    /// Recorded programs have no reading of it.
+    NotRecorded(ClockId),
 }
 
 impl fmt::Display for ChoiceError {
@@ -57,6 +59,11 @@ impl fmt::Display for ChoiceError {
             Self::Unavailable(clock, why) => write!(f, "clock {clock} cannot be used: {why}"),
             Self::CanBeSet => f.write_str(
                 "clock realtime can be set while one records; monotonic runs at the same rate",
+            ),
+            Self::NotRecorded(clock) => write!(
+                f,
+                "programs that are recorded cannot read {clock}: {CLOCK_VARIABLE} may name tsc, \
+                 cntvct, monotonic or monotonic_raw"
             ),
         }
     }
@@ -74,14 +81,18 @@ pub fn best() -> Choice {
 /// The clock with this name if one is given, else [`best`].
 ///
 /// # Errors
-/// The name is unknown, or the clock cannot be used here.
+/// The name is unknown, or the clock cannot be used here or not be recorded with.
 pub fn choose(name: Option<&str>) -> Result<Choice, ChoiceError> {
     let Some(name) = name else {
         return Ok(best());
     };
     let clock = name.parse().map_err(ChoiceError::Unknown)?;
-    if clock == ClockId::Realtime {
-        return Err(ChoiceError::CanBeSet);
+    match clock {
+        ClockId::Realtime => return Err(ChoiceError::CanBeSet),
+        ClockId::Boottime | ClockId::MonotonicCoarse => {
+            return Err(ChoiceError::NotRecorded(clock));
+        }
+        ClockId::Tsc | ClockId::Cntvct | ClockId::Monotonic | ClockId::MonotonicRaw => {}
     }
     usable(clock).map_err(|why| ChoiceError::Unavailable(clock, why))?;
     Ok(Choice {
@@ -184,6 +195,14 @@ mod tests {
     fn a_name_that_cannot_be_served_is_an_error_not_a_fallback() {
         assert!(matches!(choose(Some("hpet")), Err(ChoiceError::Unknown(_))));
         assert_eq!(choose(Some("realtime")), Err(ChoiceError::CanBeSet));
+        for (name, clock) in [
+            ("boottime", ClockId::Boottime),
+            ("monotonic_coarse", ClockId::MonotonicCoarse),
+        ] {
+            let error = choose(Some(name)).unwrap_err();
+            assert_eq!(error, ChoiceError::NotRecorded(clock));
+            assert!(error.to_string().contains(name), "{error}");
+        }
         let elsewhere = if cfg!(target_arch = "aarch64") {
             "tsc"
         } else {

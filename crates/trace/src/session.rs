@@ -398,7 +398,11 @@ impl Session {
         let clock = match self.settings.clock {
             ClockId::Tsc | ClockId::Cntvct => 1,
             ClockId::Monotonic => 3,
-            _ => 2,
+            // No other is chosen to record with.
+            ClockId::MonotonicRaw
+            | ClockId::Boottime
+            | ClockId::MonotonicCoarse
+            | ClockId::Realtime => 2,
         };
         for (offset, value) in [
             (control::OFF_VERSION, layout::VERSION),
