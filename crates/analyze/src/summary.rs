@@ -500,7 +500,10 @@ impl Summary {
         let (own, dropped) = tally.culled_own;
         let moments = kept.sample.moments();
         let mean = moments.mean()?;
-        let half_ns = self.mean(kept)?.interval.half_width()?;
+        let by_samples = kept
+            .sample
+            .mean(self.options.confidence, self.granularity())?;
+        let half_ns = self.finished_mean(by_samples, kept).interval.half_width()?;
         let with = (moments.sum() as f64 + own as f64) / (moments.n() + dropped) as f64;
         let change_ns = (with - mean) * self.ns();
         (dropped > 0 && change_ns.abs() > half_ns).then(|| {
