@@ -3,8 +3,8 @@
 //! **Method.** Within a run everything shares a fate: where its memory lies, how fast its
 //! core runs. So each run is one number for each figure. The figure of the set is the mean
 //! of these numbers, and its interval is Student's, from what the runs differ by, widened by
-//! what the cost of recording and the clock's step leave open in every run alike. Counts and times are sums,
-//! distributions hold the samples of all runs.
+//! what the cost of recording and the clock's step leave open in every run alike. Counts and
+//! times are sums, distributions hold the samples of all runs.
 //!
 //! **Caveats.** The interval is of the value that more and more runs would approach; a
 //! single further run scatters more. Two runs give a very wide one, five a useful one.
@@ -471,7 +471,9 @@ fn close(runs: &[Run]) -> Option<Warning> {
         .map(|run| run.report.trace.started_unix_ns)
         .collect();
     begins.sort_unstable();
-    let mut apart: Vec<i64> = begins.windows(2).map(|two| two[1] - two[0]).collect();
+    let mut apart: Vec<i64> = (begins.windows(2))
+        .map(|two| two[1].saturating_sub(two[0]))
+        .collect();
     apart.sort_unstable();
     let median_s = *apart.get(apart.len() / 2)? as f64 / 1e9;
     // Imported ones may not know when they began.

@@ -24,7 +24,7 @@ use crate::options::{Compensate, Options};
 use crate::part::RingAccount;
 use crate::perturbation::{by_total, of_the_program};
 use crate::tally::{Dropping, MOST_DROPPED, Parent, Tally};
-use crate::warnings::{Facts, warnings};
+use crate::warnings::{FEW_STEPS, Facts, warnings};
 
 /// Said of an interval whose cost is uncertain by more than chance.
 const DISPUTED: &str = "the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both";
@@ -32,8 +32,6 @@ const DISPUTED: &str = "the cost of an empty span and the cost beside known work
 /// Share of what was read that points inside may cost and nobody needs to know.
 const MUCH_INSIDE: f64 = 0.05;
 
-/// Share of the median from which on a step of the clock is looked at.
-const COARSE: f64 = 0.05;
 /// Share of the mean above which no interval is given for what the clock leaves open.
 const MOST_IN_STEP: f64 = 0.05;
 
@@ -208,9 +206,7 @@ impl Summary {
         let (counts, sums) = engine.slices.kept(tally.row);
         let over_time = spread_over_time(&counts, &sums);
         let is_forward = tally.negative == 0;
-        let step = self.granularity();
-        let locked = self.keeps_step(tally);
-        let figures = |series: Series, costs: &Costs, compensated: bool| {
+        let figures = |series: Series, costs: &Costs, compensated: bool, in_step: Option<f64>| {
             let mut sample = series.sample();
             if let Some(over_time) = over_time {
                 sample.allow_for_time(over_time);
@@ -228,10 +224,19 @@ impl Summary {
                 residue,
                 cost,
                 is_time: compensated && is_forward,
-                in_step: (locked.as_ref()).map(|lock| lock.may_be_off_steps() * step as f64),
+                in_step,
             }
         };
-        let uncompensated = figures(tally.as_read(), &tally.kept_costs, false);
+        let mut uncompensated = figures(tally.as_read(), &tally.kept_costs, false, None);
+        let median_steps = (uncompensated
+            .sample
+            .quantile(0.5, self.options.confidence, 0))
+        .filter(|_| self.granularity() > 0)
+        .map(|m| m.value / self.granularity() as f64);
+        let locked = (median_steps.filter(|steps| steps.abs() < FEW_STEPS))
+            .and_then(|_| self.lock(tally, &uncompensated.sample));
+        let in_step = locked.map(|lock| lock.may_be_off_steps() * self.granularity() as f64);
+        uncompensated.in_step = in_step;
         let worse = self.surely_worse(engine, tally).filter(|_| compensated);
         let left_over = match &worse {
             Some(_) => tally.subtract_their_mean(),
@@ -239,12 +244,13 @@ impl Summary {
         };
         let before = tally.take_all().map(|all| {
             let costs = tally.kept_costs.and(&tally.culled_costs);
-            figures(all, &costs, compensated)
+            figures(all, &costs, compensated, in_step)
         });
         let mut kept = figures(
             std::mem::take(&mut tally.kept),
             &tally.kept_costs,
             compensated,
+            in_step,
         );
         kept.residue -= left_over;
         if compensated {
@@ -269,11 +275,6 @@ impl Summary {
         ]
         .into_iter()
         .chain(by_cause);
-        let median_steps = (uncompensated
-            .sample
-            .quantile(0.5, self.options.confidence, 0))
-        .filter(|_| self.granularity() > 0)
-        .map(|m| m.value / self.granularity() as f64);
         // A switch takes the other side of some: the note tells.
         let unmatched = if tally.is_switched {
             [0, 0]
@@ -371,16 +372,10 @@ impl Summary {
         }
     }
 
-    /// The lock of its samples to the clock, where a step of the clock is a part of them that
-    /// matters.
-    fn keeps_step(&self, tally: &Tally) -> Option<Lock> {
-        let (step, read) = (self.granularity(), tally.as_read().sample());
-        let median = read.quantile(0.5, self.options.confidence, 0)?.value;
-        if step as f64 <= COARSE * median.abs() {
-            return None;
-        }
+    /// The lock of its samples, as they were read, to the clock.
+    fn lock(&self, tally: &Tally, read: &Sample) -> Option<Lock> {
         let moments = read.moments();
-        tally.begins.lock(step, moments.mean()?, moments.n())
+        (tally.begins).lock(self.granularity(), moments.mean()?, moments.n())
     }
 
     /// What is said of such a lock.

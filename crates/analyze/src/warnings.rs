@@ -9,7 +9,7 @@ use crate::options::{Compensate, Cull, Options};
 /// Share dropped from which culling may hide what is measured.
 const MUCH_CULLED: f64 = 0.05;
 /// Clock steps in a median below which it is not the figure to use.
-const FEW_STEPS: f64 = 20.0;
+pub(crate) const FEW_STEPS: f64 = 20.0;
 /// Samples below which an interval is hardly worth a figure.
 const FEW_SAMPLES: u64 = 30;
 /// Names listed in one warning.

@@ -13,7 +13,7 @@ use undertick_report::document::{IntervalReport, Report};
 /// A step of the clock, ns.
 const STEP: u64 = 500_000;
 
-/// The report of 3000 turns of `steps` steps each, that scatter by so many steps, with a
+/// The report of 3000 turns of `steps` steps each, that scatter by `scatter` steps, with a
 /// span of `length_ns` in each.
 fn of_turns(seed: u64, steps: f64, scatter: f64, length_ns: f64) -> Report {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -23,7 +23,7 @@ fn of_turns(seed: u64, steps: f64, scatter: f64, length_ns: f64) -> Report {
     for _ in 0..3000 {
         rows.push(begin(reading(now), 1));
         rows.push(end(reading(now + length_ns), 1));
-        // Even over so many standard deviations: bounded.
+        // Even over that many standard deviations: bounded.
         let moved = scatter * 12.0_f64.sqrt() * (rng.random::<f64>() - 0.5);
         now += STEP as f64 * (steps + moved);
     }

@@ -18,7 +18,7 @@ struct Program {
     sections: Vec<f64>,
     /// Steps that each takes.
     length: f64,
-    /// One turn in so many is preempted for some steps, after which the phase is what it was.
+    /// One turn in this many is preempted for some steps, after which the phase is what it was.
     preempted: Option<u64>,
 }
 

@@ -126,10 +126,17 @@ fn instrumented(package: &Package, target: &str, program: &str) -> Result<String
     Ok(made)
 }
 
-fn record(program: &Program, before: &[&str], trace: &str) -> Result<(), String> {
+/// Records it with `around` before the recorder and `before` before the program.
+pub fn record(
+    program: &Program,
+    around: &[&str],
+    before: &[&str],
+    trace: &str,
+) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(trace);
     let undertick = undertick();
-    let mut words = vec![undertick.as_str(), "record", "-o", trace];
+    let mut words = around.to_vec();
+    words.extend([undertick.as_str(), "record", "-o", trace]);
     words.extend(program.options.iter().map(String::as_str));
     words.push("--");
     words.extend(before);
@@ -139,7 +146,7 @@ fn record(program: &Program, before: &[&str], trace: &str) -> Result<(), String>
 
 fn alone(program: &Program, cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
     let (trace, used) = (scratch.path("alone.ut"), scratch.path("used"));
-    record(program, &[cpu_time, &used], &trace)?;
+    record(program, &[], &[cpu_time, &used], &trace)?;
     say(program.name, program.roots, &trace, &used)
 }
 
@@ -266,10 +273,10 @@ fn beside_hogs(program: &Program, scratch: &Scratch) -> Result<(), String> {
     let trace = scratch.path("hogs.ut");
     let mut reports: [Vec<Value>; 2] = [vec![], vec![]];
     for _ in 0..PAIRS {
-        record(program, &[], &trace)?;
+        record(program, &[], &[], &trace)?;
         reports[0].push(report_json(&trace, &[])?);
         let hogs = Hogs::start()?;
-        record(program, &[], &trace)?;
+        record(program, &[], &[], &trace)?;
         drop(hogs);
         reports[1].push(report_json(&trace, &[])?);
     }

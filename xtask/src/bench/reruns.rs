@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::programs::{Program, programs};
-use super::{interval, intervals, report_json, undertick};
-use crate::run::{Scratch, command, output};
+use super::programs::{programs, record};
+use super::{interval, intervals, report_json};
+use crate::run::Scratch;
 
 /// Runs of a set whose report is asked.
 const OF_A_SET: usize = 5;
@@ -44,7 +44,11 @@ pub fn measure(runs: usize) -> Result<(), String> {
     let begun = Instant::now();
     for run in 1..=runs {
         for (program, is_pinned, set) in &cells {
-            record_run(program, &format!("{set}/{run:04}.ut"), *is_pinned)?;
+            let around: &[&str] = match is_pinned {
+                true => &["taskset", "-c", "1"],
+                false => &[],
+            };
+            record(program, around, &[], &format!("{set}/{run:04}.ut"))?;
         }
     }
     let apart_s = begun.elapsed().as_secs_f64() / runs as f64;
@@ -87,19 +91,6 @@ fn say(what: &str, held: &Held) {
         held.runs,
         held.unknown
     );
-}
-
-fn record_run(program: &Program, trace: &str, is_pinned: bool) -> Result<(), String> {
-    let undertick = undertick();
-    let mut words: Vec<&str> = match is_pinned {
-        true => vec!["taskset", "-c", "1"],
-        false => vec![],
-    };
-    words.extend([&*undertick, "record", "-o", trace]);
-    words.extend(program.options.iter().map(String::as_str));
-    words.push("--");
-    words.extend(program.command.iter().map(String::as_str));
-    output(command(&words)).map(|_| ())
 }
 
 /// Each set of runs against the mean of all the others; each run against the next.

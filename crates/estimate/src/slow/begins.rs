@@ -142,7 +142,7 @@ fn lock_of(readings: &[i64], step: i64) -> Option<Lock> {
     Lock::find(&facts, &spectrum)
 }
 
-/// The turns of a loop of so many sections, if most take the same number of steps. What is
+/// The turns of a loop of that many sections, if most take the same number of steps. What is
 /// between two that do not belongs to none.
 fn walk_of(readings: &[i64], step: i64, sections: usize) -> Option<PhaseWalk> {
     let turns = || {
