@@ -83,7 +83,7 @@ pub use proportion::{proportion, proportion_exact};
 pub use quantile::{Ranks, binomial_ranks};
 pub use rate::{rate, ratio_of_sums};
 pub use repeated_line::{LackOfFit, RepeatedLine, repeated_line};
-pub use runs::{MOST_RUNS, fewest_runs, paired_runs_versus, runs_versus};
+pub use runs::{MOST_RUNS, fewest_runs, median_of_runs, paired_runs_versus, runs_versus};
 pub use sample::Sample;
 pub use series::{QUANTILES, Series};
 pub use shift::{Shift, shift};

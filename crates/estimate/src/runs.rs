@@ -1,19 +1,75 @@
-//! Runs of one program against runs of another: each run is one number.
+//! Runs of one program, alone and against runs of another: each run is one number.
 //!
 //! Within a run everything shares a fate (where its memory lies, how fast its core
 //! runs), so what a run says about another run is its figure alone, and the scatter of
 //! those figures is what a difference has to beat. Some runs are hit by what else the
 //! machine does, so ranks decide and not means.
 
+use std::f64::consts::PI;
+
 use undertick_units::{Estimate, Interval};
 
 use crate::compare_estimates::{Versus, two_sided};
+use crate::long_run::student;
 use crate::mean::MeanOf;
 use crate::rank_tails::Tail;
 use crate::shift::{ranked, sorted};
 
 /// Runs taken of each side, the first ones: pairs of them are all looked at.
 pub const MOST_RUNS: usize = 2000;
+
+/// The figure of a set of runs, and where that of a repetition lies: their median, and the
+/// interval that holds the median of as many fresh runs.
+///
+/// One run in twenty may be hit by what else the machine does (seen: 4.6 times the others),
+/// which moves a mean of five and leaves their median. The interval is m +- t s sqrt(2 v),
+/// with Student's t of n - 1 degrees, the runs' standard deviation s, and the variance v of
+/// the median of n normal numbers with variance 1: pi / (2 n + 1) for odd n,
+/// pi / (2 (n + pi - 2)) for even n, which is within 2.5 % of the exact one (n = 5: 0.2868,
+/// Teichroew 1956). It takes the runs for normal and independent; it holds in 95 to 97 % then,
+/// and in more where single runs are far off. One run has no bounds. `None` of none, or of
+/// what is no number.
+///
+/// ```
+/// use undertick_estimate::median_of_runs;
+///
+/// let found = median_of_runs(&[20.0, 20.3, 19.9, 20.1, 20.2], 0.95).unwrap();
+/// assert_eq!(found.value, 20.1);
+/// assert!((found.interval.half_width().unwrap() - 0.3318).abs() < 1e-3);
+/// ```
+#[must_use]
+pub fn median_of_runs(runs: &[f64], level: f64) -> Option<Estimate> {
+    let runs = sorted(first(runs));
+    if runs.is_empty() || !runs.iter().all(|run| run.is_finite()) {
+        return None;
+    }
+    let n = runs.len() as f64;
+    let median = (runs[(runs.len() - 1) / 2] + runs[runs.len() / 2]) / 2.0;
+    let mut interval = Interval { lo: None, hi: None };
+    if runs.len() > 1 {
+        let mean = runs.iter().sum::<f64>() / n;
+        let squares: f64 = runs.iter().map(|run| (run - mean).powi(2)).sum();
+        let variance = match runs.len() % 2 {
+            0 => PI / (2.0 * (n + PI - 2.0)),
+            _ => PI / (2.0 * n + 1.0),
+        };
+        let half = student(level, n - 1.0) * (2.0 * variance * squares / (n - 1.0)).sqrt();
+        interval = Interval::new(median - half, median + half);
+    }
+    Some(Estimate {
+        value: median,
+        interval,
+        level,
+        unit: String::new(),
+        method: match runs.len() {
+            1 => "of one run".to_owned(),
+            n => format!("median of {n} runs, Student's interval for that of {n} fresh ones"),
+        },
+        n: runs.len() as u64,
+        n_effective: n,
+        notes: Vec::new(),
+    })
+}
 
 /// Second runs against first ones, none of which belongs to one of the others.
 ///

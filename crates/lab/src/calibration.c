@@ -27,7 +27,7 @@ enum {
      * plain and an ordered span in each. */
     STEPS = 100, VARIANTS = 4
 };
-enum { LATENCY, THROUGHPUT, MISSES, BRANCHES };
+enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP };
 #define INNER 16
 #define CHAIN_LINKS 100 /* of 200 pairs */
 
@@ -104,6 +104,16 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
             else table[x & 63] ^= x;
         }
     }
+    if (kind == OVERLAP) {
+        /* Nothing waits for these loads, so those of several steps are under way at once. */
+        uint64_t load;
+        int i;
+        for (i = 0; i < 4; i++) {
+            x = x * 6364136223846793005ull + 1442695040888963407ull;
+            load = nodes[(x >> 33) & (NODES - 1)].next;
+            __asm__ volatile("" : : "r"(load));
+        }
+    }
     return x;
 }
 
@@ -129,6 +139,7 @@ STEPPED_ALL(0)
 STEPPED_ALL(1)
 STEPPED_ALL(2)
 STEPPED_ALL(3)
+STEPPED_ALL(4)
 
 #define ROUND(kind) x = steps_##kind##_0(x); x = steps_##kind##_1(x); x = steps_##kind##_2(x); x = steps_##kind##_3(x)
 static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
@@ -136,6 +147,7 @@ static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
     ROUND(1);
     ROUND(2);
     ROUND(3);
+    ROUND(4);
     return x;
 }
 

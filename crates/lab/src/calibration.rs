@@ -54,7 +54,7 @@ const WORKS: u32 = 3;
 /// event, a plain and an ordered span; then those of the next kind.
 const STEPS: u32 = 100;
 const STEPS_EACH: f64 = 16.0;
-const STEP_KINDS: u32 = 4;
+const STEP_KINDS: u32 = 5;
 const VARIANTS: u32 = 4;
 
 /// Passes of the workload, each one sample of every regular section; in random

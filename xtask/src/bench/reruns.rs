@@ -68,6 +68,26 @@ pub fn measure(runs: usize) -> Result<(), String> {
 }
 
 impl Held {
+    /// Whether the intervals of a set hold the figures of another one.
+    fn add_sets(&mut self, own: &Value, fresh: &Value) {
+        for interval in with_figures(own) {
+            let Some(again) = of_name(fresh, &interval["name"]) else {
+                continue;
+            };
+            for (i, figure) in FIGURES.iter().enumerate() {
+                let (Some(own), Some(again)) =
+                    (figure_of(interval, figure), figure_of(again, figure))
+                else {
+                    continue;
+                };
+                if let Some(holds) = again["value"].as_f64().and_then(|value| holds(own, value)) {
+                    self.sets[i] += 1;
+                    self.of_sets[i] += u64::from(holds);
+                }
+            }
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         for i in 0..FIGURES.len() {
             self.of_sets[i] += other.of_sets[i];
@@ -85,7 +105,7 @@ fn say(what: &str, held: &Held) {
         .map(|((figure, held), of)| format!("{figure} {:.1} % of {of}", share(held, of)))
         .collect();
     println!(
-        "{what}: sets hold the other runs' {}; a run's interval another run's median {:.1} % of {}, {} not given",
+        "{what}: a set's intervals hold another set's {}; a run's interval another run's median {:.1} % of {}, {} not given",
         of_sets.join(", "),
         share(held.of_runs, held.runs),
         held.runs,
@@ -93,43 +113,20 @@ fn say(what: &str, held: &Held) {
     );
 }
 
-/// Each set of runs against the mean of all the others; each run against the next.
+/// Each set of runs against each other one, and each run against the next.
 fn held(set: &str, runs: usize) -> Result<Held, String> {
     let names: Vec<String> = (1..=runs).map(|run| format!("{run:04}.ut")).collect();
     let reports: Vec<Value> = (names.iter())
         .map(|name| report_json(&format!("{set}/{name}"), &[]))
         .collect::<Result<_, _>>()?;
+    let sets: Vec<Value> = (names.chunks_exact(OF_A_SET).enumerate())
+        .map(|(number, chosen)| report_of(set, number, chosen))
+        .collect::<Result<_, _>>()?;
     let mut held = Held::default();
-    for (number, chosen) in names.chunks_exact(OF_A_SET).enumerate() {
-        let part = format!("{set}/part-{number}");
-        std::fs::create_dir(&part).map_err(|e| format!("{part}: {e}"))?;
-        for name in chosen {
-            symlink(Path::new(set).join(name), Path::new(&part).join(name))
-                .map_err(|e| format!("{part}/{name}: {e}"))?;
-        }
-        let report = report_json(&part, &[])?;
-        let first = number * OF_A_SET;
-        let others = reports[..first].iter().chain(&reports[first + OF_A_SET..]);
-        let others: Vec<&Value> = others.collect();
-        for interval in with_figures(&report) {
-            let name = &interval["name"];
-            for (i, figure) in FIGURES.iter().enumerate() {
-                let values: Vec<f64> = (others.iter())
-                    .filter_map(|report| {
-                        figure_of(of_name(report, name)?, figure)?["value"].as_f64()
-                    })
-                    .collect();
-                let (Some(estimate), false) =
-                    (figure_of(interval, figure), values.len() < others.len())
-                else {
-                    continue;
-                };
-                let fresh = values.iter().sum::<f64>() / values.len() as f64;
-                if let Some(holds) = holds(estimate, fresh) {
-                    held.sets[i] += 1;
-                    held.of_sets[i] += u64::from(holds);
-                }
-            }
+    for (number, own) in sets.iter().enumerate() {
+        let fresh = sets[..number].iter().chain(&sets[number + 1..]);
+        for fresh in fresh {
+            held.add_sets(own, fresh);
         }
     }
     for pair in reports.windows(2) {
@@ -148,6 +145,17 @@ fn held(set: &str, runs: usize) -> Result<Held, String> {
         }
     }
     Ok(held)
+}
+
+/// The report of some of the runs.
+fn report_of(set: &str, number: usize, runs: &[String]) -> Result<Value, String> {
+    let part = format!("{set}/part-{number}");
+    std::fs::create_dir(&part).map_err(|e| format!("{part}: {e}"))?;
+    for run in runs {
+        symlink(Path::new(set).join(run), Path::new(&part).join(run))
+            .map_err(|e| format!("{part}/{run}: {e}"))?;
+    }
+    report_json(&part, &[])
 }
 
 /// Spans with enough samples to have figures.
