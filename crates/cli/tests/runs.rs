@@ -75,12 +75,13 @@ fn runs_and_their_report() {
     let number = |value: &Value| value.as_u64().unwrap();
     let matched = number(&work["count"]) + number(&work["culled"]["count"]);
     assert_eq!((&work["name"], matched), (&"work".into(), 600));
-    let means: Vec<f64> = (work["by_run"].as_array().unwrap().iter())
+    let mut means: Vec<f64> = (work["by_run"].as_array().unwrap().iter())
         .map(|run| run["mean_ns"].as_f64().unwrap())
         .collect();
     assert_eq!(means.len(), 3);
     let mean = work["mean"]["value"].as_f64().unwrap();
-    assert!((mean / (means.iter().sum::<f64>() / 3.0) - 1.0).abs() < 1e-9);
+    means.sort_by(f64::total_cmp);
+    assert!((mean / means[1] - 1.0).abs() < 1e-9);
     assert!(work["mean"]["interval"][1].as_f64().unwrap() >= mean);
     let (_, text_of_report) = said(&undertick(&["report", text(&set)]));
     for words in ["3 runs of", "from what 3 runs within"] {
