@@ -8,7 +8,7 @@ use undertick_trace::schema::Kind;
 /// Things that fall into a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Something else ran on the CPU although the thread could have.
+    /// Another program ran on the CPU although the thread could have.
     Preempted,
     /// Taken off the CPU, and not known why.
     Switched,
@@ -22,6 +22,8 @@ pub(crate) enum Cause {
     /// A soft interrupt that its own system call raised: a packet that it sends to itself is
     /// delivered there.
     OwnSoftInterrupt,
+    /// Another thread of the program ran on the CPU although this one could have.
+    OwnThread,
 }
 
 /// Samples over this many times the least that nothing explains are counted
@@ -29,7 +31,7 @@ pub(crate) enum Cause {
 pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
 
 /// How many causes there are.
-pub(crate) const CAUSES: usize = 8;
+pub(crate) const CAUSES: usize = 9;
 
 /// Soft interrupts that a system call raises: the network's two, block devices' and tasklets'.
 const RAISED_BY_CALLS: [i32; 4] = [2, 3, 4, 6];
@@ -56,6 +58,7 @@ impl Cause {
         Self::Fault,
         Self::Waited,
         Self::OwnSoftInterrupt,
+        Self::OwnThread,
     ];
 
     /// As the report calls it.
@@ -69,13 +72,18 @@ impl Cause {
             Self::Fault => "fault",
             Self::Waited => "waited",
             Self::OwnSoftInterrupt => "own softirq",
+            Self::OwnThread => "own thread",
         }
     }
 
-    /// Whether it disturbs a sample from outside. Waiting, page faults and what its own calls
-    /// raise are what the program does: they are flagged.
+    /// Whether it disturbs a sample from outside. Waiting, also for a CPU that another of its
+    /// threads has, page faults and what its own calls raise are what the program does: they
+    /// are flagged.
     pub(crate) const fn disturbs(self) -> bool {
-        !matches!(self, Self::Fault | Self::Waited | Self::OwnSoftInterrupt)
+        !matches!(
+            self,
+            Self::Fault | Self::Waited | Self::OwnSoftInterrupt | Self::OwnThread
+        )
     }
 
     /// What it costs a sample beside the time that the kernel's events give it, us.
@@ -83,7 +91,7 @@ impl Cause {
         match self {
             Self::Interrupt | Self::SoftInterrupt => INTERRUPT_BESIDE_US,
             Self::Preempted | Self::Switched | Self::Migrated => SWITCH_BESIDE_US,
-            Self::Fault | Self::Waited | Self::OwnSoftInterrupt => 0,
+            Self::Fault | Self::Waited | Self::OwnSoftInterrupt | Self::OwnThread => 0,
         }
     }
 }
@@ -101,7 +109,7 @@ struct Hit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Bit `c` for cause `c`.
-    causes: u8,
+    causes: u16,
     /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts
     /// for both.
     pub(crate) ticks: [i64; CAUSES],
@@ -142,9 +150,14 @@ impl Found {
 
     /// Whether the thread was off its CPU, for whatever reason.
     pub(crate) fn was_off(&self) -> bool {
-        [Cause::Preempted, Cause::Switched, Cause::Waited]
-            .into_iter()
-            .any(|c| self.has(c))
+        [
+            Cause::Preempted,
+            Cause::Switched,
+            Cause::Waited,
+            Cause::OwnThread,
+        ]
+        .into_iter()
+        .any(|c| self.has(c))
     }
 
     /// Ticks of the sample that it did not run, waiting included: at most its length.
@@ -172,14 +185,39 @@ impl Found {
     }
 }
 
+/// A thread is off its CPU.
+#[derive(Clone, Copy, Debug)]
+struct Off {
+    since: i64,
+    cause: Cause,
+    /// Another thread of the program has come on there in its place.
+    to_own: bool,
+}
+
+impl Off {
+    /// Until then; `from_own`: in place of another thread of the program, or elsewhere. Who
+    /// comes on after who was on the CPU is known where both are rows of one switch, of one
+    /// time; what another program had in between is not known, so both ends must be of ours.
+    fn until(self, end: i64, from_own: bool) -> Hit {
+        let cause = match self.cause {
+            Cause::Preempted if self.to_own && from_own => Cause::OwnThread,
+            cause => cause,
+        };
+        Hit {
+            start: self.since,
+            end,
+            cause,
+        }
+    }
+}
+
 /// Hits of one thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     hits: Vec<Hit>,
     /// Latest end of the hits up to each.
     reach: Vec<i64>,
-    /// Since when it is off its CPU, and why.
-    off: Option<(i64, Cause)>,
+    off: Option<Off>,
     /// End of the last interrupt, and of the soft interrupts that followed it.
     interrupted_until: Option<i64>,
 }
@@ -200,6 +238,9 @@ pub(crate) struct Evidence {
     /// The thread whose samples come now, and how far along it.
     current: Option<usize>,
     at: Place,
+    /// The last thread that left a CPU, and the last that went on on another one, with when.
+    left: Option<(i32, i64)>,
+    migrated: Option<(i32, i64)>,
     /// How far the kernel's times may be off against the program's, ticks.
     error: i64,
     /// Ticks in a microsecond, at least 1.
@@ -240,19 +281,30 @@ impl Evidence {
                     1 => Cause::Preempted,
                     _ => Cause::Switched,
                 };
-                self.thread(tid).off = Some((ts, cause));
+                self.thread(tid).off = Some(Off {
+                    since: ts,
+                    cause,
+                    to_own: false,
+                });
+                self.left = Some((tid, ts));
                 self.rows += 1;
                 return;
             }
-            Kind::SwitchIn => match self.thread(tid).off.take() {
-                Some((start, cause)) => Hit {
-                    start,
-                    end: ts,
-                    cause,
-                },
-                None => return,
-            },
-            Kind::Migrate => hit(Cause::Migrated, 0),
+            Kind::SwitchIn => {
+                let is_elsewhere = self.migrated == Some((tid, ts));
+                let left = (self.left.take()).filter(|&(other, then)| then == ts && other != tid);
+                if let Some(off) = left.and_then(|(other, _)| self.thread(other).off.as_mut()) {
+                    off.to_own = true;
+                }
+                match self.thread(tid).off.take() {
+                    Some(off) => off.until(ts, left.is_some() || is_elsewhere),
+                    None => return,
+                }
+            }
+            Kind::Migrate => {
+                self.migrated = Some((tid, ts));
+                hit(Cause::Migrated, 0)
+            }
             Kind::Interrupt => {
                 let hit = hit(Cause::Interrupt, payload);
                 let until = &mut self.thread(tid).interrupted_until;
@@ -319,13 +371,9 @@ impl Evidence {
             return;
         }
         for thread in Arc::make_mut(&mut self.threads) {
-            if let Some((start, cause)) = thread.off.take() {
+            if let Some(off) = thread.off.take() {
                 // It never came back.
-                thread.hits.push(Hit {
-                    start,
-                    end: i64::MAX,
-                    cause,
-                });
+                thread.hits.push(off.until(i64::MAX, true));
             }
             thread.hits.sort_by_key(|hit| hit.start);
             let mut latest = i64::MIN;
@@ -590,6 +638,52 @@ mod tests {
             assert_eq!(found.by_others(), by_others, "{start} {ticks}");
             assert_eq!(found.dropped_for(), dropped_for, "{start} {ticks}");
         }
+    }
+
+    /// Thread 7 is taken off its CPU five times: for thread 8, which hands it back; for another
+    /// program; for 8, after which another program had it; for 8, and goes on elsewhere; for 8
+    /// until the recording ends. What 8 waits for is its own.
+    #[test]
+    fn a_thread_of_the_program_is_no_disturbance() {
+        let mut e = evidence(&[
+            (Kind::SwitchOut, 7, 100, 1),
+            (Kind::SwitchIn, 8, 100, 0),
+            (Kind::SwitchOut, 8, 150, 0),
+            (Kind::SwitchIn, 7, 150, 0),
+            (Kind::SwitchOut, 7, 1_000, 1),
+            (Kind::SwitchIn, 7, 1_050, 0),
+            (Kind::SwitchOut, 7, 2_000, 1),
+            (Kind::SwitchIn, 8, 2_000, 0),
+            (Kind::SwitchOut, 8, 2_020, 0),
+            (Kind::SwitchIn, 7, 2_050, 0),
+            (Kind::SwitchOut, 7, 3_000, 1),
+            (Kind::SwitchIn, 8, 3_000, 0),
+            (Kind::Migrate, 7, 3_050, 1),
+            (Kind::SwitchIn, 7, 3_050, 0),
+            (Kind::SwitchOut, 8, 4_000, 0),
+            (Kind::SwitchOut, 7, 5_000, 1),
+            (Kind::SwitchIn, 8, 5_000, 0),
+        ]);
+        e.select(7);
+        for (start, expected) in [
+            (90, &[Cause::OwnThread][..]),
+            (990, &[Cause::Preempted]),
+            (1_990, &[Cause::Preempted]),
+            (2_990, &[Cause::Migrated, Cause::OwnThread]),
+            (4_990, &[Cause::OwnThread]),
+        ] {
+            let found = e.of(start, start + 100);
+            assert_eq!(causes(&found), expected, "{start}");
+            assert!(found.was_off(), "{start}");
+            let by_others = if expected[0] == Cause::Preempted {
+                50
+            } else {
+                0
+            };
+            assert_eq!(found.by_others(), by_others, "{start}");
+        }
+        e.select(8);
+        assert_eq!(causes(&e.of(160, 1_000)), [Cause::Waited]);
     }
 
     #[test]

@@ -434,7 +434,8 @@ impl Summary {
             Some(Dropping::Evidence) => 0,
             _ => ticks(Cause::Preempted) + ticks(Cause::Switched),
         };
-        let off = (ticks(Cause::Waited) + still_in) as f64 * self.ns();
+        let own = ticks(Cause::Waited) + ticks(Cause::OwnThread);
+        let off = (own + still_in) as f64 * self.ns();
         // What was subtracted for recording may be of that time.
         Some(off.min(total_ns.max(0.0)))
     }
