@@ -14,7 +14,7 @@ use crate::columns::Columns;
 use crate::cost::CostTable;
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Timer};
 use crate::hosts::Clocks;
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
@@ -95,6 +95,11 @@ impl Analysis {
         engine.evidence = Evidence::with_error(
             (error_ns / ns_per_tick).ceil() as i64,
             (1e3 / ns_per_tick) as i64,
+        )
+        .with_timer(
+            (manifest.calibration.as_ref())
+                .and_then(|calibration| calibration.interrupt.as_ref())
+                .map(|cost| Timer::new(cost, ns_per_tick)),
         );
         engine.perturbation = (manifest.perturbation.as_ref())
             .filter(|about| about.pairs > 0)

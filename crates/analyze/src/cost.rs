@@ -628,6 +628,7 @@ pub(crate) mod tests {
             inner_event_ns: estimate(8.0, 7.0, 9.0),
             inner_ordered_ns: estimate(16.0, 15.0, 17.0),
             paired: None,
+            interrupt: None,
         }
     }
 

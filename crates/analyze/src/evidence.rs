@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use undertick_trace::manifest::InterruptCost;
 use undertick_trace::schema::Kind;
 
 /// Things that fall into a sample.
@@ -39,7 +40,7 @@ const RAISED_BY_CALLS: [i32; 4] = [2, 3, 4, 6];
 /// did, was raised by that, us.
 const AFTER_INTERRUPT_US: i64 = 2;
 /// What a disturbance costs beside the time that the kernel's events give it: entry and exit of
-/// an interrupt, us.
+/// an interrupt, where that was not measured, us.
 const INTERRUPT_BESIDE_US: i64 = 1;
 /// Two switches, or a move to another CPU, and the caches that are cold after it, us.
 const SWITCH_BESIDE_US: i64 = 5;
@@ -103,6 +104,46 @@ struct Hit {
     /// The same as `start` where only a point is known.
     end: i64,
     cause: Cause,
+    /// Ticks of it that may lie outside of that.
+    beside: i64,
+}
+
+/// What the timer's interrupt takes beside the time that rows of the kernel give it, ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timer {
+    event: i32,
+    before: i64,
+    after: i64,
+    spread: i64,
+}
+
+impl Timer {
+    pub(crate) fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
+        // A manifest may say anything: at most a second, and nothing below 0.
+        let ticks = |ns: f64| (ns.clamp(0.0, 1e9) / ns_per_tick).round() as i64;
+        Self {
+            event: cost.event,
+            before: ticks(cost.before_ns.value),
+            after: ticks(cost.after_ns.value),
+            spread: ticks(cost.spread_ns),
+        }
+    }
+
+    /// The interrupt with all that it takes. Of others nothing is known but that they may take
+    /// as much beside.
+    fn widen(self, event: i32, hit: Hit, per_us: i64) -> Hit {
+        if event == self.event {
+            Hit {
+                start: hit.start.saturating_sub(self.before),
+                end: hit.end.saturating_add(self.after),
+                beside: self.spread.max(per_us.saturating_mul(INTERRUPT_BESIDE_US)),
+                ..hit
+            }
+        } else {
+            let beside = self.before.saturating_add(self.after).max(hit.beside);
+            Hit { beside, ..hit }
+        }
+    }
 }
 
 /// What fell into one sample.
@@ -117,6 +158,8 @@ pub(crate) struct Found {
     by_others: i64,
     /// The same of all causes.
     taken: i64,
+    /// The most ticks that one disturbance may have taken beside what is known of it.
+    beside: i64,
     /// It is too short for what is not known of its disturbances.
     too_short: bool,
 }
@@ -128,6 +171,7 @@ impl Found {
         ticks: [0; CAUSES],
         by_others: 0,
         taken: 0,
+        beside: 0,
         too_short: false,
     };
 
@@ -172,10 +216,8 @@ impl Found {
     }
 
     /// Whether what is not known of the disturbances is too much for a sample of that length.
-    fn judge(&mut self, ticks: i64, per_us: i64) {
-        let found = Cause::ALL.into_iter().filter(|c| self.has(*c));
-        let beside_us = found.map(Cause::beside_us).max().unwrap_or(0);
-        let least = per_us.saturating_mul(TIMES_BESIDE * beside_us);
+    fn judge(&mut self, ticks: i64) {
+        let least = self.beside.saturating_mul(TIMES_BESIDE);
         self.too_short = ticks.saturating_sub(self.by_others) < least;
     }
 
@@ -198,7 +240,7 @@ impl Off {
     /// Until then; `from_own`: in place of another thread of the program, or elsewhere. Who
     /// comes on after who was on the CPU is known where both are rows of one switch, of one
     /// time; what another program had in between is not known, so both ends must be of ours.
-    fn until(self, end: i64, from_own: bool) -> Hit {
+    fn until(self, end: i64, from_own: bool, per_us: i64) -> Hit {
         let cause = match self.cause {
             Cause::Preempted if self.to_own && from_own => Cause::OwnThread,
             cause => cause,
@@ -207,6 +249,7 @@ impl Off {
             start: self.since,
             end,
             cause,
+            beside: cause.beside_us().saturating_mul(per_us),
         }
     }
 }
@@ -241,6 +284,8 @@ pub(crate) struct Evidence {
     /// The last thread that left a CPU, and the last that went on on another one, with when.
     left: Option<(i32, i64)>,
     migrated: Option<(i32, i64)>,
+    /// What is known of the timer's interrupt.
+    timer: Option<Timer>,
     /// How far the kernel's times may be off against the program's, ticks.
     error: i64,
     /// Ticks in a microsecond, at least 1.
@@ -264,15 +309,22 @@ impl Evidence {
         }
     }
 
+    /// With what the timer's interrupt takes beside its rows.
+    pub(crate) fn with_timer(self, timer: Option<Timer>) -> Self {
+        Self { timer, ..self }
+    }
+
     /// A row of the kernel; in order of time.
     pub(crate) fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
         };
+        let per_us = self.per_us;
         let hit = |cause: Cause, ticks: i64| Hit {
             start: ts,
             end: ts.saturating_add(ticks.max(0)),
             cause,
+            beside: cause.beside_us().saturating_mul(per_us),
         };
         let hit = match kind {
             Kind::SwitchOut => {
@@ -297,7 +349,7 @@ impl Evidence {
                     off.to_own = true;
                 }
                 match self.thread(tid).off.take() {
-                    Some(off) => off.until(ts, left.is_some() || is_elsewhere),
+                    Some(off) => off.until(ts, left.is_some() || is_elsewhere, per_us),
                     None => return,
                 }
             }
@@ -309,7 +361,10 @@ impl Evidence {
                 let hit = hit(Cause::Interrupt, payload);
                 let until = &mut self.thread(tid).interrupted_until;
                 *until = (*until).max(Some(hit.end));
-                hit
+                match self.timer {
+                    Some(timer) => timer.widen(event, hit, per_us),
+                    None => hit,
+                }
             }
             Kind::SoftInterrupt => {
                 let after = self.per_us.saturating_mul(AFTER_INTERRUPT_US);
@@ -370,10 +425,11 @@ impl Evidence {
         if self.settled {
             return;
         }
+        let per_us = self.per_us;
         for thread in Arc::make_mut(&mut self.threads) {
             if let Some(off) = thread.off.take() {
                 // It never came back.
-                thread.hits.push(off.until(i64::MAX, true));
+                thread.hits.push(off.until(i64::MAX, true, per_us));
             }
             thread.hits.sort_by_key(|hit| hit.start);
             let mut latest = i64::MIN;
@@ -402,12 +458,12 @@ impl Evidence {
     /// What may lie in it, because the kernel's times are not exact, counts.
     #[inline]
     pub(crate) fn of(&mut self, start: i64, end: i64) -> Found {
-        let (error, per_us) = (self.error, self.per_us);
+        let error = self.error;
         match self.current {
             Some(place) => {
                 let mut found = self.threads[place].of(&mut self.at, start, end, error);
                 if !found.is_empty() {
-                    found.judge(end.saturating_sub(start), per_us);
+                    found.judge(end.saturating_sub(start));
                 }
                 found
             }
@@ -439,6 +495,7 @@ impl Thread {
             let hit = &self.hits[at];
             if hit.end >= from {
                 found.causes |= 1 << hit.cause as u8;
+                found.beside = found.beside.max(hit.beside);
                 let inside = hit.end.min(end).saturating_sub(hit.start.max(start));
                 found.ticks[hit.cause as usize] += inside.max(0);
             }
@@ -684,6 +741,40 @@ mod tests {
         }
         e.select(8);
         assert_eq!(causes(&e.of(160, 1_000)), [Cause::Waited]);
+    }
+
+    /// 5 ticks are a microsecond. The timer's interrupt takes 40 ticks before the kernel knows of
+    /// it and 10 after it, give or take 7: of a sample from 900 to 2 000 it had 40 + 30 + 10, and
+    /// one of 140 others is long enough for what is not known, one of 139 not. Another interrupt
+    /// may take those 50 beside its own 30: it needs 1000.
+    #[test]
+    fn a_timer_takes_more_than_the_kernel_knows() {
+        let timer = Timer {
+            event: 9,
+            before: 40,
+            after: 10,
+            spread: 7,
+        };
+        let mut e = Evidence::with_error(0, 5).with_timer(Some(timer));
+        for (event, ts) in [(9, 1_000), (3, 3_000)] {
+            e.push(Kind::Interrupt as i8, event, 7, ts, 30);
+        }
+        e.select(7);
+        for (start, end, by_others, is_dropped) in [
+            (900, 2_000, 80, false),
+            (900, 900 + 80 + 140, 80, false),
+            (900, 900 + 80 + 139, 80, true),
+            // They end and begin while the kernel does not know yet, or no longer.
+            (500, 970, 10, false),
+            (1_035, 2_000, 5, false),
+            (1_041, 2_000, 0, false),
+            (2_000, 2_000 + 30 + 1_000, 30, false),
+            (2_001, 2_000 + 30 + 1_000, 30, true),
+        ] {
+            let found = e.of(start, end);
+            assert_eq!(found.by_others(), by_others, "{start} {end}");
+            assert_eq!(found.dropped_for().is_some(), is_dropped, "{start} {end}");
+        }
     }
 
     #[test]

@@ -196,7 +196,7 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
 fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Recorded, Failure> {
     let commands = [words(&arguments.a)?, words(&arguments.b)?];
     let (choice, facts) = clock()?;
-    let (calibration, warning) = calibrate(&choice, &facts);
+    let (calibration, warning) = calibrate(&choice, &facts, arguments.kernel.into());
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
     }

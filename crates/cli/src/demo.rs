@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use undertick_trace::kernel::Wanted;
 use undertick_trace::record::{Request, record};
 use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
 
@@ -19,7 +20,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         "undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it"
     );
     let (choice, facts) = recording::clock()?;
-    let (calibration, warning) = recording::calibrate(&choice, &facts);
+    let (calibration, warning) = recording::calibrate(&choice, &facts, Wanted::Auto);
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
     }
@@ -38,7 +39,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         facts: facts.clone(),
         calibration,
         names: Vec::new(),
-        kernel: undertick_trace::kernel::Wanted::Auto,
+        kernel: Wanted::Auto,
         perturbation: None,
         functions: None,
     };

@@ -10,6 +10,7 @@ use undertick_trace::functions::Functions;
 use undertick_trace::import::card::{Card, Device, record_card};
 use undertick_trace::input::{self, Kind};
 use undertick_trace::keep::rewrite_manifest;
+use undertick_trace::kernel;
 use undertick_trace::manifest::{Calibration, Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::{Request, Tell, With, record_with};
@@ -124,7 +125,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     let (calibration, warning) = if arguments.no_calibration {
         (None, None)
     } else {
-        calibrate(&choice, &facts)
+        calibrate(&choice, &facts, arguments.kernel.into())
     };
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
@@ -243,7 +244,7 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
         return Ok(());
     };
-    match calibrate(choice, facts) {
+    match calibrate(choice, facts, kernel::Wanted::Off) {
         (Some(after), _) => {
             manifest.calibration = Some(calibration::before_and_after(&before, &after));
         }
@@ -255,10 +256,20 @@ pub fn calibrate_again(
     Ok(rewrite_manifest(trace, manifest)?)
 }
 
-/// What recording costs here; if that cannot be measured, why.
-pub fn calibrate(choice: &Choice, facts: &facts::Facts) -> (Option<Calibration>, Option<String>) {
+/// What recording costs here, and with the kernel's events what an interrupt takes beside what
+/// they tell; if the first cannot be measured, why.
+pub fn calibrate(
+    choice: &Choice,
+    facts: &facts::Facts,
+    kernel: kernel::Wanted,
+) -> (Option<Calibration>, Option<String>) {
     let command = crate::own_command("__calibration-workload");
-    match calibration::measure(&command, choice, facts) {
+    // A recording that insists on the kernel's events says itself why it has none.
+    let kernel = match kernel {
+        kernel::Wanted::Off => kernel::Wanted::Off,
+        kernel::Wanted::Auto | kernel::Wanted::On => kernel::Wanted::Auto,
+    };
+    match calibration::measure(&command, choice, facts, kernel) {
         Ok(calibration) => (Some(calibration), None),
         Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),
     }

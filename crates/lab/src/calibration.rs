@@ -1,5 +1,6 @@
 //! The cost of recording, by known doses of work.
 
+mod interrupts;
 mod paired;
 mod samples;
 
@@ -8,6 +9,7 @@ use std::fmt;
 
 use undertick_clock::{Choice, facts::Facts};
 use undertick_trace::TraceError;
+use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_trace::read::Trace;
 use undertick_trace::record::{Request, record};
@@ -97,8 +99,8 @@ const COMPARABLE: f64 = 2.0;
 /// Runs before it is given up on a machine that is too busy.
 const MOST_RUNS: u32 = 4;
 
-/// Measures what recording costs. `workload_command` must end up in
-/// [`workload`], in a process of its own.
+/// Measures what recording costs, and with the kernel's events what an interrupt takes beside
+/// what they tell. `workload_command` must end up in [`workload`], in a process of its own.
 ///
 /// # Errors
 /// It could not be recorded, or too little of it was undisturbed.
@@ -106,11 +108,14 @@ pub fn measure(
     workload_command: &[OsString],
     choice: &Choice,
     facts: &Facts,
+    kernel: Wanted,
 ) -> Result<Calibration, NotCalibrated> {
     let mut found: Vec<Calibration> = Vec::new();
     let mut failure = None;
-    for _ in 0..MOST_RUNS {
-        match measure_once(workload_command, choice, facts) {
+    for run in 0..MOST_RUNS {
+        // Asking the kernel takes longer than the run: once.
+        let kernel = if run == 0 { kernel } else { Wanted::Off };
+        match measure_once(workload_command, choice, facts, kernel) {
             Ok(calibration) => found.push(calibration),
             Err(error) => failure = Some(error),
         }
@@ -118,6 +123,7 @@ pub fn measure(
             break;
         }
     }
+    let interrupt = found.iter_mut().find_map(|run| run.interrupt.take());
     found.sort_by(|a, b| width(a).total_cmp(&width(b)));
     let mut runs = found.into_iter();
     let Some(mut least_disturbed) = runs.next() else {
@@ -128,6 +134,7 @@ pub fn measure(
         hold_both(&mut least_disturbed, &other);
     }
     check(&least_disturbed)?;
+    least_disturbed.interrupt = interrupt;
     Ok(least_disturbed)
 }
 
@@ -227,6 +234,7 @@ fn measure_once(
     workload_command: &[OsString],
     choice: &Choice,
     facts: &Facts,
+    kernel: Wanted,
 ) -> Result<Calibration, NotCalibrated> {
     let dir =
         tempfile::tempdir().map_err(|e| NotCalibrated(format!("no temporary directory: {e}")))?;
@@ -238,7 +246,7 @@ fn measure_once(
         facts: facts.clone(),
         calibration: None,
         names: Vec::new(),
-        kernel: undertick_trace::kernel::Wanted::Off,
+        kernel,
         perturbation: None,
         functions: None,
     };
@@ -251,6 +259,7 @@ fn measure_once(
     let paired = paired::measure(&samples, PAIRED, &pair_ns, &paired_cost)?;
     Ok(Calibration {
         paired: Some(paired),
+        interrupt: interrupts::beside(&trace)?,
         ..calibration
     })
 }
@@ -316,6 +325,7 @@ fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibra
         plain,
         ordered,
         paired: None,
+        interrupt: None,
     };
     Ok((calibration, span_cost(PAIRED)?))
 }
@@ -519,6 +529,7 @@ mod tests {
             inner_span_ns: Some(ns(18.0, 1.0)),
             inner_ordered_ns: ns(26.0, 1.0),
             paired: None,
+            interrupt: None,
         }
     }
 

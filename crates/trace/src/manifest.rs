@@ -228,6 +228,25 @@ pub struct Calibration {
     /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
     #[serde(default)]
     pub paired: Option<PairedCost>,
+    /// What an interrupt takes beside the time that rows of the kernel give it; absent where
+    /// those tell of no interrupts, and in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<InterruptCost>,
+}
+
+/// What an interrupt takes of a program beside the time that rows of the kernel give it: the
+/// way into the kernel and out of it, and on a guest what its host does first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterruptCost {
+    /// Which interrupt, as in rows of the kernel: the one that came most often, the timer.
+    pub event: i32,
+    /// From the program's last instruction to the begin that the kernel knows, in three of
+    /// four at least.
+    pub before_ns: Estimate,
+    /// From the end that the kernel knows to the program's next instruction, likewise.
+    pub after_ns: Estimate,
+    /// Interquartile distance of the two together, ns.
+    pub spread_ns: f64,
 }
 
 /// What of a span's cost its own pairs of readings tell, by the zero-elapsed-
