@@ -34,9 +34,13 @@ pub(super) fn estimates(report: &Report, columns: usize) -> String {
         true => " (of: executions, of which those were recorded, drawn at random)",
         false => "",
     };
+    let by = match mean == quantiles {
+        true => format!("All by {mean}"),
+        false => format!("Mean by {mean}; median and p99 by {quantiles}"),
+    };
     let legend = format!(
         "[lo, hi]: {} interval of the figure above it, in its unit, {}; ?: cannot be given. n: \
-         samples behind the figures{sampled}. Mean by {mean}; median and p99 by {quantiles}.",
+         samples behind the figures{sampled}. {by}.",
         figures::per_cent(report.settings.confidence),
         remarks::scope(report),
     );
