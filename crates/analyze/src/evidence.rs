@@ -697,9 +697,9 @@ mod tests {
         }
     }
 
-    /// Thread 7 is taken off its CPU five times: for thread 8, which hands it back; for another
-    /// program; for 8, after which another program had it; for 8, and goes on elsewhere; for 8
-    /// until the recording ends. What 8 waits for is its own.
+    /// Thread 7 is taken off its CPU six times: for thread 8, which hands it back; for another
+    /// program; for 8, after which another program had it; for 8, and goes on elsewhere; for
+    /// another program and then for 8; for 8 until the recording ends. What 8 waits for is its own.
     #[test]
     fn a_thread_of_the_program_is_no_disturbance() {
         let mut e = evidence(&[
@@ -718,6 +718,10 @@ mod tests {
             (Kind::Migrate, 7, 3_050, 1),
             (Kind::SwitchIn, 7, 3_050, 0),
             (Kind::SwitchOut, 8, 4_000, 0),
+            (Kind::SwitchOut, 7, 4_200, 1),
+            (Kind::SwitchIn, 8, 4_230, 0),
+            (Kind::SwitchOut, 8, 4_250, 0),
+            (Kind::SwitchIn, 7, 4_250, 0),
             (Kind::SwitchOut, 7, 5_000, 1),
             (Kind::SwitchIn, 8, 5_000, 0),
         ]);
@@ -727,6 +731,7 @@ mod tests {
             (990, &[Cause::Preempted]),
             (1_990, &[Cause::Preempted]),
             (2_990, &[Cause::Migrated, Cause::OwnThread]),
+            (4_190, &[Cause::Preempted]),
             (4_990, &[Cause::OwnThread]),
         ] {
             let found = e.of(start, start + 100);
