@@ -239,7 +239,7 @@ pub struct Recording {
     /// Record one in N sampled spans, of an event by number or name in --events or of all
     #[arg(long, value_name = "[EVENT=]N")]
     pub sample: Vec<String>,
-    /// Do not measure what recording costs here first (saves about 0.6 s)
+    /// Do not measure what recording costs here first (saves about 1 s)
     #[arg(long)]
     pub no_calibration: bool,
     /// Which kernel events to add: switches, interrupts, faults, steal
