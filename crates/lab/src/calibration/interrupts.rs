@@ -15,7 +15,7 @@ use undertick_trace::schema::Kind;
 use undertick_units::{Estimate, Interval};
 
 use super::NotCalibrated;
-use super::samples::LEVEL;
+use super::samples::{LEVEL, column};
 
 /// Fewest interrupts that say something.
 const FEWEST: usize = 12;
@@ -39,11 +39,7 @@ pub(super) fn beside(trace: &Trace) -> Result<Option<InterruptCost>, NotCalibrat
     let mut rows = Rows::default();
     for batch in trace.batches() {
         let batch = batch?;
-        let column = |name: &str| {
-            (batch.column_by_name(name))
-                .unwrap_or_else(|| unreachable!("the schema has {name}"))
-                .clone()
-        };
+        let column = |name: &str| column(&batch, name);
         let (ts, payload, event) = (column("ts"), column("payload"), column("event"));
         let (kind, mode) = (column("kind"), column("mode"));
         let ts = ts.as_primitive::<Int64Type>().values();

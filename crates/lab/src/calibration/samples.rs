@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, RecordBatch};
 use undertick_estimate::compensation::Paired;
 use undertick_estimate::spread_of_mean;
 use undertick_trace::read::Trace;
@@ -33,11 +34,7 @@ impl Samples {
         let mut open: HashMap<i32, (i64, i64)> = HashMap::new();
         for batch in trace.batches() {
             let batch = batch?;
-            let column = |name: &str| {
-                (batch.column_by_name(name))
-                    .unwrap_or_else(|| unreachable!("the schema has {name}"))
-                    .clone()
-            };
+            let column = |name: &str| column(&batch, name);
             let (ts, payload) = (column("ts"), column("payload"));
             let (kind, flag, event) = (column("kind"), column("descheduled"), column("event"));
             let (ts, payload) = (
@@ -148,6 +145,13 @@ fn median_of(ticks: &[f64], step: f64) -> Option<(f64, f64, f64)> {
     let lo = batches[1].min(value) - step / 2.0;
     let hi = batches[BATCHES - 2].max(value) + step / 2.0;
     Some((value, lo, hi))
+}
+
+/// A column of a trace's batch.
+pub(super) fn column(batch: &RecordBatch, name: &str) -> ArrayRef {
+    (batch.column_by_name(name))
+        .unwrap_or_else(|| unreachable!("the schema has {name}"))
+        .clone()
 }
 
 fn too_few(event: u32) -> NotCalibrated {
