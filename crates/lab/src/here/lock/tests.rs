@@ -63,15 +63,22 @@ fn a_bare_counter_shows_when_there_is_no_lock() {
     };
     let arena = Arena::new(1 << 16).unwrap();
     let counter = arena.place_apart(Bare::default());
-    // Two CPUs that count for some milliseconds at the same time: not to lose one
-    // in all of 30 tries would need one of them to be held off each time.
-    let lost = (0..30).any(|_| {
-        let before = counter.get();
+    let counted = arena.place_apart(AtomicU64::new(0));
+    // Two CPUs, each of which counts for 20 ms: beside six busy loops they still have some of
+    // it at the same time. A machine that keeps one of them off each time is given two minutes.
+    let began = Instant::now();
+    let mut lost = false;
+    while !lost && began.elapsed() < Duration::from_secs(120) {
         trial::run(who, 2, &on, |_| {
-            (0..TIMES * 20).for_each(|_| counter.step())
+            let (from, mut steps) = (Instant::now(), 0);
+            while from.elapsed() < Duration::from_millis(20) {
+                (0..1000).for_each(|_| counter.step());
+                steps += 1000;
+            }
+            counted.fetch_add(steps, Ordering::AcqRel);
         });
-        counter.get() - before < 2 * TIMES * 20
-    });
+        lost = counter.get() < counted.load(Ordering::Acquire);
+    }
     assert!(lost);
 }
 
