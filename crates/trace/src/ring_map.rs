@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
-use rustix::mm::ProtFlags;
+use rustix::mm::{Advice, ProtFlags};
 use undertick_ring::Mapped;
 use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
 
@@ -226,42 +226,50 @@ impl RingMap {
     }
 
     /// Keeps pages ready for the writer's next segments, so that growing costs
-    /// it no page allocation: as many again as it uses and `first`, at most `limit`. How
-    /// many more these are now.
-    pub fn prepare(&mut self, first: u32, limit: u32) -> u32 {
-        let used = self.allocated();
-        let target = used
-            .saturating_mul(2)
-            .max(first)
-            .min(limit)
-            .min((self.bytes as u64 / SEGMENT_BYTES - 1) as u32);
-        if self.prepared >= target {
-            return 0;
-        }
-        let from = self.prepared.max(used);
-        // A few at a time: the rings must not wait for it.
-        let to = target.min(from + 8);
-        if from < to {
-            let offset = (u64::from(from) + 1) * SEGMENT_BYTES;
-            let bytes = u64::from(to - from) * SEGMENT_BYTES;
-            if rustix::fs::fallocate(
-                &self.file,
-                rustix::fs::FallocateFlags::empty(),
-                offset,
-                bytes,
-            )
-            .is_err()
-            {
-                return 0;
+    /// it no page allocation: as many again as it uses and `first`, at most `limit`, and at
+    /// most `most` more. How many more these are now.
+    pub fn prepare(&mut self, first: u32, limit: u32, most: u32) -> u32 {
+        let last = (self.bytes as u64 / SEGMENT_BYTES - 1) as u32;
+        let mut more = 0;
+        while more < most {
+            // It may have taken some since.
+            let used = self.allocated();
+            let target = used.saturating_mul(2).max(first).min(limit).min(last);
+            let segment = self.prepared.max(used);
+            if segment >= target || !self.get_pages(segment) {
+                break;
             }
+            more += 1;
+            self.prepared = segment + 1;
+            self.memory
+                .field_u32(ring::OFF_READY)
+                .store(self.prepared, Ordering::Release);
         }
-        let more = to.saturating_sub(from);
-        self.prepared = to;
         self.taken += more;
-        self.memory
-            .field_u32(ring::OFF_READY)
-            .store(to, Ordering::Release);
         more
+    }
+
+    /// Has pages in the file for a segment; whether they are there. Written ones, if the
+    /// kernel can do that without a signal where there is no room (5.14): only these are mapped
+    /// many at a time when the writer looks at them.
+    fn get_pages(&self, segment: u32) -> bool {
+        let offset = (u64::from(segment) + 1) * SEGMENT_BYTES;
+        // SAFETY: a segment of this mapping, whose bytes stay what they are.
+        let written = unsafe {
+            let start = self.memory.base().add(offset as usize);
+            rustix::mm::madvise(
+                start.cast(),
+                SEGMENT_BYTES as usize,
+                Advice::LinuxPopulateWrite,
+            )
+        };
+        let none = rustix::fs::FallocateFlags::empty();
+        match written {
+            Err(rustix::io::Errno::INVAL) => {
+                rustix::fs::fallocate(&self.file, none, offset, SEGMENT_BYTES).is_ok()
+            }
+            written => written.is_ok(),
+        }
     }
 
     /// Segments for which [`Self::prepare`] has taken memory.

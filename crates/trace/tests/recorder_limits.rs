@@ -1,7 +1,9 @@
-//! Programs whose files may not be large (`ulimit -f`), and a recorder of which that is true.
+//! Programs whose files may not be large (`ulimit -f`), and a recorder of which that is true;
+//! and how programs come to the pages of their rings.
 
 mod common;
 
+use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::process::Command;
 
@@ -115,6 +117,56 @@ fn a_recorder_whose_files_may_not_be_large() {
     }
 }
 
+/// A program that does not run ahead of the collector finds the pages of its segments
+/// written: 128 KiB of them take two page faults, not one for each of the 32.
+fn check_pages(command: &[&str]) {
+    if !Path::new("/dev/shm").is_dir() {
+        println!("skipped: no /dev/shm; other file systems see each first store to a page");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(Overflow::Grow, 8 << 20, None);
+    let ended = run(&dir.path().join("p.ut"), command, settings).unwrap();
+    match ended.exit.unwrap().status {
+        Some(77) => println!("skipped: this kernel cannot be asked for pages (before 5.14)"),
+        faults => assert!(faults.is_some_and(|faults| faults <= 4), "{faults:?}"),
+    }
+}
+
+#[test]
+fn the_pages_of_a_segment_are_there_before_it_is_needed() {
+    let _alone = alone();
+    check_pages(&[program("pages.c", &[]).to_str().unwrap()]);
+}
+
+#[test]
+fn the_pages_of_a_segment_are_there_for_a_rust_program() {
+    let _alone = alone();
+    let library = program("pages.c", &["-shared", "-fPIC", "-DAS_LIBRARY"]);
+    let words = rust(&format!("pages:{}", library.display()));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    check_pages(&words);
+}
+
+extern "C" fn record_for_c(event: u16, payload: u32) {
+    undertick::event(event, payload);
+}
+
+type FewestFaults = unsafe extern "C" fn(extern "C" fn(u16, u32)) -> c_int;
+
+fn fewest_faults(library: &str) -> c_int {
+    let library = CString::new(library).unwrap();
+    // SAFETY: the function has this type.
+    unsafe {
+        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
+        assert!(!library.is_null());
+        let function = libc::dlsym(library, c"fewest_faults".as_ptr());
+        assert!(!function.is_null());
+        let function: FewestFaults = std::mem::transmute(function);
+        function(record_for_c)
+    }
+}
+
 /// What this file does as a program.
 #[test]
 fn rust_program() {
@@ -127,6 +179,7 @@ fn rust_program() {
             (0..EVENTS as u32).for_each(|i| undertick::event(1, i));
         }
         None => {}
+        Some(("pages", library)) => std::process::exit(fewest_faults(library)),
         Some((_, limit)) => record_limited(limit.parse().unwrap()),
     }
 }
