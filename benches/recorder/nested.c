@@ -4,15 +4,23 @@
  *
  *     nested KIND POINTS SPANS SEED
  *
+ * WAY 5 is for -finstrument-functions and `record --functions`: there what lies inside is a
+ * function of its own, and so it is in the program without points (-DWAY=0 -DAPART).
+ *
  * Prints the mean ticks of the outer span by fenced readings, and those around nothing; what is
  * over ten times the median, such as interrupts, is left out. */
 #include "../../crates/lab/src/dose.h"
 #include "fenced.h"
 #include "undertick.h"
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 enum { OUTER = 1, INNER = 2 };
+#if WAY == 5
+#define APART
+#endif
 #if WAY == 1
 #define BEGIN ut_event(INNER, 7)
 #define END (void)0
@@ -36,7 +44,57 @@ static struct { uint32_t next, unused[15]; } nodes[NODES];
 static uint64_t slots[SLOTS];
 static uint64_t cells[64];
 
-static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x, uint64_t odd) {
+/* Text of words that come again, and the same deflated. */
+enum { TEXT = 1 << 20, PIECE = 256 };
+static unsigned char text[TEXT], deflated[TEXT + TEXT / 2];
+static z_stream inflating;
+static uLong deflated_bytes = sizeof deflated;
+
+static BESIDE int deflate_text(uint64_t *state) {
+    size_t at = 0;
+    while (at < TEXT) {
+        uint64_t word = draw(state) % 2000 * 0x9e3779b97f4a7c15ull, length = 3 + (word >> 61);
+        for (; length > 0 && at < TEXT - 1; length--, word >>= 5) text[at++] = (unsigned char)('a' + word % 26);
+        text[at++] = ' ';
+    }
+    return compress(deflated, &deflated_bytes, text, TEXT) == Z_OK && inflateInit(&inflating) == Z_OK;
+}
+
+static BESIDE uint64_t inflate_piece(uint64_t x) {
+    unsigned char piece[PIECE];
+    if (inflating.avail_in == 0) {
+        inflateReset(&inflating);
+        inflating.next_in = deflated;
+        inflating.avail_in = (uInt)deflated_bytes;
+    }
+    inflating.next_out = piece;
+    inflating.avail_out = PIECE;
+    if (inflate(&inflating, Z_NO_FLUSH) == Z_STREAM_END) inflating.avail_in = 0;
+    return x + piece[x % PIECE];
+}
+
+enum { ROWS = 20000 };
+static sqlite3 *database;
+static sqlite3_stmt *lookup;
+
+static BESIDE int fill_database(void) {
+    char insert[200];
+    snprintf(insert, sizeof insert,
+             "CREATE TABLE t(k INTEGER PRIMARY KEY, v); WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO t SELECT i, i * 7 FROM n;",
+             ROWS);
+    return sqlite3_open(":memory:", &database) == SQLITE_OK && sqlite3_exec(database, insert, NULL, NULL, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(database, "SELECT v FROM t WHERE k = ?", -1, &lookup, NULL) == SQLITE_OK;
+}
+
+static BESIDE uint64_t look_up(uint64_t x) {
+    x = x * 6364136223846793005ull + 1442695040888963407ull;
+    sqlite3_bind_int64(lookup, 1, (sqlite3_int64)((x >> 33) % ROWS));
+    if (sqlite3_step(lookup) == SQLITE_ROW) x ^= (uint64_t)sqlite3_column_int64(lookup, 0);
+    sqlite3_reset(lookup);
+    return x;
+}
+
+static inline __attribute__((always_inline)) BESIDE uint64_t step(int kind, uint64_t x, uint64_t odd) {
     uint64_t a, b, c, d, slot;
     int i;
     switch (kind) {
@@ -54,6 +112,8 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
             else cells[x & 63] ^= x;
         }
         break;
+    case 5: x = inflate_piece(x); break;
+    case 6: x = look_up(x); break;
     default: /* hash map, half full */
         x = x * 6364136223846793005ull + 1442695040888963407ull;
         slot = x >> 48;
@@ -63,22 +123,38 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
     return x;
 }
 
+#ifdef APART
+#define INNER_OF(kind) \
+    static __attribute__((noinline)) uint64_t inner_##kind(uint64_t x, uint64_t odd) { return step(kind, x, odd); }
+INNER_OF(0) INNER_OF(1) INNER_OF(2) INNER_OF(3) INNER_OF(4) INNER_OF(5) INNER_OF(6)
+#define STEP(kind, x, odd) inner_##kind(x, odd)
+#else
+#define STEP(kind, x, odd) step(kind, x, odd)
+#endif
+
 #define LOOP(kind) \
-    static __attribute__((noinline)) uint64_t loop_##kind(uint64_t x, uint32_t points) { \
+    static __attribute__((noinline)) BESIDE uint64_t loop_##kind(uint64_t x, uint32_t points) { \
         uint32_t i; \
         DOSE_READY(odd); \
         for (i = 0; i < points; i++) { \
             BEGIN; \
-            x = step(kind, x, odd); \
+            x = STEP(kind, x, odd); \
             END; \
         } \
         return x; \
     }
-LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4)
-static uint64_t (*const loops[])(uint64_t, uint32_t) = {loop_0, loop_1, loop_2, loop_3, loop_4};
+LOOP(0) LOOP(1) LOOP(2) LOOP(3) LOOP(4) LOOP(5) LOOP(6)
+enum { KINDS = 7 };
+static uint64_t (*const loops[KINDS])(uint64_t, uint32_t) = {loop_0, loop_1, loop_2, loop_3, loop_4, loop_5, loop_6};
 
-int main(int argc, char **argv) {
-    const int kind = argc > 1 ? atoi(argv[1]) % 5 : 0;
+#ifdef APART
+static __attribute__((noinline)) uint64_t outer(int kind, uint64_t x, uint32_t points) { return loops[kind](x, points); }
+#else
+#define outer(kind, x, points) loops[kind](x, points)
+#endif
+
+BESIDE int main(int argc, char **argv) {
+    const int kind = argc > 1 ? atoi(argv[1]) % KINDS : 0;
     const uint32_t points = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 10;
     const uint32_t spans = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1000;
     uint64_t state = argc > 4 ? strtoull(argv[4], NULL, 10) : 1, x = 88172645463325252ull;
@@ -92,17 +168,20 @@ int main(int argc, char **argv) {
         nodes[j].next = next;
     }
     for (i = 0; i < SLOTS / 2; i++) slots[(draw(&state) * 0x9e3779b9u) % SLOTS] = draw(&state) | 1;
+    if (!deflate_text(&state) || !fill_database()) return 1;
+#if WAY < 5
     ut_name(OUTER, "outer");
     ut_name(INNER, "inner");
+#endif
     for (r = 0; r < spans; r++) {
         uint64_t from;
         for (i = 0; i < 150; i++) x = x * 6364136223846793005ull + 1442695040888963407ull;
         from = fenced();
-#if WAY > 0
+#if WAY > 0 && WAY < 5
         ut_begin_ordered(OUTER);
 #endif
-        x = loops[kind](x, points);
-#if WAY > 0
+        x = outer(kind, x, points);
+#if WAY > 0 && WAY < 5
         ut_end_ordered(OUTER);
 #endif
         ticks[r] = fenced() - from;

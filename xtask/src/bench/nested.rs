@@ -1,5 +1,5 @@
 //! What the report takes off a span for the points inside it, against the same program
-//! without points.
+//! without points. Two kinds of what lies between the points are nobody's here: zlib and SQLite.
 
 use super::{compile_as, interval, ns_per_tick, record, report_json};
 use crate::run::{Scratch, command, output};
@@ -9,9 +9,25 @@ use crate::run::{Scratch, command, output};
 /// record: loops and functions begin on lines in all programs.
 const ON_LINES: [&str; 2] = ["-falign-loops=64", "-falign-functions=64"];
 /// Kinds of benches/recorder/nested.c.
-const KINDS: [&str; 5] = ["latency", "throughput", "memory", "branches", "hash map"];
+const KINDS: [&str; 7] = [
+    "latency",
+    "throughput",
+    "memory",
+    "branches",
+    "hash map",
+    "zlib",
+    "SQLite",
+];
 /// Ways of pointing, by number; 0 is without points.
-const WAYS: [&str; 5] = ["", "events", "spans", "ordered spans", "sampled spans"];
+const WAYS: [&str; 6] = [
+    "",
+    "events",
+    "spans",
+    "ordered spans",
+    "sampled spans",
+    "functions",
+];
+const FUNCTIONS: usize = 5;
 const POINTS: [u32; 4] = [1, 10, 100, 1000];
 /// Pairs of runs of each cell.
 const PAIRS: usize = 3;
@@ -29,13 +45,11 @@ struct Count {
 pub fn measure(kinds: &[&str]) -> Result<(), String> {
     let scratch = Scratch::new("nested")?;
     let programs = (0..WAYS.len())
-        .map(|way| {
-            let out = format!("nested{way}");
-            let way = format!("-DWAY={way}");
-            let options = ON_LINES.iter().map(ToString::to_string).chain([way]);
-            compile_as(&scratch, "nested", &out, &options.collect::<Vec<_>>())
-        })
+        .map(|way| build(&scratch, &format!("nested{way}"), &options(way)))
         .collect::<Result<Vec<_>, String>>()?;
+    // Its inner function is a call, recorded or not.
+    let apart = [options(0), vec!["-DAPART".to_owned()]].concat();
+    let apart = build(&scratch, "apart", &apart)?;
     let trace = scratch.path("t.ut");
     println!(
         "\nmean of a span around points, ns: without points (truth), as read, as reported [bounds]; \
@@ -52,7 +66,12 @@ pub fn measure(kinds: &[&str]) -> Result<(), String> {
             for (way, program) in programs.iter().enumerate().skip(1) {
                 let cell = Cell {
                     program,
-                    without: &programs[0],
+                    without: if way == FUNCTIONS {
+                        &apart
+                    } else {
+                        &programs[0]
+                    },
+                    options: if way == FUNCTIONS { &BY_FUNCTIONS } else { &[] },
                     kind,
                     points,
                     spans,
@@ -101,9 +120,27 @@ pub fn measure(kinds: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
+/// Of `undertick record`, for what is recorded by its functions.
+const BY_FUNCTIONS: [&str; 2] = ["--functions", "^(outer|inner_[0-9])$"];
+
+fn options(way: usize) -> Vec<String> {
+    let instrument = (way == FUNCTIONS).then(|| "-finstrument-functions".to_owned());
+    let way = format!("-DWAY={way}");
+    let on_lines = ON_LINES.iter().map(ToString::to_string);
+    on_lines.chain([way]).chain(instrument).collect()
+}
+
+fn build(scratch: &Scratch, out: &str, options: &[String]) -> Result<String, String> {
+    let libraries = ["-lz".to_owned(), "-lsqlite3".to_owned()];
+    compile_as(scratch, "nested", out, &[options, &libraries].concat())
+        .map_err(|e| format!("{e}\n(needs the packages zlib1g-dev and libsqlite3-dev)"))
+}
+
 struct Cell<'a> {
     program: &'a str,
     without: &'a str,
+    /// Of `undertick record`.
+    options: &'a [&'a str],
     kind: usize,
     points: u32,
     spans: u32,
@@ -161,7 +198,7 @@ impl Cell<'_> {
     /// The middle one of the pairs of runs, by how far off it is.
     fn measure(&self) -> Result<Found, String> {
         let mut found = (1..=PAIRS)
-            .map(|seed| self.turn(seed, &[]))
+            .map(|seed| self.turn(seed, self.options))
             .collect::<Result<Vec<_>, String>>()?;
         found.sort_by(|a, b| (a.reported - a.truth).total_cmp(&(b.reported - b.truth)));
         Ok(found.swap_remove(PAIRS / 2))
