@@ -36,11 +36,9 @@ unsafe extern "C" {
 }
 
 /// The workload of the calibration.
-fn calibration() {
+fn calibration(passes: u32) {
     // SAFETY: of its own process; touches nothing but its own memory.
-    std::hint::black_box(unsafe {
-        undertick_calibration_of_library(undertick_lab::calibration::PASSES)
-    });
+    std::hint::black_box(unsafe { undertick_calibration_of_library(passes) });
 }
 
 /// Runs a command line, its first word being the program's name; gives its exit status.

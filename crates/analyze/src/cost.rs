@@ -629,6 +629,7 @@ pub(crate) mod tests {
             inner_ordered_ns: estimate(16.0, 15.0, 17.0),
             paired: None,
             interrupt: None,
+            measured_unix_ns: None,
         }
     }
 

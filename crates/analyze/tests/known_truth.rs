@@ -100,6 +100,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
                 inner_ordered_ns: ns(0.0, 0.0, 0.0),
                 paired: None,
                 interrupt: None,
+                measured_unix_ns: None,
             }),
             ..manifest()
         };

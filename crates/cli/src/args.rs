@@ -61,7 +61,11 @@ pub enum Command {
     DemoWorkload,
     /// The workload of the calibration, recorded by `undertick record`
     #[command(hide = true, name = "__calibration-workload")]
-    CalibrationWorkload,
+    CalibrationWorkload {
+        /// Passes
+        #[arg(default_value_t = undertick_lab::calibration::PASSES)]
+        passes: u32,
+    },
 }
 
 /// Record a real workload shipped with Undertick: table here, page beside it
@@ -239,9 +243,12 @@ pub struct Recording {
     /// Record one in N sampled spans, of an event by number or name in --events or of all
     #[arg(long, value_name = "[EVENT=]N")]
     pub sample: Vec<String>,
-    /// Do not measure what recording costs here first (saves about 1 s)
+    /// Do not measure what recording costs here: figures are as read
     #[arg(long)]
     pub no_calibration: bool,
+    /// Measure anew what recording costs here, whatever was found before (takes about 1 s)
+    #[arg(long, conflicts_with = "no_calibration")]
+    pub calibrate: bool,
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,

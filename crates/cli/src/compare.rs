@@ -16,7 +16,7 @@ use crate::args::Kernel;
 use crate::experiment::{failure, not_there};
 use crate::output;
 use crate::progress::Progress;
-use crate::recording::{calibrate, clock};
+use crate::recording::{calibrate_now, clock};
 use crate::reporting::read_table;
 use crate::sizes;
 
@@ -196,7 +196,7 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
 fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Recorded, Failure> {
     let commands = [words(&arguments.a)?, words(&arguments.b)?];
     let (choice, facts) = clock()?;
-    let (calibration, warning) = calibrate(&choice, &facts, arguments.kernel.into());
+    let (calibration, warning) = calibrate_now(&choice, &facts, arguments.kernel.into());
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
     }

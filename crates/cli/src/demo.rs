@@ -20,7 +20,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         "undertick: SQLite (C) inserts and looks up from two threads, zstd (Rust) compresses beside it"
     );
     let (choice, facts) = recording::clock()?;
-    let (calibration, warning) = recording::calibrate(&choice, &facts, Wanted::Auto);
+    let (calibration, warning) = recording::calibrate(&choice, &facts, Wanted::Auto, false);
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
     }

@@ -57,9 +57,9 @@ pub struct Own {
     /// The words that start it once more, for the processes that some commands need
     /// beside them: the program's own file, or an interpreter and its options.
     pub words: Vec<OsString>,
-    /// The workload that shows what recording costs: compiled like the programs that are
-    /// recorded by this one, as a program or as a library.
-    pub calibration: fn(),
+    /// The workload that shows what recording costs, of so many passes: compiled like the
+    /// programs that are recorded by this one, as a program or as a library.
+    pub calibration: fn(u32),
 }
 
 static OWN: OnceLock<Own> = OnceLock::new();
@@ -132,8 +132,8 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Probe(file) => interference::probe(&file),
         Command::Conductor(files) => experiment::conduct(&files),
         Command::DemoWorkload => demo::workload(),
-        Command::CalibrationWorkload => {
-            OWN.get().inspect(|own| (own.calibration)());
+        Command::CalibrationWorkload { passes } => {
+            OWN.get().inspect(|own| (own.calibration)(passes));
             Ok(0)
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
-use undertick_lab::calibration;
+use undertick_lab::calibration::{self, Look, kept::Kept};
 use undertick_trace::attach::{self, Attach, attach_watched, command_of};
 use undertick_trace::functions::Functions;
 use undertick_trace::import::card::{Card, Device, record_card};
@@ -125,7 +125,8 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     let (calibration, warning) = if arguments.no_calibration {
         (None, None)
     } else {
-        calibrate(&choice, &facts, arguments.kernel.into())
+        let kernel = arguments.kernel.into();
+        calibrate(&choice, &facts, kernel, arguments.calibrate)
     };
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
@@ -229,8 +230,8 @@ fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
     })
 }
 
-/// What recording costs now that the program has ended, too: the machine may have changed
-/// meanwhile. The trace is complete without it, so whoever does not wait loses nothing.
+/// Whether recording costs still what it did, now that the program has ended: else it is
+/// measured anew. The trace is complete without it, so whoever does not wait loses nothing.
 ///
 /// # Errors
 /// The manifest could not be written.
@@ -244,7 +245,32 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
         return Ok(());
     };
-    match calibrate(choice, facts, kernel::Wanted::Off) {
+    match calibration::look_again(&before, &crate::own_command(WORKLOAD), choice, facts) {
+        Look::Holds(both) => {
+            manifest.calibration = Some(*both);
+            return Ok(rewrite_manifest(trace, manifest)?);
+        }
+        Look::Unknown => {
+            manifest.warnings.push(
+                "whether recording still cost after the program what it did before could not be told: the machine was busy"
+                    .to_owned(),
+            );
+            return Ok(rewrite_manifest(trace, manifest)?);
+        }
+        Look::Changed => {}
+    }
+    let kernel = match before.interrupt {
+        Some(_) => kernel::Wanted::Auto,
+        None => kernel::Wanted::Off,
+    };
+    match calibrate(choice, facts, kernel, true) {
+        (Some(after), _) if is_of_before(&before, manifest) => {
+            manifest.warnings.push(
+                "the cost of recording that was measured before holds no more; it was measured after the program alone"
+                    .to_owned(),
+            );
+            manifest.calibration = Some(after);
+        }
         (Some(after), _) => {
             manifest.calibration = Some(calibration::before_and_after(&before, &after));
         }
@@ -256,21 +282,56 @@ pub fn calibrate_again(
     Ok(rewrite_manifest(trace, manifest)?)
 }
 
-/// What recording costs here, and with the kernel's events what an interrupt takes beside what
-/// they tell; if the first cannot be measured, why.
-pub fn calibrate(
+/// Whether a cost was kept from earlier: more than this before the recording.
+fn is_of_before(calibration: &Calibration, manifest: &Manifest) -> bool {
+    const JUST_NOW_NS: i64 = 60_000_000_000;
+    let measured = calibration.measured_unix_ns.unwrap_or(i64::MAX);
+    measured < manifest.started_unix_ns.saturating_sub(JUST_NOW_NS)
+}
+
+/// As [`calibrate`], for recordings after which nobody looks again: whether what was kept
+/// holds is looked at now.
+pub fn calibrate_now(
     choice: &Choice,
     facts: &facts::Facts,
     kernel: kernel::Wanted,
 ) -> (Option<Calibration>, Option<String>) {
-    let command = crate::own_command("__calibration-workload");
+    let kept = match calibrate(choice, facts, kernel, false) {
+        (Some(kept), _) => kept,
+        unknown => return unknown,
+    };
+    match calibration::look_again(&kept, &crate::own_command(WORKLOAD), choice, facts) {
+        Look::Holds(both) => (Some(*both), None),
+        Look::Unknown => (Some(kept), None),
+        Look::Changed => calibrate(choice, facts, kernel, true),
+    }
+}
+
+/// The hidden command that is recorded to find what recording costs.
+const WORKLOAD: &str = "__calibration-workload";
+
+/// What recording costs here, and with the kernel's events what an interrupt takes beside what
+/// they tell, as it was found before or, also if `anew`, is measured now; if it cannot be, why.
+pub fn calibrate(
+    choice: &Choice,
+    facts: &facts::Facts,
+    kernel: kernel::Wanted,
+    anew: bool,
+) -> (Option<Calibration>, Option<String>) {
     // A recording that insists on the kernel's events says itself why it has none.
     let kernel = match kernel {
         kernel::Wanted::Off => kernel::Wanted::Off,
         kernel::Wanted::Auto | kernel::Wanted::On => kernel::Wanted::Auto,
     };
-    match calibration::measure(&command, choice, facts, kernel) {
-        Ok(calibration) => (Some(calibration), None),
+    let kept = Kept::here(choice.clock, kernel != kernel::Wanted::Off);
+    if let Some(calibration) = kept.as_ref().filter(|_| !anew).and_then(Kept::load) {
+        return (Some(calibration), None);
+    }
+    match calibration::measure(&crate::own_command(WORKLOAD), choice, facts, kernel) {
+        Ok(calibration) => {
+            kept.inspect(|kept| kept.keep(&calibration));
+            (Some(calibration), None)
+        }
         Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),
     }
 }

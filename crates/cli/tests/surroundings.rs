@@ -248,3 +248,80 @@ fn control_page() -> Vec<u8> {
     }
     page
 }
+
+/// What a recording of `true` says of the cost of recording: when it was measured, and its
+/// manifest's warnings.
+fn cost_of_recording(dir: &Path, home: &[(&str, &Path)], options: &[&str]) -> (i64, String) {
+    let trace = dir.join("c.ut");
+    let _ = fs::remove_dir_all(&trace);
+    let output = Command::new(UNDERTICK)
+        .args(["record", "--kernel", "off", "-o"])
+        .arg(&trace)
+        .args(options)
+        .args(["--", "true"])
+        .env_remove("HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .envs(home.iter().copied())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let manifest = fs::read(trace.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let measured = manifest["calibration"]["measured_unix_ns"].as_i64();
+    // A machine may be too busy for it.
+    (measured.unwrap_or(0), manifest["warnings"].to_string())
+}
+
+/// The cost of recording is measured once, found again by the next recording, and looked at
+/// whether it holds; measured anew if asked, without a file, and where none can be.
+#[test]
+fn the_cost_of_recording_is_kept() {
+    const LONG_AGO: i64 = 1_000_000_007;
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("cache");
+    let in_cache = [("XDG_CACHE_HOME", cache.as_path())];
+    let in_home = [("HOME", dir.path())];
+    let nowhere: [(&str, &Path); 0] = [];
+    let recorded =
+        |home: &[(&str, &Path)], options: &[&str]| cost_of_recording(dir.path(), home, options);
+    let (first, _) = recorded(&in_cache, &[]);
+    if first == 0 {
+        println!("skipped: this machine is too busy to measure what recording costs");
+        return;
+    }
+    let files = || fs::read_dir(cache.join("undertick")).unwrap().flatten();
+    assert_eq!(files().count(), 1);
+    let file = files().next().unwrap().path();
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(
+        file.parent().unwrap().metadata().unwrap().mode() & 0o777,
+        0o700
+    );
+
+    // As on a quiet machine, long ago.
+    let kept = fs::read_to_string(&file).unwrap();
+    let mut kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    kept["calibration"]["measured_unix_ns"] = LONG_AGO.into();
+    for span in ["plain", "ordered"] {
+        for cost in ["empty_ns", "dosed_ns"] {
+            let figure = &mut kept["calibration"][span][cost];
+            let value = figure["value"].as_f64().unwrap();
+            figure["interval"] = serde_json::json!([value - 0.1, value + 0.1]);
+        }
+    }
+    let figure = &mut kept["calibration"]["inner_ordered_ns"];
+    figure["interval"] = serde_json::json!([figure["value"], figure["value"]]);
+    let kept = kept.to_string();
+    fs::write(&file, &kept).unwrap();
+    let (second, warnings) = recorded(&in_cache, &[]);
+    let holds_no_more = warnings.contains("holds no more");
+    assert!((second == LONG_AGO) != holds_no_more, "{second} {warnings}");
+
+    fs::write(&file, &kept).unwrap();
+    assert_ne!(recorded(&in_cache, &["--calibrate"]).0, LONG_AGO);
+    fs::write(&file, &kept[..kept.len() / 2]).unwrap();
+    assert_ne!(recorded(&in_cache, &[]).0, LONG_AGO);
+    assert_ne!(recorded(&nowhere, &[]).0, LONG_AGO);
+    recorded(&in_home, &[]);
+    assert!(dir.path().join(".cache/undertick").is_dir());
+}

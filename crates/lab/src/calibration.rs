@@ -1,11 +1,13 @@
 //! The cost of recording, by known doses of work.
 
 mod interrupts;
+pub mod kept;
 mod paired;
 mod samples;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::time::SystemTime;
 
 use undertick_clock::{Choice, facts::Facts};
 use undertick_trace::TraceError;
@@ -62,6 +64,8 @@ const VARIANTS: u32 = 4;
 /// Passes of the workload, each one sample of every regular section; in random
 /// order there are a fourth of that. About 150 ms.
 pub const PASSES: u32 = 6_000;
+/// Of a look whether costs that were measured before still hold: about 16 ms.
+const PASSES_OF_A_LOOK: u32 = 640;
 
 /// Why the cost is not known.
 #[derive(Debug)]
@@ -81,23 +85,25 @@ impl From<TraceError> for NotCalibrated {
     }
 }
 
-/// The program that [`measure`] records: call it when the command line says so.
+/// The program that [`measure`] records: call it when the command line says so, with the
+/// passes that it says, or [`PASSES`].
 // Inline, so that a library that has a workload of its own is not linked with this one's
 // C, which is compiled for programs and cannot be part of a library.
 #[inline]
-pub fn workload() {
+pub fn workload(passes: u32) {
     // SAFETY: no arguments but a number; it touches only its own table.
-    std::hint::black_box(unsafe { undertick_calibration_workload(PASSES) });
+    std::hint::black_box(unsafe { undertick_calibration_workload(passes) });
 }
 
-/// Runs of the workload. The least disturbed gives the figures, the others that
-/// are comparable widen the intervals. A neighbour that comes in makes the
-/// intervals of its run wide (seen here: 3 ns instead of 0.2), never narrow.
-const RUNS: u32 = 2;
+/// Runs of the workload.
+const RUNS: usize = 4;
+/// The least disturbed of them gives the figures, and so many count in all. A neighbour that
+/// comes in makes the intervals of its run wide (seen here: 3 ns instead of 0.2), never narrow.
+const LEAST_DISTURBED: usize = 2;
 /// A run whose intervals are this many times wider says nothing of the others.
 const COMPARABLE: f64 = 2.0;
 /// Runs before it is given up on a machine that is too busy.
-const MOST_RUNS: u32 = 4;
+const MOST_RUNS: u32 = 6;
 
 /// Measures what recording costs, and with the kernel's events what an interrupt takes beside
 /// what they tell. `workload_command` must end up in [`workload`], in a process of its own.
@@ -119,13 +125,13 @@ pub fn measure(
             Ok(calibration) => found.push(calibration),
             Err(error) => failure = Some(error),
         }
-        if found.len() as u32 == RUNS {
+        if found.len() == RUNS {
             break;
         }
     }
     let interrupt = found.iter_mut().find_map(|run| run.interrupt.take());
     found.sort_by(|a, b| width(a).total_cmp(&width(b)));
-    let mut runs = found.into_iter();
+    let mut runs = found.into_iter().take(LEAST_DISTURBED);
     let Some(mut least_disturbed) = runs.next() else {
         return Err(failure.unwrap_or_else(|| NotCalibrated("no run".to_owned())));
     };
@@ -135,7 +141,80 @@ pub fn measure(
     }
     check(&least_disturbed)?;
     least_disturbed.interrupt = interrupt;
+    least_disturbed.measured_unix_ns = Some(unix_ns());
     Ok(least_disturbed)
+}
+
+fn unix_ns() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| now.as_nanos() as i64)
+}
+
+/// What a look at the costs of before says of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Look {
+    /// They hold: with intervals that hold what the look found.
+    Holds(Box<Calibration>),
+    /// They do not.
+    Changed,
+    /// It cannot be told: the machine is too busy.
+    Unknown,
+}
+
+/// Looks whether recording still costs what it did: by a run a tenth as long, without the
+/// kernel's events.
+#[must_use]
+pub fn look_again(
+    before: &Calibration,
+    workload_command: &[OsString],
+    choice: &Choice,
+    facts: &Facts,
+) -> Look {
+    let mut command = workload_command.to_vec();
+    command.push(PASSES_OF_A_LOOK.to_string().into());
+    match measure_once(&command, choice, facts, Wanted::Off) {
+        Ok(found) => compared(before, &found),
+        Err(_) => Look::Unknown,
+    }
+}
+
+/// Means of spans around nothing that are known no better than this, ns, half-width: the
+/// machine is too busy.
+const BUSY_NS: f64 = 1.5;
+/// How many of its half-widths a look must be away to tell that a cost has changed: of
+/// nine figures one is by chance in some hundred looks.
+const FAR: f64 = 2.0;
+/// A look that knows a figure so many times worse than it is known says nothing of it.
+const VAGUE: f64 = 2.0;
+
+/// Whether a busy machine has blurred all of it.
+fn is_blurred(calibration: &Calibration) -> bool {
+    let empty = [&calibration.plain.empty_ns, &calibration.ordered.empty_ns];
+    empty.iter().any(|mean| half(mean) > BUSY_NS)
+}
+
+fn half(figure: &Estimate) -> f64 {
+    figure.interval.half_width().unwrap_or(f64::INFINITY)
+}
+
+fn compared(before: &Calibration, look: &Calibration) -> Look {
+    if is_blurred(look) {
+        return Look::Unknown;
+    }
+    let mut both = before.clone();
+    for (figure, look) in both_figures(&mut both, look) {
+        let error = half(look);
+        if error > BUSY_NS.max(VAGUE * half(figure)) {
+            continue;
+        }
+        let Interval { lo, hi } = figure.interval;
+        let (lo, hi) = (lo.unwrap_or(f64::NEG_INFINITY), hi.unwrap_or(f64::INFINITY));
+        if look.value < lo - FAR * error || look.value > hi + FAR * error {
+            return Look::Changed;
+        }
+        figure.interval = Interval::new(lo.min(look.value), hi.max(look.value));
+    }
+    Look::Holds(Box::new(both))
 }
 
 /// The cost before a program ran and after it, in one: where they differ the intervals hold
@@ -184,28 +263,39 @@ fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
     Ok(())
 }
 
+/// What is measured directly, of both: figures of the same.
+fn both_figures<'a>(
+    a: &'a mut Calibration,
+    b: &'a Calibration,
+) -> Vec<(&'a mut Estimate, &'a Estimate)> {
+    let mut figures = Vec::new();
+    for (a, b) in [(&mut a.plain, &b.plain), (&mut a.ordered, &b.ordered)] {
+        figures.push((&mut a.empty_ns, &b.empty_ns));
+        figures.push((&mut a.dosed_ns, &b.dosed_ns));
+    }
+    figures.push((&mut a.inner_event_ns, &b.inner_event_ns));
+    figures.push((&mut a.inner_ordered_ns, &b.inner_ordered_ns));
+    if let (Some(a), Some(b)) = (&mut a.inner_span_ns, &b.inner_span_ns) {
+        figures.push((a, b));
+    }
+    if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
+        figures.push((&mut a.span.dosed_ns, &b.span.dosed_ns));
+        figures.push((&mut a.pairs_bias_ns, &b.pairs_bias_ns));
+    }
+    figures
+}
+
 /// The intervals of `a` made to hold those of `b` too: what runs a moment apart
 /// disagree about is not known better than that.
 fn hold_both(a: &mut Calibration, b: &Calibration) {
-    let hull = |a: &mut Estimate, b: &Estimate| {
+    for (a, b) in both_figures(a, b) {
         let (x, y) = (a.interval, b.interval);
         a.interval = Interval {
             lo: x.lo.zip(y.lo).map(|(x, y)| x.min(y)),
             hi: x.hi.zip(y.hi).map(|(x, y)| x.max(y)),
         };
-    };
-    for (a, b) in [(&mut a.plain, &b.plain), (&mut a.ordered, &b.ordered)] {
-        hull(&mut a.empty_ns, &b.empty_ns);
-        hull(&mut a.dosed_ns, &b.dosed_ns);
-    }
-    hull(&mut a.inner_event_ns, &b.inner_event_ns);
-    hull(&mut a.inner_ordered_ns, &b.inner_ordered_ns);
-    if let (Some(a), Some(b)) = (&mut a.inner_span_ns, &b.inner_span_ns) {
-        hull(a, b);
     }
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
-        hull(&mut a.span.dosed_ns, &b.span.dosed_ns);
-        hull(&mut a.pairs_bias_ns, &b.pairs_bias_ns);
         // The constant belongs to its own run's shares.
         let drift = (b.span.dosed_ns.value - a.span.dosed_ns.value).abs();
         let bound = |b: Option<f64>, by: f64| b.map(|b| b + by);
@@ -326,6 +416,7 @@ fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibra
         ordered,
         paired: None,
         interrupt: None,
+        measured_unix_ns: None,
     };
     Ok((calibration, span_cost(PAIRED)?))
 }
@@ -516,7 +607,7 @@ mod tests {
         assert_eq!(least_dose(&last), 2);
     }
 
-    fn calibration(plain: f64, event: f64) -> Calibration {
+    pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
         let span = |value: f64, empty: f64| SpanCost {
             empty_ns: ns(empty, 0.1),
             dosed_ns: ns(value, 0.1),
@@ -530,6 +621,7 @@ mod tests {
             inner_ordered_ns: ns(26.0, 1.0),
             paired: None,
             interrupt: None,
+            measured_unix_ns: None,
         }
     }
 
@@ -557,6 +649,33 @@ mod tests {
         assert_eq!(dosed.value, 12.0);
         let (lo, hi) = (dosed.interval.lo.unwrap(), dosed.interval.hi.unwrap());
         assert!((lo - 11.9).abs() < 1e-12 && (hi - 14.1).abs() < 1e-12);
+    }
+
+    /// 12 +- 0.1 ns before. A look of 12.3 +- 0.2 agrees, and widens the interval to 12.3; of
+    /// 12.6 +- 0.2 it does not; of 20 +- 3 it says nothing of that figure, and one that does not
+    /// know what a span around nothing takes says nothing of any.
+    #[test]
+    fn a_look_agrees_contradicts_or_says_nothing() {
+        let before = calibration(12.0, 5.0);
+        let look = |value: f64, half: f64| {
+            let mut look = calibration(12.0, 5.0);
+            look.plain.dosed_ns = ns(value, half);
+            look
+        };
+        let held = |look: Calibration| match compared(&before, &look) {
+            Look::Holds(both) => *both,
+            other => panic!("{other:?}"),
+        };
+        let both = held(look(12.3, 0.2));
+        let Interval { lo, hi } = both.plain.dosed_ns.interval;
+        assert!((lo.unwrap() - 11.9).abs() < 1e-12 && (hi.unwrap() - 12.3).abs() < 1e-12);
+        assert_eq!(both.plain.dosed_ns.value, 12.0);
+        assert_eq!(compared(&before, &look(12.6, 0.2)), Look::Changed);
+        assert_eq!(compared(&before, &look(11.4, 0.2)), Look::Changed);
+        assert_eq!(held(look(20.0, 3.0)).plain.dosed_ns, before.plain.dosed_ns);
+        let mut busy = calibration(12.0, 5.0);
+        busy.ordered.empty_ns = ns(26.0, 1.6);
+        assert_eq!(compared(&before, &busy), Look::Unknown);
     }
 
     /// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: 0 to 9, and not below.

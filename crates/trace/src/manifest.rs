@@ -232,6 +232,10 @@ pub struct Calibration {
     /// those tell of no interrupts, and in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<InterruptCost>,
+    /// When it was measured, Unix time, nanoseconds: long before a recording, if that found
+    /// that what was known of the machine still holds; absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_unix_ns: Option<i64>,
 }
 
 /// What an interrupt takes of a program beside the time that rows of the kernel give it: the

@@ -192,6 +192,7 @@ pub fn calibration() -> Calibration {
         inner_ordered_ns: ns(20.0, 19.5, 20.5),
         paired: None,
         interrupt: None,
+        measured_unix_ns: None,
     }
 }
 

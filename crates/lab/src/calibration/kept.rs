@@ -1,0 +1,230 @@
+//! What recording costs here, as it was measured before: kept for the recordings that come,
+//! which only look whether it still holds.
+//!
+//! One small file in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`) for each
+//! program that records and each clock. It counts as long as the machine has not been started anew
+//! and the program is the same one. Where there is no such directory nothing is kept.
+
+use std::fs::{self, DirBuilder};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use undertick_clock::ClockId;
+use undertick_trace::input::{self, Kind};
+use undertick_trace::manifest::Calibration;
+
+/// Under what circumstances a cost was measured; others say nothing of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Circumstances {
+    undertick_version: String,
+    /// Of the kernel: another one since the machine was started.
+    boot_id: String,
+    clock: String,
+    /// Whether the kernel's events were asked for.
+    with_kernel: bool,
+    program: Program,
+}
+
+/// The file that records.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Program {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified_ns: i128,
+}
+
+/// What is in the file.
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    circumstances: Circumstances,
+    calibration: Calibration,
+}
+
+/// Where costs are kept that were measured under these circumstances.
+#[derive(Debug)]
+pub struct Kept {
+    file: PathBuf,
+    circumstances: Circumstances,
+}
+
+impl Kept {
+    /// For the program that runs; `None` where nothing can be kept.
+    #[must_use]
+    pub fn here(clock: ClockId, with_kernel: bool) -> Option<Self> {
+        Self::of(&cache_directory()?, clock, with_kernel)
+    }
+
+    fn of(directory: &Path, clock: ClockId, with_kernel: bool) -> Option<Self> {
+        let path = own_file()?;
+        let about = fs::metadata(&path).ok()?;
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let circumstances = Circumstances {
+            undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+            boot_id: boot_id.trim().to_owned(),
+            clock: clock.name().to_owned(),
+            with_kernel,
+            program: Program {
+                device: about.dev(),
+                inode: about.ino(),
+                bytes: about.len(),
+                modified_ns: i128::from(about.mtime()) * 1_000_000_000
+                    + i128::from(about.mtime_nsec()),
+                path,
+            },
+        };
+        // A new program in the old one's place takes its file over.
+        let mut hasher = DefaultHasher::new();
+        let c = &circumstances;
+        (&c.program.path, &c.clock, c.with_kernel).hash(&mut hasher);
+        let name = format!("calibration-{:016x}.json", hasher.finish());
+        Some(Self {
+            file: directory.join(name),
+            circumstances,
+        })
+    }
+
+    /// What was measured before under the same circumstances, by this user; none that a busy
+    /// machine has blurred.
+    #[must_use]
+    pub fn load(&self) -> Option<Calibration> {
+        let about = fs::symlink_metadata(&self.file).ok()?;
+        if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
+            return None;
+        }
+        let text = input::text(&self.file, Kind::ABOUT).ok()?;
+        let contents: Contents = serde_json::from_str(&text).ok()?;
+        let is_sound = contents.circumstances == self.circumstances
+            && super::check(&contents.calibration).is_ok()
+            && !super::is_blurred(&contents.calibration);
+        is_sound.then_some(contents.calibration)
+    }
+
+    /// Keeps it for the next recording; what cannot be written is measured the next time.
+    pub fn keep(&self, calibration: &Calibration) {
+        let contents = Contents {
+            circumstances: self.circumstances.clone(),
+            calibration: calibration.clone(),
+        };
+        let _ = self.write(&contents);
+    }
+
+    /// All of it or nothing: others may keep theirs at the same time.
+    fn write(&self, contents: &Contents) -> std::io::Result<()> {
+        let directory = self.file.parent().unwrap_or_else(|| Path::new("."));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let mut new = tempfile::NamedTempFile::new_in(directory)?;
+        serde_json::to_writer(&mut new, contents)?;
+        new.flush()?;
+        new.persist(&self.file)?;
+        Ok(())
+    }
+}
+
+/// The file that this code is in: a program, or a library of one.
+fn own_file() -> Option<PathBuf> {
+    let here = own_file as fn() -> Option<PathBuf> as usize;
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let range = range.and_then(|(from, to)| Some(number(from)?..number(to)?));
+        range.is_some_and(|range| range.contains(&here))
+    })?;
+    line.get(line.find('/')?..).map(PathBuf::from)
+}
+
+/// This program's own place in the user's cache directory.
+fn cache_directory() -> Option<PathBuf> {
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let given = |name: &str| std::env::var_os(name).map(PathBuf::from).and_then(absolute);
+    let cache = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")))?;
+    Some(cache.join("undertick"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::calibration;
+    use super::*;
+
+    const CLOCK: ClockId = ClockId::Monotonic;
+
+    fn here(directory: &Path) -> Kept {
+        Kept::of(directory, CLOCK, true).unwrap()
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_under_the_same_circumstances_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().join("new");
+        let kept = here(&directory);
+        assert_eq!(kept.load(), None);
+        let measured = calibration(12.0, 5.0);
+        kept.keep(&measured);
+        assert_eq!(here(&directory).load(), Some(measured.clone()));
+        assert_eq!(Kept::of(&directory, CLOCK, false).unwrap().load(), None);
+        let other = ClockId::MonotonicRaw;
+        assert_eq!(Kept::of(&directory, other, true).unwrap().load(), None);
+        type Change = fn(&mut Circumstances);
+        let changes: [Change; 5] = [
+            |c| c.boot_id.push('0'),
+            |c| c.undertick_version.push('0'),
+            |c| c.program.bytes += 1,
+            |c| c.program.inode += 1,
+            |c| c.program.modified_ns += 1,
+        ];
+        for change in changes {
+            let mut kept = here(&directory);
+            change(&mut kept.circumstances);
+            assert_eq!(kept.load(), None, "{:?}", kept.circumstances);
+        }
+        // A newer one takes its place.
+        kept.keep(&calibration(13.0, 5.0));
+        assert_eq!(kept.load(), Some(calibration(13.0, 5.0)));
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_busy_machine_has_blurred_is_measured_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = here(directory.path());
+        let mut wide = calibration(12.0, 5.0);
+        wide.ordered.empty_ns.interval = undertick_units::Interval::new(24.0, 28.0);
+        kept.keep(&wide);
+        assert_eq!(kept.load(), None);
+    }
+
+    /// Text, a cost that cannot be, a link, a fifo: each is measured anew, and none ends badly.
+    #[test]
+    fn a_file_that_is_none_of_ours_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = here(directory.path());
+        fs::write(&kept.file, "{\"circumstances\": 1}").unwrap();
+        assert_eq!(kept.load(), None);
+        let impossible = Contents {
+            circumstances: kept.circumstances.clone(),
+            calibration: calibration(-12.0, 5.0),
+        };
+        kept.write(&impossible).unwrap();
+        assert_eq!(kept.load(), None);
+        kept.keep(&calibration(12.0, 5.0));
+        let elsewhere = directory.path().join("elsewhere");
+        fs::rename(&kept.file, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &kept.file).unwrap();
+        assert_eq!(kept.load(), None);
+        fs::remove_file(&kept.file).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &kept.file, mode).unwrap();
+        assert_eq!(kept.load(), None);
+    }
+}
