@@ -140,6 +140,8 @@ extern "C" {
 #define UT_VERSION_ 1u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
+#define UT_PIECE_BYTES_ 16384u /* of a segment: its pages come so many bytes at a time */
+#define UT_PIECE_MASK_ (UT_PIECE_BYTES_ - 1)
 #define UT_MAX_SEGMENTS_ 8192u
 #define UT_CONTROL_MAGIC_ 0x31304c5254435455ull /* "UTCTRL01" */
 #define UT_RING_MAGIC_ 0x3130474e49525455ull    /* "UTRING01" */
@@ -263,6 +265,8 @@ struct ut_writer_ {
     uint64_t next_use, oldest, gap;
     uint64_t drops;          /* `dropped` before the event that is being dropped */
     uint32_t allocated, continuations, max_segments;
+    uint32_t there;          /* bytes of the segment whose pages are there */
+    uint32_t has_first;      /* the file has the pages of the first segment */
 };
 /* Any other state: an event is being written, by a frame whose stack pointer has
  * these low 32 bits (a multiple of 8). */
@@ -297,6 +301,7 @@ struct ut_process_ {
     uint32_t by_pid;           /* whose rings these are, or 0: told by the page */
     uint32_t clock;
     uint32_t zero;
+    uint32_t pid_namespace;    /* inode number, low half; 0: not asked for yet, or not known */
     struct ut_control_ *control;
     /* What a thread's rseq_cs points at while it was not descheduled. */
     uint64_t armed;
@@ -341,9 +346,9 @@ _Static_assert(sizeof(struct ut_mapped_) <= 4096 && sizeof(struct ut_registry_) 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
-UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
+UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
+    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -392,7 +397,7 @@ enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, 
        UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
        UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
        UT_MFD_ = 3,       /* closed on exec, sealable */
-       UT_MFD_NOEXEC_ = 8, UT_AT_SECURE_ = 23, UT_RLIMIT_FSIZE_ = 1, UT_STAT_SIZE_ = 6 /* in words of 8 bytes */ };
+       UT_MFD_NOEXEC_ = 8, UT_AT_PAGESZ_ = 6, UT_AT_SECURE_ = 23, UT_RLIMIT_FSIZE_ = 1, UT_STAT_SIZE_ = 6 /* in words of 8 bytes */ };
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
@@ -529,6 +534,25 @@ UT_COLD_ void ut_unmap_cells_(uintptr_t *page) {
     ut_unmap_((long)page, 4096);
 }
 
+/* Takes the pages of so many bytes, with an error instead of a SIGBUS where there are
+ * none; whether they are there. Kernels before 5.14 cannot. */
+UT_COLD_ int ut_populate_(uintptr_t at, uintptr_t bytes) {
+    const uintptr_t from = at & ~(uintptr_t)(ut_getauxval_(UT_AT_PAGESZ_) - 1);
+    return ut_syscall_(UT_SYS_MADVISE_, (long)from, (long)(at + bytes - from), UT_MADV_POPULATE_WRITE_, 0, 0, 0) == 0;
+}
+
+/* So that the collector knows whether it may ask the kernel for us by our numbers. The
+ * inode number is the second word of struct stat. */
+UT_COLD_ uint32_t ut_pid_namespace_(void) {
+    uint64_t status[32] = {0};
+    uint32_t known = UT_ATOMIC_LOAD_(&ut_process.pid_namespace);
+    if (known == 0 && ut_syscall_(UT_SYS_NEWFSTATAT_, UT_AT_FDCWD_, (long)"/proc/self/ns/pid", (long)status, 0, 0, 0) == 0) {
+        known = (uint32_t)status[1];
+        UT_RELAXED_STORE_(&ut_process.pid_namespace, known);
+    }
+    return known;
+}
+
 /* Makes the ring file and maps it, aligned to the segment size. */
 UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     char path[240];
@@ -538,6 +562,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     uintptr_t bytes, start;
     struct ut_ring_ *ring;
     long fd, area;
+    int has_first;
     const uint64_t fitting = ut_file_limit_() / UT_SEGMENT_BYTES_; /* the header, too */
     if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
     if (segments >= fitting) segments = fitting > 0 ? (uint32_t)fitting - 1 : 0;
@@ -546,14 +571,17 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CREAT_ | UT_O_EXCL_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0600, 0, 0);
     if (fd < 0) return 0;
     bytes = (segments + 1u) * UT_SEGMENT_BYTES_;
-    /* The pages of the header now, so that a full /dev/shm is an error here
-     * and no SIGBUS later; those of segments when each is taken. */
+    /* The first pages of the header now, so that a full /dev/shm is an error here and no
+     * SIGBUS later; those of the table of uses and of segments when each is needed. */
     if (ut_syscall_(UT_SYS_FTRUNCATE_, fd, (long)bytes, 0, 0, 0, 0) < 0 ||
-        ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, 0, 4096 + 8 * (long)segments, 0, 0) < 0) {
+        ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, 0, 8192, 0, 0) < 0) {
         ut_syscall_(UT_SYS_UNLINKAT_, UT_AT_FDCWD_, (long)path, 0, 0, 0, 0);
         ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
         return 0;
     }
+    /* A thread that goes into a sandbox may not ask for pages there: the first segment is
+     * taken whole. That it is not written yet costs its first stores a page fault each. */
+    has_first = ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)UT_SEGMENT_BYTES_, (long)UT_SEGMENT_BYTES_, 0, 0) == 0;
     /* Reserve, unlock (a program under mlockall must not lock it all), map. */
     area = ut_syscall_(UT_SYS_MMAP_, 0, (long)(bytes + UT_SEGMENT_BYTES_), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
     if (area < 0 && area > -4096) {
@@ -577,13 +605,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     ring->max_segments = segments;
     ring->pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     ring->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
-    {
-        /* So that the collector knows whether it may ask the kernel for us by
-         * these numbers. The inode number is the second word of struct stat. */
-        uint64_t status[32] = {0};
-        if (ut_syscall_(UT_SYS_NEWFSTATAT_, UT_AT_FDCWD_, (long)"/proc/self/ns/pid", (long)status, 0, 0, 0) == 0)
-            ring->pid_namespace = (uint32_t)status[1];
-    }
+    ring->pid_namespace = ut_pid_namespace_();
     ring->writer = 0;
     ring->nested = (uint32_t)nested;
     ring->span_readings = UT_SPANS_WAIT_;
@@ -593,6 +615,8 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     w->next_use = w->oldest = w->gap = 0;
     w->allocated = w->continuations = 0;
     w->max_segments = segments;
+    w->there = 0;
+    w->has_first = (uint32_t)has_first;
     w->cursor = 0;
     ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, 0, (uint64_t)start | segments);
     return 1;
@@ -670,6 +694,7 @@ UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
     t->nested.state = UT_NO_RING_;
     t->own.ring = t->nested.ring = t->old[0] = t->old[1] = NULL;
     t->retry_in = 0;
+    UT_RELAXED_STORE_(&ut_process.pid_namespace, 0);
     if (ut_process.by_pid != 0) ut_process.by_pid = (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     else *ut_process.same_process = 1;
 }
@@ -793,81 +818,105 @@ UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 
-/* Pages of a segment before the first store to it: an error instead of a SIGBUS, and no
- * page fault for each of its 4 KiB; whether they are there. Where the collector has written
- * them no system call is made, for which a sandbox may kill, and two loads are enough: at a
- * load the kernel maps the 64 KiB around it, at a store one page (128 KiB: 4 us for 25, and
- * 70 where the pages are not there yet). Kernels before 5.14 have no other ones. */
-UT_COLD_ int ut_get_pages_(struct ut_ring_ *ring, uint32_t segment, uintptr_t start) {
-    if (segment < __atomic_load_n(&ring->ready, __ATOMIC_ACQUIRE)) {
-        (void)*(const volatile uint64_t *)start;
-        (void)*(const volatile uint64_t *)(start + UT_SEGMENT_BYTES_ / 2);
-        return 1;
-    }
-    return ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)UT_SEGMENT_BYTES_, UT_MADV_POPULATE_WRITE_, 0, 0, 0) == 0;
+/* More pages of a segment, before the first store to them: an error instead of a SIGBUS.
+ * `from` bytes are there; returns how many are then, `from` if none can be had. Where the
+ * collector has written them no system call is made, for which a sandbox may kill, and one
+ * load is enough: at a load the kernel maps the 64 KiB around it, at a store one page.
+ * Else so few that nobody waits for long: 16 KiB take some 10 us, a segment up to 70. */
+UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, uint32_t from) {
+    const uint32_t half = (uint32_t)UT_SEGMENT_BYTES_ / 2;
+    const uintptr_t at = (uintptr_t)w->ring + (segment + 1u) * UT_SEGMENT_BYTES_ + from;
+    const int is_written = segment < __atomic_load_n(&w->ring->ready, __ATOMIC_ACQUIRE);
+    if (is_written) (void)*(const volatile uint64_t *)at;
+    if (is_written || (segment == 0 && w->has_first)) return (from | (half - 1)) + 1;
+    return ut_populate_(at, UT_PIECE_BYTES_) ? from + UT_PIECE_BYTES_ : from;
 }
 
-/* Segment for the next records; its cursor, or 0: dropped and counted. */
-UT_COLD_ uint32_t ut_next_segment_(struct ut_writer_ *w) {
+/* Whether the table of uses has a page for the next one. Kernels that cannot populate
+ * rely on the collector, which takes the whole table with the first segment that it
+ * prepares. */
+UT_COLD_ int ut_has_entry_(const struct ut_writer_ *w) {
+    const uint32_t index = (uint32_t)(w->next_use % w->max_segments);
+    if (index == 0 || index % 512 != 0) return 1;
+    return ut_populate_((uintptr_t)&w->ring->uses[index], sizeof w->ring->uses[0]) || __atomic_load_n(&w->ring->ready, __ATOMIC_ACQUIRE) > 0;
+}
+
+/* A segment for the next use, and the bytes of it that are there; 0: there is none. */
+UT_COLD_ int ut_find_segment_(struct ut_writer_ *w, uint32_t *segment) {
     struct ut_control_ *control = ut_process.control;
     struct ut_ring_ *ring = w->ring;
-    uint32_t segment, cursor, waits = 0;
-    uintptr_t start;
+    uint32_t waits = 0;
+    if (!ut_has_entry_(w)) return 0;
     for (;;) {
         /* Partner: Reader::publish in the collector. */
-        uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-        int drained = w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_;
+        const uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+        const int drained = w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_;
+        w->there = (uint32_t)UT_SEGMENT_BYTES_;
         /* Not before the ring has its first size: a segment that was drained
          * just now is still in the collector's cache, and taking its lines
          * back from there costs more than the event. */
-        if (drained && w->allocated >= control->ring_segments) {
-            segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
-            break;
-        }
+        if (drained && w->allocated >= control->ring_segments) break;
         if (w->allocated < w->max_segments) {
-            uint32_t used = __atomic_fetch_add(&control->segments_used, 1, __ATOMIC_RELAXED);
-            segment = w->allocated;
-            start = (uintptr_t)ring + (segment + 1u) * UT_SEGMENT_BYTES_;
-            if (used < control->budget_segments && ut_get_pages_(ring, segment, start)) {
-                w->allocated++;
+            const uint32_t used = __atomic_fetch_add(&control->segments_used, 1, __ATOMIC_RELAXED);
+            const uint32_t there = used < control->budget_segments ? ut_get_pages_(w, w->allocated, 0) : 0;
+            if (there > 0) {
+                w->there = there;
+                *segment = w->allocated++;
                 __atomic_store_n(&ring->allocated, w->allocated, __ATOMIC_RELAXED);
-                break;
+                return 1;
             }
             __atomic_fetch_sub(&control->segments_used, 1, __ATOMIC_RELAXED);
         }
-        if (drained) {
-            segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
-            break;
-        }
+        if (drained) break;
         if (control->overflow == UT_OVERWRITE_ && w->oldest < w->next_use) {
-            segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+            *segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
             __atomic_store_n(&ring->oldest, w->oldest, __ATOMIC_RELAXED);
             __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: Reader::is_whole */
-            break;
+            return 1;
         }
-        if (control->overflow == UT_BLOCK_ && control->collector_alive && w->allocated > 0) {
+        if (control->overflow != UT_BLOCK_ || !control->collector_alive || w->allocated == 0) return 0;
+        {
             int64_t pause[2] = {0, 50000};
             ut_syscall_(UT_SYS_NANOSLEEP_, (long)pause, 0, 0, 0, 0, 0);
             if (++waits % 200 == 0) ut_look_for_recorder_(control);
-            continue;
         }
-        w->gap++;
-        w->drops = ring->dropped;
-        UT_COMPILER_BARRIER_();
-        w->cursor = UT_DROPPING_;
-        __atomic_store_n(&ring->dropped, w->drops + 1, __ATOMIC_RELAXED);
-        ut_ready_(w, 0); /* the next event asks again */
-        return 0;
     }
-    if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
-    ring->uses[w->next_use % w->max_segments] = (uint64_t)segment | ((uint64_t)w->continuations << 32);
-    cursor = (segment + 1u) * (uint32_t)UT_SEGMENT_BYTES_;
-    w->cursor = 0; /* while it does not go with `to_position` */
+    *segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+    return 1;
+}
+
+/* Counts an event as dropped; the next one asks again, for what follows `cursor`. */
+UT_COLD_ uint32_t ut_drop_(struct ut_writer_ *w, uint32_t cursor) {
+    w->gap++;
+    w->drops = w->ring->dropped;
     UT_COMPILER_BARRIER_();
-    w->to_position = w->next_use * UT_SEGMENT_BYTES_ - cursor;
-    w->next_use++;
-    UT_COMPILER_BARRIER_();
-    w->cursor = cursor;
+    w->cursor = UT_DROPPING_;
+    __atomic_store_n(&w->ring->dropped, w->drops + 1, __ATOMIC_RELAXED);
+    ut_ready_(w, cursor);
+    return 0;
+}
+
+/* Room for the next records, in the next piece of the segment or in another segment; its
+ * cursor, or 0: dropped and counted. */
+UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
+    struct ut_ring_ *ring = w->ring;
+    uint32_t cursor = w->cursor, segment = 0;
+    const uint32_t place = cursor & (uint32_t)UT_SEGMENT_MASK_;
+    if (place != 0) {
+        if (place >= w->there) w->there = ut_get_pages_(w, cursor / (uint32_t)UT_SEGMENT_BYTES_ - 1u, place);
+        if (place >= w->there) return ut_drop_(w, cursor);
+    } else {
+        if (!ut_find_segment_(w, &segment)) return ut_drop_(w, 0);
+        if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
+        ring->uses[w->next_use % w->max_segments] = (uint64_t)segment | ((uint64_t)w->continuations << 32);
+        cursor = (segment + 1u) * (uint32_t)UT_SEGMENT_BYTES_;
+        w->cursor = 0; /* while it does not go with `to_position` */
+        UT_COMPILER_BARRIER_();
+        w->to_position = w->next_use * UT_SEGMENT_BYTES_ - cursor;
+        w->next_use++;
+        UT_COMPILER_BARRIER_();
+        w->cursor = cursor;
+    }
     if (w->gap) {
         uint64_t *record = (uint64_t *)((uintptr_t)ring + cursor);
         record[0] = w->gap;
@@ -1378,7 +1427,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
         if (first) ts = ut_read_as_(how, &second, &cpu);
     }
     cursor = w->cursor;
-    if (UT_UNLIKELY_((cursor & UT_SEGMENT_MASK_) == 0) && (cursor = ut_next_segment_(w)) == 0) return;
+    if (UT_UNLIKELY_((cursor & UT_PIECE_MASK_) == 0) && (cursor = ut_find_room_(w)) == 0) return;
     rseq = ut_thread.rseq;
     if (!first && !last) ts = ut_read_as_(how, &second, &cpu);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
@@ -1451,15 +1500,15 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     else if ((w = ut_choose_()) == NULL) return;
     UT_COMPILER_BARRIER_();
     cursor = w->cursor;
-    if ((cursor & UT_SEGMENT_MASK_) == 0 && (cursor = ut_next_segment_(w)) == 0) return;
-    if (((cursor + 16) & UT_SEGMENT_MASK_) == 0) { /* both halves share a segment */
+    if ((cursor & UT_PIECE_MASK_) == 0 && (cursor = ut_find_room_(w)) == 0) return;
+    if (((cursor + 16) & UT_PIECE_MASK_) == 0) { /* both halves share a piece */
         record = (uint64_t *)((uintptr_t)w->ring + cursor);
         record[0] = 0;
         record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
         w->continuations++;
         UT_ATOMIC_STORE_(&w->ring->head, cursor + 16 + w->to_position);
         w->cursor = cursor + 16;
-        if ((cursor = ut_next_segment_(w)) == 0) return;
+        if ((cursor = ut_find_room_(w)) == 0) return;
     }
     ts = ut_read_as_(UT_PLAIN_READ_, &second, &cpu);
     if (t->rseq->rseq_cs != ut_process.armed) {
@@ -1698,7 +1747,7 @@ UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32
     uintptr_t slot;
     uint64_t ts, second = 0, tail = 0, cursor = w->cursor;
     uint32_t cpu;
-    if (UT_UNLIKELY_((cursor & UT_SEGMENT_MASK_) == 0) && (cursor = ut_next_segment_(w)) == 0) return;
+    if (UT_UNLIKELY_((cursor & UT_PIECE_MASK_) == 0) && (cursor = ut_find_room_(w)) == 0) return;
     ts = ut_read_as_(UT_WAITING_READ_, &second, &cpu);
     if (UT_UNLIKELY_(rseq->rseq_cs != ut_process.armed)) {
         tail = (uint64_t)ut_rearm_(rseq, ts, second, UT_WAITING_READ_) << 14;

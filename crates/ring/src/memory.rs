@@ -8,6 +8,9 @@ use crate::layout;
 pub trait Memory {
     /// Bytes of a segment, a power of two.
     const SEGMENT_BYTES: u64;
+    /// Of a segment, whose pages come so many bytes at a time: a power of two, two records at
+    /// least.
+    const PIECE_BYTES: u64 = Self::SEGMENT_BYTES;
     /// Writer, after a record: pairs with [`Self::OBSERVE_HEAD`].
     const PUBLISH_HEAD: Ordering = Ordering::Release;
     /// Reader, before it looks at records and uses below the head.
@@ -106,6 +109,7 @@ impl Mapped {
 
 impl Memory for Mapped {
     const SEGMENT_BYTES: u64 = layout::SEGMENT_BYTES;
+    const PIECE_BYTES: u64 = layout::PIECE_BYTES;
 
     #[inline(always)]
     fn max_segments(&self) -> u32 {

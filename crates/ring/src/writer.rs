@@ -34,9 +34,14 @@ impl Overflow {
 
 /// Where a writer gets what lies outside its ring.
 pub trait Source {
-    /// May segment number `segment` be used, and are its pages there? Called
-    /// once for each, in ascending order.
-    fn take_segment(&mut self, segment: u32) -> bool;
+    /// Takes segment number `segment`, in ascending order: bytes of it whose pages are
+    /// there, from its begin; 0: it cannot be had.
+    fn take_segment(&mut self, segment: u32) -> u64;
+    /// Gets more pages of a segment of which `from` bytes are there, at the end of a piece:
+    /// bytes that are there then; `from`: none can be had.
+    fn more_pages(&mut self, segment: u32, from: u64) -> u64;
+    /// Whether the table of uses has a page for this entry.
+    fn has_entry(&mut self, index: u32) -> bool;
     /// Waits a moment for the reader; false if there is no hope.
     fn wait(&mut self) -> bool;
 }
@@ -86,8 +91,8 @@ const MARKS: u32 = RECORD_BYTES as u32 - 1;
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Writer<M> {
-    /// Byte of the segment area where the next record goes, and marks. A multiple of the
-    /// segment size means: no room, ask [`Self::next_segment`]. With `state` in one word,
+    /// Byte of the segment area where the next record goes, and marks. A multiple of
+    /// [`Memory::PIECE_BYTES`] means: there may be no room, ask [`Self::find_room`]. With `state` in one word,
     /// which one store changes: so whether an event was published can be told at each
     /// instruction ([`Self::left`]).
     cursor: u32,
@@ -106,6 +111,8 @@ pub struct Writer<M> {
     oldest: u64,
     allocated: u32,
     continuations: u32,
+    /// Bytes of the segment whose pages are there.
+    there: u64,
     /// Events dropped since the last gap record.
     gap: u64,
     /// Events dropped in all.
@@ -131,6 +138,7 @@ impl<M: Memory> Writer<M> {
             oldest: 0,
             allocated: 0,
             continuations: 0,
+            there: 0,
             gap: 0,
             dropped: 0,
             dropping: 0,
@@ -152,14 +160,14 @@ impl<M: Memory> Writer<M> {
         self.allocated
     }
 
-    /// Whether the next record needs [`Self::next_segment`] first.
+    /// Whether the next record needs [`Self::find_room`] first.
     #[inline(always)]
-    pub const fn needs_segment(&self) -> bool {
-        self.cursor & (M::SEGMENT_BYTES as u32 - 1) & !MARKS == 0
+    pub const fn needs_room(&self) -> bool {
+        self.cursor & (M::PIECE_BYTES as u32 - 1) & !MARKS == 0
     }
 
     /// Stores and publishes one record, the last of its event. There must be room
-    /// (not [`Self::needs_segment`]).
+    /// (not [`Self::needs_room`]).
     #[inline(always)]
     pub fn put(&mut self, words: [u64; 2]) {
         let slot = u64::from(self.cursor);
@@ -239,15 +247,15 @@ impl<M: Memory> Writer<M> {
         value: u64,
         source: &mut impl Source,
     ) -> Result<(), Full> {
-        // The two halves share a segment, so that a reader that starts at a
-        // segment (overwrite) never meets a half.
+        // The two halves share a piece, so that a reader that starts at a
+        // segment (overwrite) never meets a half, and the pages of both are there.
         loop {
-            if self.needs_segment() {
-                self.next_segment(source)?;
-                if self.needs_segment() {
-                    break; // at the very start of a segment: all of it is room
+            if self.needs_room() {
+                self.find_room(source)?;
+                if self.needs_room() {
+                    break; // at the very start of a piece: all of it is room
                 }
-            } else if (self.cursor + RECORD_BYTES as u32) & (M::SEGMENT_BYTES as u32 - 1) == 0 {
+            } else if (self.cursor + RECORD_BYTES as u32) & (M::PIECE_BYTES as u32 - 1) == 0 {
                 self.put_continuation(Record::PAD, record.event, 0);
             } else {
                 break;
@@ -289,15 +297,41 @@ impl<M: Memory> Writer<M> {
     /// then [`Self::finish_dropped`].
     #[cold]
     #[inline(never)]
-    pub fn next_segment(&mut self, source: &mut impl Source) -> Result<(), Full> {
-        let Some(segment) = self.find_segment(source) else {
+    pub fn find_room(&mut self, source: &mut impl Source) -> Result<(), Full> {
+        let cursor = u64::from(self.cursor & !MARKS);
+        let place = cursor % M::SEGMENT_BYTES;
+        let has_room = if place == 0 {
+            self.next_segment(source)
+        } else {
+            if place >= self.there {
+                let segment = cursor / M::SEGMENT_BYTES;
+                self.there = source.more_pages(segment as u32, place);
+            }
+            place < self.there
+        };
+        if !has_room {
             self.dropping = self.dropped + 1;
             self.move_to(self.cursor | DROPPING);
             self.dropped = self.dropping;
             self.gap += 1;
             return Err(Full);
-        };
+        }
+        if self.gap > 0 {
+            let gap = core::mem::take(&mut self.gap);
+            self.put_continuation(Record::GAP, 0, gap);
+        }
+        Ok(())
+    }
+
+    /// Begins the next use, if there is a segment for it.
+    fn next_segment(&mut self, source: &mut impl Source) -> bool {
         let index = (self.next_use % u64::from(self.memory.max_segments())) as u32;
+        if !source.has_entry(index) {
+            return false;
+        }
+        let Some(segment) = self.find_segment(source) else {
+            return false;
+        };
         self.memory.store_use(
             index,
             u64::from(segment) | (u64::from(self.continuations) << 32),
@@ -307,15 +341,12 @@ impl<M: Memory> Writer<M> {
         self.to_position = (self.next_use * M::SEGMENT_BYTES).wrapping_sub(start);
         self.next_use += 1;
         self.move_to(start as u32);
-        if self.gap > 0 {
-            let gap = core::mem::take(&mut self.gap);
-            self.put_continuation(Record::GAP, 0, gap);
-        }
-        Ok(())
+        true
     }
 
     fn find_segment(&mut self, source: &mut impl Source) -> Option<u32> {
         loop {
+            self.there = M::SEGMENT_BYTES;
             // Partner: Reader::release. Its copies are done before we write.
             let tail = self.memory.load_tail(M::OBSERVE_TAIL);
             let drained =
@@ -323,9 +354,13 @@ impl<M: Memory> Writer<M> {
             if drained && self.allocated >= self.first_segments {
                 return Some(self.take_back());
             }
-            if self.allocated < self.memory.max_segments() && source.take_segment(self.allocated) {
-                self.allocated += 1;
-                return Some(self.allocated - 1);
+            if self.allocated < self.memory.max_segments() {
+                let there = source.take_segment(self.allocated);
+                if there > 0 {
+                    self.there = there;
+                    self.allocated += 1;
+                    return Some(self.allocated - 1);
+                }
             }
             if drained {
                 return Some(self.take_back());

@@ -141,8 +141,14 @@ impl<const WEAK: u8> Memory for Model<WEAK> {
 struct Supply(u32);
 
 impl Source for Supply {
-    fn take_segment(&mut self, segment: u32) -> bool {
-        segment < self.0
+    fn take_segment(&mut self, segment: u32) -> u64 {
+        u64::from(segment < self.0) * SEGMENT_BYTES
+    }
+    fn more_pages(&mut self, _: u32, from: u64) -> u64 {
+        from
+    }
+    fn has_entry(&mut self, _: u32) -> bool {
+        true
     }
     fn wait(&mut self) -> bool {
         thread::yield_now();
@@ -171,8 +177,8 @@ fn write<const WEAK: u8>(
     if wide {
         return writer.put_wide(event(i), i * 3, supply);
     }
-    if writer.needs_segment() {
-        writer.next_segment(supply)?;
+    if writer.needs_room() {
+        writer.find_room(supply)?;
     }
     writer.put(event(i).to_words());
     Ok(())
@@ -186,6 +192,25 @@ struct Seen {
 }
 
 impl Seen {
+    /// As [`Self::take`], of events some of which are wide: a wide one's value is checked,
+    /// not whether it should be there.
+    #[cfg(not(loom))]
+    fn take_any(&mut self, records: &[Record]) -> u32 {
+        let is_wide = |at: usize| {
+            let next = records.get(at + 1);
+            next.is_some_and(|n| n.kind == Kind::Continuation && n.payload == Record::WIDE)
+        };
+        (0..records.len())
+            .filter(|&at| {
+                records[at].payload != Record::WIDE || records[at].kind != Kind::Continuation
+            })
+            .map(|at| {
+                let end = at + 1 + usize::from(is_wide(at));
+                self.take(&records[at..end], is_wide(at))
+            })
+            .sum()
+    }
+
     /// Takes a chunk's records; panics on one that was never written.
     fn take(&mut self, records: &[Record], wide: bool) -> u32 {
         let mut continuations = 0;
@@ -313,6 +338,141 @@ mod threads {
         while drain(&mut reader, &mut seen, false) {}
         assert_eq!(seen.events, [0, 1, 2, 3, 7]);
         assert_eq!((seen.gaps, writer.dropped()), (3, 3));
+    }
+
+    /// Segments of four pieces of two records; how many bytes of each have pages.
+    struct Pieces(Model<SOUND>, Arc<Vec<AtomicU64>>);
+
+    impl Memory for Pieces {
+        const SEGMENT_BYTES: u64 = 4 * SEGMENT_BYTES;
+        const PIECE_BYTES: u64 = SEGMENT_BYTES;
+
+        fn max_segments(&self) -> u32 {
+            self.1.len() as u32
+        }
+        fn store_record(&self, at: u64, words: [u64; 2]) {
+            let (segment, place) = (at / Self::SEGMENT_BYTES, at % Self::SEGMENT_BYTES);
+            let there = self.1[segment as usize].load(Ordering::Relaxed);
+            assert!(place < there, "byte {place} of {there}");
+            self.0.store_record(at, words);
+        }
+        fn load_record(&self, at: u64) -> [u64; 2] {
+            self.0.load_record(at)
+        }
+        fn load_head(&self, order: Ordering) -> u64 {
+            self.0.load_head(order)
+        }
+        fn store_head(&self, bytes: u64, order: Ordering) {
+            self.0.store_head(bytes, order);
+        }
+        fn load_tail(&self, order: Ordering) -> u64 {
+            self.0.load_tail(order)
+        }
+        fn store_tail(&self, bytes: u64, order: Ordering) {
+            self.0.store_tail(bytes, order);
+        }
+        fn load_oldest(&self) -> u64 {
+            self.0.load_oldest()
+        }
+        fn store_oldest(&self, segment_use: u64) {
+            self.0.store_oldest(segment_use);
+        }
+        fn load_use(&self, index: u32) -> u64 {
+            self.0.load_use(index)
+        }
+        fn store_use(&self, index: u32, entry: u64) {
+            self.0.store_use(index, entry);
+        }
+        fn fence(&self, order: Ordering) {
+            self.0.fence(order);
+        }
+    }
+
+    /// Gives a piece at a time, of segment 1 two; nothing while `is_full`, no entry of the table
+    /// from `entries` on.
+    struct Pages {
+        pages: Arc<Vec<AtomicU64>>,
+        is_full: bool,
+        entries: u32,
+    }
+
+    impl Source for Pages {
+        fn take_segment(&mut self, segment: u32) -> u64 {
+            self.more_pages(segment, 0)
+        }
+        fn more_pages(&mut self, segment: u32, from: u64) -> u64 {
+            let there = &self.pages[segment as usize];
+            assert_eq!(there.load(Ordering::Relaxed), from);
+            let more = u64::from(!self.is_full) * (1 + u64::from(segment == 1));
+            there.fetch_add(more * SEGMENT_BYTES, Ordering::Relaxed);
+            from + more * SEGMENT_BYTES
+        }
+        fn has_entry(&mut self, index: u32) -> bool {
+            index < self.entries
+        }
+        fn wait(&mut self) -> bool {
+            false
+        }
+    }
+
+    /// No record is stored where no pages are: not the second one of a wide event either, for
+    /// which the first place of a piece is padded to. Where none can be had events are dropped,
+    /// and it goes on at the same place when there are some again. Segments that are taken back
+    /// have all of theirs.
+    #[test]
+    fn pages_come_by_pieces() {
+        for wide in [false, true] {
+            let pages: Arc<Vec<_>> = Arc::new((0..3).map(|_| AtomicU64::new(0)).collect());
+            let model = || Model::<SOUND>(Shared::new(3 * 4));
+            let memory = model();
+            let theirs = Model::<SOUND>(Arc::clone(&memory.0));
+            let mut writer = Writer::new(Pieces(memory, Arc::clone(&pages)), Overflow::Drop, 2);
+            let mut reader = Reader::new(Pieces(theirs, Arc::clone(&pages)));
+            let mut supply = Pages {
+                pages,
+                is_full: false,
+                entries: 3,
+            };
+            let mut seen = Seen::default();
+            let mut dropped = Vec::new();
+            for i in 0..60 {
+                // From the middle of the first segment on, and again much later.
+                supply.is_full = (3..7).contains(&i) || i == 40;
+                supply.entries = if i == 50 { 0 } else { 3 };
+                let put = match wide && i % 2 == 1 {
+                    true => writer.put_wide(event(i), i * 3, &mut supply),
+                    false => {
+                        let room = match writer.needs_room() {
+                            true => writer.find_room(&mut supply),
+                            false => Ok(()),
+                        };
+                        room.map(|()| writer.put(event(i).to_words()))
+                    }
+                };
+                if put.is_err() {
+                    writer.finish_dropped();
+                    dropped.push(i);
+                }
+                if i % 4 == 3 {
+                    while let Some(chunk) = reader.chunk().unwrap() {
+                        let records: Vec<Record> = (0..chunk.bytes / 16)
+                            .map(|r| chunk.at + r * 16)
+                            .map(|at| Record::from_words(reader.memory().load_record(at)))
+                            .collect();
+                        let continuations = seen.take_any(&records);
+                        reader.release(&chunk, continuations);
+                    }
+                }
+            }
+            assert!(dropped.len() >= 3, "{dropped:?}");
+            assert!(
+                dropped
+                    .iter()
+                    .all(|i| (3..7).contains(i) || [40, 50].contains(i))
+            );
+            assert_eq!(seen.events.len() + dropped.len(), 60, "wide: {wide}");
+            assert_eq!(seen.gaps, dropped.len() as u64);
+        }
     }
 
     /// Each wide event fills a segment: two records, one of them a continuation.

@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use rustix::mm::{Advice, ProtFlags};
-use undertick_ring::Mapped;
 use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
+use undertick_ring::{Mapped, Memory};
 
 use crate::TraceError;
 use crate::control_page::{map, map_as};
@@ -15,6 +15,13 @@ use crate::session_dir::SessionDir;
 
 /// `fcntl`: the signal that says that a lease is being broken; the same on all machines.
 const F_SETSIG: libc::c_int = 10;
+
+/// A thread that has written less than this, bytes, may write no more: nothing is prepared.
+const FEW_BYTES: u64 = 4096;
+
+/// A thread that took more segments than this since the last time, about a millisecond ago, takes
+/// them faster than they can be prepared: to try would only keep it from its CPU.
+const TOO_FAST: u32 = 8;
 
 /// Who maps a ring.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +45,8 @@ pub struct RingMap {
     pub tid: i32,
     prepared: u32,
     taken: u32,
+    /// Segments that the writer had when some were prepared last.
+    seen: u32,
     cut: Watched,
 }
 
@@ -116,6 +125,7 @@ impl RingMap {
             tid,
             prepared: 0,
             taken: 0,
+            seen: 0,
             cut,
         };
         if sound {
@@ -230,13 +240,22 @@ impl RingMap {
     /// most `most` more. How many more these are now.
     pub fn prepare(&mut self, first: u32, limit: u32, most: u32) -> u32 {
         let last = (self.bytes as u64 / SEGMENT_BYTES - 1) as u32;
+        let grown = self.allocated().saturating_sub(self.seen);
+        self.seen += grown;
+        let writes_little = self.memory.load_head(Ordering::Relaxed) < FEW_BYTES;
+        if grown > TOO_FAST || (first == 0 && writes_little) {
+            return 0;
+        }
         let mut more = 0;
         while more < most {
             // It may have taken some since.
             let used = self.allocated();
             let target = used.saturating_mul(2).max(first).min(limit).min(last);
-            let segment = self.prepared.max(used);
-            if segment >= target || !self.get_pages(segment) {
+            // The first one's pages are there, but not written as long as it is in use.
+            let is_first = self.prepared == 0 && used <= 1;
+            let segment = if is_first { 0 } else { self.prepared.max(used) };
+            let has_table = || self.prepared > 0 || self.get_table();
+            if segment >= target || !has_table() || !self.get_pages(segment) {
                 break;
             }
             more += 1;
@@ -247,6 +266,15 @@ impl RingMap {
         }
         self.taken += more;
         more
+    }
+
+    /// Has pages in the file for the whole table of uses, of which the writer takes one at a
+    /// time; whether they are there.
+    fn get_table(&self) -> bool {
+        let segments = self.bytes as u64 / SEGMENT_BYTES - 1;
+        let none = rustix::fs::FallocateFlags::empty();
+        let bytes = ring::OFF_USES as u64 + 8 * segments;
+        rustix::fs::fallocate(&self.file, none, 0, bytes).is_ok()
     }
 
     /// Has pages in the file for a segment; whether they are there. Written ones, if the

@@ -211,7 +211,7 @@ unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: b
         if which == 0 {
             thread::arm(session, thread);
         }
-        let Some((memory, policy)) = make_ring(session, which == 1) else {
+        let Some(made) = make_ring(session, which == 1) else {
             (*one).retry_in = RETRY;
             (*one).set_state(state::NO_RING);
             return false;
@@ -219,9 +219,10 @@ unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: b
         let first = session
             .field_u32(control::OFF_RING_SEGMENTS)
             .load(Ordering::Relaxed);
-        let mut writer = Writer::new(memory, policy, first);
+        let mut writer = Writer::new(made.memory, made.policy, first);
         writer.state = state::MAKING;
         (&raw mut (*one).writer).write_volatile(writer);
+        (*one).has_first = made.has_first;
         session.at_end_of_thread(thread.cast());
         compiler_fence(Ordering::SeqCst);
         (*one).set_state(state::READY);

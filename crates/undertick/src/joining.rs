@@ -9,6 +9,7 @@ use undertick_ring::layout::control;
 use undertick_ring::{Mapped, state};
 
 use crate::giving_up;
+use crate::making;
 use crate::process::{self, Session};
 use crate::thread::{OneRing, Thread};
 
@@ -150,6 +151,7 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
         (*thread).nested = OneRing::new();
         (*thread).leaving = Leaving::NONE;
     }
+    making::forget_pid_namespace();
     session.begin_process();
 }
 

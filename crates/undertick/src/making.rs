@@ -1,9 +1,9 @@
 //! How a ring comes to be: its file, its mapping, its segments.
 
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
+use undertick_ring::layout::{self, PIECE_BYTES, SEGMENT_BYTES, control, ring};
 use undertick_ring::{Mapped, Overflow, Source};
 
 use crate::giving_up::bytes_of;
@@ -13,6 +13,8 @@ use crate::process::Session;
 pub(crate) struct Supply {
     pub(crate) session: &'static Session,
     pub(crate) memory: Mapped,
+    /// Of [`Made`].
+    pub(crate) has_first: bool,
     /// How often it has waited for a recorder.
     pub(crate) waits: u32,
 }
@@ -21,32 +23,59 @@ pub(crate) struct Supply {
 const LOOK_AFTER_WAITS: u32 = 200;
 
 impl Source for Supply {
-    fn take_segment(&mut self, segment: u32) -> bool {
+    fn take_segment(&mut self, segment: u32) -> u64 {
         let used = self.session.field_u32(control::OFF_SEGMENTS_USED);
         let budget = self
             .session
             .field_u32(control::OFF_BUDGET_SEGMENTS)
             .load(Ordering::Relaxed);
-        let within = used.fetch_add(1, Ordering::Relaxed) < budget;
-        let start = self
-            .memory
-            .base()
-            .wrapping_add((u64::from(segment) + 1) as usize * SEGMENT_BYTES as usize);
-        let is_prepared = segment
-            < self
-                .memory
-                .field_u32(ring::OFF_READY)
-                .load(Ordering::Acquire);
-        // SAFETY: a segment of our own ring's mapping.
-        let ready = within && unsafe { get_pages(start, is_prepared) };
-        if ready {
+        let there = match used.fetch_add(1, Ordering::Relaxed) < budget {
+            true => self.more_pages(segment, 0),
+            false => 0,
+        };
+        if there > 0 {
             self.memory
                 .field_u32(ring::OFF_ALLOCATED)
                 .store(segment + 1, Ordering::Relaxed);
         } else {
             used.fetch_sub(1, Ordering::Relaxed);
         }
-        ready
+        there
+    }
+
+    /// An error instead of a SIGBUS where there are none. Where the collector has written
+    /// them no system call is made, for which a sandbox may kill, and one load is enough: at a
+    /// load the kernel maps the 64 KiB around it, at a store one page. Else so few that nobody
+    /// waits for long: 16 KiB take some 10 us, a segment up to 70.
+    fn more_pages(&mut self, segment: u32, from: u64) -> u64 {
+        let is_written = segment
+            < self
+                .memory
+                .field_u32(ring::OFF_READY)
+                .load(Ordering::Acquire);
+        let at = ((u64::from(segment) + 1) * SEGMENT_BYTES + from) as usize;
+        if is_written {
+            // SAFETY: in a segment of our own ring's mapping, which is in the file.
+            unsafe { self.memory.base().add(at).read_volatile() };
+        }
+        if is_written || (segment == 0 && self.has_first) {
+            return (from | (SEGMENT_BYTES / 2 - 1)) + 1;
+        }
+        from + u64::from(self.populate(at, PIECE_BYTES as usize)) * PIECE_BYTES
+    }
+
+    /// Kernels that cannot populate rely on the collector, which takes the whole table with
+    /// the first segment that it prepares.
+    fn has_entry(&mut self, index: u32) -> bool {
+        const OF_A_PAGE: u32 = 512;
+        index == 0
+            || !index.is_multiple_of(OF_A_PAGE)
+            || self.populate(ring::OFF_USES + 8 * index as usize, 8)
+            || self
+                .memory
+                .field_u32(ring::OFF_READY)
+                .load(Ordering::Acquire)
+                > 0
     }
 
     fn wait(&mut self) -> bool {
@@ -72,24 +101,17 @@ impl Source for Supply {
     }
 }
 
-/// Pages of a segment before the first store to it: an error instead of a SIGBUS, and no
-/// page fault for each of its 4 KiB; whether they are there. Where the collector has written
-/// them no system call is made, for which a sandbox may kill, and two loads are enough: at
-/// a load the kernel maps the 64 KiB around it, at a store one page (128 KiB: 4 us for 25, and 70
-/// where the pages are not there yet). Kernels before 5.14 have no other ones.
-///
-/// # Safety
-/// `start` is that of a segment in a mapping of ours.
-unsafe fn get_pages(start: *mut u8, is_prepared: bool) -> bool {
-    let bytes = SEGMENT_BYTES as usize;
-    // SAFETY: the caller's promise.
-    unsafe {
-        if is_prepared {
-            start.read_volatile();
-            start.add(bytes / 2).read_volatile();
-            return true;
+impl Supply {
+    /// Takes the pages of so many bytes of the ring's file; whether they are there. Kernels
+    /// before 5.14 cannot.
+    fn populate(&self, at: usize, bytes: usize) -> bool {
+        // SAFETY: whole pages of our own ring's mapping; the call only returns a number.
+        unsafe {
+            let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+            let from = at - at % page;
+            let start = self.memory.base().add(from).cast();
+            libc::madvise(start, at + bytes - from, libc::MADV_POPULATE_WRITE) == 0
         }
-        libc::madvise(start.cast(), bytes, libc::MADV_POPULATE_WRITE) == 0
     }
 }
 
@@ -127,8 +149,16 @@ pub(crate) fn file_limit() -> u64 {
     }
 }
 
+/// A ring that is there.
+pub(crate) struct Made {
+    pub(crate) memory: Mapped,
+    pub(crate) policy: Overflow,
+    /// The file has the pages of the first segment.
+    pub(crate) has_first: bool,
+}
+
 /// Makes the ring file and maps it.
-pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Overflow)> {
+pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<Made> {
     let policy = Overflow::from_code(
         session
             .field_u32(control::OFF_OVERFLOW)
@@ -162,6 +192,11 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
                     return None;
                 }
                 let base = map_ring(fd, segments);
+                // A thread that goes into a sandbox may not ask for pages there: the first
+                // segment is taken whole. That it is not written yet costs its first
+                // stores a page fault each.
+                let (at, bytes) = (SEGMENT_BYTES as libc::off_t, SEGMENT_BYTES as libc::off_t);
+                let has_first = libc::fallocate(fd, 0, at, bytes) == 0;
                 libc::close(fd);
                 if base.is_none() {
                     libc::unlink(path.as_ptr());
@@ -169,12 +204,12 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
                 base.map(|base| {
                     let memory = Mapped::new(base, segments);
                     session.instance().note_ring(base, bytes_of(&memory));
-                    memory
+                    (memory, has_first)
                 })
             }
         })
         .flatten()
-        .map(|memory| {
+        .map(|(memory, has_first)| {
             let put = |offset, value: u32| memory.field_u32(offset).store(value, Ordering::Relaxed);
             put(ring::OFF_VERSION, layout::VERSION);
             put(ring::OFF_SEGMENT_BYTES, SEGMENT_BYTES as u32);
@@ -193,21 +228,39 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<(Mapped, Over
             memory
                 .field_u64(ring::OFF_MAGIC)
                 .store(ring::MAGIC, Ordering::Release);
-            (memory, policy)
+            Made {
+                memory,
+                policy,
+                has_first,
+            }
         })
+}
+
+/// Inode number of this process's pid namespace, low half; 0: not asked for yet, or not known.
+static PID_NAMESPACE: AtomicU32 = AtomicU32::new(0);
+
+/// A child may be in another one.
+pub(crate) fn forget_pid_namespace() {
+    PID_NAMESPACE.store(0, Ordering::Relaxed);
 }
 
 /// So that the collector knows whether it may ask the kernel for us by our
 /// numbers; 0 if that cannot be said.
 fn pid_namespace() -> u32 {
+    let known = PID_NAMESPACE.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
     // SAFETY: all zeros is a valid stat; the path ends with zero.
-    unsafe {
+    let found = unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         match libc::stat(c"/proc/self/ns/pid".as_ptr(), &raw mut status) {
             0 => status.st_ino as u32,
             _ => 0,
         }
-    }
+    };
+    PID_NAMESPACE.store(found, Ordering::Relaxed);
+    found
 }
 
 /// Reserve, unlock (a program under mlockall must not lock it all), map,
@@ -218,9 +271,9 @@ unsafe fn map_ring(fd: i32, segments: u32) -> Option<*mut u8> {
     // SAFETY: a new reservation, of which the aligned part is replaced by the
     // file and the rest given back.
     unsafe {
-        // The pages of the header now, so that a full /dev/shm is an error
-        // here and no SIGBUS later; those of segments when each is taken.
-        let header = ring::OFF_USES + 8 * segments as usize;
+        // The first pages of the header now, so that a full /dev/shm is an error here and no
+        // SIGBUS later; those of the table of uses and of segments when each is needed.
+        let header = ring::OFF_USES + 4096;
         if libc::ftruncate(fd, bytes as libc::off_t) != 0
             || libc::fallocate(fd, 0, 0, header as libc::off_t) != 0
         {

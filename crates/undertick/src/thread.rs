@@ -50,6 +50,8 @@ static NO_RSEQ: Rseq = Rseq {
 
 pub(crate) struct OneRing {
     pub(crate) retry_in: u32,
+    /// The file has the pages of the first segment.
+    pub(crate) has_first: bool,
     pub(crate) writer: Writer<Mapped>,
 }
 
@@ -59,6 +61,7 @@ impl OneRing {
         let nowhere = unsafe { Mapped::new(null_mut(), 0) };
         Self {
             retry_in: 0,
+            has_first: false,
             writer: Writer::new(nowhere, Overflow::Drop, 0),
         }
     }
@@ -167,7 +170,7 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
         if (*own).state() == state::READY && session.is_surely_same_process() {
             (*own).enter();
             // Not before: a handler that comes in until here may fill the segment.
-            if !(*own).writer.needs_segment() {
+            if !(*own).writer.needs_room() {
                 let rseq = &*(*thread).rseq;
                 let writer = &mut (*own).writer;
                 put(session, rseq, writer, kind, event, payload, reading);
@@ -224,7 +227,7 @@ fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
             if joining::is_on_here(thread, session, event)
                 && session.is_surely_same_process()
                 && state::is_writing((*own).state())
-                && !(*own).writer.needs_segment()
+                && !(*own).writer.needs_room()
             {
                 let rseq = &*(*thread).rseq;
                 let words = finish(session, rseq, kind, event, payload, reading, readings);
@@ -342,7 +345,7 @@ pub(crate) unsafe fn put_in_own(
     unsafe {
         let own = &raw mut (*thread).own;
         let rseq = &*(*thread).rseq;
-        if (*own).writer.needs_segment() {
+        if (*own).writer.needs_room() {
             (*own).set_state(state::READY);
             return record_slow(
                 session,
@@ -631,6 +634,7 @@ pub(crate) unsafe fn record_slow(
         let mut source = Supply {
             session,
             memory: *writer.memory(),
+            has_first: (*one).has_first,
             waits: 0,
         };
         let result = match job {
@@ -650,8 +654,8 @@ pub(crate) unsafe fn record_slow(
                 match sampled::begun(session, thread, writer.memory(), event, is_own, false, true) {
                     0 => Ok(()),
                     stands_for => {
-                        let room = if writer.needs_segment() {
-                            writer.next_segment(&mut source)
+                        let room = if writer.needs_room() {
+                            writer.find_room(&mut source)
                         } else {
                             Ok(())
                         };
@@ -669,8 +673,8 @@ pub(crate) unsafe fn record_slow(
                 reading,
                 early,
             } => {
-                let room = if writer.needs_segment() {
-                    writer.next_segment(&mut source)
+                let room = if writer.needs_room() {
+                    writer.find_room(&mut source)
                 } else {
                     Ok(())
                 };
