@@ -245,41 +245,56 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
         return Ok(());
     };
-    match calibration::look_again(&before, &crate::own_command(WORKLOAD), choice, facts) {
-        Look::Holds(both) => {
-            manifest.calibration = Some(*both);
-            return Ok(rewrite_manifest(trace, manifest)?);
-        }
-        Look::Unknown => {
-            manifest.warnings.push(
-                "whether recording still cost after the program what it did before could not be told: the machine was busy"
-                    .to_owned(),
-            );
-            return Ok(rewrite_manifest(trace, manifest)?);
-        }
-        Look::Changed => {}
-    }
     let kernel = match before.interrupt {
         Some(_) => kernel::Wanted::Auto,
         None => kernel::Wanted::Off,
     };
-    match calibrate(choice, facts, kernel, true) {
-        (Some(after), _) if is_of_before(&before, manifest) => {
+    match look_again(&before, choice, facts, kernel) {
+        Look::Holds(both) => manifest.calibration = Some(*both),
+        Look::Unknown => manifest.warnings.push(
+            "whether recording still cost after the program what it did before could not be told: the machine was busy"
+                .to_owned(),
+        ),
+        Look::Changed(after) if is_of_before(&before, manifest) => {
             manifest.warnings.push(
                 "the cost of recording that was measured before holds no more; it was measured after the program alone"
                     .to_owned(),
             );
-            manifest.calibration = Some(after);
+            manifest.calibration = Some(*after);
         }
-        (Some(after), _) => {
+        Look::Changed(after) => {
             manifest.calibration = Some(calibration::before_and_after(&before, &after));
         }
-        (None, _) => manifest.warnings.push(
-            "the cost of recording could be measured before the program alone, not after it"
-                .to_owned(),
-        ),
     }
     Ok(rewrite_manifest(trace, manifest)?)
+}
+
+/// Whether the costs of before hold. Where looks contradict all is measured anew, and kept if that
+/// contradicts, too.
+fn look_again(
+    before: &Calibration,
+    choice: &Choice,
+    facts: &facts::Facts,
+    kernel: kernel::Wanted,
+) -> Look {
+    let command = crate::own_command(WORKLOAD);
+    let look = calibration::look_again(before, &command, choice, facts);
+    let Look::Changed(_) = look else {
+        return look;
+    };
+    let Ok(after) = calibration::measure(&command, choice, facts, kernel) else {
+        return Look::Unknown;
+    };
+    let said = calibration::compared(before, &after);
+    if let (Look::Changed(after), Some(kept)) = (&said, kept(choice, kernel)) {
+        kept.keep(after);
+    }
+    said
+}
+
+/// Where the costs are kept of recordings with the kernel's events or without.
+fn kept(choice: &Choice, kernel: kernel::Wanted) -> Option<Kept> {
+    Kept::here(choice.clock, kernel != kernel::Wanted::Off)
 }
 
 /// Whether a cost was kept from earlier: more than this before the recording.
@@ -300,10 +315,9 @@ pub fn calibrate_now(
         (Some(kept), _) => kept,
         unknown => return unknown,
     };
-    match calibration::look_again(&kept, &crate::own_command(WORKLOAD), choice, facts) {
-        Look::Holds(both) => (Some(*both), None),
+    match look_again(&kept, choice, facts, kernel) {
+        Look::Holds(now) | Look::Changed(now) => (Some(*now), None),
         Look::Unknown => (Some(kept), None),
-        Look::Changed => calibrate(choice, facts, kernel, true),
     }
 }
 
@@ -323,7 +337,7 @@ pub fn calibrate(
         kernel::Wanted::Off => kernel::Wanted::Off,
         kernel::Wanted::Auto | kernel::Wanted::On => kernel::Wanted::Auto,
     };
-    let kept = Kept::here(choice.clock, kernel != kernel::Wanted::Off);
+    let kept = kept(choice, kernel);
     if let Some(calibration) = kept.as_ref().filter(|_| !anew).and_then(Kept::load) {
         return (Some(calibration), None);
     }

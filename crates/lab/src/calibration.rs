@@ -155,8 +155,8 @@ fn unix_ns() -> i64 {
 pub enum Look {
     /// They hold: with intervals that hold what the look found.
     Holds(Box<Calibration>),
-    /// They do not.
-    Changed,
+    /// They do not; what was found in their place.
+    Changed(Box<Calibration>),
     /// It cannot be told: the machine is too busy.
     Unknown,
 }
@@ -182,10 +182,10 @@ fn of_looks(before: &Calibration, look: impl Fn() -> Result<Calibration, NotCali
     let Ok(first) = look() else {
         return Look::Unknown;
     };
-    match compared(before, &first) {
-        Look::Changed => {}
-        said => return said,
-    }
+    let said = compared(before, &first);
+    let Look::Changed(first) = said else {
+        return said;
+    };
     let Ok(second) = look() else {
         return Look::Unknown;
     };
@@ -218,7 +218,10 @@ fn half(figure: &Estimate) -> f64 {
     figure.interval.half_width().unwrap_or(f64::INFINITY)
 }
 
-fn compared(before: &Calibration, look: &Calibration) -> Look {
+/// What another measurement says of the costs of before: a look, or a whole one, which is
+/// asked where looks contradict.
+#[must_use]
+pub fn compared(before: &Calibration, look: &Calibration) -> Look {
     if is_blurred(look) {
         return Look::Unknown;
     }
@@ -229,7 +232,7 @@ fn compared(before: &Calibration, look: &Calibration) -> Look {
         lo.is_some_and(|lo| look.value < lo - far) || hi.is_some_and(|hi| look.value > hi + far)
     };
     if known(&mut both, look).any(|pair| contradicts(&pair)) {
-        return Look::Changed;
+        return Look::Changed(Box::new(look.clone()));
     }
     hold_values(&mut both, look);
     Look::Holds(Box::new(both))
@@ -710,8 +713,9 @@ mod tests {
         let Interval { lo, hi } = both.plain.dosed_ns.interval;
         assert!((lo.unwrap() - 11.9).abs() < 1e-12 && (hi.unwrap() - 12.3).abs() < 1e-12);
         assert_eq!(both.plain.dosed_ns.value, 12.0);
-        assert_eq!(compared(&before, &look(12.6, 0.2)), Look::Changed);
-        assert_eq!(compared(&before, &look(11.4, 0.2)), Look::Changed);
+        for other in [look(12.6, 0.2), look(11.4, 0.2)] {
+            assert_eq!(compared(&before, &other), Look::Changed(Box::new(other)));
+        }
         assert_eq!(held(look(20.0, 3.0)).plain.dosed_ns, before.plain.dosed_ns);
         let mut busy = calibration(12.0, 5.0);
         busy.ordered.empty_ns = ns(26.0, 1.6);
@@ -738,7 +742,7 @@ mod tests {
             panic!("it holds");
         };
         assert_eq!(both.plain.dosed_ns.interval.hi, Some(14.0));
-        assert_eq!(looks(Some(14.1)), Look::Changed);
+        assert!(matches!(looks(Some(14.1)), Look::Changed(_)));
         assert_eq!(looks(None), Look::Unknown);
     }
 
