@@ -4,6 +4,7 @@
 pub mod beside_benchmarks;
 pub mod beside_recorders;
 pub mod cmstar;
+pub mod cold;
 pub mod compare;
 pub mod coverage;
 pub mod drop;
@@ -30,6 +31,7 @@ pub mod reruns;
 pub mod sampled;
 pub mod slow;
 pub mod survey;
+pub mod threads;
 pub mod truth;
 pub mod wake;
 
@@ -44,6 +46,9 @@ pub fn run(which: &[&str]) -> Result<(), String> {
     run::build_workspace()?;
     match which {
         ["recorder"] => recorder::measure(),
+        ["threads"] => threads::measure(),
+        ["cold"] => cold::measure(15),
+        ["cold", rounds] => cold::measure(repetitions(rounds)?),
         ["live"] => live::measure(),
         ["loss"] => loss::measure(10),
         ["drop"] => drop::measure(20),
@@ -103,7 +108,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, live, loss, drop, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, reruns, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, reruns, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

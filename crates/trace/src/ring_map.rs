@@ -243,7 +243,8 @@ impl RingMap {
         let grown = self.allocated().saturating_sub(self.seen);
         self.seen += grown;
         let writes_little = self.memory.load_head(Ordering::Relaxed) < FEW_BYTES;
-        if grown > TOO_FAST || (first == 0 && writes_little) {
+        // Those that are wanted first are for threads that may not take any.
+        if first == 0 && (grown > TOO_FAST || writes_little) {
             return 0;
         }
         let mut more = 0;
@@ -251,9 +252,9 @@ impl RingMap {
             // It may have taken some since.
             let used = self.allocated();
             let target = used.saturating_mul(2).max(first).min(limit).min(last);
-            // The first one's pages are there, but not written as long as it is in use.
-            let is_first = self.prepared == 0 && used <= 1;
-            let segment = if is_first { 0 } else { self.prepared.max(used) };
+            // The one in use, too: of that the writer has taken only what it came to, and it
+            // believes that all of it is there once a later one is said to be.
+            let segment = self.prepared.max(used.saturating_sub(1));
             let has_table = || self.prepared > 0 || self.get_table();
             if segment >= target || !has_table() || !self.get_pages(segment) {
                 break;
