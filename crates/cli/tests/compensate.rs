@@ -77,7 +77,10 @@ fn every_method_works_on_a_recorded_program() {
         let less = mean(&plain, "event 1") - mean(&found, "event 1");
         assert!(less > 1.0, "{method} subtracted {less} ns");
         let cost = section["compensation"]["cost"]["value"].as_f64().unwrap();
-        assert!((cost - less).abs() < 1e-6 * less + 1e-6, "{cost} {less}");
+        // On a busy machine pairs can be dearer than all that was read: no mean is below 0.
+        let is_all = mean(&found, "event 1") == 0.0 && cost > less;
+        let is_less = (cost - less).abs() < 1e-6 * less + 1e-6;
+        assert!(is_less || is_all, "{cost} {less}");
     }
     for method in ["pairs", "control-variate"] {
         let section = interval(&report(method), "event 1");

@@ -350,3 +350,92 @@ impl Drop for RingMap {
         let _ = unsafe { rustix::mm::munmap(self.memory.base().cast(), self.bytes) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use rustix::fs::SeekFrom;
+
+    use super::*;
+
+    const SEGMENTS: u64 = 8;
+
+    /// A ring whose writer is in the middle of its third segment, of which it has taken 16 KiB.
+    fn ring(dir: &SessionDir) -> (File, RingMap) {
+        let file = dir.create("ring-00000000").unwrap();
+        file.set_len((SEGMENTS + 1) * SEGMENT_BYTES).unwrap();
+        let put = |at: usize, value: u32| {
+            file.write_all_at(&value.to_le_bytes(), at as u64).unwrap();
+        };
+        put(ring::OFF_VERSION, layout::VERSION);
+        put(ring::OFF_MAX_SEGMENTS, SEGMENTS as u32);
+        put(ring::OFF_ALLOCATED, 3);
+        let written = 2 * SEGMENT_BYTES + layout::PIECE_BYTES;
+        let records = vec![1; written as usize];
+        file.write_all_at(&records, SEGMENT_BYTES).unwrap();
+        let head = written.to_le_bytes();
+        file.write_all_at(&head, ring::OFF_HEAD as u64).unwrap();
+        let magic = ring::MAGIC.to_le_bytes();
+        file.write_all_at(&magic, ring::OFF_MAGIC as u64).unwrap();
+        let owner = rustix::process::getuid().as_raw();
+        let map = RingMap::open(dir, 0, owner).unwrap().unwrap();
+        (file, map)
+    }
+
+    /// Whether the file has all pages of a segment.
+    fn is_whole(file: &File, segment: u64) -> bool {
+        let begin = (segment + 1) * SEGMENT_BYTES;
+        let hole = rustix::fs::seek(file, SeekFrom::Hole(begin)).unwrap();
+        hole >= begin + SEGMENT_BYTES
+    }
+
+    /// The writer believes that the pages of its segment are there once a later one's are said
+    /// to be: so they are, and all that is said is.
+    #[test]
+    fn what_is_said_to_be_there_is() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        let (file, mut map) = ring(&dir);
+        // Three at once are not too fast, and are as many again as there are.
+        assert_eq!(map.prepare(0, u32::MAX, 100), 4);
+        let memory = map.memory;
+        let ready = memory.field_u32(ring::OFF_READY);
+        assert_eq!(ready.load(Ordering::Acquire), 6);
+        for segment in 0..6 {
+            assert!(is_whole(&file, segment), "{segment}");
+        }
+        assert!(!is_whole(&file, 6));
+        assert_eq!(map.memory_taken(), 4);
+        // Bytes that were there are still.
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 3 * SEGMENT_BYTES).unwrap();
+        assert_eq!(byte, [1]);
+    }
+
+    /// Nothing for a thread that has hardly written, or runs ahead; as much as is asked for
+    /// first, and as may be, in any case.
+    #[test]
+    fn who_gets_pages() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = SessionDir::make(parent.path()).unwrap();
+        let (_file, mut map) = ring(&dir);
+        let memory = map.memory;
+        let far = memory.load_head(Ordering::Relaxed);
+        memory.store_head(FEW_BYTES - 16, Ordering::Relaxed);
+        assert_eq!(map.prepare(0, u32::MAX, 100), 0);
+        memory.store_head(far, Ordering::Relaxed);
+        map.seen = 0;
+        let allocated = memory.field_u32(ring::OFF_ALLOCATED);
+        allocated.store(TOO_FAST + 1, Ordering::Relaxed);
+        assert_eq!(map.prepare(0, u32::MAX, 100), 0);
+        allocated.store(3, Ordering::Relaxed);
+        map.seen = 0;
+        assert_eq!(map.prepare(0, u32::MAX, 2), 2);
+        assert_eq!(map.prepare(0, 5, 100), 1);
+        assert_eq!(map.prepare(7, u32::MAX, 100), 2);
+        assert_eq!(map.prepare(7, u32::MAX, 100), 0);
+        // Never more than the file has.
+        assert_eq!(map.prepare(100, u32::MAX, 100), 1);
+    }
+}
