@@ -438,7 +438,7 @@ mod threads {
             for i in 0..60 {
                 // From the middle of the first segment on, and again much later.
                 supply.is_full = (3..7).contains(&i) || i == 40;
-                supply.entries = if i == 50 { 0 } else { 3 };
+                supply.entries = if (45..55).contains(&i) { 0 } else { 3 };
                 let put = match wide && i % 2 == 1 {
                     true => writer.put_wide(event(i), i * 3, &mut supply),
                     false => {
@@ -464,11 +464,11 @@ mod threads {
                     }
                 }
             }
-            assert!(dropped.len() >= 3, "{dropped:?}");
+            assert!(dropped.iter().any(|i| *i < 7) && dropped.iter().any(|i| *i > 40));
             assert!(
                 dropped
                     .iter()
-                    .all(|i| (3..7).contains(i) || [40, 50].contains(i))
+                    .all(|i| (3..7).contains(i) || *i == 40 || (45..55).contains(i))
             );
             assert_eq!(seen.events.len() + dropped.len(), 60, "wide: {wide}");
             assert_eq!(seen.gaps, dropped.len() as u64);
