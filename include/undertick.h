@@ -580,7 +580,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
         return 0;
     }
     /* A thread that goes into a sandbox may not ask for pages there: the first segment is
-     * taken whole. That it is not written yet costs its first stores a page fault each. */
+     * taken whole, and its pages are written by 16 KiB as it comes to them. */
     has_first = ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)UT_SEGMENT_BYTES_, (long)UT_SEGMENT_BYTES_, 0, 0) == 0;
     /* Reserve, unlock (a program under mlockall must not lock it all), map. */
     area = ut_syscall_(UT_SYS_MMAP_, 0, (long)(bytes + UT_SEGMENT_BYTES_), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
@@ -827,8 +827,15 @@ UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, ui
     const uint32_t half = (uint32_t)UT_SEGMENT_BYTES_ / 2;
     const uintptr_t at = (uintptr_t)w->ring + (segment + 1u) * UT_SEGMENT_BYTES_ + from;
     const int is_written = segment < __atomic_load_n(&w->ring->ready, __ATOMIC_ACQUIRE);
-    if (is_written) (void)*(const volatile uint64_t *)at;
-    if (is_written || (segment == 0 && w->has_first)) return (from | (half - 1)) + 1;
+    uint32_t page;
+    if (is_written) {
+        (void)*(const volatile uint64_t *)at;
+        return (from | (half - 1)) + 1;
+    }
+    if (segment == 0 && w->has_first) { /* page faults here, and not one in every 256th record */
+        for (page = 0; page < UT_PIECE_BYTES_; page += 4096) *(volatile uint64_t *)(at + page) = 0;
+        return from + UT_PIECE_BYTES_;
+    }
     return ut_populate_(at, UT_PIECE_BYTES_) ? from + UT_PIECE_BYTES_ : from;
 }
 

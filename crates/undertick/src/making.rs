@@ -57,9 +57,15 @@ impl Source for Supply {
         if is_written {
             // SAFETY: in a segment of our own ring's mapping, which is in the file.
             unsafe { self.memory.base().add(at).read_volatile() };
-        }
-        if is_written || (segment == 0 && self.has_first) {
             return (from | (SEGMENT_BYTES / 2 - 1)) + 1;
+        }
+        if segment == 0 && self.has_first {
+            // Page faults here, and not one in every 256th record.
+            for page in (at..at + PIECE_BYTES as usize).step_by(4096) {
+                // SAFETY: as above; nothing has been written there.
+                unsafe { self.memory.base().add(page).cast::<u64>().write_volatile(0) };
+            }
+            return from + PIECE_BYTES;
         }
         from + u64::from(self.populate(at, PIECE_BYTES as usize)) * PIECE_BYTES
     }
@@ -193,8 +199,8 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<Made> {
                 }
                 let base = map_ring(fd, segments);
                 // A thread that goes into a sandbox may not ask for pages there: the first
-                // segment is taken whole. That it is not written yet costs its first
-                // stores a page fault each.
+                // segment is taken whole, and its pages are written by 16 KiB as it comes to
+                // them.
                 let (at, bytes) = (SEGMENT_BYTES as libc::off_t, SEGMENT_BYTES as libc::off_t);
                 let has_first = libc::fallocate(fd, 0, at, bytes) == 0;
                 libc::close(fd);
