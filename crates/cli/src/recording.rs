@@ -245,7 +245,8 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
         return Ok(());
     };
-    let kernel = match before.interrupt {
+    // As it was asked for, whatever came of it: the cost is kept under that.
+    let kernel = match manifest.kernel {
         Some(_) => kernel::Wanted::Auto,
         None => kernel::Wanted::Off,
     };
