@@ -140,7 +140,7 @@ extern "C" {
 #define UT_VERSION_ 1u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
-#define UT_PIECE_BYTES_ 16384u /* of a segment: its pages come so many bytes at a time */
+#define UT_PIECE_BYTES_ 16384u /* of a segment: as much as pages are taken for at a time */
 #define UT_PIECE_MASK_ (UT_PIECE_BYTES_ - 1)
 #define UT_MAX_SEGMENTS_ 8192u
 #define UT_CONTROL_MAGIC_ 0x31304c5254435455ull /* "UTCTRL01" */
@@ -534,7 +534,7 @@ UT_COLD_ void ut_unmap_cells_(uintptr_t *page) {
     ut_unmap_((long)page, 4096);
 }
 
-/* Takes the pages of so many bytes, with an error instead of a SIGBUS where there are
+/* Takes the pages of these bytes, with an error instead of a SIGBUS where there are
  * none; whether they are there. Kernels before 5.14 cannot. */
 UT_COLD_ int ut_populate_(uintptr_t at, uintptr_t bytes) {
     const uintptr_t from = at & ~(uintptr_t)(ut_getauxval_(UT_AT_PAGESZ_) - 1);

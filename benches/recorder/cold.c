@@ -4,8 +4,8 @@
  *
  *     cold KIB POINTS
  *
- * Prints the mean ticks of one call by fenced readings, without what is over three times
- * the median. Run by `cargo xtask bench cold`. */
+ * Prints the mean ticks of one call by fenced readings; what is over ten times the median,
+ * such as interrupts, is left out. Run by `cargo xtask bench cold`. */
 #include "fenced.h"
 #include "undertick.h"
 #include <stdio.h>
@@ -44,7 +44,6 @@ int main(int argc, char **argv) {
     const uint32_t n = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 5000;
     unsigned char *memory = calloc(1, bytes + 1);
     uint64_t *ticks = malloc(sizeof *ticks * n), x = 0;
-    double sum = 0;
     uint32_t i;
     if (memory == NULL || ticks == NULL || n == 0) return 1;
     for (i = 0; i <= bytes; i += 4096) memory[i] = 1;
@@ -55,9 +54,7 @@ int main(int argc, char **argv) {
         point(i);
         ticks[i] = fenced() - from;
     }
-    qsort(ticks, n, sizeof *ticks, compare);
-    for (i = 0; i < n && ticks[i] <= 3 * ticks[n / 2]; i++) sum += (double)ticks[i];
-    printf("%.3f\n", sum / i);
+    printf("%.3f\n", mean(ticks, n));
     free(memory);
     free(ticks);
     return x == 1;

@@ -57,7 +57,7 @@ pub struct Own {
     /// The words that start it once more, for the processes that some commands need
     /// beside them: the program's own file, or an interpreter and its options.
     pub words: Vec<OsString>,
-    /// The workload that shows what recording costs, of so many passes: compiled like the
+    /// The workload that shows what recording costs, given its passes: compiled like the
     /// programs that are recorded by this one, as a program or as a library.
     pub calibration: fn(u32),
 }

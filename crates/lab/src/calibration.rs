@@ -97,7 +97,7 @@ pub fn workload(passes: u32) {
 
 /// Runs of the workload.
 const RUNS: usize = 4;
-/// The least disturbed of them gives the figures, and so many count in all. A neighbour that
+/// Of these the least disturbed gives the figures, and others widen them. A neighbour that
 /// comes in makes the intervals of its run wide (seen here: 3 ns instead of 0.2), never narrow.
 const LEAST_DISTURBED: usize = 2;
 /// A run whose intervals are this many times wider says nothing of the others.
@@ -208,7 +208,7 @@ const FAR: f64 = 2.0;
 /// Share by which costs move within seconds, on a machine that is loaded for a while (18.5 to
 /// 19.9 ns here): that widens intervals, and no more.
 const MOVES: f64 = 0.1;
-/// A look that knows a figure so many times worse than it is known says nothing of it.
+/// A look that knows a figure this many times worse than it is known says nothing of it.
 const VAGUE: f64 = 2.0;
 
 /// Whether a busy machine has blurred all of it.

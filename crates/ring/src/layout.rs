@@ -18,8 +18,8 @@ pub const RING_PREFIX: &str = "ring-";
 /// 8192 records: about 100 us at full speed, so that the slow path (20..50 ns)
 /// is far below 1 % of the cost.
 pub const SEGMENT_BYTES: u64 = 128 * 1024;
-/// Of a segment, whose pages a writer takes so many bytes at a time where nobody has
-/// prepared them: 16 KiB take 10 us.
+/// A part of a segment: as much as a writer takes pages for at a time, where nobody has
+/// prepared them. 16 KiB take 10 us.
 pub const PIECE_BYTES: u64 = 16 * 1024;
 /// Bytes of a record.
 pub const RECORD_BYTES: u64 = 16;

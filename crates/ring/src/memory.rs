@@ -8,8 +8,7 @@ use crate::layout;
 pub trait Memory {
     /// Bytes of a segment, a power of two.
     const SEGMENT_BYTES: u64;
-    /// Of a segment, whose pages come so many bytes at a time: a power of two, two records at
-    /// least.
+    /// Bytes of a segment whose pages come at a time: a power of two, two records at least.
     const PIECE_BYTES: u64 = Self::SEGMENT_BYTES;
     /// Writer, after a record: pairs with [`Self::OBSERVE_HEAD`].
     const PUBLISH_HEAD: Ordering = Ordering::Release;

@@ -108,7 +108,7 @@ impl Source for Supply {
 }
 
 impl Supply {
-    /// Takes the pages of so many bytes of the ring's file; whether they are there. Kernels
+    /// Takes the pages of these bytes of the ring's file; whether they are there. Kernels
     /// before 5.14 cannot.
     fn populate(&self, at: usize, bytes: usize) -> bool {
         // SAFETY: whole pages of our own ring's mapping; the call only returns a number.
