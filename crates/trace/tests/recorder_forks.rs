@@ -4,9 +4,10 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
+use std::path::Path;
 
-use common::{alone, program, rows, run, settings};
+use common::{alone, program, record_for_c, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
 
@@ -65,10 +66,6 @@ fn rust_children_where_no_page_is_wiped() {
     ]);
 }
 
-extern "C" fn record_for_c(event: u16, payload: u32) {
-    undertick::event(event, payload);
-}
-
 extern "C" fn span_for_c() {
     undertick::begin_sampled(3);
     undertick::end_sampled(3);
@@ -82,13 +79,9 @@ fn rust_program() {
     let Ok(library) = std::env::var(AS_PROGRAM) else {
         return;
     };
-    let library = CString::new(library).unwrap();
     // SAFETY: the function has this type.
     let result = unsafe {
-        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
-        assert!(!library.is_null());
-        let function = libc::dlsym(library, c"fork_children".as_ptr());
-        assert!(!function.is_null());
+        let function = common::function_of(Path::new(&library), c"fork_children");
         let function: ForkChildren = std::mem::transmute(function);
         function(record_for_c, span_for_c)
     };

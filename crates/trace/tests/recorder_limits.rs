@@ -3,11 +3,11 @@
 
 mod common;
 
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::path::Path;
 use std::process::Command;
 
-use common::{alone, program, rows, run, settings};
+use common::{alone, program, record_for_c, rows, run, settings};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
@@ -148,20 +148,12 @@ fn the_pages_of_a_segment_are_there_for_a_rust_program() {
     check_pages(&words);
 }
 
-extern "C" fn record_for_c(event: u16, payload: u32) {
-    undertick::event(event, payload);
-}
-
 type FewestFaults = unsafe extern "C" fn(extern "C" fn(u16, u32)) -> c_int;
 
 fn fewest_faults(library: &str) -> c_int {
-    let library = CString::new(library).unwrap();
     // SAFETY: the function has this type.
     unsafe {
-        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
-        assert!(!library.is_null());
-        let function = libc::dlsym(library, c"fewest_faults".as_ptr());
-        assert!(!function.is_null());
+        let function = common::function_of(Path::new(library), c"fewest_faults");
         let function: FewestFaults = std::mem::transmute(function);
         function(record_for_c)
     }

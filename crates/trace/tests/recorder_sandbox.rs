@@ -2,9 +2,10 @@
 
 mod common;
 
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
+use std::path::Path;
 
-use common::{alone, program, rows, run, settings};
+use common::{alone, program, record_for_c, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
 
@@ -93,10 +94,6 @@ fn what_a_sandbox_has_ended_is_said() {
     assert!(said.contains("seccomp"), "{said}");
 }
 
-extern "C" fn record_for_c(event: u16, payload: u32) {
-    undertick::event(event, payload);
-}
-
 type RecordInASandbox = unsafe extern "C" fn(extern "C" fn(u16, u32), u32, u32) -> c_int;
 
 /// What this file does as a program.
@@ -105,13 +102,9 @@ fn rust_program() {
     let Ok(library) = std::env::var(AS_PROGRAM) else {
         return;
     };
-    let library = CString::new(library).unwrap();
     // SAFETY: the function has this type.
     let result = unsafe {
-        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
-        assert!(!library.is_null());
-        let function = libc::dlsym(library, c"record_in_a_sandbox".as_ptr());
-        assert!(!function.is_null());
+        let function = common::function_of(Path::new(&library), c"record_in_a_sandbox");
         let function: RecordInASandbox = std::mem::transmute(function);
         function(record_for_c, BEFORE, INSIDE)
     };

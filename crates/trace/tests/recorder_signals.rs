@@ -4,10 +4,10 @@
 mod common;
 
 use std::ffi::{CString, c_int};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
-use common::{Row, alone, program, rows, run, settings};
+use common::{Row, alone, program, record_for_c, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::schema::Kind;
@@ -282,10 +282,6 @@ fn threads_end(said: &Path, is_sampled: bool) {
     std::fs::write(said, ATTEMPTS.load(Ordering::Relaxed).to_string()).unwrap();
 }
 
-extern "C" fn record_for_c(event: u16, payload: u32) {
-    undertick::event(event, payload);
-}
-
 type JumpOut = unsafe extern "C" fn(
     extern "C" fn(u16, u32),
     u32,
@@ -296,15 +292,10 @@ type JumpOut = unsafe extern "C" fn(
 
 /// Has programs/jumps.c jump over frames of this language, which have nothing to drop.
 fn jump_out(said: &str, library: &Path, on_signal_stack: bool) {
-    let path: PathBuf = library.to_owned();
-    let path = CString::new(path.to_str().unwrap()).unwrap();
     let said = CString::new(said).unwrap();
     // SAFETY: the function has this type.
     let result = unsafe {
-        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        assert!(!library.is_null());
-        let function = libc::dlsym(library, c"jump_out".as_ptr());
-        assert!(!function.is_null());
+        let function = common::function_of(library, c"jump_out");
         let function: JumpOut = std::mem::transmute(function);
         function(
             record_for_c,

@@ -8,9 +8,10 @@ pub mod recorders;
 pub mod running;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{CStr, CString, OsString, c_void};
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,6 +60,24 @@ pub fn program(source: &str, arguments: &[&str]) -> PathBuf {
         assert!(compiled.success());
     }
     out
+}
+
+/// A function of a C library, for a program that records by the Rust crate.
+pub fn function_of(library: &Path, name: &CStr) -> *mut c_void {
+    let path = CString::new(library.as_os_str().as_bytes()).unwrap();
+    // SAFETY: both texts end with zero.
+    let function = unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        assert!(!library.is_null());
+        libc::dlsym(library, name.as_ptr())
+    };
+    assert!(!function.is_null());
+    function
+}
+
+/// The event that such a library calls.
+pub extern "C" fn record_for_c(event: u16, payload: u32) {
+    undertick::event(event, payload);
 }
 
 pub fn settings(overflow: Overflow, ring_bytes: u64, budget_bytes: Option<u64>) -> Settings {
