@@ -252,9 +252,9 @@ _Static_assert(offsetof(struct ut_rseq_, rseq_cs) == 8 && offsetof(struct ut_nam
 
 /* ---- state ------------------------------------------------------------ */
 
-/* The writing side of one ring. `base` + `cursor` is where the next record goes. A cursor
- * runs from one segment size to two, which means that the segment is full; 0: there is
- * none. One store ends an event: it moves the cursor and makes the state
+/* The writing side of one ring. `cursor` is where the next record goes, from the
+ * ring's start; a multiple of the segment size when the segment is full, 0 when
+ * there is none. One store ends an event: it moves the cursor and makes the state
  * UT_READY_, so whether an event was published can be told from cursor and head
  * whatever the instruction at which a signal handler jumped out of it. */
 struct ut_writer_ {
@@ -262,7 +262,6 @@ struct ut_writer_ {
     volatile uint32_t state; /* what a signal handler that comes in looks at */
     uint64_t to_position;    /* cursor + to_position = position in the stream */
     struct ut_ring_ *ring;
-    uintptr_t base;          /* of the segment that is being filled, less the segment size */
     uint64_t next_use, oldest, gap;
     uint64_t drops;          /* `dropped` before the event that is being dropped */
     uint32_t allocated, continuations, max_segments;
@@ -349,7 +348,7 @@ UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
+    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -679,9 +678,9 @@ UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
         __atomic_store_n(&ring->dropped, w->drops + 1, __ATOMIC_RELAXED);
         return 1;
     }
-    if (cursor == 0 || cursor >= 2 * UT_SEGMENT_BYTES_ || ring->head == cursor + w->to_position) return 0;
+    if (cursor == 0 || cursor > w->max_segments * UT_SEGMENT_BYTES_ + UT_SEGMENT_MASK_ || ring->head == cursor + w->to_position) return 0;
     /* A gap or a pad was published, and not yet the event after it? */
-    return (((uint64_t *)(w->base + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
+    return (((uint64_t *)((uintptr_t)ring + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
 }
 
 /* Whether the rings that are known are this process's, and not its parent's. */
@@ -911,23 +910,22 @@ UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
     uint32_t cursor = w->cursor, segment = 0;
     const uint32_t place = cursor & (uint32_t)UT_SEGMENT_MASK_;
     if (place != 0) {
-        if (place >= w->there) w->there = ut_get_pages_(w, (uint32_t)((w->base - (uintptr_t)ring) / UT_SEGMENT_BYTES_), place);
+        if (place >= w->there) w->there = ut_get_pages_(w, cursor / (uint32_t)UT_SEGMENT_BYTES_ - 1u, place);
         if (place >= w->there) return ut_drop_(w, cursor);
     } else {
         if (!ut_find_segment_(w, &segment)) return ut_drop_(w, 0);
         if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
         ring->uses[w->next_use % w->max_segments] = (uint64_t)segment | ((uint64_t)w->continuations << 32);
-        cursor = (uint32_t)UT_SEGMENT_BYTES_;
-        w->cursor = 0; /* while it does not go with the others */
+        cursor = (segment + 1u) * (uint32_t)UT_SEGMENT_BYTES_;
+        w->cursor = 0; /* while it does not go with `to_position` */
         UT_COMPILER_BARRIER_();
-        w->base = (uintptr_t)ring + segment * UT_SEGMENT_BYTES_;
         w->to_position = w->next_use * UT_SEGMENT_BYTES_ - cursor;
         w->next_use++;
         UT_COMPILER_BARRIER_();
         w->cursor = cursor;
     }
     if (w->gap) {
-        uint64_t *record = (uint64_t *)(w->base + cursor);
+        uint64_t *record = (uint64_t *)((uintptr_t)ring + cursor);
         record[0] = w->gap;
         record[1] = UT_GAP_ | ((uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48);
         w->gap = 0;
@@ -1447,7 +1445,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     }
     if (first || last) cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
-    slot = w->base + cursor;
+    slot = (uintptr_t)w->ring + cursor;
     head = &w->ring->head;
     cursor += 16;
     position = cursor + w->to_position;
@@ -1511,7 +1509,7 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     cursor = w->cursor;
     if ((cursor & UT_PIECE_MASK_) == 0 && (cursor = ut_find_room_(w)) == 0) return;
     if (((cursor + 16) & UT_PIECE_MASK_) == 0) { /* both halves share a piece */
-        record = (uint64_t *)(w->base + cursor);
+        record = (uint64_t *)((uintptr_t)w->ring + cursor);
         record[0] = 0;
         record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
         w->continuations++;
@@ -1526,7 +1524,7 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
         cpu = (uint32_t)t->again[2];
     }
     tail |= cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_;
-    record = (uint64_t *)(w->base + cursor);
+    record = (uint64_t *)((uintptr_t)w->ring + cursor);
     record[0] = ts;
     record[1] = (payload & 0xffffffffu) | (uint64_t)event << 32 | tail << 48;
     record[2] = payload;
@@ -1764,7 +1762,7 @@ UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32
         cpu = (uint32_t)ut_thread.again[2];
     }
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
-    slot = w->base + cursor;
+    slot = (uintptr_t)w->ring + cursor;
     cursor += 16;
     ((volatile uint64_t *)slot)[0] = ts;
     ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;

@@ -35,7 +35,7 @@ pub fn ring(bytes: &[u8]) {
 
 fn run(words: &mut [u64], bytes: &[u8]) {
     // SAFETY: so many words, borrowed until after the last use.
-    let mut memory = unsafe { Mapped::new(words.as_mut_ptr().cast(), SEGMENTS) };
+    let memory = unsafe { Mapped::new(words.as_mut_ptr().cast(), SEGMENTS) };
     let mut reader = Reader::new(memory);
     let mut copied = Vec::new();
     let mut encoded = Vec::new();
@@ -57,8 +57,7 @@ fn run(words: &mut [u64], bytes: &[u8]) {
             2 => {
                 let at = number % (u64::from(SEGMENTS) * SEGMENT_BYTES / 16) * 16;
                 let word = u64::from(step[1]) << 56 | number;
-                memory.enter((at / SEGMENT_BYTES) as u32);
-                memory.store_record(at % SEGMENT_BYTES, [number, word]);
+                memory.store_record(at, [number, word]);
             }
             _ => {
                 let before = reader.position();

@@ -27,9 +27,7 @@ pub trait Memory {
 
     /// Segments that the ring has room for.
     fn max_segments(&self) -> u32;
-    /// Writer: the segment that [`Self::store_record`] means from here on.
-    fn enter(&mut self, segment: u32);
-    /// Stores the record at byte `at` of the segment that was entered last.
+    /// Stores the record at byte `at` of the segment area.
     fn store_record(&self, at: u64, words: [u64; 2]);
     /// Loads the record at byte `at` of the segment area.
     fn load_record(&self, at: u64) -> [u64; 2];
@@ -57,8 +55,6 @@ pub trait Memory {
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped {
     base: *mut u8,
-    /// The segment that was entered last.
-    segment: *mut u8,
     max_segments: u32,
 }
 
@@ -74,11 +70,7 @@ impl Mapped {
     /// process. `max_segments` must not exceed [`layout::MAX_SEGMENTS`].
     #[must_use]
     pub const unsafe fn new(base: *mut u8, max_segments: u32) -> Self {
-        Self {
-            base,
-            segment: base,
-            max_segments,
-        }
+        Self { base, max_segments }
     }
 
     /// Where the mapping starts.
@@ -105,14 +97,12 @@ impl Mapped {
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
-    /// The word `at` bytes after `from`.
-    ///
-    /// # Safety
-    /// It lies within a segment of the mapping, and `at` is a multiple of 8.
     #[inline(always)]
-    unsafe fn word(&self, from: *mut u8, at: u64) -> &AtomicU64 {
-        // SAFETY: by the caller; segments are aligned.
-        unsafe { AtomicU64::from_ptr(from.add(at as usize).cast()) }
+    fn word(&self, at: u64) -> &AtomicU64 {
+        debug_assert!(at + 8 <= u64::from(self.max_segments) * layout::SEGMENT_BYTES);
+        // SAFETY: `at` is below the segment area's end: the writer takes it
+        // from its own cursor, the reader from checked uses.
+        unsafe { AtomicU64::from_ptr(self.base.add((layout::SEGMENT_BYTES + at) as usize).cast()) }
     }
 }
 
@@ -124,33 +114,17 @@ impl Memory for Mapped {
     fn max_segments(&self) -> u32 {
         self.max_segments
     }
-    fn enter(&mut self, segment: u32) {
-        debug_assert!(segment < self.max_segments);
-        let at = (u64::from(segment) + 1) * layout::SEGMENT_BYTES;
-        self.segment = self.base.wrapping_add(at as usize);
-    }
     #[inline(always)]
     fn store_record(&self, at: u64, words: [u64; 2]) {
-        debug_assert!(at + layout::RECORD_BYTES <= layout::SEGMENT_BYTES);
-        // SAFETY: within the segment: the writer takes `at` from its own cursor.
-        unsafe {
-            self.word(self.segment, at)
-                .store(words[0], Ordering::Relaxed);
-            self.word(self.segment, at + 8)
-                .store(words[1], Ordering::Relaxed);
-        }
+        self.word(at).store(words[0], Ordering::Relaxed);
+        self.word(at + 8).store(words[1], Ordering::Relaxed);
     }
     #[inline(always)]
     fn load_record(&self, at: u64) -> [u64; 2] {
-        debug_assert!(at + 16 <= u64::from(self.max_segments) * layout::SEGMENT_BYTES);
-        let at = layout::SEGMENT_BYTES + at;
-        // SAFETY: below the segment area's end: the reader takes `at` from checked uses.
-        unsafe {
-            [
-                self.word(self.base, at).load(Ordering::Relaxed),
-                self.word(self.base, at + 8).load(Ordering::Relaxed),
-            ]
-        }
+        [
+            self.word(at).load(Ordering::Relaxed),
+            self.word(at + 8).load(Ordering::Relaxed),
+        ]
     }
     #[inline(always)]
     fn load_head(&self, order: Ordering) -> u64 {

@@ -91,10 +91,10 @@ const MARKS: u32 = RECORD_BYTES as u32 - 1;
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Writer<M> {
-    /// Byte of the segment where the next record goes, and marks. A multiple of
-    /// [`Memory::PIECE_BYTES`] means: there may be no room, ask [`Self::find_room`]. With
-    /// `state` in one word, which one store changes: so whether an event was published can be
-    /// told at each instruction ([`Self::left`]).
+    /// Byte of the segment area where the next record goes, and marks. A multiple of
+    /// [`Memory::PIECE_BYTES`] means: there may be no room, ask [`Self::find_room`]. With `state` in one word,
+    /// which one store changes: so whether an event was published can be told at each
+    /// instruction ([`Self::left`]).
     cursor: u32,
     /// Of the recorder: who writes ([`state`]). An event that ends makes it
     /// [`state::READY`].
@@ -111,9 +111,7 @@ pub struct Writer<M> {
     oldest: u64,
     allocated: u32,
     continuations: u32,
-    /// The one that is being filled.
-    segment: u32,
-    /// Bytes of it whose pages are there.
+    /// Bytes of the segment whose pages are there.
     there: u64,
     /// Events dropped since the last gap record.
     gap: u64,
@@ -140,7 +138,6 @@ impl<M: Memory> Writer<M> {
             oldest: 0,
             allocated: 0,
             continuations: 0,
-            segment: 0,
             there: 0,
             gap: 0,
             dropped: 0,
@@ -216,12 +213,11 @@ impl<M: Memory> Writer<M> {
         }
         let at = u64::from(self.cursor);
         let head = self.memory.load_head(Ordering::Relaxed);
-        let is_moving = self.cursor & MOVING != 0;
-        if is_moving || head == at.wrapping_add(self.to_position) || at >= M::SEGMENT_BYTES {
+        let all = u64::from(self.memory.max_segments()) * M::SEGMENT_BYTES;
+        if self.cursor & MOVING != 0 || head == at.wrapping_add(self.to_position) || at >= all {
             return Left::Unfinished;
         }
         // A gap or a pad was published, and not yet the event after it?
-        let at = u64::from(self.segment) * M::SEGMENT_BYTES + at;
         match Record::from_words(self.memory.load_record(at)).kind {
             Kind::Continuation => Left::Unfinished,
             _ => Left::Published,
@@ -308,7 +304,8 @@ impl<M: Memory> Writer<M> {
             self.next_segment(source)
         } else {
             if place >= self.there {
-                self.there = source.more_pages(self.segment, place);
+                let segment = cursor / M::SEGMENT_BYTES;
+                self.there = source.more_pages(segment as u32, place);
             }
             place < self.there
         };
@@ -339,12 +336,11 @@ impl<M: Memory> Writer<M> {
             index,
             u64::from(segment) | (u64::from(self.continuations) << 32),
         );
+        let start = u64::from(segment) * M::SEGMENT_BYTES;
         self.move_to(self.cursor | MOVING);
-        self.memory.enter(segment);
-        self.segment = segment;
-        self.to_position = self.next_use * M::SEGMENT_BYTES;
+        self.to_position = (self.next_use * M::SEGMENT_BYTES).wrapping_sub(start);
         self.next_use += 1;
-        self.move_to(0);
+        self.move_to(start as u32);
         true
     }
 
