@@ -580,8 +580,10 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
         return 0;
     }
     /* A thread that goes into a sandbox may not ask for pages there: the first segment is
-     * taken whole, and its pages are written by 16 KiB as it comes to them. */
-    has_first = ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)UT_SEGMENT_BYTES_, (long)UT_SEGMENT_BYTES_, 0, 0) == 0;
+     * taken whole, and its pages are written by 16 KiB as it comes to them. Not beyond the
+     * budget: threads that end faster than they are collected would fill the file system. */
+    has_first = __atomic_load_n(&control->segments_used, __ATOMIC_RELAXED) < control->budget_segments &&
+                ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)UT_SEGMENT_BYTES_, (long)UT_SEGMENT_BYTES_, 0, 0) == 0;
     /* Reserve, unlock (a program under mlockall must not lock it all), map. */
     area = ut_syscall_(UT_SYS_MMAP_, 0, (long)(bytes + UT_SEGMENT_BYTES_), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
     if (area < 0 && area > -4096) {

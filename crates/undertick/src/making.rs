@@ -200,9 +200,13 @@ pub(crate) fn make_ring(session: &Session, nested: bool) -> Option<Made> {
                 let base = map_ring(fd, segments);
                 // A thread that goes into a sandbox may not ask for pages there: the first
                 // segment is taken whole, and its pages are written by 16 KiB as it comes to
-                // them.
+                // them. Not beyond the budget: threads that end faster than they are collected
+                // would fill the file system.
+                let field = |offset| session.field_u32(offset).load(Ordering::Relaxed);
+                let is_within =
+                    field(control::OFF_SEGMENTS_USED) < field(control::OFF_BUDGET_SEGMENTS);
                 let (at, bytes) = (SEGMENT_BYTES as libc::off_t, SEGMENT_BYTES as libc::off_t);
-                let has_first = libc::fallocate(fd, 0, at, bytes) == 0;
+                let has_first = is_within && libc::fallocate(fd, 0, at, bytes) == 0;
                 libc::close(fd);
                 if base.is_none() {
                     libc::unlink(path.as_ptr());
