@@ -137,25 +137,29 @@ extern "C" {
 
 /* ---- layout: docs/format.md ------------------------------------------- */
 
-#define UT_VERSION_ 1u
+#define UT_VERSION_ 2u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
 #define UT_PIECE_BYTES_ 16384u /* of a segment: as much as pages are taken for at a time */
 #define UT_PIECE_MASK_ (UT_PIECE_BYTES_ - 1)
-#define UT_MAX_SEGMENTS_ 8192u
+#define UT_MAX_SEGMENTS_ 8192u /* of a ring */
+#define UT_HEAD_BYTES_ ((uintptr_t)77824)
+#define UT_MOST_HEADS_ 8192u
+#define UT_MOST_SEGMENTS_ 524288u /* of all rings */
 #define UT_CONTROL_MAGIC_ 0x31304c5254435455ull /* "UTCTRL01" */
+#define UT_POOL_MAGIC_ 0x31304c4f4f505455ull    /* "UTPOOL01" */
 #define UT_RING_MAGIC_ 0x3130474e49525455ull    /* "UTRING01" */
 #define UT_DOOR_MAGIC_ 0x3130524f4f445455ull    /* "UTDOOR01" */
 #define UT_DOOR_NAMES_ 65024u                   /* bytes of names that a door keeps */
 #define UT_CPU_UNKNOWN_ 0x7ffu
 #define UT_RATES_ 128u       /* entries of the control page's table of rates */
 #define UT_CELLS_ 256u       /* cells of a ring, if it has any */
-#define UT_CELLS_AT_ 69632u  /* their place in the ring's file */
+#define UT_CELLS_AT_ 69632u  /* their place in its head */
 #define UT_MOST_ONE_IN_ 65535u
 #define UT_CONTROL_BYTES_ 12288
 #define UT_SWITCHED_AT_ 4096u /* a bit for each event, after the control page */
 #define UT_UNORDERED_ 0x80000000u /* in the payload of a begin or an end: its reading waited for nothing */
-#define UT_SPANS_WAIT_ 1u         /* in a ring's header: the readings of other begins and ends waited */
+#define UT_SPANS_WAIT_ 1u         /* in a ring's head: the readings of other begins and ends waited */
 
 enum {
     UT_KIND_INSTANT_ = 0, UT_KIND_BEGIN_ = 1, UT_KIND_END_ = 2, UT_KIND_NEXT_ = 3,
@@ -173,12 +177,29 @@ struct ut_control_ {
     uint64_t magic;
     uint32_t version, segment_bytes, clock, overflow, ring_segments, budget_segments;
     volatile uint32_t on, collector_alive;
-    uint32_t one_in, reserved0[5]; /* rate of sampled spans that are not in `rates`; 0: 16 */
-    uint32_t next_ring, segments_used; /* offset 64: written by writers */
-    uint64_t lost_no_ring;
+    uint32_t one_in; /* rate of sampled spans that are not in `rates`; 0: 16 */
+    uint32_t heads;  /* of the pool */
+    uint64_t reserved0[3];
+    uint64_t lost_no_ring; /* offset 72: written by writers */
     uint32_t names_lost, reserved6;
     uint64_t reserved7[117];
     uint64_t rates[UT_RATES_]; /* offset 1024: written by all */
+};
+
+/* One of a pool's queues: the collector puts numbers in, threads take them out. */
+struct ut_queue_ {
+    uint64_t taken, reserved0[7];
+    uint64_t put, reserved1[7]; /* written by the collector */
+};
+enum { UT_HEADS_READY_, UT_HEADS_, UT_SEGMENTS_READY_, UT_SEGMENTS_, UT_QUEUES_ };
+
+/* The file that all rings of a session lie in; where the numbers in the queues are, the
+ * heads and the segments follows from how many there are: see ut_map_pool_. */
+struct ut_pool_file_ {
+    uint64_t magic;
+    uint32_t version, next_ring, heads, segments;
+    uint64_t reserved0[13];
+    struct ut_queue_ queues[UT_QUEUES_]; /* offset 128 */
 };
 
 struct ut_ring_ {
@@ -189,12 +210,12 @@ struct ut_ring_ {
     uint32_t span_readings, reserved2; /* UT_SPANS_WAIT_ */
     uint64_t reserved1;
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
-    uint32_t allocated, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
+    uint32_t reserved6, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
     uint64_t reserved3[4];
     uint64_t tail; /* offset 128: written by the collector */
-    uint32_t ready, reserved4;
+    uint32_t has_table, reserved4; /* has_table: of all uses the pages are there */
     uint64_t reserved5[494];
-    uint64_t uses[UT_MAX_SEGMENTS_]; /* offset 4096 */
+    uint64_t uses[UT_MAX_SEGMENTS_]; /* offset 4096: the segment's number and 1; 0: none */
 };
 
 /* What a ring knows of the sampled spans of one event. They have been executed
@@ -238,23 +259,38 @@ struct ut_door_ {
 
 #ifdef __cplusplus
 static_assert(offsetof(ut_door_, dir) == 64 && offsetof(ut_door_, names) == 512 && sizeof(ut_door_) == 65536, "layout");
-static_assert(offsetof(ut_control_, next_ring) == 64 && offsetof(ut_control_, on) == 32, "layout");
+static_assert(offsetof(ut_control_, lost_no_ring) == 72 && offsetof(ut_control_, on) == 32, "layout");
 static_assert(offsetof(ut_control_, rates) == 1024 && offsetof(ut_ring_, cells) == 92 && sizeof(ut_cell_) == 32, "layout");
 static_assert(offsetof(ut_ring_, head) == 64 && offsetof(ut_ring_, tail) == 128 && offsetof(ut_ring_, uses) == 4096, "layout");
 static_assert(offsetof(ut_rseq_, rseq_cs) == 8 && offsetof(ut_name_, text) == 16, "layout");
+static_assert(offsetof(ut_pool_file_, queues) == 128 && sizeof(ut_queue_) == 128, "layout");
 #else
 _Static_assert(offsetof(struct ut_door_, dir) == 64 && offsetof(struct ut_door_, names) == 512 && sizeof(struct ut_door_) == 65536, "layout");
-_Static_assert(offsetof(struct ut_control_, next_ring) == 64 && offsetof(struct ut_control_, on) == 32, "layout");
+_Static_assert(offsetof(struct ut_control_, lost_no_ring) == 72 && offsetof(struct ut_control_, on) == 32, "layout");
 _Static_assert(offsetof(struct ut_control_, rates) == 1024 && offsetof(struct ut_ring_, cells) == 92 && sizeof(struct ut_cell_) == 32, "layout");
 _Static_assert(offsetof(struct ut_ring_, head) == 64 && offsetof(struct ut_ring_, tail) == 128 && offsetof(struct ut_ring_, uses) == 4096, "layout");
 _Static_assert(offsetof(struct ut_rseq_, rseq_cs) == 8 && offsetof(struct ut_name_, text) == 16, "layout");
+_Static_assert(offsetof(struct ut_pool_file_, queues) == 128 && sizeof(struct ut_queue_) == 128, "layout");
 #endif
 
 /* ---- state ------------------------------------------------------------ */
 
-/* The writing side of one ring. `cursor` is where the next record goes, from the
- * ring's start; a multiple of the segment size when the segment is full, 0 when
- * there is none. One store ends an event: it moves the cursor and makes the state
+/* A session's pool as this process has it mapped. It lies before the mapping of the file. */
+struct ut_pool_ {
+    struct ut_pool_file_ *file;
+    uint8_t *written;            /* by segment: 1 when the collector has written its pages */
+    uintptr_t heads, segments;   /* where they start */
+    uint32_t head_count, segment_count;
+    uint32_t serial;             /* of the session */
+    uint32_t spare_head;         /* one that was taken and got no pages, and 1; 0: none */
+    uintptr_t bytes;             /* of both */
+    uintptr_t users;             /* rings of this process that lie in it */
+    struct ut_pool_ *before;     /* of an earlier session */
+};
+
+/* The writing side of one ring. `base` + `cursor` is where the next record goes. A cursor
+ * runs from one segment size to two, which means that the segment is full; 0: there is
+ * none. One store ends an event: it moves the cursor and makes the state
  * UT_READY_, so whether an event was published can be told from cursor and head
  * whatever the instruction at which a signal handler jumped out of it. */
 struct ut_writer_ {
@@ -262,11 +298,13 @@ struct ut_writer_ {
     volatile uint32_t state; /* what a signal handler that comes in looks at */
     uint64_t to_position;    /* cursor + to_position = position in the stream */
     struct ut_ring_ *ring;
+    uintptr_t base;          /* of the segment that is being filled, less the segment size */
     uint64_t next_use, oldest, gap;
     uint64_t drops;          /* `dropped` before the event that is being dropped */
     uint32_t allocated, continuations, max_segments;
     uint32_t there;          /* bytes of the segment whose pages are there */
-    uint32_t has_first;      /* the file has the pages of the first segment */
+    uint32_t spare;          /* a segment that was taken and got no pages, and 1; 0: none */
+    struct ut_pool_ *pool;
 };
 /* Any other state: an event is being written, by a frame whose stack pointer has
  * these low 32 bits (a multiple of 8). */
@@ -286,8 +324,7 @@ struct ut_thread_ {
     uintptr_t *cells;
     uint64_t random;           /* of the gaps; 0: not seeded yet */
     uintptr_t *spare;          /* the page of `cells` while it is not used */
-    struct ut_ring_ *old[2];   /* rings that were given up, see ut_give_up_ */
-    uintptr_t old_bytes[2];
+    struct ut_pool_ *held[2];  /* pools of rings that were given up, see ut_give_up_ */
     uint32_t interrupted;      /* points that found `own` being written */
     uint32_t ends;             /* times that the thread's destructor was called */
 };
@@ -321,8 +358,15 @@ enum { UT_PAGES_ = 8192, UT_OWN_RINGS_ = 256, UT_OWN_PAGES_ = 120 };
 struct ut_mapped_ {
     uint64_t section[128];          /* of the mark */
     uint64_t control, bytes;        /* the control page, with a door's what follows it */
-    uint64_t rings[UT_OWN_RINGS_];  /* address, and in its low bits the segments; 0: free */
+    uint64_t rings[UT_OWN_RINGS_];  /* addresses; 0: free */
     uint64_t pages[UT_OWN_PAGES_];  /* of cells */
+};
+
+/* The first one, which fork() fills with zeros in the child, as it unmaps the pool there. */
+struct ut_wiped_ {
+    volatile uint32_t same_process;
+    uint32_t at_pools;              /* threads that look for a pool, or unmap one */
+    struct ut_pool_ *pool;          /* of the last session */
 };
 
 /* Where the instances of a process (an executable, libraries) are found, at an address
@@ -331,7 +375,7 @@ struct ut_mapped_ {
  * more mappings each time: at its end an instance cannot unmap what it has, since it may
  * be the end of the program, with threads that record still. */
 #define UT_REGISTRY_AT_ 0x200055540000ull
-#define UT_REGISTRY_MAGIC_ 0x3130474552545455ull /* "UTTREG01" */
+#define UT_REGISTRY_MAGIC_ 0x3230474552545455ull /* "UTTREG02" */
 enum { UT_INSTANCES_ = 500 };
 struct ut_registry_ {
     uint64_t magic, pid; /* pid: a child has a copy, which says nothing of it */
@@ -348,7 +392,7 @@ UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
 UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
-    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, {0, 0}, 0, 0};
+    &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, 0, 0};
 
 /* ---- system calls ------------------------------------------------------ */
 
@@ -379,18 +423,18 @@ UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e,
 enum { UT_SYS_WRITE_ = 1, UT_SYS_CLOSE_ = 3, UT_SYS_MMAP_ = 9, UT_SYS_MPROTECT_ = 10, UT_SYS_MUNMAP_ = 11, UT_SYS_MADVISE_ = 28, UT_SYS_SIGPROCMASK_ = 14, UT_SYS_SIGALTSTACK_ = 131,
        UT_SYS_SIGPENDING_ = 127, UT_SYS_SIGTIMEDWAIT_ = 128, UT_SYS_PRLIMIT64_ = 302,
        UT_SYS_NANOSLEEP_ = 35, UT_SYS_FUTEX_ = 202, UT_SYS_GETPID_ = 39, UT_SYS_FLOCK_ = 73, UT_SYS_FTRUNCATE_ = 77, UT_SYS_MUNLOCK_ = 150, UT_SYS_GETTID_ = 186,
-       UT_SYS_OPENAT_ = 257, UT_SYS_UNLINKAT_ = 263, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
+       UT_SYS_OPENAT_ = 257, UT_SYS_FALLOCATE_ = 285, UT_SYS_NEWFSTATAT_ = 262, UT_SYS_FCNTL_ = 72, UT_SYS_GETEUID_ = 107,
        UT_SYS_MEMFD_CREATE_ = 319, UT_STAT_UID_ = 7, UT_O_NOFOLLOW_ = 0400000 };
 #define UT_RSEQ_SIGNATURE_ 0x53053053u
 #else
 enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTECT_ = 226, UT_SYS_MUNMAP_ = 215, UT_SYS_MADVISE_ = 233, UT_SYS_SIGPROCMASK_ = 135, UT_SYS_SIGALTSTACK_ = 132,
        UT_SYS_SIGPENDING_ = 136, UT_SYS_SIGTIMEDWAIT_ = 137, UT_SYS_PRLIMIT64_ = 261,
        UT_SYS_NANOSLEEP_ = 101, UT_SYS_FUTEX_ = 98, UT_SYS_GETPID_ = 172, UT_SYS_FLOCK_ = 32, UT_SYS_FTRUNCATE_ = 46, UT_SYS_MUNLOCK_ = 229, UT_SYS_GETTID_ = 178,
-       UT_SYS_OPENAT_ = 56, UT_SYS_UNLINKAT_ = 35, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
+       UT_SYS_OPENAT_ = 56, UT_SYS_FALLOCATE_ = 47, UT_SYS_NEWFSTATAT_ = 79, UT_SYS_FCNTL_ = 25, UT_SYS_GETEUID_ = 175,
        UT_SYS_MEMFD_CREATE_ = 279, UT_STAT_UID_ = 6, UT_O_NOFOLLOW_ = 0100000 };
 #define UT_RSEQ_SIGNATURE_ 0xd428bc00u
 #endif
-enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
+enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
        UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
        UT_MAP_NORESERVE_ = 0x4000, UT_MAP_FIXED_NOREPLACE_ = 0x100000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
        UT_MADV_NONE_ = 0x7ead, /* no advice */
@@ -408,8 +452,16 @@ enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_CREAT_ = 0100, UT_O_EXCL_ = 0200, 
 /* The sanitizer must see it: the next thread's memory may have the same address. */
 extern int ut_munmap_(long address, long bytes) __asm__("munmap");
 UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_munmap_(address, bytes); }
+/* What a thread leaves in the pool another one gets through the collector, which it does
+ * not see. */
+extern void ut_tsan_release_(void *address) __asm__("__tsan_release");
+extern void ut_tsan_acquire_(void *address) __asm__("__tsan_acquire");
+#define UT_LEAVES_(pool) ut_tsan_release_(pool)
+#define UT_GETS_(pool) ut_tsan_acquire_(pool)
 #else
 UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_syscall_(UT_SYS_MUNMAP_, address, bytes, 0, 0, 0, 0); }
+#define UT_LEAVES_(pool) ((void)(pool))
+#define UT_GETS_(pool) ((void)(pool))
 #endif
 
 /* By its assembler name, because <time.h> declares it only under some macros. */
@@ -482,12 +534,10 @@ UT_HOT_ uint64_t ut_counter_pair_(uint64_t *second) {
 
 /* ---- slow paths ----------------------------------------------------------- */
 
-UT_INLINE_ void ut_path_(char *out, const char *name, uint32_t number, int numbered) {
-    static const char digits[] = "0123456789abcdef";
+UT_INLINE_ void ut_path_(char *out, const char *name) {
     const struct ut_door_ *door = ut_process.door;
     const volatile char *from = door != NULL ? door->dir : ut_process.dir;
     const volatile char *end = from + sizeof ut_process.dir - 1;
-    int shift;
     char c;
     if (*from == 0) { /* the session has just ended: no file has this name */
         *out = 0;
@@ -496,8 +546,6 @@ UT_INLINE_ void ut_path_(char *out, const char *name, uint32_t number, int numbe
     while (from < end && (c = *from++) != 0) *out++ = c;
     *out++ = '/';
     while (*name) *out++ = *name++;
-    if (numbered)
-        for (shift = 28; shift >= 0; shift -= 4) *out++ = digits[(number >> shift) & 15];
     *out = 0;
 }
 
@@ -523,22 +571,25 @@ UT_COLD_ void ut_note_(uint64_t *table, int entries, uint64_t from, uint64_t to)
         if (__atomic_compare_exchange_n(&table[i], &found, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
     }
 }
-UT_COLD_ void ut_unmap_ring_(struct ut_ring_ *ring, uintptr_t bytes) {
-    struct ut_mapped_ *mapped = ut_mapped_here_();
-    if (mapped != NULL) ut_note_(mapped->rings, UT_OWN_RINGS_, (uint64_t)(uintptr_t)ring | (bytes / UT_SEGMENT_BYTES_ - 1), 0);
-    ut_unmap_((long)ring, (long)bytes);
-}
 UT_COLD_ void ut_unmap_cells_(uintptr_t *page) {
     struct ut_mapped_ *mapped = ut_mapped_here_();
     if (mapped != NULL) ut_note_(mapped->pages, UT_OWN_PAGES_, (uint64_t)(uintptr_t)page, 0);
     ut_unmap_((long)page, 4096);
 }
 
-/* Takes the pages of these bytes, with an error instead of a SIGBUS where there are
- * none; whether they are there. Kernels before 5.14 cannot. */
-UT_COLD_ int ut_populate_(uintptr_t at, uintptr_t bytes) {
+/* Takes the pages of these bytes of the pool, with an error instead of a SIGBUS where there
+ * are none; whether they are there. */
+UT_COLD_ int ut_populate_(const struct ut_pool_ *pool, uintptr_t at, uintptr_t bytes) {
     const uintptr_t from = at & ~(uintptr_t)(ut_getauxval_(UT_AT_PAGESZ_) - 1);
-    return ut_syscall_(UT_SYS_MADVISE_, (long)from, (long)(at + bytes - from), UT_MADV_POPULATE_WRITE_, 0, 0, 0) == 0;
+    char path[240];
+    long fd, done = ut_syscall_(UT_SYS_MADVISE_, (long)from, (long)(at + bytes - from), UT_MADV_POPULATE_WRITE_, 0, 0, 0);
+    if (done != -22) return done == 0;
+    ut_path_(path, "pool"); /* kernels before 5.14 */
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
+    if (fd < 0) return 0;
+    done = ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)(from - (uintptr_t)pool->file), (long)(at + bytes - from), 0, 0);
+    ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
+    return done == 0;
 }
 
 /* So that the collector knows whether it may ask the kernel for us by our numbers. The
@@ -553,57 +604,160 @@ UT_COLD_ uint32_t ut_pid_namespace_(void) {
     return known;
 }
 
-/* Makes the ring file and maps it, aligned to the segment size. */
-UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
+UT_INLINE_ struct ut_wiped_ *ut_wiped_here_(void) { return (struct ut_wiped_ *)(uintptr_t)ut_process.same_process; }
+
+/* Maps the pool of the session; NULL: it cannot. Reserve, unlock (a program under mlockall
+ * must not lock it all), map. */
+UT_COLD_ struct ut_pool_ *ut_map_pool_(uint32_t serial) {
+    const struct ut_control_ *control = ut_process.control;
+    const uint32_t heads = *(const volatile uint32_t *)&control->heads, segments = *(const volatile uint32_t *)&control->budget_segments;
+    const uintptr_t written_at = 4096 + 8 * ((uintptr_t)heads + segments);
+    const uintptr_t heads_at = (written_at + segments + UT_SEGMENT_MASK_) & ~UT_SEGMENT_MASK_;
+    const uintptr_t segments_at = (heads_at + heads * UT_HEAD_BYTES_ + UT_SEGMENT_MASK_) & ~UT_SEGMENT_MASK_;
+    const uintptr_t bytes = segments_at + segments * UT_SEGMENT_BYTES_;
     char path[240];
-    struct ut_control_ *control = ut_process.control;
-    uint32_t number = __atomic_fetch_add(&control->next_ring, 1, __ATOMIC_RELAXED);
-    uint32_t segments = control->overflow == UT_GROW_ ? control->budget_segments : control->ring_segments;
-    uintptr_t bytes, start;
-    struct ut_ring_ *ring;
-    long fd, area;
-    int has_first;
-    const uint64_t fitting = ut_file_limit_() / UT_SEGMENT_BYTES_; /* the header, too */
-    if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
-    if (segments >= fitting) segments = fitting > 0 ? (uint32_t)fitting - 1 : 0;
-    if (segments == 0) return 0;
-    ut_path_(path, "ring-", number, 1);
-    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CREAT_ | UT_O_EXCL_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0600, 0, 0);
-    if (fd < 0) return 0;
-    bytes = (segments + 1u) * UT_SEGMENT_BYTES_;
-    /* The first pages of the header now, so that a full /dev/shm is an error here and no
-     * SIGBUS later; those of the table of uses and of segments when each is needed. */
-    if (ut_syscall_(UT_SYS_FTRUNCATE_, fd, (long)bytes, 0, 0, 0, 0) < 0 ||
-        ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, 0, 8192, 0, 0) < 0) {
-        ut_syscall_(UT_SYS_UNLINKAT_, UT_AT_FDCWD_, (long)path, 0, 0, 0, 0);
-        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
-        return 0;
+    uint64_t status[32] = {0};
+    struct ut_pool_ *pool;
+    long fd, reserved = -1, area, start = -1;
+    if (heads == 0 || heads > UT_MOST_HEADS_ || segments == 0 || segments > UT_MOST_SEGMENTS_) return NULL;
+    ut_path_(path, "pool");
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
+    if (fd < 0) return NULL;
+    if (ut_syscall_(UT_SYS_NEWFSTATAT_, fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) == 0 && status[UT_STAT_SIZE_] >= bytes)
+        reserved = ut_syscall_(UT_SYS_MMAP_, 0, (long)(2 * UT_SEGMENT_BYTES_ + bytes), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
+    /* At a multiple of the segment size: what a load maps, 64 KiB, are aligned pages. */
+    area = (long)(((uintptr_t)reserved + UT_SEGMENT_MASK_) & ~UT_SEGMENT_MASK_);
+    if (reserved >= 0 || reserved < -4095) {
+        if (area > reserved) ut_unmap_(reserved, area - reserved);
+        if (reserved + (long)UT_SEGMENT_BYTES_ > area) ut_unmap_(area + (long)(UT_SEGMENT_BYTES_ + bytes), reserved + (long)UT_SEGMENT_BYTES_ - area);
+        start = area + (long)UT_SEGMENT_BYTES_;
+        if (ut_syscall_(UT_SYS_MMAP_, start, (long)bytes, 0, UT_MAP_SHARED_ | UT_MAP_FIXED_ | UT_MAP_NORESERVE_, fd, 0) != start ||
+            ut_syscall_(UT_SYS_MPROTECT_, area, 4096, UT_PROT_RW_, 0, 0, 0) != 0) {
+            ut_unmap_(area, (long)(UT_SEGMENT_BYTES_ + bytes));
+            reserved = -1;
+        }
     }
-    /* A thread that goes into a sandbox may not ask for pages there: the first segment is
-     * taken whole, and its pages are written by 16 KiB as it comes to them. Not beyond the
-     * budget: threads that end faster than they are collected would fill the file system. */
-    has_first = __atomic_load_n(&control->segments_used, __ATOMIC_RELAXED) < control->budget_segments &&
-                ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)UT_SEGMENT_BYTES_, (long)UT_SEGMENT_BYTES_, 0, 0) == 0;
-    /* Reserve, unlock (a program under mlockall must not lock it all), map. */
-    area = ut_syscall_(UT_SYS_MMAP_, 0, (long)(bytes + UT_SEGMENT_BYTES_), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
-    if (area < 0 && area > -4096) {
-        ut_syscall_(UT_SYS_UNLINKAT_, UT_AT_FDCWD_, (long)path, 0, 0, 0, 0);
-        ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
-        return 0;
-    }
-    start = ((uintptr_t)area + UT_SEGMENT_MASK_) & ~UT_SEGMENT_MASK_;
-    ut_syscall_(UT_SYS_MMAP_, (long)start, (long)bytes, 0, UT_MAP_SHARED_ | UT_MAP_FIXED_ | UT_MAP_NORESERVE_, fd, 0);
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
-    ut_syscall_(UT_SYS_MUNLOCK_, (long)start, (long)bytes, 0, 0, 0, 0);
-    ut_syscall_(UT_SYS_MPROTECT_, (long)start, (long)bytes, UT_PROT_RW_, 0, 0, 0);
-    ut_syscall_(UT_SYS_MADVISE_, (long)start, (long)bytes, UT_MADV_DONTFORK_, 0, 0, 0);
-    if (start > (uintptr_t)area) ut_unmap_(area, (long)(start - (uintptr_t)area));
-    if ((uintptr_t)area + UT_SEGMENT_BYTES_ > start)
-        ut_unmap_((long)(start + bytes), (long)((uintptr_t)area + UT_SEGMENT_BYTES_ - start));
-    ring = (struct ut_ring_ *)start;
+    if (reserved < 0 && reserved > -4096) return NULL;
+    ut_syscall_(UT_SYS_MUNLOCK_, area, (long)(UT_SEGMENT_BYTES_ + bytes), 0, 0, 0, 0);
+    ut_syscall_(UT_SYS_MPROTECT_, start, (long)bytes, UT_PROT_RW_, 0, 0, 0);
+    ut_syscall_(UT_SYS_MADVISE_, area, (long)(UT_SEGMENT_BYTES_ + bytes), UT_MADV_DONTFORK_, 0, 0, 0);
+    pool = (struct ut_pool_ *)area;
+    pool->file = (struct ut_pool_file_ *)start;
+    pool->written = (uint8_t *)start + written_at;
+    pool->heads = (uintptr_t)start + heads_at;
+    pool->segments = (uintptr_t)start + segments_at;
+    pool->head_count = heads;
+    pool->segment_count = segments;
+    pool->serial = serial;
+    pool->bytes = UT_SEGMENT_BYTES_ + bytes;
+    if (__atomic_load_n(&pool->file->magic, __ATOMIC_ACQUIRE) == UT_POOL_MAGIC_ && pool->file->version == UT_VERSION_ && pool->file->heads == heads &&
+        pool->file->segments == segments)
+        return pool;
+    ut_unmap_(area, (long)pool->bytes);
+    return NULL;
+}
+
+/* This thread, counted in `at_pools`, is done there. Whoever is alone unmaps the pools of
+ * sessions before that no ring of the process is in: whoever comes meanwhile finds the last
+ * one. If nobody was alone, whoever is last looks again. */
+UT_COLD_ void ut_tidy_pools_(struct ut_wiped_ *here) {
+    for (;;) {
+        const int is_alone = __atomic_load_n(&here->at_pools, __ATOMIC_SEQ_CST) == 1;
+        struct ut_pool_ *pool = is_alone ? __atomic_load_n(&here->pool, __ATOMIC_SEQ_CST) : NULL, *before;
+        while (pool != NULL && (before = pool->before) != NULL) {
+            if (__atomic_load_n(&before->users, __ATOMIC_SEQ_CST) != 0) {
+                pool = before;
+                continue;
+            }
+            pool->before = before->before;
+            ut_unmap_((long)before, (long)before->bytes);
+        }
+        if (__atomic_fetch_sub(&here->at_pools, 1, __ATOMIC_SEQ_CST) != 1 || is_alone) return;
+        __atomic_fetch_add(&here->at_pools, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+/* A ring is not in that pool any more. NULL: it was in none. */
+UT_COLD_ void ut_leave_pool_(struct ut_pool_ *pool) {
+    struct ut_wiped_ *here = ut_wiped_here_();
+    if (pool == NULL) return;
+    __atomic_fetch_add(&here->at_pools, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_sub(&pool->users, 1, __ATOMIC_SEQ_CST);
+    ut_tidy_pools_(here);
+}
+
+/* The pool of the session that the thread has joined, for one more ring; mapped by whoever
+ * asks first. */
+UT_COLD_ struct ut_pool_ *ut_join_pool_(void) {
+    struct ut_wiped_ *here = ut_wiped_here_();
+    const uint32_t serial = ut_thread.on >> 2;
+    struct ut_pool_ *pool, *mapped = NULL;
+    __atomic_fetch_add(&here->at_pools, 1, __ATOMIC_SEQ_CST);
+    pool = __atomic_load_n(&here->pool, __ATOMIC_SEQ_CST);
+    while (pool == NULL || pool->serial != serial) {
+        if (mapped == NULL) mapped = ut_map_pool_(serial);
+        if (mapped == NULL) break;
+        mapped->before = pool;
+        if (__atomic_compare_exchange_n(&here->pool, &pool, mapped, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+            pool = mapped;
+            mapped = NULL;
+        }
+    }
+    if (pool != NULL && pool->serial == serial) __atomic_fetch_add(&pool->users, 1, __ATOMIC_SEQ_CST);
+    else pool = NULL;
+    if (mapped != NULL) ut_unmap_((long)mapped, (long)mapped->bytes); /* another thread was faster */
+    ut_tidy_pools_(here);
+    return pool;
+}
+
+/* The first number in a queue of the pool; 0: there is none. Nobody waits. */
+UT_COLD_ int ut_take_(const struct ut_pool_ *pool, int which, uint32_t *number) {
+    struct ut_queue_ *queue = &pool->file->queues[which];
+    const uint32_t room = which <= UT_HEADS_ ? pool->head_count : pool->segment_count;
+    const uint32_t *numbers = (const uint32_t *)((uintptr_t)pool->file + 4096);
+    uint64_t taken = __atomic_load_n(&queue->taken, __ATOMIC_ACQUIRE);
+    if (which > UT_HEADS_READY_) numbers += pool->head_count;
+    if (which > UT_HEADS_) numbers += pool->head_count;
+    if (which > UT_SEGMENTS_READY_) numbers += pool->segment_count;
+    /* Partner: `put` of the collector. */
+    while (taken < __atomic_load_n(&queue->put, __ATOMIC_ACQUIRE)) {
+        *number = __atomic_load_n(&numbers[taken % room], __ATOMIC_RELAXED);
+        if (!__atomic_compare_exchange_n(&queue->taken, &taken, taken + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
+        UT_GETS_(pool->file);
+        return *number < room; /* others write there, too */
+    }
+    return 0;
+}
+
+/* A head of the pool, for a ring; NULL: there is none. */
+UT_COLD_ struct ut_ring_ *ut_take_head_(struct ut_pool_ *pool) {
+    uint32_t number = __atomic_exchange_n(&pool->spare_head, 0, __ATOMIC_RELAXED) - 1;
+    uintptr_t at;
+    if (number == 0xffffffffu && ut_take_(pool, UT_HEADS_READY_, &number)) return (struct ut_ring_ *)(pool->heads + number * UT_HEAD_BYTES_);
+    if (number == 0xffffffffu && !ut_take_(pool, UT_HEADS_, &number)) return NULL;
+    at = pool->heads + number * UT_HEAD_BYTES_;
+    if (ut_populate_(pool, at, 8192)) return (struct ut_ring_ *)at;
+    __atomic_store_n(&pool->spare_head, number + 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Makes a ring of a free head. */
+UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
+    struct ut_control_ *control = ut_process.control;
+    struct ut_pool_ *pool = ut_join_pool_();
+    struct ut_ring_ *ring = pool == NULL ? NULL : ut_take_head_(pool);
+    uint32_t segments;
+    if (ring == NULL) {
+        ut_leave_pool_(pool);
+        return 0;
+    }
+    segments = control->overflow == UT_GROW_ ? pool->segment_count : control->ring_segments;
+    if (segments > UT_MAX_SEGMENTS_) segments = UT_MAX_SEGMENTS_;
+    if (segments == 0) segments = 1;
     ring->version = UT_VERSION_;
     ring->segment_bytes = (uint32_t)UT_SEGMENT_BYTES_;
-    ring->ring = number;
+    ring->ring = __atomic_fetch_add(&pool->file->next_ring, 1, __ATOMIC_RELAXED);
     ring->max_segments = segments;
     ring->pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     ring->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
@@ -614,14 +768,22 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     ring->state = 1;
     UT_ATOMIC_STORE_(&ring->magic, UT_RING_MAGIC_);
     w->ring = ring;
+    w->pool = pool;
     w->next_use = w->oldest = w->gap = 0;
     w->allocated = w->continuations = 0;
     w->max_segments = segments;
-    w->there = 0;
-    w->has_first = (uint32_t)has_first;
+    w->there = w->spare = 0;
     w->cursor = 0;
-    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, 0, (uint64_t)start | segments);
+    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, 0, (uint64_t)(uintptr_t)ring);
     return 1;
+}
+
+/* A ring that nothing is written to any more, and is complete: its head and segments are
+ * the collector's. */
+UT_COLD_ void ut_close_ring_(const struct ut_pool_ *pool, struct ut_ring_ *ring, int is_joined) {
+    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, (uint64_t)(uintptr_t)ring, 0);
+    UT_LEAVES_(pool->file);
+    if (is_joined) UT_ATOMIC_STORE_(&ring->state, 2u);
 }
 
 /* Signals whose handlers must not come in; those of faults and of forbidden system
@@ -680,9 +842,9 @@ UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
         __atomic_store_n(&ring->dropped, w->drops + 1, __ATOMIC_RELAXED);
         return 1;
     }
-    if (cursor == 0 || cursor > w->max_segments * UT_SEGMENT_BYTES_ + UT_SEGMENT_MASK_ || ring->head == cursor + w->to_position) return 0;
+    if (cursor == 0 || cursor >= 2 * UT_SEGMENT_BYTES_ || ring->head == cursor + w->to_position) return 0;
     /* A gap or a pad was published, and not yet the event after it? */
-    return (((uint64_t *)((uintptr_t)ring + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
+    return (((uint64_t *)(w->base + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
 }
 
 /* Whether the rings that are known are this process's, and not its parent's. */
@@ -694,11 +856,15 @@ UT_INLINE_ int ut_is_same_process_(void) {
 UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
     t->own.state = UT_NO_RING_;
     t->nested.state = UT_NO_RING_;
-    t->own.ring = t->nested.ring = t->old[0] = t->old[1] = NULL;
+    t->own.ring = t->nested.ring = NULL;
+    t->held[0] = t->held[1] = NULL;
     t->retry_in = 0;
     UT_RELAXED_STORE_(&ut_process.pid_namespace, 0);
-    if (ut_process.by_pid != 0) ut_process.by_pid = (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
-    else *ut_process.same_process = 1;
+    if (ut_process.by_pid != 0) { /* nothing was wiped */
+        ut_wiped_here_()->pool = NULL;
+        ut_wiped_here_()->at_pools = 0;
+        ut_process.by_pid = (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    } else *ut_process.same_process = 1;
 }
 
 /* The fast path finds no cells of the thread's ring any more. Their page stays
@@ -714,24 +880,23 @@ UT_INLINE_ void ut_lay_cells_aside_(struct ut_thread_ *t) {
  * memory, and a store would take some. */
 UT_INLINE_ int ut_is_joined_(const struct ut_thread_ *t) { return ut_process.door == NULL || (*ut_process.on ^ t->on) <= UT_MODE_; }
 
-/* A ring that the thread writes to no more, and is complete. It stays mapped until
- * the next one is given up: whoever gives it up may be a handler that came in when
- * the thread had just seen that it has a ring. */
+/* A ring that the thread writes to no more, and is complete. It holds the pool until the
+ * next one is given up: whoever gives it up may be a handler that came in when the thread
+ * had just seen that it has a ring. */
 UT_COLD_ void ut_give_up_(struct ut_thread_ *t, int i) {
     struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
     const uint32_t was = __atomic_exchange_n(&w->state, (uint32_t)UT_MAKING_RING_, __ATOMIC_RELAXED);
-    struct ut_ring_ *ring = w->ring, *old = t->old[i];
+    struct ut_ring_ *ring = w->ring;
     UT_COMPILER_BARRIER_();
     if (ut_is_writing_(was) && !ut_is_accounted_(w)) ut_count_lost_();
     if (i == 0) ut_lay_cells_aside_(t);
     if (ring != NULL) {
-        const uintptr_t old_bytes = t->old_bytes[i];
-        if (ut_is_joined_(t)) UT_ATOMIC_STORE_(&ring->state, 2u);
         w->ring = NULL;
-        t->old[i] = ring;
-        t->old_bytes[i] = (w->max_segments + 1u) * UT_SEGMENT_BYTES_;
+        w->cursor = 0;
         UT_COMPILER_BARRIER_();
-        if (old != NULL) ut_unmap_ring_(old, old_bytes);
+        ut_close_ring_(w->pool, ring, ut_is_joined_(t));
+        ut_leave_pool_(t->held[i]);
+        t->held[i] = w->pool;
     }
     UT_COMPILER_BARRIER_();
     w->state = UT_NO_RING_;
@@ -766,13 +931,14 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     if (page != NULL) ut_unmap_cells_(page);
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
-        struct ut_ring_ *ring = w->ring, *old = t->old[i];
-        w->ring = t->old[i] = NULL;
+        struct ut_ring_ *ring = w->ring;
+        w->ring = NULL;
         UT_COMPILER_BARRIER_();
-        if (old != NULL) ut_unmap_ring_(old, t->old_bytes[i]);
+        ut_leave_pool_(t->held[i]);
+        t->held[i] = NULL;
         if (ring == NULL) continue;
-        if (ut_is_joined_(t)) UT_ATOMIC_STORE_(&ring->state, 2u);
-        ut_unmap_ring_(ring, (w->max_segments + 1u) * UT_SEGMENT_BYTES_);
+        ut_close_ring_(w->pool, ring, ut_is_joined_(t));
+        ut_leave_pool_(w->pool);
     }
     UT_COMPILER_BARRIER_();
     if (is_last || !UT_ATOMIC_LOAD_(&ut_process.has_key) || pthread_setspecific(ut_process.key, t) != 0) return;
@@ -781,9 +947,7 @@ UT_COLD_ void ut_thread_end_(void *thread) {
 }
 
 /* Gives up the thread's rings of a session that is over; 0 if one of them is
- * being written. They have no memory from here on, but they stay mapped: this may
- * be a signal handler that came in when the thread had just seen that it has a
- * ring. What it then writes is harmless. `here`: see ut_is_left_. */
+ * being written. `here`: see ut_is_left_. */
 UT_COLD_ int ut_leave_(uint32_t here) {
     struct ut_thread_ *t = &ut_thread;
     uint64_t before = 0;
@@ -795,9 +959,12 @@ UT_COLD_ int ut_leave_(uint32_t here) {
         may &= state == UT_READY_ || state == UT_NO_RING_ || ut_is_left_(t, state, here);
     }
     for (i = 0; may && i < 2; i++) {
-        if ((i == 0 ? &t->own : &t->nested)->state == UT_NO_RING_) continue;
+        struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
+        struct ut_ring_ *ring = w->ring;
+        if (w->state == UT_NO_RING_) continue;
         ut_give_up_(t, i);
-        if (t->old[i] != NULL) ut_syscall_(UT_SYS_MADVISE_, (long)t->old[i], (long)t->old_bytes[i], UT_MADV_REMOVE_, 0, 0, 0);
+        /* Looking for a cell took pages of a pool that has none any more. */
+        if (ring != NULL) ut_syscall_(UT_SYS_MADVISE_, (long)ring, (long)UT_HEAD_BYTES_, UT_MADV_REMOVE_, 0, 0, 0);
     }
     if (held) ut_let_signals_(&before);
     return may;
@@ -813,7 +980,7 @@ UT_INLINE_ int ut_is_over_(void) {
 UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     char path[240];
     long fd;
-    ut_path_(path, "control", 0, 0);
+    ut_path_(path, "control");
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return;
     if (ut_syscall_(UT_SYS_FLOCK_, fd, 2 | 4, 0, 0, 0, 0) == 0) control->collector_alive = 0; /* exclusive, at once */
@@ -824,30 +991,44 @@ UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
  * `from` bytes are there; returns how many are then, `from` if none can be had. Where the
  * collector has written them no system call is made, for which a sandbox may kill, and one
  * load is enough: at a load the kernel maps the 64 KiB around it, at a store one page.
- * Else so few that nobody waits for long: 16 KiB take some 10 us, a segment up to 70. */
+ * Else so few that nobody waits for long: 16 KiB take some 10 us, a segment up to 70. But
+ * of a ring's first segment all: a thread that goes into a sandbox may not ask there. */
 UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, uint32_t from) {
     const uint32_t half = (uint32_t)UT_SEGMENT_BYTES_ / 2;
-    const uintptr_t at = (uintptr_t)w->ring + (segment + 1u) * UT_SEGMENT_BYTES_ + from;
-    const int is_written = segment < __atomic_load_n(&w->ring->ready, __ATOMIC_ACQUIRE);
-    uint32_t page;
-    if (is_written) {
+    const uintptr_t at = w->pool->segments + segment * UT_SEGMENT_BYTES_ + from;
+    const uint32_t bytes = w->allocated == 0 ? (uint32_t)UT_SEGMENT_BYTES_ : UT_PIECE_BYTES_;
+    if (__atomic_load_n(&w->pool->written[segment], __ATOMIC_ACQUIRE)) {
         (void)*(const volatile uint64_t *)at;
         return (from | (half - 1)) + 1;
     }
-    if (segment == 0 && w->has_first) { /* page faults here, and not one in every 256th record */
-        for (page = 0; page < UT_PIECE_BYTES_; page += 4096) *(volatile uint64_t *)(at + page) = 0;
-        return from + UT_PIECE_BYTES_;
-    }
-    return ut_populate_(at, UT_PIECE_BYTES_) ? from + UT_PIECE_BYTES_ : from;
+    return ut_populate_(w->pool, at, bytes) ? from + bytes : from;
 }
 
-/* Whether the table of uses has a page for the next one. Kernels that cannot populate
- * rely on the collector, which takes the whole table with the first segment that it
- * prepares. */
+/* Whether the table of uses has a page for the next one. */
 UT_COLD_ int ut_has_entry_(const struct ut_writer_ *w) {
     const uint32_t index = (uint32_t)(w->next_use % w->max_segments);
-    if (index == 0 || index % 512 != 0) return 1;
-    return ut_populate_((uintptr_t)&w->ring->uses[index], sizeof w->ring->uses[0]) || __atomic_load_n(&w->ring->ready, __ATOMIC_ACQUIRE) > 0;
+    if (index % 512 != 0 || index == 0 || __atomic_load_n(&w->ring->has_table, __ATOMIC_ACQUIRE)) return 1;
+    return ut_populate_(w->pool, (uintptr_t)&w->ring->uses[index], sizeof w->ring->uses[0]);
+}
+
+UT_INLINE_ uint64_t *ut_next_entry_(const struct ut_writer_ *w) { return &w->ring->uses[w->next_use % w->max_segments]; }
+
+/* A segment of the pool, written down at once as the next use's, so that it is known whose
+ * it is, and the bytes of it that are there; 0: there is none. */
+UT_COLD_ int ut_take_segment_(struct ut_writer_ *w, uint32_t *segment) {
+    *segment = w->spare - 1;
+    if (w->spare == 0 && !ut_take_(w->pool, UT_SEGMENTS_READY_, segment) && !ut_take_(w->pool, UT_SEGMENTS_, segment)) return 0;
+    __atomic_store_n(ut_next_entry_(w), *segment + (uint64_t)1, __ATOMIC_RELAXED);
+    w->there = ut_get_pages_(w, *segment, 0);
+    w->spare = w->there > 0 ? 0 : *segment + 1;
+    w->allocated += w->there > 0;
+    return w->there > 0;
+}
+
+/* The oldest segment of the ring, which is drained or given up. */
+UT_INLINE_ uint32_t ut_take_back_(struct ut_writer_ *w) {
+    w->there = (uint32_t)UT_SEGMENT_BYTES_;
+    return (uint32_t)w->ring->uses[w->oldest++ % w->max_segments] - 1;
 }
 
 /* A segment for the next use, and the bytes of it that are there; 0: there is none. */
@@ -860,25 +1041,14 @@ UT_COLD_ int ut_find_segment_(struct ut_writer_ *w, uint32_t *segment) {
         /* Partner: Reader::publish in the collector. */
         const uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
         const int drained = w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_;
-        w->there = (uint32_t)UT_SEGMENT_BYTES_;
         /* Not before the ring has its first size: a segment that was drained
          * just now is still in the collector's cache, and taking its lines
          * back from there costs more than the event. */
         if (drained && w->allocated >= control->ring_segments) break;
-        if (w->allocated < w->max_segments) {
-            const uint32_t used = __atomic_fetch_add(&control->segments_used, 1, __ATOMIC_RELAXED);
-            const uint32_t there = used < control->budget_segments ? ut_get_pages_(w, w->allocated, 0) : 0;
-            if (there > 0) {
-                w->there = there;
-                *segment = w->allocated++;
-                __atomic_store_n(&ring->allocated, w->allocated, __ATOMIC_RELAXED);
-                return 1;
-            }
-            __atomic_fetch_sub(&control->segments_used, 1, __ATOMIC_RELAXED);
-        }
+        if (w->allocated < w->max_segments && ut_take_segment_(w, segment)) return 1;
         if (drained) break;
         if (control->overflow == UT_OVERWRITE_ && w->oldest < w->next_use) {
-            *segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+            *segment = ut_take_back_(w);
             __atomic_store_n(&ring->oldest, w->oldest, __ATOMIC_RELAXED);
             __atomic_thread_fence(__ATOMIC_RELEASE); /* partner: Reader::is_whole */
             return 1;
@@ -890,7 +1060,7 @@ UT_COLD_ int ut_find_segment_(struct ut_writer_ *w, uint32_t *segment) {
             if (++waits % 200 == 0) ut_look_for_recorder_(control);
         }
     }
-    *segment = (uint32_t)ring->uses[w->oldest++ % w->max_segments];
+    *segment = ut_take_back_(w);
     return 1;
 }
 
@@ -911,23 +1081,29 @@ UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
     struct ut_ring_ *ring = w->ring;
     uint32_t cursor = w->cursor, segment = 0;
     const uint32_t place = cursor & (uint32_t)UT_SEGMENT_MASK_;
+    if (UT_UNLIKELY_(ring == NULL)) { /* a handler that came in has given it up, and got no other */
+        ut_count_lost_();
+        w->state = UT_NO_RING_;
+        return 0;
+    }
     if (place != 0) {
-        if (place >= w->there) w->there = ut_get_pages_(w, cursor / (uint32_t)UT_SEGMENT_BYTES_ - 1u, place);
+        if (place >= w->there) w->there = ut_get_pages_(w, (uint32_t)((w->base + UT_SEGMENT_BYTES_ - w->pool->segments) / UT_SEGMENT_BYTES_), place);
         if (place >= w->there) return ut_drop_(w, cursor);
     } else {
         if (!ut_find_segment_(w, &segment)) return ut_drop_(w, 0);
-        if (segment >= w->allocated) segment = w->allocated - 1; /* the page is shared: stay in the mapping */
-        ring->uses[w->next_use % w->max_segments] = (uint64_t)segment | ((uint64_t)w->continuations << 32);
-        cursor = (segment + 1u) * (uint32_t)UT_SEGMENT_BYTES_;
-        w->cursor = 0; /* while it does not go with `to_position` */
+        if (segment >= w->pool->segment_count) segment = w->pool->segment_count - 1; /* the page is shared: stay in the mapping */
+        __atomic_store_n(ut_next_entry_(w), (segment + (uint64_t)1) | ((uint64_t)w->continuations << 32), __ATOMIC_RELAXED);
+        cursor = (uint32_t)UT_SEGMENT_BYTES_;
+        w->cursor = 0; /* while it does not go with the others */
         UT_COMPILER_BARRIER_();
+        w->base = w->pool->segments + segment * UT_SEGMENT_BYTES_ - UT_SEGMENT_BYTES_;
         w->to_position = w->next_use * UT_SEGMENT_BYTES_ - cursor;
         w->next_use++;
         UT_COMPILER_BARRIER_();
         w->cursor = cursor;
     }
     if (w->gap) {
-        uint64_t *record = (uint64_t *)((uintptr_t)ring + cursor);
+        uint64_t *record = (uint64_t *)(w->base + cursor);
         record[0] = w->gap;
         record[1] = UT_GAP_ | ((uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48);
         w->gap = 0;
@@ -1094,7 +1270,7 @@ UT_COLD_ int ut_may_join_(void) {
     char path[240];
     uint64_t status[32] = {0};
     uint32_t user;
-    ut_path_(path, "names", 0, 0);
+    ut_path_(path, "names");
     if (path[0] != '/' || ut_syscall_(UT_SYS_NEWFSTATAT_, UT_AT_FDCWD_, (long)path, (long)status, UT_AT_SYMLINK_NOFOLLOW_, 0, 0) != 0) return 0;
     user = (uint32_t)(status[UT_STAT_UID_ / 2] >> (32 * (UT_STAT_UID_ % 2)));
     return user == 0 || user == (uint32_t)ut_syscall_(UT_SYS_GETEUID_, 0, 0, 0, 0, 0, 0);
@@ -1181,7 +1357,7 @@ UT_COLD_ struct ut_control_ *ut_open_session_(void) {
         ut_process.dir[length] = dir[length];
         length--;
     }
-    ut_path_(path, "control", 0, 0);
+    ut_path_(path, "control");
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return NULL;
     at = ut_syscall_(UT_SYS_MMAP_, 0, UT_CONTROL_BYTES_, UT_PROT_RW_, UT_MAP_SHARED_, fd, 0);
@@ -1278,14 +1454,19 @@ UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
  * Rings of a session that runs are complete. */
 UT_COLD_ void ut_clear_(struct ut_mapped_ *left) {
     const struct ut_control_ *control = (const struct ut_control_ *)(uintptr_t)left->control;
+    struct ut_wiped_ *wiped = (struct ut_wiped_ *)((uintptr_t)left - 4096);
+    struct ut_pool_ *pool;
     int i;
     for (i = 0; i < UT_OWN_RINGS_; i++) {
-        struct ut_ring_ *ring = (struct ut_ring_ *)(uintptr_t)(left->rings[i] & ~(uint64_t)UT_SEGMENT_MASK_);
-        if (ring == NULL) continue;
-        if (control != NULL && control->on != UT_OFF_) UT_ATOMIC_STORE_(&ring->state, 2u);
-        ut_unmap_((long)ring, (long)(((left->rings[i] & UT_SEGMENT_MASK_) + 1) * UT_SEGMENT_BYTES_));
+        struct ut_ring_ *ring = (struct ut_ring_ *)(uintptr_t)left->rings[i];
+        if (ring != NULL && control != NULL && control->on != UT_OFF_) UT_ATOMIC_STORE_(&ring->state, 2u);
         left->rings[i] = 0;
     }
+    while ((pool = wiped->pool) != NULL) {
+        wiped->pool = pool->before;
+        ut_unmap_((long)pool, (long)pool->bytes);
+    }
+    wiped->at_pools = 0;
     for (i = 0; i < UT_OWN_PAGES_; i++) {
         if (left->pages[i] != 0) ut_unmap_((long)left->pages[i], 4096);
         left->pages[i] = 0;
@@ -1447,7 +1628,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     }
     if (first || last) cpu = rseq->cpu_id;
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
-    slot = (uintptr_t)w->ring + cursor;
+    slot = w->base + cursor;
     head = &w->ring->head;
     cursor += 16;
     position = cursor + w->to_position;
@@ -1511,7 +1692,7 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     cursor = w->cursor;
     if ((cursor & UT_PIECE_MASK_) == 0 && (cursor = ut_find_room_(w)) == 0) return;
     if (((cursor + 16) & UT_PIECE_MASK_) == 0) { /* both halves share a piece */
-        record = (uint64_t *)((uintptr_t)w->ring + cursor);
+        record = (uint64_t *)(w->base + cursor);
         record[0] = 0;
         record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
         w->continuations++;
@@ -1526,7 +1707,7 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
         cpu = (uint32_t)t->again[2];
     }
     tail |= cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_;
-    record = (uint64_t *)((uintptr_t)w->ring + cursor);
+    record = (uint64_t *)(w->base + cursor);
     record[0] = ts;
     record[1] = (payload & 0xffffffffu) | (uint64_t)event << 32 | tail << 48;
     record[2] = payload;
@@ -1549,7 +1730,7 @@ UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
  * that finds it at 0 is recorded; its payload says how many it stands for. Gaps
  * between recorded ones are uniform on 1 .. 2r - 1, the first one as if drawing
  * had begun long ago: each execution is then recorded with probability 1/r, in
- * threads of any length. The cells lie in the ring's header, so that what was
+ * threads of any length. The cells lie in the ring's head, so that what was
  * executed since is known of a killed program too. While a recorded span is
  * open, begins and ends of its event go the slow way, which keeps who was
  * recorded. */
@@ -1679,7 +1860,7 @@ UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
     if (w->ring->cells != UT_CELLS_) {
         /* Pages first, as for segments. */
         if (w->ring->cells != 0 ||
-            ut_syscall_(UT_SYS_MADVISE_, (long)cells, (long)(UT_CELLS_ * sizeof *cells), UT_MADV_POPULATE_WRITE_, 0, 0, 0) != 0) {
+            !ut_populate_(w->pool, (uintptr_t)cells, UT_CELLS_ * sizeof *cells)) {
             w->ring->cells = 0xffffffffu;
             return NULL;
         }
@@ -1764,7 +1945,7 @@ UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32
         cpu = (uint32_t)ut_thread.again[2];
     }
     tail |= (cpu < UT_CPU_UNKNOWN_ ? cpu : UT_CPU_UNKNOWN_) | kind << 11;
-    slot = (uintptr_t)w->ring + cursor;
+    slot = w->base + cursor;
     cursor += 16;
     ((volatile uint64_t *)slot)[0] = ts;
     ((volatile uint64_t *)slot)[1] = (uint64_t)payload | (uint64_t)event << 32 | tail << 48;
@@ -1972,7 +2153,7 @@ UT_COLD_ void ut_append_name_(uint16_t what, uint16_t event, const char *text) {
         ut_keep_name_(ut_process.door, &record);
         return;
     }
-    ut_path_(path, "names", 0, 0);
+    ut_path_(path, "names");
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_WRONLY_ | UT_O_APPEND_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0 || !ut_write_name_((int)fd, &record)) __atomic_fetch_add(&ut_process.control->names_lost, 1, __ATOMIC_RELAXED);
     if (fd >= 0) ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);

@@ -7,7 +7,8 @@ use undertick_ring::{Mapped, Memory, Reader, Record};
 use undertick_trace::block::{self, BlockHeader};
 
 const SEGMENTS: u32 = 3;
-const WORDS: usize = (SEGMENTS as usize + 1) * SEGMENT_BYTES as usize / 8;
+const HEAD_WORDS: usize = ring::HEAD_BYTES as usize / 8;
+const WORDS: usize = HEAD_WORDS + SEGMENTS as usize * SEGMENT_BYTES as usize / 8;
 
 /// Fields that the reader looks at.
 const FIELDS: [usize; 7] = [
@@ -34,8 +35,12 @@ pub fn ring(bytes: &[u8]) {
 }
 
 fn run(words: &mut [u64], bytes: &[u8]) {
+    let head = words.as_mut_ptr();
     // SAFETY: so many words, borrowed until after the last use.
-    let memory = unsafe { Mapped::new(words.as_mut_ptr().cast(), SEGMENTS) };
+    let mut memory = unsafe {
+        let first = head.add(HEAD_WORDS);
+        Mapped::new(head.cast(), first.cast(), SEGMENTS, SEGMENTS)
+    };
     let mut reader = Reader::new(memory);
     let mut copied = Vec::new();
     let mut encoded = Vec::new();
@@ -57,7 +62,8 @@ fn run(words: &mut [u64], bytes: &[u8]) {
             2 => {
                 let at = number % (u64::from(SEGMENTS) * SEGMENT_BYTES / 16) * 16;
                 let word = u64::from(step[1]) << 56 | number;
-                memory.store_record(at, [number, word]);
+                memory.enter((at / SEGMENT_BYTES) as u32);
+                memory.store_record(at % SEGMENT_BYTES, [number, word]);
             }
             _ => {
                 let before = reader.position();

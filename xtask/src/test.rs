@@ -576,7 +576,11 @@ fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) 
 /// The ring's protocol and the clock page's latch, all interleavings, and with
 /// each ordering weakened.
 fn model(count: &mut Count) {
-    for (package, test) in [("undertick-ring", "protocol"), ("undertick-clock", "latch")] {
+    for (package, test) in [
+        ("undertick-ring", "protocol"),
+        ("undertick-ring", "queue"),
+        ("undertick-clock", "latch"),
+    ] {
         let mut loom = command(&[
             "cargo",
             "test",
@@ -633,6 +637,8 @@ fn nightly(count: &mut Count) {
         "undertick-ring",
         "--test",
         "protocol",
+        "--test",
+        "queue",
         "-Zbuild-std",
         "--target",
         "x86_64-unknown-linux-gnu",

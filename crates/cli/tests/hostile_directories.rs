@@ -472,7 +472,7 @@ fn no_trace_directory_harms_its_reader() {
     fs::create_dir(&session).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     fs::set_permissions(&session, mode).unwrap();
-    for file in ["control", "names", "ring-00000000", "trace"] {
+    for file in ["control", "names", "pool", "trace"] {
         fs::write(session.join(file), [0; 12288]).unwrap();
     }
     copy(&good, &jail.join("good.ut"));

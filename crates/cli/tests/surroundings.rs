@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use support::{SmallDisk, compile, refused, said};
@@ -198,14 +198,12 @@ fn programs_do_not_join_what_is_not_theirs() {
     let precious = dir.path().join("precious");
     let page = control_page();
     fs::write(&precious, &page).unwrap();
+    fs::write(session.join("pool"), pool()).unwrap();
     let ran = |command: &mut Command| {
         let status = command.env("UNDERTICK_SESSION", &session).status().unwrap();
         assert_eq!(status.code(), Some(5));
-        let rings: Vec<PathBuf> = (fs::read_dir(&session).unwrap().flatten())
-            .map(|entry| entry.path())
-            .filter(|path| path.to_string_lossy().contains("ring-"))
-            .collect();
-        rings.len()
+        let pool = fs::read(session.join("pool")).unwrap();
+        u32::from_le_bytes(pool[12..16].try_into().unwrap())
     };
     // A link to a page that would do.
     symlink(&precious, session.join("control")).unwrap();
@@ -230,19 +228,35 @@ fn programs_do_not_join_what_is_not_theirs() {
     assert_eq!(fs::read(session.join("control")).unwrap(), before);
 }
 
+/// A pool of 8 heads and 8 segments, all of them free: docs/format.md, section 3.
+fn pool() -> Vec<u8> {
+    let mut pool = vec![0; 786_432 + 8 * 131_072];
+    pool[..8].copy_from_slice(b"UTPOOL01");
+    let mut put = |at: usize, value: u32| pool[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    for (at, value) in [(8, 2), (16, 8), (20, 8), (320, 8), (576, 8)] {
+        put(at, value);
+    }
+    for number in 0..8 {
+        put(4128 + 4 * number as usize, number);
+        put(4192 + 4 * number as usize, number);
+    }
+    pool
+}
+
 /// A control page that lets programs record: docs/format.md, section 2.
 fn control_page() -> Vec<u8> {
     let mut page = vec![0; 12_288];
     page[..8].copy_from_slice(b"UTCTRL01");
     for (at, value) in [
-        (8, 1u32),
+        (8, 2u32),
         (12, 131_072),
         (16, 2),
         (20, 1),
         (24, 2),
-        (28, 64),
+        (28, 8),
         (32, 1),
         (36, 1),
+        (44, 8),
     ] {
         page[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }

@@ -2,7 +2,7 @@
 //! Little-endian throughout. `docs/format.md` is the prose of this module.
 
 /// Version of control page, ring and names log. Readers refuse any other.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Environment variable that carries the session directory to the program.
 pub const SESSION_ENV: &str = "UNDERTICK_SESSION";
@@ -10,12 +10,10 @@ pub const SESSION_ENV: &str = "UNDERTICK_SESSION";
 pub const CONTROL_FILE: &str = "control";
 /// Name of the log of event and thread names.
 pub const NAMES_FILE: &str = "names";
-/// Ring files are `ring-` and eight hexadecimal digits.
-pub const RING_PREFIX: &str = "ring-";
+/// Name of the file that all rings of a session lie in.
+pub const POOL_FILE: &str = "pool";
 
-/// Bytes of a segment. A power of two; mappings are aligned to it, so that one
-/// test of the cursor tells both "segment full" and "no ring yet". 128 KiB are
-/// 8192 records: about 100 us at full speed, so that the slow path (20..50 ns)
+/// Bytes of a segment, a power of two. 128 KiB are 8192 records: about 100 us at full speed, so that the slow path (20..50 ns)
 /// is far below 1 % of the cost.
 pub const SEGMENT_BYTES: u64 = 128 * 1024;
 /// A part of a segment: as much as a writer takes pages for at a time, where nobody has
@@ -44,7 +42,7 @@ pub mod control {
     pub const OFF_OVERFLOW: usize = 20;
     /// u32: segments of a ring before it may grow.
     pub const OFF_RING_SEGMENTS: usize = 24;
-    /// u32: segments of all rings together.
+    /// u32: segments of the pool, which are those of all rings together.
     pub const OFF_BUDGET_SEGMENTS: usize = 28;
     /// u32: which events are to be recorded now: [`NONE`], or in its lowest two
     /// bits ([`MODE`]) [`ALL`] or [`SOME`] and above them the number of the
@@ -65,10 +63,8 @@ pub mod control {
     /// u32: one in how many sampled spans is recorded, for events that are not
     /// in the table of rates; 0: [`super::cell::DEFAULT_ONE_IN`].
     pub const OFF_ONE_IN: usize = 40;
-    /// u32: number of the next ring. Incremented by writers.
-    pub const OFF_NEXT_RING: usize = 64;
-    /// u32: segments in use by all rings. Changed by both sides.
-    pub const OFF_SEGMENTS_USED: usize = 68;
+    /// u32: heads of the pool, which is as many rings as there can be at a time.
+    pub const OFF_HEADS: usize = 44;
     /// u64: events lost because their thread could get no ring.
     pub const OFF_LOST_NO_RING: usize = 72;
     /// u32: names that the log of names did not take.
@@ -105,7 +101,123 @@ pub mod control {
     }
 }
 
-/// Offsets in a ring file. Segment `i` starts at `(i + 1) * SEGMENT_BYTES`.
+/// The file that all rings of a session lie in: a page of its own, four queues, a byte for
+/// each head and each segment that says whether its pages are written, heads, segments. What
+/// is where follows from how many there are of both, which the control page says.
+pub mod pool {
+    use super::{SEGMENT_BYTES, ring};
+
+    /// `b"UTPOOL01"`.
+    pub const MAGIC: u64 = u64::from_le_bytes(*b"UTPOOL01");
+    /// u64, [`MAGIC`]; stored last, with release, when the rest is in place.
+    pub const OFF_MAGIC: usize = 0;
+    /// u32, [`super::VERSION`].
+    pub const OFF_VERSION: usize = 8;
+    /// u32: number of the next ring. Incremented by writers.
+    pub const OFF_NEXT_RING: usize = 12;
+    /// u32, as in the control page.
+    pub const OFF_HEADS: usize = 16;
+    /// See [`OFF_HEADS`].
+    pub const OFF_SEGMENTS: usize = 20;
+    /// Where the queues start, [`QUEUE_BYTES`] each, in the order of [`Queue`].
+    pub const OFF_QUEUES: usize = 128;
+    /// A line for either side.
+    pub const QUEUE_BYTES: usize = 128;
+    /// u64 of a queue: how many were taken. Counted up by writers.
+    pub const OFF_TAKEN: usize = 0;
+    /// u64 of a queue: how many were put in, released. Written by the collector.
+    pub const OFF_PUT: usize = 64;
+    /// Most rings of a session at a time.
+    pub const MOST_HEADS: u32 = 8192;
+    /// Most segments of a session: 64 GiB.
+    pub const MOST_SEGMENTS: u32 = 1 << 19;
+
+    /// What a queue holds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Queue {
+        /// Heads whose first pages are written.
+        HeadsReady = 0,
+        /// Heads that may have no pages.
+        Heads = 1,
+        /// Segments whose pages are written.
+        SegmentsReady = 2,
+        /// Segments that may have no pages.
+        Segments = 3,
+    }
+
+    /// What is where in a pool of so many.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Shape {
+        /// Heads.
+        pub heads: u32,
+        /// Segments.
+        pub segments: u32,
+    }
+
+    impl Shape {
+        /// The shape, if there can be such a pool.
+        #[must_use]
+        pub const fn new(heads: u32, segments: u32) -> Option<Self> {
+            let fits =
+                heads > 0 && heads <= MOST_HEADS && segments > 0 && segments <= MOST_SEGMENTS;
+            if fits {
+                Some(Self { heads, segments })
+            } else {
+                None
+            }
+        }
+
+        /// How many numbers a queue has room for: all that there are of its kind.
+        #[must_use]
+        pub const fn room(self, queue: Queue) -> u32 {
+            match queue {
+                Queue::HeadsReady | Queue::Heads => self.heads,
+                Queue::SegmentsReady | Queue::Segments => self.segments,
+            }
+        }
+
+        /// Where the numbers in a queue start, u32 each.
+        #[must_use]
+        pub const fn entries_at(self, queue: Queue) -> usize {
+            let (heads, segments) = (self.heads as usize, self.segments as usize);
+            4096 + 4 * match queue {
+                Queue::HeadsReady => 0,
+                Queue::Heads => heads,
+                Queue::SegmentsReady => 2 * heads,
+                Queue::Segments => 2 * heads + segments,
+            }
+        }
+
+        /// Where the bytes start that say of each segment whether all its pages are written.
+        /// Written by the collector, released.
+        #[must_use]
+        pub const fn written_at(self) -> usize {
+            4096 + 8 * (self.heads as usize + self.segments as usize)
+        }
+
+        /// Where the heads start, [`ring::HEAD_BYTES`] each.
+        #[must_use]
+        pub const fn heads_at(self) -> u64 {
+            let end = self.written_at() as u64 + self.segments as u64;
+            end.next_multiple_of(SEGMENT_BYTES)
+        }
+
+        /// Where the segments start.
+        #[must_use]
+        pub const fn segments_at(self) -> u64 {
+            let end = self.heads_at() + self.heads as u64 * ring::HEAD_BYTES;
+            end.next_multiple_of(SEGMENT_BYTES)
+        }
+
+        /// Bytes of the file.
+        #[must_use]
+        pub const fn bytes(self) -> u64 {
+            self.segments_at() + self.segments as u64 * SEGMENT_BYTES
+        }
+    }
+}
+
+/// Offsets in the head of a ring.
 pub mod ring {
     /// `b"UTRING01"`.
     pub const MAGIC: u64 = u64::from_le_bytes(*b"UTRING01");
@@ -117,7 +229,7 @@ pub mod ring {
     pub const OFF_SEGMENT_BYTES: usize = 12;
     /// u32: ring number.
     pub const OFF_RING: usize = 16;
-    /// u32: segments that the file has room for, at most `MAX_SEGMENTS`.
+    /// u32: most segments of the ring, at most `MAX_SEGMENTS`.
     pub const OFF_MAX_SEGMENTS: usize = 20;
     /// i32.
     pub const OFF_PID: usize = 24;
@@ -140,19 +252,33 @@ pub mod ring {
     pub const OFF_DROPPED: usize = 72;
     /// u64: first segment use that is still whole. Written by the writer.
     pub const OFF_OLDEST: usize = 80;
-    /// u32: segments taken so far. Written by the writer.
-    pub const OFF_ALLOCATED: usize = 88;
     /// u32: 0 no cells of sampled spans yet, [`super::cell::CELLS`] there are
     /// that many, else there can be none. Written by the writer.
     pub const OFF_CELLS: usize = 92;
     /// u64: bytes drained. Written by the collector, released.
     pub const OFF_TAIL: usize = 128;
-    /// u32: segments whose pages the collector prepared.
-    pub const OFF_READY: usize = 136;
+    /// u32: 1 when the whole table of uses has pages. Written by the collector, released.
+    pub const OFF_HAS_TABLE: usize = 136;
     /// `max_segments` u64: entry `k % max_segments` says which segment holds
-    /// bytes `k * SEGMENT_BYTES ..` (low 32 bits) and how many continuation
+    /// bytes `k * SEGMENT_BYTES ..` (low 32 bits, see [`use_of`]) and how many continuation
     /// records were written before it, modulo 2^32 (high 32 bits).
     pub const OFF_USES: usize = 4096;
+    /// Bytes of a head: this page, the longest table of uses, the cells.
+    pub const HEAD_BYTES: u64 = OFF_CELL_TABLE as u64 + 8192;
+    /// Bytes of a head that the collector has pages for before it is taken.
+    pub const READY_BYTES: u64 = 8192;
+
+    /// The entry of a use; 0: there is none.
+    #[must_use]
+    pub const fn use_of(segment: u32, continuations: u32) -> u64 {
+        (segment as u64 + 1) | (continuations as u64) << 32
+    }
+
+    /// The segment that an entry names; `u32::MAX`: none.
+    #[must_use]
+    pub const fn segment_of(entry: u64) -> u32 {
+        (entry as u32).wrapping_sub(1)
+    }
     /// The cells of sampled spans, if [`OFF_CELLS`] says that there are any: see
     /// [`super::cell`]. Behind the longest table of uses.
     pub const OFF_CELL_TABLE: usize = 69632;

@@ -2,7 +2,7 @@
 //! process, without a lock, a system call or a copy, and lose none that it
 //! finished writing even when it is killed?
 //!
-//! One ring per thread, in a file that both processes map. The writer fills
+//! One ring per thread, in memory that both processes map ([`pool`]). The writer fills
 //! *segments* from front to back and publishes a byte position after each
 //! record; the reader copies what lies below the position and publishes how
 //! far it came. Only when a segment is full does the writer look at the
@@ -22,6 +22,7 @@
 pub mod layout;
 pub mod mark;
 mod memory;
+pub mod pool;
 mod reader;
 mod record;
 mod writer;

@@ -25,9 +25,13 @@ pub trait Memory {
     /// (overwrite): an acquire fence, the other half.
     const FENCE_VALIDATE: Ordering = Ordering::Acquire;
 
-    /// Segments that the ring has room for.
+    /// Most segments of the ring: the length of its table of uses.
     fn max_segments(&self) -> u32;
-    /// Stores the record at byte `at` of the segment area.
+    /// Segments that there are, of all rings.
+    fn segments(&self) -> u32;
+    /// Writer: the segment that [`Self::store_record`] means from here on.
+    fn enter(&mut self, segment: u32);
+    /// Stores the record at byte `at` of the segment that was entered last.
     fn store_record(&self, at: u64, words: [u64; 2]);
     /// Loads the record at byte `at` of the segment area.
     fn load_record(&self, at: u64) -> [u64; 2];
@@ -51,10 +55,15 @@ pub trait Memory {
     fn fence(&self, order: Ordering);
 }
 
-/// A ring file mapped into this process.
+/// A ring in a pool that is mapped into this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped {
-    base: *mut u8,
+    head: *mut u8,
+    /// The pool's first segment.
+    first: *mut u8,
+    /// The segment that was entered last.
+    segment: *mut u8,
+    segments: u32,
     max_segments: u32,
 }
 
@@ -64,45 +73,66 @@ unsafe impl Send for Mapped {}
 
 impl Mapped {
     /// # Safety
-    /// `base` must point at a mapping of `(max_segments + 1) * SEGMENT_BYTES`
-    /// bytes, readable and writable, aligned to 8, that lives as long as the
-    /// value and is accessed by others only through atomics or another
+    /// `head` must point at [`layout::ring::HEAD_BYTES`] mapped bytes and `first` at `segments`
+    /// segments, both readable, writable unless only read by the protocol, aligned to 8; they
+    /// live as long as the value and are accessed by others only through atomics or another
     /// process. `max_segments` must not exceed [`layout::MAX_SEGMENTS`].
     #[must_use]
-    pub const unsafe fn new(base: *mut u8, max_segments: u32) -> Self {
-        Self { base, max_segments }
+    pub const unsafe fn new(
+        head: *mut u8,
+        first: *mut u8,
+        segments: u32,
+        max_segments: u32,
+    ) -> Self {
+        Self {
+            head,
+            first,
+            segment: first,
+            segments,
+            max_segments,
+        }
     }
 
-    /// Where the mapping starts.
+    /// Where the head starts.
     #[must_use]
-    pub const fn base(&self) -> *mut u8 {
-        self.base
+    pub const fn head(&self) -> *mut u8 {
+        self.head
     }
 
-    /// A 64-bit field of the header.
+    /// Where a segment starts; below [`Memory::segments`].
+    #[must_use]
+    pub fn segment(&self, segment: u32) -> *mut u8 {
+        assert!(segment < self.segments);
+        let at = u64::from(segment) * layout::SEGMENT_BYTES;
+        self.first.wrapping_add(at as usize)
+    }
+
+    /// A 64-bit field of the head.
     #[must_use]
     #[inline(always)]
     pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(8) && (offset as u64) < layout::SEGMENT_BYTES);
-        // SAFETY: within the header by the check, aligned because the base is.
-        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
+        assert!(offset.is_multiple_of(8) && (offset as u64) < layout::ring::HEAD_BYTES);
+        // SAFETY: within the head by the check, aligned because that is.
+        unsafe { AtomicU64::from_ptr(self.head.add(offset).cast()) }
     }
 
-    /// A 32-bit field of the header.
+    /// A 32-bit field of the head.
     #[must_use]
     #[inline(always)]
     pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset.is_multiple_of(4) && (offset as u64) < layout::SEGMENT_BYTES);
-        // SAFETY: within the header by the check, aligned because the base is.
-        unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
+        assert!(offset.is_multiple_of(4) && (offset as u64) < layout::ring::HEAD_BYTES);
+        // SAFETY: within the head by the check, aligned because that is.
+        unsafe { AtomicU32::from_ptr(self.head.add(offset).cast()) }
     }
 
+    /// The word `at` bytes after `from`.
+    ///
+    /// # Safety
+    /// It lies within a segment of the mapping, and `at` is a multiple of 8.
     #[inline(always)]
-    fn word(&self, at: u64) -> &AtomicU64 {
-        debug_assert!(at + 8 <= u64::from(self.max_segments) * layout::SEGMENT_BYTES);
-        // SAFETY: `at` is below the segment area's end: the writer takes it
-        // from its own cursor, the reader from checked uses.
-        unsafe { AtomicU64::from_ptr(self.base.add((layout::SEGMENT_BYTES + at) as usize).cast()) }
+    unsafe fn word(&self, from: *mut u8, at: u64) -> &AtomicU64 {
+        // SAFETY: by the caller; segments are aligned.
+        unsafe { AtomicU64::from_ptr(from.add(at as usize).cast()) }
     }
 }
 
@@ -114,17 +144,33 @@ impl Memory for Mapped {
     fn max_segments(&self) -> u32 {
         self.max_segments
     }
+    fn segments(&self) -> u32 {
+        self.segments
+    }
+    fn enter(&mut self, segment: u32) {
+        self.segment = self.segment(segment);
+    }
     #[inline(always)]
     fn store_record(&self, at: u64, words: [u64; 2]) {
-        self.word(at).store(words[0], Ordering::Relaxed);
-        self.word(at + 8).store(words[1], Ordering::Relaxed);
+        debug_assert!(at + layout::RECORD_BYTES <= layout::SEGMENT_BYTES);
+        // SAFETY: within the segment: the writer takes `at` from its own cursor.
+        unsafe {
+            self.word(self.segment, at)
+                .store(words[0], Ordering::Relaxed);
+            self.word(self.segment, at + 8)
+                .store(words[1], Ordering::Relaxed);
+        }
     }
     #[inline(always)]
     fn load_record(&self, at: u64) -> [u64; 2] {
-        [
-            self.word(at).load(Ordering::Relaxed),
-            self.word(at + 8).load(Ordering::Relaxed),
-        ]
+        debug_assert!(at + 16 <= u64::from(self.segments) * layout::SEGMENT_BYTES);
+        // SAFETY: below the last segment's end: the reader takes `at` from checked uses.
+        unsafe {
+            [
+                self.word(self.first, at).load(Ordering::Relaxed),
+                self.word(self.first, at + 8).load(Ordering::Relaxed),
+            ]
+        }
     }
     #[inline(always)]
     fn load_head(&self, order: Ordering) -> u64 {

@@ -1,4 +1,5 @@
 use crate::layout::RECORD_BYTES;
+use crate::layout::ring::segment_of;
 use crate::memory::Memory;
 
 /// The ring says something that no writer says. It is to be abandoned; what
@@ -13,12 +14,12 @@ pub enum Corrupt {
         /// Where the reader is, bytes.
         position: u64,
     },
-    /// A use names a segment that the ring does not have.
+    /// A use names a segment that there is not.
     Use {
         /// The segment named.
         segment: u32,
-        /// Segments the ring has.
-        max_segments: u32,
+        /// Segments there are.
+        segments: u32,
     },
 }
 
@@ -28,10 +29,9 @@ impl core::fmt::Display for Corrupt {
             Self::Head { head, position } => {
                 write!(f, "published position {head} does not follow {position}")
             }
-            Self::Use {
-                segment,
-                max_segments,
-            } => write!(f, "segment {segment} named, the ring has {max_segments}"),
+            Self::Use { segment, segments } => {
+                write!(f, "segment {segment} named, there are {segments}")
+            }
         }
     }
 }
@@ -148,12 +148,10 @@ impl<M: Memory> Reader<M> {
             return Ok(None);
         }
         let within = self.position & (M::SEGMENT_BYTES - 1);
-        let segment = self.entry(self.position) as u32;
-        if segment >= self.memory.max_segments() {
-            return Err(Corrupt::Use {
-                segment,
-                max_segments: self.memory.max_segments(),
-            });
+        let segment = segment_of(self.entry(self.position));
+        let segments = self.memory.segments();
+        if segment >= segments {
+            return Err(Corrupt::Use { segment, segments });
         }
         Ok(Some(Chunk {
             position: self.position,

@@ -1,6 +1,7 @@
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::layout::RECORD_BYTES;
+use crate::layout::ring::{segment_of, use_of};
 use crate::memory::Memory;
 use crate::record::{DeschedFlag, Kind, Record};
 
@@ -34,9 +35,9 @@ impl Overflow {
 
 /// Where a writer gets what lies outside its ring.
 pub trait Source {
-    /// Takes segment number `segment`, in ascending order: bytes of it whose pages are
-    /// there, from its begin; 0: it cannot be had.
-    fn take_segment(&mut self, segment: u32) -> u64;
+    /// Takes a segment: which one, and how many bytes of it have pages, from its begin (not
+    /// 0). `None`: none can be had.
+    fn take_segment(&mut self) -> Option<(u32, u64)>;
     /// Gets more pages of a segment of which `from` bytes are there, at the end of a piece:
     /// bytes that are there then; `from`: none can be had.
     fn more_pages(&mut self, segment: u32, from: u64) -> u64;
@@ -91,10 +92,10 @@ const MARKS: u32 = RECORD_BYTES as u32 - 1;
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Writer<M> {
-    /// Byte of the segment area where the next record goes, and marks. A multiple of
-    /// [`Memory::PIECE_BYTES`] means: there may be no room, ask [`Self::find_room`]. With `state` in one word,
-    /// which one store changes: so whether an event was published can be told at each
-    /// instruction ([`Self::left`]).
+    /// Byte of the segment where the next record goes, and marks. A multiple of
+    /// [`Memory::PIECE_BYTES`] means: there may be no room, ask [`Self::find_room`]. With
+    /// `state` in one word, which one store changes: so whether an event was published can be
+    /// told at each instruction ([`Self::left`]).
     cursor: u32,
     /// Of the recorder: who writes ([`state`]). An event that ends makes it
     /// [`state::READY`].
@@ -111,7 +112,9 @@ pub struct Writer<M> {
     oldest: u64,
     allocated: u32,
     continuations: u32,
-    /// Bytes of the segment whose pages are there.
+    /// The one that is being filled.
+    segment: u32,
+    /// Bytes of it whose pages are there.
     there: u64,
     /// Events dropped since the last gap record.
     gap: u64,
@@ -138,6 +141,7 @@ impl<M: Memory> Writer<M> {
             oldest: 0,
             allocated: 0,
             continuations: 0,
+            segment: 0,
             there: 0,
             gap: 0,
             dropped: 0,
@@ -213,11 +217,12 @@ impl<M: Memory> Writer<M> {
         }
         let at = u64::from(self.cursor);
         let head = self.memory.load_head(Ordering::Relaxed);
-        let all = u64::from(self.memory.max_segments()) * M::SEGMENT_BYTES;
-        if self.cursor & MOVING != 0 || head == at.wrapping_add(self.to_position) || at >= all {
+        let is_moving = self.cursor & MOVING != 0;
+        if is_moving || head == at.wrapping_add(self.to_position) || at >= M::SEGMENT_BYTES {
             return Left::Unfinished;
         }
         // A gap or a pad was published, and not yet the event after it?
+        let at = u64::from(self.segment) * M::SEGMENT_BYTES + at;
         match Record::from_words(self.memory.load_record(at)).kind {
             Kind::Continuation => Left::Unfinished,
             _ => Left::Published,
@@ -304,8 +309,7 @@ impl<M: Memory> Writer<M> {
             self.next_segment(source)
         } else {
             if place >= self.there {
-                let segment = cursor / M::SEGMENT_BYTES;
-                self.there = source.more_pages(segment as u32, place);
+                self.there = source.more_pages(self.segment, place);
             }
             place < self.there
         };
@@ -332,15 +336,14 @@ impl<M: Memory> Writer<M> {
         let Some(segment) = self.find_segment(source) else {
             return false;
         };
-        self.memory.store_use(
-            index,
-            u64::from(segment) | (u64::from(self.continuations) << 32),
-        );
-        let start = u64::from(segment) * M::SEGMENT_BYTES;
+        self.memory
+            .store_use(index, use_of(segment, self.continuations));
         self.move_to(self.cursor | MOVING);
-        self.to_position = (self.next_use * M::SEGMENT_BYTES).wrapping_sub(start);
+        self.memory.enter(segment);
+        self.segment = segment;
+        self.to_position = self.next_use * M::SEGMENT_BYTES;
         self.next_use += 1;
-        self.move_to(start as u32);
+        self.move_to(0);
         true
     }
 
@@ -354,13 +357,12 @@ impl<M: Memory> Writer<M> {
             if drained && self.allocated >= self.first_segments {
                 return Some(self.take_back());
             }
-            if self.allocated < self.memory.max_segments() {
-                let there = source.take_segment(self.allocated);
-                if there > 0 {
-                    self.there = there;
-                    self.allocated += 1;
-                    return Some(self.allocated - 1);
-                }
+            if self.allocated < self.memory.max_segments()
+                && let Some((segment, there)) = source.take_segment()
+            {
+                self.there = there;
+                self.allocated += 1;
+                return Some(segment);
             }
             if drained {
                 return Some(self.take_back());
@@ -383,6 +385,6 @@ impl<M: Memory> Writer<M> {
         self.oldest += 1;
         // Our own entry, but the page is shared: a value that we did not
         // write must not lead us out of the mapping.
-        (self.memory.load_use(index) as u32).min(self.allocated - 1)
+        segment_of(self.memory.load_use(index)).min(self.memory.segments() - 1)
     }
 }

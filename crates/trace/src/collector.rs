@@ -1,12 +1,11 @@
 //! Drains all rings of a session into a raw file.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use undertick_ring::Overflow;
-use undertick_ring::layout::SEGMENT_BYTES;
 
 use crate::TraceError;
 use crate::accounts::{Accounts, Ended, GivenUp};
@@ -16,13 +15,14 @@ use crate::ended::EndedRings;
 use crate::keep::RAW_FILE;
 use crate::manifest;
 use crate::perturbation::Levels;
+use crate::pool::Pool;
 use crate::recover::Recovered;
 use crate::ring_drain::{CUT, Ring, Warnings};
+use crate::ring_map::RingMap;
 use crate::sampled;
-use crate::session::{RingMap, Session};
+use crate::session::Session;
 use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
-use crate::unopened;
 
 /// Less than this is left in its ring for a while.
 const LITTLE_BYTES: u64 = 64 * 1024;
@@ -31,23 +31,13 @@ const LITTLE_AGE: Duration = Duration::from_millis(10);
 
 /// How often rings are searched for writers that are gone.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
-/// Segments that are prepared for rings before anybody needs them: a thread that goes into
-/// a sandbox later may not ask for pages any more.
-const EARLY_SEGMENTS: u32 = 256;
-/// Segments that are prepared in one round, of all rings: 40 to 70 us each.
-const MOST_PREPARED: u32 = 16;
-/// Threads that are looked at in one search for such as are in a sandbox.
-const MOST_SANDBOXES: usize = 64;
-/// How long a ring that was asked for is looked for by its number. One whose thread was
-/// taken off its CPU for longer, in the middle of making it, is found by its name.
+/// Segments that are prepared in one round: 40 to 70 us each.
+const MOST_PREPARED: usize = 16;
+/// How long a ring is waited for whose head was taken, at the end of a recording: its thread
+/// may have been killed in the middle of making it.
 const AWAITED_FOR: Duration = Duration::from_secs(10);
-/// How often the session directory is searched for such rings.
+/// How often the log of names is looked at, and for rings that were waited for in vain.
 const LIST_EVERY: Duration = Duration::from_secs(1);
-/// Rings asked for whose files are not there are looked for one by one up to so many;
-/// beyond, the directory is looked at.
-const MOST_LOOKED_FOR: usize = 64;
-/// Of rings that were asked for and never made so many numbers are kept.
-const MOST_AWAITED: usize = 1 << 16;
 
 /// Who looks at the records of a recording while they come: whose they are, and the
 /// records as they lie in the ring ([`undertick_ring::Record::from_words`]), each ring's
@@ -71,24 +61,13 @@ pub struct Progress {
 pub struct Collector {
     overflow: Overflow,
     rings: Vec<Ring>,
-    /// Ring numbers that were asked for and whose files were not there yet, since when.
+    /// Who has what of the memory that the rings lie in.
+    pool: Pool,
+    /// Heads that programs took and whose rings were not complete yet, since when.
     awaited: Vec<(u32, Instant)>,
-    /// When the directory was last looked at for many of them.
-    looked: Instant,
-    /// Segments that a ring can have come to.
-    most_segments: u32,
-    /// Segments that were prepared for rings that are open.
-    prepared: u32,
-    /// Segments that may still be prepared in this round: the rings must not wait for it.
-    may_prepare: u32,
-    /// Segments of a ring's first size.
-    first_segments: u32,
-    /// The next ring to be looked at for a sandbox.
-    next_sandbox: usize,
-    /// Numbers of the next ring, by control page.
-    next_rings: Vec<u32>,
-    /// Files that are no rings, or cannot be removed: not looked at again.
-    refused: HashSet<u32>,
+    /// Numbers of the rings that are open.
+    numbers: HashSet<u32>,
+    /// When the session was last looked at for what seldom changes.
     listed: Instant,
     /// What a recorder that was killed had of rings that are still there.
     known: HashMap<u32, Recovered>,
@@ -111,10 +90,6 @@ pub struct Collector {
     searched: Instant,
     /// See [`Self::search_orphans`].
     searches_orphans: bool,
-    /// When rings last found no room in this process: no descriptor, no memory.
-    crowded: Option<Instant>,
-    /// Rings that were opened in the last round.
-    opened: usize,
     /// Who learns from the records which events stay on.
     pub(crate) levels: Option<Levels>,
     /// Who looks at the records while they come.
@@ -133,7 +108,9 @@ impl Collector {
         let file = (trace.append(RAW_FILE))
             .map_err(TraceError::io(&trace.join(RAW_FILE), "cannot create"))?;
         let overflow = session.settings().overflow;
-        let recovered = crate::recover::recover(trace, session.opened_dir(), overflow)?;
+        let mut pool = session.take_pool();
+        pool.look();
+        let recovered = crate::recover::recover(trace, pool.map(), overflow)?;
         let (accounts, mut told) = Accounts::open(trace)?;
         // What is still there is finished again.
         (told.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
@@ -149,15 +126,9 @@ impl Collector {
         Ok(Self {
             overflow,
             rings: Vec::new(),
-            awaited: recovered.there.iter().map(|&ring| (ring, now)).collect(),
-            looked: now,
-            most_segments: session.segments().1,
-            prepared: 0,
-            may_prepare: 0,
-            first_segments: (session.settings().ring_bytes / SEGMENT_BYTES) as u32,
-            next_sandbox: 0,
-            next_rings: recovered.next_rings(session),
-            refused: HashSet::new(),
+            pool,
+            awaited: Vec::new(),
+            numbers: HashSet::new(),
             listed: now,
             known: recovered.rings,
             finished_events: events(|ring| ring.received),
@@ -176,8 +147,6 @@ impl Collector {
             our_namespace: our_namespace(),
             searched: now,
             searches_orphans: false,
-            crowded: None,
-            opened: 0,
             levels: None,
             tap: None,
             warnings: Warnings::default(),
@@ -197,25 +166,25 @@ impl Collector {
     /// One round over all rings; returns the bytes taken from them. With
     /// `last`, also rings that only a dead writer can close are finished.
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
+        self.pool.look();
         self.find_rings(session, last);
-        self.may_prepare = MOST_PREPARED;
         if let Some(levels) = &self.levels {
             levels.settle();
         }
         let mut moved = 0;
         // Killed threads leave their rings open: searched for now and then, and
         // always when memory gets short.
-        let (used, budget) = session.segments();
+        let (used, budget) = self.pool.segments();
         let search = self.searched.elapsed() >= SEARCH_EVERY || used > budget / 2;
         if search {
             self.searched = Instant::now();
-            self.find_sandboxes();
         }
         // A flight recorder is read once it has stopped; threads that ended, before.
         let reads = last || self.ended.is_none();
         if last && self.ended.is_some() {
             self.lock.wait();
         }
+        let orphaned = search && self.searches_orphans && self.pool.map().nobody_else_has_it();
         let written = self.written();
         let mut ended = Vec::new();
         let mut i = 0;
@@ -227,14 +196,16 @@ impl Collector {
             }
             let map = &self.rings[i].map;
             let closed = last
+                || orphaned
                 || map.closed()
-                || (search && map.writer_is_gone(self.our_namespace))
-                || (search && self.searches_orphans && map.nobody_else_has_it());
+                || (search && map.writer_is_gone(self.our_namespace));
+            if search && !closed {
+                self.rings[i].map.prepare_table();
+            }
             if !reads {
                 if closed {
                     ended.push(self.rings.swap_remove(i));
                 } else {
-                    self.prepare(session, i);
                     i += 1;
                 }
                 continue;
@@ -242,8 +213,6 @@ impl Collector {
             moved += self.drain(session, i, closed);
             if closed {
                 self.rings[i].ends_at = Some(self.bytes + self.buffer.len() as u64);
-            } else {
-                self.prepare(session, i);
             }
             i += 1;
         }
@@ -253,46 +222,12 @@ impl Collector {
         if last && let Some(disk) = &self.disk {
             disk.wait();
         }
-        self.finish_written(session);
-        self.keep_ended(session, ended);
+        self.finish_written(last);
+        self.keep_ended(ended, last);
+        if !last {
+            self.pool.prepare(MOST_PREPARED);
+        }
         moved
-    }
-
-    /// Which rings get the pages of their first size: those of threads in a sandbox, and
-    /// those that were there at the last search while that is little memory.
-    fn find_sandboxes(&mut self) {
-        let mut early: u32 = (self.rings.iter())
-            .filter(|ring| ring.early)
-            .map(|ring| ring.map.memory_taken())
-            .sum();
-        let count = self.rings.len();
-        for _ in 0..count.min(MOST_SANDBOXES) {
-            self.next_sandbox = (self.next_sandbox + 1) % count;
-            let ring = &mut self.rings[self.next_sandbox];
-            if ring.early || ring.ends_at.is_some() {
-                continue;
-            }
-            let is_little = early.saturating_add(self.first_segments) <= EARLY_SEGMENTS;
-            ring.early = is_little || ring.map.is_in_sandbox(self.our_namespace);
-            early = early.saturating_add(u32::from(ring.early) * self.first_segments);
-        }
-    }
-
-    /// Has pages ready for a ring that is written to.
-    fn prepare(&mut self, session: &Session, i: usize) {
-        let ring = &mut self.rings[i];
-        let first = u32::from(ring.early) * self.first_segments;
-        if first == 0 && (self.overflow != Overflow::Grow || ring.map.allocated() == 0) {
-            return;
-        }
-        let (used, budget) = session.segments();
-        let free = budget.saturating_sub(used.max(self.prepared));
-        let limit = ring.map.allocated().saturating_add(free);
-        let grows = self.overflow == Overflow::Grow;
-        let limit = limit.min(if grows { u32::MAX } else { first });
-        let more = ring.map.prepare(first, limit, self.may_prepare);
-        self.may_prepare -= more;
-        self.prepared += more;
     }
 
     /// How many bytes a recorder that was killed now would leave behind; all, if the
@@ -304,96 +239,46 @@ impl Collector {
         }
     }
 
+    /// Opens rings that are complete at heads that programs took.
     fn find_rings(&mut self, session: &Session, last: bool) {
         let now = Instant::now();
-        let new = session.new_rings(&mut self.next_rings);
-        self.awaited.extend(new.into_iter().map(|ring| (ring, now)));
-        if self.awaited.len() > MOST_AWAITED {
-            // Nobody makes so many at a time: the oldest will not come.
-            self.awaited.drain(..self.awaited.len() - MOST_AWAITED);
-        }
-        let dir = session.opened_dir();
-        if self
-            .crowded
-            .is_some_and(|since| !last && since.elapsed() < SEARCH_EVERY)
-        {
-            return;
-        }
-        if last || self.listed.elapsed() >= LIST_EVERY {
+        let new = self.pool.new_heads();
+        let is_new = !new.is_empty();
+        self.awaited.extend(new.into_iter().map(|head| (head, now)));
+        let is_time = self.listed.elapsed() >= LIST_EVERY;
+        if is_time || last {
             self.listed = now;
-            self.list_rings(session, now);
             self.shorten_names(session);
         }
-        let mut wanted = None;
-        if self.awaited.len() > MOST_LOOKED_FOR {
-            // The more there are, the longer it takes.
-            let wait = LITTLE_AGE * (1 + self.awaited.len() as u32 / 4096);
-            if !last && self.looked.elapsed() < wait {
-                return;
-            }
-            let there = dir.rings(MOST_AWAITED + self.rings.len());
-            wanted = Some(there.into_iter().collect::<HashSet<u32>>());
-            self.looked = now;
+        if self.awaited.is_empty() {
+            return;
         }
         let (rings, warnings, known) = (&mut self.rings, &mut self.warnings, &self.known);
-        let refused = &mut self.refused;
-        let before = rings.len();
-        self.crowded = None;
-        let crowded = &mut self.crowded;
-        (self.awaited).retain_mut(|&mut (number, ref mut since)| {
-            if crowded.is_some() {
-                *since = now;
+        let (pool, numbers) = (&self.pool, &mut self.numbers);
+        (self.awaited).retain(|&(head, since)| {
+            if since.elapsed() >= AWAITED_FOR && !is_time && !is_new && !last {
                 return true;
             }
-            if wanted
-                .as_ref()
-                .is_some_and(|there| !there.contains(&number))
-            {
-                return since.elapsed() < AWAITED_FOR;
-            }
-            match RingMap::open(dir, number, session.owner()) {
-                Ok(Some(map)) => {
-                    rings.push(Ring::new(map, known.get(&number)));
+            match RingMap::at(pool.map(), head) {
+                Ok(None) => true,
+                Ok(Some(map)) if numbers.insert(map.number) => {
+                    let known = known.get(&map.number);
+                    rings.push(Ring::new(map, known));
                     false
                 }
-                Ok(None) => since.elapsed() < AWAITED_FOR,
-                Err(error) if is_shortage(&error) => {
-                    *crowded = Some(now);
-                    *since = now;
-                    true
+                Ok(Some(map)) => {
+                    let number = map.number;
+                    warnings.say(format!(
+                        "ring {number} is there twice: a program overwrote its number, and what was written to the second one is not kept"
+                    ));
+                    false
                 }
-                Err(error) => {
-                    refused.insert(number);
-                    warnings.say(error.to_string());
+                Err(why) => {
+                    warnings.say(why);
                     false
                 }
             }
         });
-        self.opened = rings.len() - before;
-    }
-
-    /// Whether rings wait for room in this process, and some found it in the last round.
-    pub(crate) const fn has_room_again(&self) -> bool {
-        self.crowded.is_some() && self.opened > 0
-    }
-
-    /// Rings that never found room in this process: what was written to them is counted.
-    fn count_unopened(&mut self, session: &Session) {
-        let mut unopened = 0;
-        for (number, _) in std::mem::take(&mut self.awaited) {
-            let received = self.known.get(&number).map_or(0, |known| known.events);
-            let dir = session.opened_dir();
-            let Some(ring) = unopened::account(dir, number, session.owner(), received) else {
-                continue;
-            };
-            unopened += u64::from(ring.written > received);
-            self.finished.push(ring);
-        }
-        if unopened > 0 {
-            self.warnings.say(format!(
-                "{unopened} rings could not be opened: the recorder had no descriptors or no memory left (ulimit -n, ulimit -v); what was written to them is counted as dropped"
-            ));
-        }
     }
 
     /// The names of threads that are given up would be the one thing that grows.
@@ -416,24 +301,6 @@ impl Collector {
         self.lock.give();
     }
 
-    /// Rings that are there and are not known: made long after their number was given.
-    fn list_rings(&mut self, session: &Session, now: Instant) {
-        let there = session.opened_dir().rings(MOST_AWAITED + self.rings.len());
-        if there.len() == self.rings.len() {
-            return;
-        }
-        let known: HashSet<u32> = (self.rings.iter().map(|ring| ring.map.number))
-            .chain(self.awaited.iter().map(|&(ring, _)| ring))
-            .collect();
-        // One whose number was given since comes by that, and must not come twice.
-        let new: BTreeSet<u32> = (there.into_iter())
-            .filter(|ring| session.was_asked(&self.next_rings, *ring))
-            .filter(|ring| !known.contains(ring) && !self.refused.contains(ring))
-            .collect();
-        let new = new.into_iter();
-        self.awaited.extend(new.map(|ring| (ring, now)));
-    }
-
     fn drain(&mut self, session: &Session, i: usize, to_the_end: bool) -> u64 {
         let mut moved = 0;
         // One look a round. Little is left to become more, but not for long:
@@ -451,8 +318,8 @@ impl Collector {
         while moved <= self.rings[i].most_bytes() {
             let ring = &mut self.rings[i];
             let (records, warnings) = (&mut self.records, &mut self.warnings);
-            let Some(chunk) = ring.copy_chunk(to_the_end, self.most_segments, records, warnings)
-            else {
+            let pool = &mut self.pool;
+            let Some(chunk) = ring.copy_chunk(to_the_end, pool, records, warnings) else {
                 break;
             };
             if let Some(levels) = &mut self.levels {
@@ -483,7 +350,7 @@ impl Collector {
     }
 
     /// Finishes the rings whose last block is in the file.
-    fn finish_written(&mut self, session: &Session) {
+    fn finish_written(&mut self, last: bool) {
         let written = self.written();
         let is_over = |ring: &mut Ring| ring.ends_at.is_some_and(|end| end <= written);
         let over: Vec<Ring> = self.rings.extract_if(.., is_over).collect();
@@ -496,13 +363,13 @@ impl Collector {
             self.accounts.ended(std::slice::from_ref(&ended));
             self.finished.push(ended.ring);
             self.sampled.extend(ended.sampled);
-            self.take_away(session, &ring);
+            self.take_away(&ring, last);
         }
     }
 
     /// Keeps the last events of threads that have ended, unless somebody is just making
     /// a snapshot: then they stay in their rings until the next round.
-    fn keep_ended(&mut self, session: &Session, mut rings: Vec<Ring>) {
+    fn keep_ended(&mut self, mut rings: Vec<Ring>, last: bool) {
         if rings.is_empty() {
             return;
         }
@@ -516,7 +383,7 @@ impl Collector {
             let (mut moved, most) = (0, ring.most_bytes());
             let (records, warnings) = (&mut self.records, &mut self.warnings);
             while moved <= most
-                && let Some(chunk) = ring.copy_chunk(true, self.most_segments, records, warnings)
+                && let Some(chunk) = ring.copy_chunk(true, &mut self.pool, records, warnings)
             {
                 moved += chunk.bytes;
                 let header = ring.header(&chunk, records.len());
@@ -533,21 +400,18 @@ impl Collector {
             }
         }
         for ring in &rings {
-            self.take_away(session, ring);
+            self.take_away(ring, last);
         }
         self.lock.give();
     }
 
-    /// Its events and its account are kept.
-    fn take_away(&mut self, session: &Session, ring: &Ring) {
-        self.prepared -= ring.map.memory_taken();
-        session.give_back(ring.map.number, ring.map.allocated());
-        if session.is_attached() {
-            ring.map.give_back_memory();
-        }
+    /// Its events and its account are kept. At the end of a recording its thread may still
+    /// write to it, so nobody else gets its memory.
+    fn take_away(&mut self, ring: &Ring, last: bool) {
         self.known.remove(&ring.map.number);
-        if !session.opened_dir().remove(&ring.map.name) {
-            self.refused.insert(ring.map.number);
+        self.numbers.remove(&ring.map.number);
+        if !last {
+            self.pool.give_back(ring.map.head, &ring.map.memory());
         }
     }
 
@@ -581,12 +445,18 @@ impl Collector {
 
     /// Whether a ring is there that is not finished.
     pub(crate) fn has_rings(&self) -> bool {
-        !self.rings.is_empty() || self.crowded.is_some()
+        !self.rings.is_empty()
     }
 
-    /// Whether a ring that was asked for is not there yet.
+    /// Whether a ring whose head was taken is not there yet.
     pub(crate) fn awaits(&self) -> bool {
-        !self.awaited.is_empty()
+        let is_young = |(_, since): &(u32, Instant)| since.elapsed() < AWAITED_FOR;
+        self.awaited.iter().any(is_young)
+    }
+
+    /// Segments that programs hold, or could take at once, and all that there are.
+    pub(crate) fn segments(&self) -> (u32, u32) {
+        self.pool.segments()
     }
 
     /// Rings that are open, finished or waited for.
@@ -622,9 +492,8 @@ impl Collector {
     ///
     /// # Errors
     /// The disk refused something: what was written before is whole.
-    pub(crate) fn close(mut self, session: &Session) -> Collected {
+    pub(crate) fn close(mut self) -> Collected {
         self.flush(true);
-        self.count_unopened(session);
         let written = self.disk.take().map_or(Ok(()), Disk::finish);
         let given_up = self.ended.take().map(|store| {
             let (ended, given_up) = store.finish();
@@ -656,61 +525,6 @@ pub(crate) struct Collected {
     pub(crate) written: Result<(), std::io::Error>,
 }
 
-/// Whether it may go better once others are closed.
-fn is_shortage(error: &TraceError) -> bool {
-    let short = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
-    matches!(error, TraceError::Io { source, .. }
-        if source.raw_os_error().is_some_and(|code| short.contains(&code)))
-}
-
 fn our_namespace() -> u32 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino() as u32)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::FileExt;
-
-    use undertick_ring::layout::{self, SEGMENT_BYTES, control, ring};
-
-    use super::*;
-    use crate::session::Settings;
-
-    /// A ring whose file is seen in the directory before its number is seen in the control
-    /// page, and then by that, is one ring.
-    #[test]
-    fn a_ring_that_is_made_while_the_directory_is_searched() {
-        let dir = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            parent: Some(dir.path().to_owned()),
-            budget_bytes: Some(1 << 20),
-            ring_bytes: 1 << 18,
-            ..Settings::growing(undertick_clock::ClockId::Monotonic)
-        };
-        let session = Session::create(settings).unwrap();
-        let trace = TraceDir::make(&dir.path().join("a.ut")).unwrap();
-        let mut collector = Collector::new(&session, &trace).unwrap();
-        let file = session.opened_dir().create("ring-00000000").unwrap();
-        file.set_len(3 * SEGMENT_BYTES).unwrap();
-        let put = |at: usize, value: u32| {
-            file.write_all_at(&value.to_le_bytes(), at as u64).unwrap();
-        };
-        put(ring::OFF_VERSION, layout::VERSION);
-        put(ring::OFF_MAX_SEGMENTS, 2);
-        put(ring::OFF_STATE, ring::STATE_OPEN);
-        let magic = ring::MAGIC.to_le_bytes();
-        file.write_all_at(&magic, ring::OFF_MAGIC as u64).unwrap();
-        let page = session.pages_again().unwrap().remove(0);
-        let search = |collector: &mut Collector| {
-            collector.listed = Instant::now() - 2 * LIST_EVERY;
-            collector.round(&session, false);
-            collector.progress(&session).rings
-        };
-        search(&mut collector);
-        let asked = page.field_u32(control::OFF_NEXT_RING);
-        asked.store(1, std::sync::atomic::Ordering::Relaxed);
-        assert_eq!(search(&mut collector), 1);
-        assert_eq!(search(&mut collector), 1);
-        page.unmap();
-    }
 }

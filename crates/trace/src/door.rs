@@ -298,16 +298,17 @@ impl Door {
         Ok(())
     }
 
-    /// Takes the place of a recorder that was killed, in the session in `dir`: at which
-    /// place its rings' numbers begin. `None`: the door does not lead there.
-    pub(crate) fn reenter(&mut self, dir: &Path) -> Option<u32> {
-        self.left_behind().filter(|left| left == dir)?;
+    /// Takes the place of a recorder that was killed, in the session in `dir`; whether the
+    /// door leads there.
+    pub(crate) fn reenter(&mut self, dir: &Path) -> bool {
+        if self.left_behind().is_none_or(|left| left != dir) {
+            return false;
+        }
         let serial = self.u32_at(door::OFF_SERIAL).load(Ordering::Relaxed);
         self.page.serial = serial << control::SERIAL_SHIFT;
         self.u32_at(door::OFF_HOLDER)
             .store(std::process::id(), Ordering::Relaxed);
-        let next = self.page.field_u32(control::OFF_NEXT_RING);
-        Some(next.load(Ordering::Relaxed))
+        true
     }
 
     /// The session is over: no more rings can be made there.

@@ -38,6 +38,8 @@ mod manifest_file;
 pub mod names;
 mod part_file;
 pub mod perturbation;
+mod pool;
+mod pool_map;
 pub mod raw_order;
 pub mod read;
 pub mod record;
@@ -57,7 +59,6 @@ mod session_lock;
 pub mod snapshot;
 pub mod spans;
 mod trace_dir;
-mod unopened;
 
 pub use descheduled::self_test as descheduled_self_test;
 pub use error::TraceError;

@@ -3,14 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read, Seek, Write};
+use std::sync::Arc;
 
 use undertick_ring::{Kind, Overflow, Record};
 
 use crate::TraceError;
+use crate::accounts::ACCOUNTS_FILE;
 use crate::block::{self, BlockHeader, Next};
 use crate::ended::ENDED_FILES;
 use crate::keep::RAW_FILE;
-use crate::session::{Session, SessionDir};
+use crate::pool_map::PoolMap;
+use crate::ring_map::RingMap;
 use crate::trace_dir::TraceDir;
 
 /// How much of a ring is in the raw file.
@@ -26,23 +29,12 @@ pub(crate) struct Recovered {
 /// What was left.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// Rings that are still in the session directory.
+    /// Rings that are still in the session's pool.
     pub(crate) there: HashSet<u32>,
     /// What the raw file has of them.
     pub(crate) rings: HashMap<u32, Recovered>,
     /// Length of the raw file.
     pub(crate) raw_bytes: u64,
-}
-
-impl Left {
-    /// From which numbers on rings are new, by control page: those below are there, or
-    /// finished. None if nothing was left.
-    pub(crate) fn next_rings(&self, session: &Session) -> Vec<u32> {
-        match self.there.is_empty() && self.raw_bytes == 0 {
-            true => Vec::new(),
-            false => session.asked_rings(),
-        }
-    }
 }
 
 /// Looks at what was left, and puts it in order: a block that was cut is taken away, and
@@ -52,15 +44,18 @@ impl Left {
 /// A file cannot be read or written.
 pub(crate) fn recover(
     trace: &TraceDir,
-    session: &SessionDir,
+    pool: &Arc<PoolMap>,
     overflow: Overflow,
 ) -> Result<Left, TraceError> {
     let mut left = Left::default();
     let length = trace.length(RAW_FILE);
-    if length == 0 && ENDED_FILES.iter().all(|file| !trace.has(file)) {
+    let accounts = [ACCOUNTS_FILE];
+    if length == 0 && (ENDED_FILES.iter().chain(&accounts)).all(|file| !trace.has(file)) {
         return Ok(left); // a recording that begins
     }
-    left.there = session.rings(usize::MAX).into_iter().collect();
+    left.there = (rings_of(pool).into_iter().flatten())
+        .map(|ring| ring.number)
+        .collect();
     if overflow == Overflow::Overwrite {
         // Its rings are read when it ends, and whole: they are read once more.
         for file in ENDED_FILES.into_iter().chain([RAW_FILE]) {
@@ -73,6 +68,14 @@ pub(crate) fn recover(
         cut(trace, left.raw_bytes)?;
     }
     Ok(left)
+}
+
+/// What is at the heads of a pool: rings, or what is none.
+pub(crate) fn rings_of(pool: &Arc<PoolMap>) -> Vec<Result<RingMap, String>> {
+    (0..pool.shape().heads)
+        .filter(|head| pool.has_ring(*head))
+        .filter_map(|head| RingMap::at(pool, head).transpose())
+        .collect()
 }
 
 /// What blocks hold by ring; their bytes, up to the first that is not whole.

@@ -221,12 +221,10 @@ pub(crate) fn started(pid: i32) -> Option<u64> {
     after_name.split(' ').nth(19)?.parse().ok()
 }
 
-/// The doors of a program that lead to a session, in the order of their rings' numbers.
+/// The doors of a program that lead to a session.
 pub(crate) fn doors_to(dir: &Path, pid: i32) -> Result<Vec<Door>, TraceError> {
     let (_, doors) = door::Program::find(pid)?;
-    let mut doors: Vec<(u32, Door)> = (doors.into_iter())
-        .filter_map(|mut door| Some((door.reenter(dir)?, door)))
-        .collect();
-    doors.sort_by_key(|(next, _)| *next);
-    Ok(doors.into_iter().map(|(_, door)| door).collect())
+    Ok((doors.into_iter())
+        .filter_map(|mut door| door.reenter(dir).then_some(door))
+        .collect())
 }

@@ -9,9 +9,10 @@ use undertick_ring::{Chunk, Mapped, Memory, Overflow, Reader, Record};
 use crate::accounts::Ended;
 use crate::block::BlockHeader;
 use crate::manifest;
+use crate::pool::Pool;
 use crate::recover::Recovered;
+use crate::ring_map::RingMap;
 use crate::sampled;
-use crate::session::RingMap;
 
 /// Warnings about single rings; what comes after is counted.
 const MOST_WARNINGS: usize = 100;
@@ -19,7 +20,7 @@ const MOST_WARNINGS: usize = 100;
 const MOST_COPIES: u32 = 1000;
 
 /// Why nothing more is taken from a ring.
-pub(crate) const CUT: &str = "the program cut its file short";
+pub(crate) const CUT: &str = "the program cut the rings' file short";
 
 /// What the user must know, as much of it as anybody reads.
 #[derive(Default)]
@@ -62,8 +63,6 @@ pub(crate) struct Ring {
     pub(crate) on_the_way: VecDeque<(u64, u64)>,
     /// Its thread is done and it is drained: where its last block ends.
     pub(crate) ends_at: Option<u64>,
-    /// The pages of its first size are wanted, whether it needs them or not.
-    pub(crate) early: bool,
 }
 
 impl Ring {
@@ -88,7 +87,6 @@ impl Ring {
             sampled: None,
             on_the_way: VecDeque::new(),
             ends_at: None,
-            early: false,
         }
     }
 
@@ -102,11 +100,11 @@ impl Ring {
     }
 
     /// The next records, copied: what is counted and checked must not change under our
-    /// hands. A ring has at most so many segments.
+    /// hands.
     pub(crate) fn copy_chunk(
         &mut self,
         to_the_end: bool,
-        most_segments: u32,
+        pool: &mut Pool,
         records: &mut Vec<[u64; 2]>,
         warnings: &mut Warnings,
     ) -> Option<Chunk> {
@@ -125,8 +123,8 @@ impl Ring {
                     break;
                 }
             };
-            if chunk.at / SEGMENT_BYTES >= u64::from(most_segments) {
-                let why = "it names a segment beyond the budget; the program overwrote its ring";
+            if !pool.is_of((chunk.at / SEGMENT_BYTES) as u32, self.map.head) {
+                let why = "it names a segment that is not its own; the program overwrote its ring";
                 self.abandon(why, warnings);
                 break;
             }

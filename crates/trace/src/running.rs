@@ -315,7 +315,7 @@ impl Running {
 
     /// Until the next round, unless there was much to do.
     pub(crate) fn pause(&self, moved: u64, pause: Duration) {
-        let (used, budget) = self.session.segments();
+        let (used, budget) = self.collector.segments();
         if moved >= BUSY_BYTES {
         } else if self.is_flight() && used < budget / 2 {
             std::thread::sleep(pause.max(FLIGHT_PAUSE));
@@ -401,8 +401,7 @@ impl Running {
         let since = Instant::now();
         loop {
             let moved = self.collector.round(&self.session, true);
-            let is_over = moved == 0 && !self.collector.has_room_again();
-            if is_over || since.elapsed() > LAST_ROUNDS {
+            if moved == 0 || since.elapsed() > LAST_ROUNDS {
                 break;
             }
         }
@@ -425,7 +424,7 @@ impl Running {
         self.account(exit, pairs);
         let (mut manifest, lock, trace) = (self.manifest, self.lock, self.trace);
         manifest.warnings.extend(damage);
-        let collected = self.collector.close(&self.session);
+        let collected = self.collector.close();
         manifest.rings = collected.rings;
         manifest.sampled = collected.sampled;
         manifest.sampled.sort_by_key(|s| (s.ring, s.event));
@@ -499,7 +498,7 @@ impl Running {
         if manifest.lost > 0 {
             let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
             manifest.warnings.push(format!(
-                "{} events lost: their thread could get no ring (is {} full, or ulimit -f below a ring?), it had ended, or a signal handler jumped out of them",
+                "{} events lost: their thread could get no ring (is {} full, or are there more than 8192 threads?), it had ended, or a signal handler jumped out of them",
                 manifest.lost,
                 place.display()
             ));

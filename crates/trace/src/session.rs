@@ -6,9 +6,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use undertick_clock::ClockId;
 use undertick_ring::Overflow;
+use undertick_ring::layout::pool::{self, Shape};
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::TraceError;
@@ -16,7 +18,8 @@ use crate::control_page::{ControlPage, open_control};
 use crate::door::Door;
 use crate::keep::MANIFEST_FILE;
 use crate::manifest::{Name, Thread};
-pub use crate::ring_map::RingMap;
+use crate::pool::Pool;
+use crate::pool_map::PoolMap;
 use crate::sampled::{self, Rate};
 pub use crate::session_dir::SessionDir;
 pub use crate::session_identity::of_recording;
@@ -85,14 +88,18 @@ pub struct Session {
     is_on: AtomicBool,
     settings: Settings,
     budget_bytes: u64,
+    /// What the rings lie in.
+    pool_map: Arc<PoolMap>,
+    /// The collector's.
+    pool: Mutex<Option<Pool>>,
     /// Held while writers may wait for us: they see by it that we were killed.
     _waited_for: Option<SessionLock>,
     /// What the user must know of how it was set up.
     pub warnings: Vec<String>,
 }
 
-/// Rings of a door have numbers from its place times this on.
-const RINGS_OF_A_DOOR: u32 = 1 << 20;
+/// Rings at a time where files may not be large.
+const FEW_HEADS: u32 = 64;
 
 impl Session {
     /// Makes a session directory, 0700, with its control page.
@@ -119,8 +126,8 @@ impl Session {
         let budget_bytes = budget(&settings, &parent, free)?;
         let dir = SessionDir::make(&parent)?;
         dir.lock(); // ours alone: the directory is new
-        let files = Self::files(&dir).inspect_err(|_| dir.remove_all());
-        let (control, page, names) = files?;
+        let made = Self::files(&dir).and_then(|files| Ok((files, make_pool(&dir, budget_bytes)?)));
+        let ((control, page, names), pool) = made.inspect_err(|_| dir.remove_all())?;
         let waited_for = waited_for(&dir, settings.overflow)?;
         let session = Self {
             dir,
@@ -133,6 +140,8 @@ impl Session {
             is_on: AtomicBool::new(false),
             settings,
             budget_bytes,
+            pool_map: Arc::clone(pool.map()),
+            pool: Mutex::new(Some(pool)),
             _waited_for: waited_for,
             warnings,
         };
@@ -142,6 +151,7 @@ impl Session {
             for (name, file) in [
                 (layout::NAMES_FILE, &session.names),
                 (layout::CONTROL_FILE, &session.control),
+                (layout::POOL_FILE, session.pool_map.file()),
             ] {
                 let path = session.dir.path().join(name);
                 std::os::unix::fs::fchown(file.as_fd(), owner.0, owner.1).map_err(
@@ -153,8 +163,8 @@ impl Session {
         for rate in &session.settings.rates {
             sampled::set(&session.page, *rate)?;
         }
-        for (place, door) in session.doors.iter().enumerate() {
-            session.prepare(place as u32, door)?;
+        for door in &session.doors {
+            session.prepare(door)?;
         }
         if session.doors.is_empty() {
             session.switch(true);
@@ -194,6 +204,7 @@ impl Session {
             TraceError::damaged(&path.join(layout::CONTROL_FILE), "no such overflow policy")
         })?;
         let waited_for = waited_for(&dir, overflow)?;
+        let pool = Pool::recover(Arc::new(PoolMap::open(&dir, true)?));
         let session = Self {
             dir,
             page,
@@ -203,6 +214,8 @@ impl Session {
             owner,
             is_kept: false,
             is_on: AtomicBool::new(false),
+            pool_map: Arc::clone(pool.map()),
+            pool: Mutex::new(Some(pool)),
             settings: Settings {
                 overflow,
                 ring_bytes: told.ring_bytes,
@@ -221,7 +234,7 @@ impl Session {
     }
 
     /// Makes a door's control page ready; nobody records by it yet.
-    fn prepare(&self, place: u32, door: &Door) -> Result<(), TraceError> {
+    fn prepare(&self, door: &Door) -> Result<(), TraceError> {
         let page = door.page();
         page.field_u32(control::OFF_ON)
             .store(control::NONE, Ordering::SeqCst);
@@ -230,13 +243,8 @@ impl Session {
             door.leave();
         }
         self.fill_control(page);
-        for (offset, value) in [
-            (control::OFF_NEXT_RING, place * RINGS_OF_A_DOOR),
-            (control::OFF_SEGMENTS_USED, 0),
-            (control::OFF_ONE_IN, 0),
-        ] {
-            page.field_u32(offset).store(value, Ordering::Relaxed);
-        }
+        page.field_u32(control::OFF_ONE_IN)
+            .store(0, Ordering::Relaxed);
         page.field_u64(control::OFF_LOST_NO_RING)
             .store(0, Ordering::Relaxed);
         for place in 0..8192 / 8 {
@@ -377,20 +385,9 @@ impl Session {
         own.into_iter().chain(self.doors.iter().map(Door::page))
     }
 
-    fn sum(&self, offset: usize) -> u32 {
-        self.pages()
-            .map(|page| page.field_u32(offset).load(Ordering::Relaxed))
-            .fold(0, u32::saturating_add)
-    }
-
     /// Whether a program that ran already is recorded, which may run on.
     pub(crate) const fn is_attached(&self) -> bool {
         !self.doors.is_empty()
-    }
-
-    /// User that the rings belong to.
-    pub(crate) const fn owner(&self) -> u32 {
-        self.owner
     }
 
     fn fill_control(&self, page: &ControlPage) {
@@ -414,7 +411,8 @@ impl Session {
                 control::OFF_RING_SEGMENTS,
                 segments(self.settings.ring_bytes),
             ),
-            (control::OFF_BUDGET_SEGMENTS, self.budget_segments()),
+            (control::OFF_BUDGET_SEGMENTS, self.pool_map.shape().segments),
+            (control::OFF_HEADS, self.pool_map.shape().heads),
             (control::OFF_COLLECTOR_ALIVE, 1),
         ] {
             page.field_u32(offset).store(value, Ordering::Relaxed);
@@ -457,80 +455,14 @@ impl Session {
             .fold(0, u64::saturating_add)
     }
 
-    /// Rings asked for since: `next` says from which number on, by place of the
-    /// page, and is moved on.
-    pub(crate) fn new_rings(&self, next: &mut Vec<u32>) -> Vec<u32> {
-        let mut new = Vec::new();
-        let pages = self.pages().count();
-        for (place, page) in self.pages().enumerate() {
-            let first = place as u32 * RINGS_OF_A_DOOR;
-            // Behind the last one there is nobody's.
-            let end = match place + 1 == pages {
-                true => u32::MAX,
-                false => first + RINGS_OF_A_DOOR,
-            };
-            if next.len() <= place {
-                next.push(first);
-            }
-            // The number is the programs' to write: bounded by what is there.
-            let asked = page
-                .field_u32(control::OFF_NEXT_RING)
-                .load(Ordering::Acquire)
-                .min(next[place].saturating_add(65_536))
-                .min(end);
-            new.extend(next[place]..asked);
-            next[place] = next[place].max(asked);
-        }
-        new
-    }
-
-    /// Whether a ring's number is one that [`Self::new_rings`] has told of.
-    pub(crate) fn was_asked(&self, next: &[u32], ring: u32) -> bool {
-        let last = self.doors.len().saturating_sub(1) as u32;
-        let place = (ring / RINGS_OF_A_DOOR).min(last);
-        next.get(place as usize).is_some_and(|&next| ring < next)
-    }
-
-    /// Numbers of the next rings, by place of the page.
-    pub(crate) fn asked_rings(&self) -> Vec<u32> {
-        let next = |page: &ControlPage| {
-            page.field_u32(control::OFF_NEXT_RING)
-                .load(Ordering::Acquire)
-        };
-        self.pages().map(next).collect()
-    }
-
-    /// Gives a finished ring's segments back to the budget.
-    pub fn give_back(&self, ring: u32, segments: u32) {
-        let place = match self.doors.len() {
-            0 => 0,
-            doors => (ring / RINGS_OF_A_DOOR).min(doors as u32 - 1),
-        };
-        let Some(page) = self.pages().nth(place as usize) else {
-            return;
-        };
-        let used = page.field_u32(control::OFF_SEGMENTS_USED);
-        // The programs write here too: never below zero.
-        let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            Some(used.saturating_sub(segments))
-        });
-    }
-
-    /// Segments the programs hold, as they say, and may hold.
-    #[must_use]
-    pub fn segments(&self) -> (u32, u32) {
-        let doors = (self.doors.len() as u32).max(1);
-        (
-            self.sum(control::OFF_SEGMENTS_USED),
-            self.budget_segments().saturating_mul(doors),
-        )
-    }
-
-    /// What the pages say, which programs can write to.
-    fn budget_segments(&self) -> u32 {
-        let doors = (self.doors.len() as u64).max(1);
-        let segments = self.budget_bytes / doors / SEGMENT_BYTES;
-        segments.clamp(2, u64::from(u32::MAX)) as u32
+    /// The pool, for the collector, which there is one of.
+    pub(crate) fn take_pool(&self) -> Pool {
+        let pool = self
+            .pool
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        pool.unwrap_or_else(|| Pool::recover(Arc::clone(&self.pool_map)))
     }
 
     /// Switches all measuring points on or off.
@@ -564,11 +496,37 @@ impl Drop for Session {
                 .store(0, Ordering::Relaxed);
         }
         self.close_doors();
+        if self.is_attached() && !self.is_kept {
+            self.pool_map.empty(); // the program has it mapped still
+        }
         self.page.unmap();
         if !self.is_kept {
             self.dir.remove_all();
         }
     }
+}
+
+/// The pool of a session that begins: as large as was asked for, or as files may be
+/// (`ulimit -f`), which is asked first because a file that grows beyond ends the process.
+fn make_pool(dir: &SessionDir, budget_bytes: u64) -> Result<Pool, TraceError> {
+    let wanted = (budget_bytes / SEGMENT_BYTES).clamp(2, u64::from(pool::MOST_SEGMENTS)) as u32;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    let limit = limit.unwrap_or(u64::MAX);
+    let fitting = |heads| {
+        let least = Shape { heads, segments: 2 };
+        let more = limit.checked_sub(least.bytes())? / (SEGMENT_BYTES + 16);
+        let segments = u64::from(wanted).min(more) as u32;
+        Shape::new(heads, segments.max(2))
+    };
+    let shape = [pool::MOST_HEADS, FEW_HEADS].into_iter().find_map(fitting);
+    let shape = shape.ok_or_else(|| {
+        TraceError::Recording(format!(
+            "files of this process may have {limit} bytes, which is too little for rings (ulimit -f)"
+        ))
+    })?;
+    let pool = Pool::fill(Arc::new(PoolMap::make(dir, shape)?));
+    pool.map().open_to_programs();
+    Ok(pool)
 }
 
 fn waited_for(dir: &SessionDir, overflow: Overflow) -> Result<Option<SessionLock>, TraceError> {
@@ -650,10 +608,8 @@ fn remove_left_behind(path: &Path, owner: u32) {
     if dir.owner() != Some(owner) || !dir.lock() {
         return;
     }
-    for number in dir.rings(RINGS_OF_A_DOOR as usize) {
-        if let Ok(Some(ring)) = RingMap::open(&dir, number, owner) {
-            ring.give_back_memory();
-        }
+    if let Ok(pool) = PoolMap::open(&dir, true) {
+        pool.empty();
     }
     dir.remove_all();
 }

@@ -14,7 +14,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
-use undertick_ring::layout;
 
 use crate::TraceError;
 
@@ -154,9 +153,9 @@ impl SessionDir {
         Ok(Some(file))
     }
 
-    /// Removes a file, or a link, not what it leads to; whether it did.
-    pub(crate) fn remove(&self, name: &str) -> bool {
-        rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()).is_ok()
+    /// Removes a file, or a link, not what it leads to.
+    fn remove(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.fd, name, AtFlags::empty());
     }
 
     /// Gives it to another user.
@@ -165,23 +164,6 @@ impl SessionDir {
             &self.path,
             "cannot be given to the program's user",
         ))
-    }
-
-    /// Numbers of the rings whose files there are, at most so many.
-    pub(crate) fn rings(&self, most: usize) -> Vec<u32> {
-        let Ok(entries) = rustix::fs::Dir::read_from(&self.fd) else {
-            return Vec::new();
-        };
-        (entries.flatten())
-            .filter_map(|entry| {
-                let name = entry.file_name().to_str().ok()?;
-                let number = name.strip_prefix(layout::RING_PREFIX)?;
-                (number.len() == 8)
-                    .then(|| u32::from_str_radix(number, 16).ok())
-                    .flatten()
-            })
-            .take(most)
-            .collect()
     }
 
     /// Removes it and all that is in it.
@@ -259,29 +241,8 @@ mod tests {
         for name in ["link", "second", "directory", "fifo"] {
             assert!(dir.file(name, uid()).is_err(), "{name}");
         }
-        dir.remove("link");
-        dir.remove("second");
+        dir.remove_all();
         assert_eq!(fs::read(&outside).unwrap(), b"o");
-    }
-
-    #[test]
-    fn rings_are_found_by_their_names() {
-        let parent = tempfile::tempdir().unwrap();
-        let dir = SessionDir::make(parent.path()).unwrap();
-        for name in [
-            "ring-00000001",
-            "ring-0000000g",
-            "ring-1",
-            "ring-000000020",
-            "names",
-        ] {
-            drop(dir.create(name).unwrap());
-        }
-        drop(dir.create("ring-ffffffff").unwrap());
-        let mut rings = dir.rings(10);
-        rings.sort_unstable();
-        assert_eq!(rings, [1, u32::MAX]);
-        assert_eq!(dir.rings(1).len(), 1);
     }
 
     /// What stands in its place stays; what was in it goes, wherever it is now.
@@ -291,17 +252,15 @@ mod tests {
         let dir = SessionDir::make(parent.path()).unwrap();
         let (away, decoy) = (parent.path().join("away"), parent.path().join("decoy"));
         fs::create_dir(&decoy).unwrap();
-        fs::write(decoy.join("ring-00000000"), b"mine").unwrap();
-        drop(dir.create("ring-00000000").unwrap());
+        fs::write(decoy.join("pool"), b"mine").unwrap();
+        drop(dir.create("pool").unwrap());
         fs::create_dir(dir.path().join("inside")).unwrap();
         symlink(&decoy, dir.path().join("inside/link")).unwrap();
         fs::rename(dir.path(), &away).unwrap();
         symlink(&decoy, dir.path()).unwrap();
-        dir.remove("ring-00000000");
-        assert!(!away.join("ring-00000000").exists());
         dir.remove_all();
         assert!(!away.exists());
-        assert_eq!(fs::read(decoy.join("ring-00000000")).unwrap(), b"mine");
+        assert_eq!(fs::read(decoy.join("pool")).unwrap(), b"mine");
         assert_eq!(fs::read_link(dir.path()).unwrap(), decoy);
         assert!(
             SessionDir::open(dir.path()).is_err(),

@@ -1,7 +1,7 @@
 //! The last seconds of a flight recorder as a trace, while it records on.
 //!
-//! **Method.** A snapshot is made from outside: of the ring files in the session
-//! directory, mapped so that they cannot be written to, and of what the recorder keeps of
+//! **Method.** A snapshot is made from outside: of the rings in the session's pool,
+//! mapped so that they cannot be written to, and of what the recorder keeps of
 //! threads that have ended. So it stops no measuring point and no writer, needs nothing
 //! of the recorder but that it takes no ring away meanwhile (a lock), and can be made
 //! when the recorder was killed, too.
@@ -21,6 +21,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
@@ -38,12 +39,14 @@ use crate::keep::{self, RAW_FILE};
 use crate::kernel;
 use crate::manifest::{self, Manifest, State};
 use crate::names;
+use crate::pool_map::PoolMap;
 use crate::read::read_manifest;
-use crate::recover::each_block;
+use crate::recover::{each_block, rings_of};
 use crate::ring_drain::copy;
+use crate::ring_map::RingMap;
 use crate::running::{anchor, flight, merge_names, remove_empty};
 use crate::sampled;
-use crate::session::{RingMap, SessionDir};
+use crate::session::SessionDir;
 use crate::session_identity::{self, NotTaken};
 use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
@@ -200,17 +203,17 @@ fn make(
     let lock = raw.try_clone().map_err(failed())?;
     let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
     let mut raw = BufWriter::with_capacity(1 << 20, raw);
-    let owner = session.owner().unwrap_or(u32::MAX);
-    let mut numbers = session.rings(usize::MAX);
-    numbers.sort_unstable();
-    numbers.dedup(); // of a directory that changes while it is read
-    let mut rings = Vec::new();
-    for &number in &numbers {
-        match RingMap::look(session, number, owner) {
-            Ok(found) => rings.extend(found.map(Looked::at)), // one that is being made is empty
-            Err(error) => manifest.warnings.push(error.to_string()),
+    let pool = Arc::new(PoolMap::open(session, false)?);
+    let mut rings: Vec<Looked> = Vec::new();
+    let mut there = HashSet::new();
+    for found in rings_of(&pool) {
+        match found {
+            Ok(ring) if there.insert(ring.number) => rings.push(Looked::at(ring)),
+            Ok(_) => {} // a program overwrote its number
+            Err(why) => manifest.warnings.push(why),
         }
     }
+    rings.sort_unstable_by_key(|ring| ring.map.number);
     rings.iter_mut().for_each(Looked::look);
     manifest.session = None;
     manifest.session_identity = None;
@@ -225,7 +228,6 @@ fn make(
     let told = accounts::read(trace);
     let (given_up, mut ended) = (told.given_up, told.ended);
     // A recorder that was killed may have left both: a ring and what it kept of it.
-    let there: HashSet<u32> = numbers.into_iter().collect();
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
     for file in ENDED_FILES {
         each_block(trace, file, |header, block| {

@@ -122,7 +122,7 @@ fn hostile(seed: u64, seconds: u64) {
     let parent = tempfile::tempdir_in("/dev/shm").unwrap();
     let decoy = dir.path().join("decoy");
     fs::create_dir(&decoy).unwrap();
-    fs::write(decoy.join("ring-00000001"), ring_like()).unwrap();
+    fs::write(decoy.join("pool"), pool_like()).unwrap();
     fs::write(
         decoy.join("names"),
         b"UN\x01\0\x07\0\x05\0\0\0\0\0\0\0\0\0stray",
@@ -197,15 +197,13 @@ fn hostile(seed: u64, seconds: u64) {
     assert!(manifest.warnings.len() < 200);
 }
 
-/// What a recorder would write to, were it to follow a link there: a ring.
-fn ring_like() -> Vec<u8> {
+/// What a recorder would write to, were it to follow a link there.
+fn pool_like() -> Vec<u8> {
     let mut bytes = vec![0; 3 * 131_072];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-    put(0, b"UTRING01");
-    put(8, &1u32.to_le_bytes());
-    put(20, &2u32.to_le_bytes());
-    put(40, &1u32.to_le_bytes());
-    put(64, &16_000u64.to_le_bytes());
-    put(88, &1u32.to_le_bytes());
+    put(0, b"UTPOOL01");
+    put(8, &2u32.to_le_bytes());
+    put(16, &1u32.to_le_bytes());
+    put(20, &1u32.to_le_bytes());
     bytes
 }

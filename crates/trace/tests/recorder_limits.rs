@@ -15,18 +15,8 @@ use undertick_trace::schema::Kind;
 /// What this file does as a program; set: it is one.
 const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 const EVENTS: u64 = 100_000;
-/// Of the shell's `ulimit -f`.
-const BLOCK: u64 = 512;
-const SEGMENT: u64 = 128 * 1024;
-/// None; one block; below a ring of one segment; a ring of one and of eight; below the budget.
-const LIMITS: [u64; 6] = [
-    0,
-    1,
-    2 * SEGMENT / BLOCK - 1,
-    2 * SEGMENT / BLOCK,
-    9 * SEGMENT / BLOCK,
-    64 * SEGMENT / BLOCK,
-];
+/// Of the shell's `ulimit -f`, 512 bytes each: none; one; two segments; 64 of them.
+const LIMITS: [u64; 4] = [0, 1, 512, 16384];
 
 fn rust(what: &str) -> Vec<String> {
     let binary = std::env::current_exe().unwrap();
@@ -73,13 +63,8 @@ fn check(unrecorded: &[String], recorded: &[String]) {
             .iter()
             .filter(|row| row.kind != Kind::Gap as i8)
             .count() as u64;
-        assert_eq!(received + manifest.lost, EVENTS, "{blocks} blocks");
-        if blocks * BLOCK >= 2 * SEGMENT {
-            assert!(received > 0, "{blocks} blocks");
-        } else {
-            let said = manifest.warnings.join("\n");
-            assert!(said.contains("ulimit -f below a ring"), "{said}");
-        }
+        // The rings' file is the recorder's: no program makes it larger.
+        assert_eq!((received, manifest.lost), (EVENTS, 0), "{blocks} blocks");
         // A name of 23 bytes.
         let is_told = manifest
             .warnings

@@ -4,11 +4,11 @@
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use undertick_ring::layout::{SEGMENT_BYTES, control, ring};
-use undertick_ring::{Left, Mapped, Memory, Writer, state};
+use undertick_ring::layout::{control, ring};
+use undertick_ring::{Left, Writer, state};
 
 use crate::joining;
-use crate::making::make_ring;
+use crate::pool::{close_ring, make_ring};
 use crate::process::{self, Session};
 use crate::thread::{self, OneRing, Thread};
 
@@ -87,11 +87,6 @@ impl Drop for HeldSignals {
     }
 }
 
-/// Bytes of a ring's mapping.
-pub(crate) fn bytes_of(memory: &Mapped) -> usize {
-    (memory.max_segments() as usize + 1) * SEGMENT_BYTES as usize
-}
-
 /// Whether the session that the thread has joined runs: after it a ring has no memory,
 /// and a store would take some.
 ///
@@ -155,7 +150,7 @@ pub(crate) unsafe fn account(session: &Session, one: *mut OneRing, was: u32) {
     }
 }
 
-/// A ring that the thread writes to no more, and is complete. It stays mapped until the
+/// A ring that the thread writes to no more, and is complete. It holds the pool until the
 /// next one is given up: whoever gives it up may be a handler that came in when the thread
 /// had just seen that it has a ring.
 ///
@@ -171,16 +166,14 @@ pub(crate) unsafe fn give_up(session: &Session, thread: *mut Thread, which: usiz
             (*thread).sampling.lay_aside();
         }
         let memory = *(*one).writer.memory();
-        if !memory.base().is_null() {
-            if is_joined(session, thread) {
-                memory
-                    .field_u32(ring::OFF_STATE)
-                    .store(ring::STATE_CLOSED, Ordering::Release);
-            }
-            (*thread).leaving.keep(session, which, &memory);
+        if !memory.head().is_null() {
+            let pool = (*one).pool;
             let mut none = OneRing::new();
             none.writer.state = state::MAKING;
             one.write_volatile(none);
+            compiler_fence(Ordering::SeqCst);
+            close_ring(session, &memory, is_joined(session, thread));
+            (*thread).leaving.hold(session, which, pool);
         }
         (*one).set_state(state::NO_RING);
     }
@@ -211,7 +204,8 @@ unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: b
         if which == 0 {
             thread::arm(session, thread);
         }
-        let Some(made) = make_ring(session, which == 1) else {
+        let serial = (*thread).on >> control::SERIAL_SHIFT;
+        let Some(made) = make_ring(session, serial, which == 1) else {
             (*one).retry_in = RETRY;
             (*one).set_state(state::NO_RING);
             return false;
@@ -222,7 +216,7 @@ unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: b
         let mut writer = Writer::new(made.memory, made.policy, first);
         writer.state = state::MAKING;
         (&raw mut (*one).writer).write_volatile(writer);
-        (*one).has_first = made.has_first;
+        (*one).pool = Some(made.pool);
         session.at_end_of_thread(thread.cast());
         compiler_fence(Ordering::SeqCst);
         (*one).set_state(state::READY);
@@ -255,6 +249,11 @@ pub(crate) unsafe fn choose(
             }
             if state == state::MAKING || (state::is_writing(state) && !left) {
                 continue;
+            }
+            if state == state::READY && (*one).pool.is_none() {
+                // A handler that came in has given it up, and got no other.
+                (*one).set_state(state::NO_RING);
+                return None;
             }
             let is_there = state == state::READY || new_ring(session, thread, which, left);
             return is_there.then_some(one);

@@ -8,9 +8,10 @@ use core::cell::UnsafeCell;
 use core::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use undertick_ring::layout::{SEGMENT_BYTES, control, ring};
+use undertick_ring::layout::{control, ring};
 use undertick_ring::mark;
 
+use crate::pool::Wiped;
 use crate::process::map;
 
 pub const PAGE_BYTES: usize = 4096;
@@ -20,8 +21,8 @@ const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// Where the registry is: an address that nothing else takes.
 const REGISTRY_AT: usize = 0x2000_5554_0000;
-/// "UTTREG01".
-const REGISTRY_MAGIC: u64 = 0x3130_4745_5254_5455;
+/// "UTTREG02".
+const REGISTRY_MAGIC: u64 = 0x3230_4745_5254_5455;
 const MOST_INSTANCES: usize = 500;
 /// Of an entry of the registry: its instance was unloaded.
 const UNLOADED: u64 = 1;
@@ -43,7 +44,7 @@ pub struct Instance {
     /// The control page, with a door's what follows it, and its bytes.
     control: AtomicU64,
     control_bytes: AtomicU64,
-    /// Addresses, and in their low bits the segments; 0: free.
+    /// Addresses of heads; 0: free.
     rings: [AtomicU64; 256],
     /// Of cells.
     pages: [AtomicU64; 120],
@@ -62,24 +63,15 @@ fn note(table: &[AtomicU64], from: u64, to: u64) {
     }
 }
 
-fn ring_word(base: *mut u8, bytes: usize) -> u64 {
-    base.expose_provenance() as u64 | (bytes as u64 / SEGMENT_BYTES - 1)
-}
-
 impl Instance {
-    /// Notes a ring that was mapped.
-    pub(crate) fn note_ring(&self, base: *mut u8, bytes: usize) {
-        note(&self.rings, 0, ring_word(base, bytes));
+    /// Notes a ring that is open.
+    pub(crate) fn note_ring(&self, head: *mut u8) {
+        note(&self.rings, 0, head.expose_provenance() as u64);
     }
 
-    /// Unmaps a ring.
-    ///
-    /// # Safety
-    /// It is one of this instance's, which nobody uses any more.
-    pub(crate) unsafe fn unmap_ring(&self, base: *mut u8, bytes: usize) {
-        note(&self.rings, ring_word(base, bytes), 0);
-        // SAFETY: the caller's promise.
-        unsafe { libc::munmap(base.cast(), bytes) };
+    /// It is not open any more.
+    pub(crate) fn forget_ring(&self, head: *mut u8) {
+        note(&self.rings, head.addr() as u64, 0);
     }
 
     /// Notes a page of cells that was mapped.
@@ -90,7 +82,7 @@ impl Instance {
     /// Unmaps a page of cells.
     ///
     /// # Safety
-    /// As [`Self::unmap_ring`].
+    /// It is one of this instance's, which nobody uses any more.
     pub(crate) unsafe fn unmap_page(&self, page: *mut u8) {
         note(&self.pages, page.addr() as u64, 0);
         // SAFETY: the caller's promise.
@@ -101,8 +93,8 @@ impl Instance {
     /// are complete.
     ///
     /// # Safety
-    /// The instance was unloaded: none of its code runs any more.
-    unsafe fn clear(&self) {
+    /// The instance was unloaded: none of its code runs any more. `wiped` is its first page.
+    unsafe fn clear(&self, wiped: &Wiped) {
         let page = self.control.swap(0, Ordering::Relaxed) as usize;
         let page = with_exposed_provenance_mut::<u8>(page);
         // SAFETY: what the instance has noted is mapped, and nobody's any more.
@@ -112,19 +104,14 @@ impl Instance {
                 on.load(Ordering::Relaxed) != control::NONE
             };
             for entry in &self.rings {
-                let word = entry.swap(0, Ordering::Relaxed);
-                let base =
-                    with_exposed_provenance_mut::<u8>((word & !(SEGMENT_BYTES - 1)) as usize);
-                if base.is_null() {
-                    continue;
-                }
-                if is_on {
-                    let state = AtomicU32::from_ptr(base.add(ring::OFF_STATE).cast());
+                let head = entry.swap(0, Ordering::Relaxed) as usize;
+                if head != 0 && is_on {
+                    let head = with_exposed_provenance_mut::<u8>(head);
+                    let state = AtomicU32::from_ptr(head.add(ring::OFF_STATE).cast());
                     state.store(ring::STATE_CLOSED, Ordering::Release);
                 }
-                let segments = word & (SEGMENT_BYTES - 1);
-                libc::munmap(base.cast(), ((segments + 1) * SEGMENT_BYTES) as usize);
             }
+            wiped.clear();
             for entry in &self.pages {
                 let word = entry.swap(0, Ordering::Relaxed) as usize;
                 if word != 0 {
@@ -167,7 +154,7 @@ impl Pages {
                 are_new: false,
             };
             // SAFETY: whoever marked the entry was unloaded, and it is ours now.
-            unsafe { this.instance().clear() };
+            unsafe { this.instance().clear(this.wiped()) };
             return Some(this);
         }
         let first = map(
@@ -190,6 +177,13 @@ impl Pages {
     /// The page that fork() is to wipe.
     pub(crate) const fn first(&self) -> *mut u8 {
         self.first
+    }
+
+    /// The same.
+    #[inline(always)]
+    pub(crate) const fn wiped(&self) -> &'static Wiped {
+        // SAFETY: mapped for ever; any bits are valid.
+        unsafe { &*self.first.cast::<Wiped>() }
     }
 
     pub(crate) fn instance(&self) -> &'static Instance {

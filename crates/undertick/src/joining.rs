@@ -2,21 +2,21 @@
 //! the next in a program that was started without one. The same as in
 //! undertick.h.
 
-use core::ptr::null_mut;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use undertick_ring::layout::control;
-use undertick_ring::{Mapped, state};
+use undertick_ring::layout::{control, ring};
+use undertick_ring::state;
 
 use crate::giving_up;
 use crate::making;
+use crate::pool::Pool;
 use crate::process::{self, Session};
 use crate::thread::{OneRing, Thread};
 
-/// What a thread has of the session before.
+/// What a thread has of what was before.
 pub(crate) struct Leaving {
-    /// Its rings there, and their bytes: without memory, but still mapped.
-    rings: [(*mut u8, usize); 2],
+    /// Pools that hold rings which were given up: the thread's own, the nested one.
+    held: [Option<&'static Pool>; 2],
     /// Events until a session that could not be joined is tried again.
     refused_in: u32,
 }
@@ -27,41 +27,21 @@ const RETRY: u32 = 4096;
 impl Leaving {
     /// Of a thread that was in no session.
     pub(crate) const NONE: Self = Self {
-        rings: [(null_mut(), 0); 2],
+        held: [None; 2],
         refused_in: 0,
     };
 
     /// Nothing more can be written to them.
-    pub(crate) fn unmap(&mut self, session: &Session) {
-        for (base, bytes) in &mut self.rings {
-            let old = core::mem::replace(base, null_mut());
-            compiler_fence(Ordering::SeqCst);
-            if !old.is_null() {
-                // SAFETY: a ring of ours that nobody uses any more.
-                unsafe { session.instance().unmap_ring(old, *bytes) };
-            }
+    pub(crate) fn let_go(&mut self, session: &Session) {
+        for which in 0..2 {
+            self.hold(session, which, None);
         }
     }
 
-    /// Keeps a ring that was given up mapped, until the next one is.
-    pub(crate) fn keep(&mut self, session: &Session, which: usize, ring: &Mapped) {
-        let old = core::mem::replace(
-            &mut self.rings[which],
-            (ring.base(), giving_up::bytes_of(ring)),
-        );
-        compiler_fence(Ordering::SeqCst);
-        if !old.0.is_null() {
-            // SAFETY: a ring of ours that nobody uses any more.
-            unsafe { session.instance().unmap_ring(old.0, old.1) };
-        }
-    }
-
-    /// Takes the memory of a ring that is kept mapped.
-    fn empty(&self, which: usize) {
-        let (base, bytes) = self.rings[which];
-        if !base.is_null() {
-            // SAFETY: a mapping of ours.
-            unsafe { libc::madvise(base.cast(), bytes, libc::MADV_REMOVE) };
+    /// A ring that was given up holds its pool until the next one is.
+    pub(crate) fn hold(&mut self, session: &Session, which: usize, pool: Option<&'static Pool>) {
+        if let Some(before) = core::mem::replace(&mut self.held[which], pool) {
+            session.wiped().leave(before);
         }
     }
 }
@@ -156,9 +136,7 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
 }
 
 /// Gives up the thread's rings of a session that is over; false if one of them
-/// is being written. They have no memory from here on, but they stay mapped: this may
-/// be a signal handler that came in when the thread had just seen that it has a ring.
-/// What it then writes is harmless. `here` is the stack pointer of the point.
+/// is being written. `here` is the stack pointer of the point.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -180,8 +158,13 @@ pub(crate) unsafe fn leave(session: &Session, thread: *mut Thread, here: u32) ->
         }
         for (which, state) in states.into_iter().enumerate() {
             if state != state::NO_RING {
+                let one = [&raw const (*thread).own, &raw const (*thread).nested][which];
+                let head = (*one).writer.memory().head();
                 giving_up::give_up(session, thread, which);
-                (*thread).leaving.empty(which);
+                if !head.is_null() {
+                    // Looking for a cell took pages of a pool that has none any more.
+                    libc::madvise(head.cast(), ring::HEAD_BYTES as usize, libc::MADV_REMOVE);
+                }
             }
         }
     }

@@ -13,6 +13,7 @@ use undertick_ring::layout::{self, control, door, names};
 use crate::door::Door;
 use crate::instance::{Instance, PAGE_BYTES, Pages};
 use crate::making::file_limit;
+use crate::pool::Wiped;
 
 /// Nobody looked for a session yet: the first event goes the slow way.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -141,7 +142,7 @@ impl Session {
     /// of this user's or of root's: the door is shared with children that may
     /// have fewer rights.
     pub fn join(&self) -> bool {
-        let owner = self.with_path(layout::NAMES_FILE, None, |path| {
+        let owner = self.with_path(layout::NAMES_FILE, |path| {
             // SAFETY: all zeros is a valid stat; the path ends with zero.
             unsafe {
                 let mut status: libc::stat = core::mem::zeroed();
@@ -172,16 +173,16 @@ impl Session {
         unsafe { AtomicU64::from_ptr(self.control.add(offset).cast()) }
     }
 
+    /// The page that `fork` wipes.
     #[inline(always)]
-    fn page(&self) -> &AtomicU32 {
-        // SAFETY: mapped for the life of the process.
-        unsafe { AtomicU32::from_ptr(self.pages.first().cast()) }
+    pub const fn wiped(&self) -> &'static Wiped {
+        self.pages.wiped()
     }
 
     /// False where [`Self::is_same_process`] has to be asked.
     #[inline(always)]
     pub fn is_surely_same_process(&self) -> bool {
-        self.page().load(Ordering::Relaxed) != 0
+        self.wiped().same_process.load(Ordering::Relaxed) != 0
     }
 
     /// Whether the rings that are known are this process's, and not its parent's.
@@ -196,9 +197,10 @@ impl Session {
     /// From here on they are.
     pub fn begin_process(&self) {
         if self.is_told_by_pid() {
+            self.wiped().forget(); // nothing was wiped
             self.by_pid.store(std::process::id(), Ordering::Relaxed);
         } else {
-            self.page().store(1, Ordering::Relaxed);
+            self.wiped().same_process.store(1, Ordering::Relaxed);
         }
     }
 
@@ -227,12 +229,7 @@ impl Session {
 
     /// Calls `f` with the path of a file in the session directory, without
     /// allocating (a signal handler may be the caller).
-    pub fn with_path<R>(
-        &self,
-        name: &str,
-        number: Option<u32>,
-        f: impl FnOnce(&CStr) -> R,
-    ) -> Option<R> {
+    pub fn with_path<R>(&self, name: &str, f: impl FnOnce(&CStr) -> R) -> Option<R> {
         let mut buffer = [0u8; 320];
         let mut used = 0;
         let mut put = |bytes: &[u8]| -> Option<()> {
@@ -248,11 +245,6 @@ impl Session {
         }
         put(b"/")?;
         put(name.as_bytes())?;
-        if let Some(number) = number {
-            for shift in (0..8).rev() {
-                put(&[b"0123456789abcdef"[(number >> (4 * shift)) as usize & 15]])?;
-            }
-        }
         put(&[0])?;
         CStr::from_bytes_until_nul(&buffer).ok().map(f)
     }
@@ -326,7 +318,10 @@ fn attach() -> Option<Session> {
         key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
     };
     let is_by_page = u32::from(told == Told::ByPage);
-    session.page().store(is_by_page, Ordering::Relaxed);
+    session
+        .wiped()
+        .same_process
+        .store(is_by_page, Ordering::Relaxed);
     let clock = session
         .field_u32(control::OFF_CLOCK)
         .load(Ordering::Relaxed);
@@ -489,7 +484,7 @@ pub fn append_name(what: u16, event: u16, text: &str) {
     if let Some(door) = session.door() {
         return door.keep_name(&record[..names::HEADER_BYTES + cut]);
     }
-    let is_kept = session.with_path(layout::NAMES_FILE, None, |path| {
+    let is_kept = session.with_path(layout::NAMES_FILE, |path| {
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path ends with zero, the record is as long as said, the
         // descriptor is ours.

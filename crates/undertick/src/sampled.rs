@@ -445,7 +445,7 @@ fn next_gap(sampling: &mut Sampling, session: &Session, cell: &Cell, event: u16,
 }
 
 fn table(memory: &Mapped) -> *mut Cell {
-    memory.base().wrapping_add(ring::OFF_CELL_TABLE).cast()
+    memory.head().wrapping_add(ring::OFF_CELL_TABLE).cast()
 }
 
 /// The event's cell in a ring; `None`: there is none, and every span is

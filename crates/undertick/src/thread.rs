@@ -13,6 +13,7 @@ use crate::clock;
 use crate::giving_up;
 use crate::joining::{self, is_on};
 use crate::making::Supply;
+use crate::pool::{Pool, close_ring};
 use crate::process::{self, Session};
 use crate::sampled;
 
@@ -50,18 +51,21 @@ static NO_RSEQ: Rseq = Rseq {
 
 pub(crate) struct OneRing {
     pub(crate) retry_in: u32,
-    /// The file has the pages of the first segment.
-    pub(crate) has_first: bool,
+    /// Where it lies; `None`: there is no ring.
+    pub(crate) pool: Option<&'static Pool>,
+    /// A segment that was taken and got no pages.
+    pub(crate) spare: Option<u32>,
     pub(crate) writer: Writer<Mapped>,
 }
 
 impl OneRing {
     pub(crate) const fn new() -> Self {
         // SAFETY: no segment is ever taken from it: the state is NoRing.
-        let nowhere = unsafe { Mapped::new(null_mut(), 0) };
+        let nowhere = unsafe { Mapped::new(null_mut(), null_mut(), 0, 0) };
         Self {
             retry_in: 0,
-            has_first: false,
+            pool: None,
+            spare: None,
             writer: Writer::new(nowhere, Overflow::Drop, 0),
         }
     }
@@ -628,13 +632,19 @@ pub(crate) unsafe fn record_slow(
             return session.count_lost();
         };
         let is_nested = !core::ptr::eq(one, &raw const (*thread).own);
+        let Some(pool) = (*one).pool else {
+            return session.count_lost();
+        };
         (*one).set_state(here);
         let writer = &mut (*one).writer;
         let rseq = &*(*thread).rseq;
         let mut source = Supply {
             session,
             memory: *writer.memory(),
-            has_first: (*one).has_first,
+            pool,
+            is_first: writer.allocated() == 0,
+            spare: (*one).spare,
+            index: 0,
             waits: 0,
         };
         let result = match job {
@@ -686,6 +696,7 @@ pub(crate) unsafe fn record_slow(
                 })
             }
         };
+        (*one).spare = source.spare;
         if result.is_err() {
             writer
                 .memory()
@@ -748,23 +759,18 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
             giving_up::account(session, one, was);
         }
         (*thread).sampling.forget(session);
-        (*thread).leaving.unmap(session);
+        (*thread).leaving.let_go(session);
         for one in both {
-            let memory = *(*one).writer.memory();
+            let (memory, pool) = (*(*one).writer.memory(), (*one).pool);
             let mut none = OneRing::new();
             none.writer.state = state::ENDED;
             one.write_volatile(none);
             compiler_fence(Ordering::SeqCst);
-            if memory.base().is_null() {
+            let Some(pool) = pool else {
                 continue;
-            }
-            if giving_up::is_joined(session, thread) {
-                memory
-                    .field_u32(ring::OFF_STATE)
-                    .store(ring::STATE_CLOSED, Ordering::Release);
-            }
-            let bytes = giving_up::bytes_of(&memory);
-            session.instance().unmap_ring(memory.base(), bytes);
+            };
+            close_ring(session, &memory, giving_up::is_joined(session, thread));
+            session.wiped().leave(pool);
         }
         if !is_last && session.at_end_of_thread(thread.cast::<c_void>()) {
             for one in both.into_iter().rev() {

@@ -35,6 +35,22 @@ pub fn alone() -> MutexGuard<'static, ()> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Where the heads of rings lie in a session's pool (docs/format.md, section 3).
+pub fn heads_of(pool: &File) -> Vec<u64> {
+    let word = |at: u64, bytes: usize| {
+        let mut found = [0; 8];
+        pool.read_exact_at(&mut found[..bytes], at).unwrap();
+        u64::from_le_bytes(found)
+    };
+    let (heads, segments) = (word(16, 4), word(20, 4));
+    let start = (4096 + 8 * (heads + segments) + segments).next_multiple_of(131_072);
+    let is_ring = |at: &u64| word(*at, 8) == u64::from_le_bytes(*b"UTRING01");
+    (0..heads)
+        .map(|head| start + 77_824 * head)
+        .filter(is_ring)
+        .collect()
+}
+
 /// A compiled test program; hold [`alone`] before.
 pub fn program(source: &str, arguments: &[&str]) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");

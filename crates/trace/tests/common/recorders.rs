@@ -81,19 +81,29 @@ impl Recorders {
 
     /// The same, after a command of the shell, such as one that sets limits.
     pub fn start_with(&self, before: &str, what: &str, words: &[String]) -> Recorder {
+        Recorder(self.command(before, what, words).spawn().unwrap())
+    }
+
+    /// The same, of one that is refused: what it says.
+    pub fn fails(&self, before: &str, what: &str, words: &[String]) -> String {
+        let done = self.command(before, what, words).output().unwrap();
+        assert!(!done.status.success());
+        String::from_utf8(done.stderr).unwrap()
+    }
+
+    fn command(&self, before: &str, what: &str, words: &[String]) -> Command {
         let mut role = vec![self.trace.to_str().unwrap(), what];
         role.extend(self.settings.iter().map(String::as_str));
         role.extend(words.iter().map(String::as_str));
-        let child = Command::new("sh")
+        let mut command = Command::new("sh");
+        command
             .args(["-c", &format!("{before}; exec \"$@\""), "sh"])
             .arg(std::env::current_exe().unwrap())
             .args(["recorder", "--exact", "--quiet", "--nocapture"])
             .env(ROLE, role.join("\n"))
             .env("UNDERTICK_DIR", self.shared.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        Recorder(child)
+            .stdout(Stdio::null());
+        command
     }
 
     /// Session directories that they have left.

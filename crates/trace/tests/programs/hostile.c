@@ -1,7 +1,7 @@
 /* A program that does to its session whatever its rights allow: SECONDS SEED DECOY.
  * DECOY is a directory outside of the session that it puts in the place of things.
  *
- * A witness writes 1000 events to ring 0, which is left alone. Then children, one after
+ * A witness writes 1000 events to ring 0, whose head and segment are left alone. Then children, one after
  * the other, record while one of their threads damages; where it hits themselves, they
  * die, and the next one comes. */
 #define _GNU_SOURCE
@@ -45,24 +45,53 @@ static int open_there(const char *name, int flags) {
     return openat(dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-/* One of the first rings or one of the last: never ring 0. */
-static void ring_name(char *name) {
-    uint32_t next = 0;
-    int fd = open_there("control", O_RDONLY);
-    if (fd >= 0 && pread(fd, &next, 4, 64) != 4) next = 0;
-    if (fd >= 0) close(fd);
-    next = next > 6 && draw(2) ? next - 1 - (uint32_t)draw(5) : 1 + (uint32_t)draw(40);
-    sprintf(name, "ring-%08x", next);
-}
-
 static void put(int fd, off_t at, uint64_t value, size_t bytes) {
     if (fd >= 0 && pwrite(fd, &value, bytes, at) < 0) return;
 }
 
-static void header(const char *name) {
+/* What is where in the pool: docs/format.md, section 3. */
+static off_t heads_at, segments_at;
+static uint32_t heads, segments;
+
+static void look_at_pool(void) {
+    uint32_t counts[2] = {0, 0};
+    int fd = open_there("pool", O_RDONLY);
+    if (fd < 0 || pread(fd, counts, 8, 16) != 8) abort();
+    close(fd);
+    heads = counts[0], segments = counts[1];
+    heads_at = (4096 + 8 * (off_t)(heads + segments) + segments + SEGMENT - 1) / SEGMENT * SEGMENT;
+    segments_at = (heads_at + heads * (off_t)77824 + SEGMENT - 1) / SEGMENT * SEGMENT;
+}
+
+/* One of the first heads, or any: never head 0, which is the witness's. */
+static off_t head(void) { return heads_at + (off_t)(1 + draw(draw(2) ? 40 : heads - 1)) * 77824; }
+
+static void header(void) {
     static const off_t fields[] = {0, 8, 16, 20, 24, 40, 64, 64, 64, 72, 80, 80, 88, 92, 128, 136, 4096, 4104, 4112, 69632};
-    int fd = open_there(name, O_RDWR), i;
-    for (i = 0; i < 8; i++) put(fd, fields[draw(sizeof fields / sizeof *fields)], number(), draw(2) ? 8 : 4);
+    int fd = open_there("pool", O_RDWR), i;
+    for (i = 0; i < 8; i++) put(fd, head() + fields[draw(sizeof fields / sizeof *fields)], number(), draw(2) ? 8 : 4);
+    if (fd >= 0) close(fd);
+}
+
+/* What the queues hold, what is told of pages, and what stands before: seldom the counts of
+ * the queues, after which nobody gets anything. */
+static void queues(int may_end) {
+    int fd = open_there("pool", O_RDWR), i;
+    for (i = 0; i < 8; i++) put(fd, 4096 + 4 * (off_t)draw(2 * (heads + segments)), draw(2) ? draw(heads) : number(), 4);
+    for (i = 0; i < 8; i++) put(fd, 4096 + 8 * (off_t)(heads + segments) + (off_t)draw(segments), draw(2), 1);
+    put(fd, 12, number(), 4);
+    if (may_end || draw(100) == 0) {
+        static const off_t fields[] = {0, 8, 16, 20};
+        put(fd, draw(3) ? 128 + 64 * (off_t)draw(8) : fields[draw(4)], number(), draw(2) ? 8 : 4);
+    }
+    if (fd >= 0) close(fd);
+}
+
+/* Records that nobody wrote; not in segment 0, which has the witness's. */
+static void records(void) {
+    int fd = open_there("pool", O_RDWR), i;
+    off_t at = segments_at + SEGMENT * (off_t)(1 + draw(40));
+    for (i = 0; i < 64; i++) put(fd, at + 8 * (off_t)draw(SEGMENT / 8), number(), 8);
     if (fd >= 0) close(fd);
 }
 
@@ -78,7 +107,7 @@ static void replace(const char *name) {
     char to[400];
     unlinkat(dir_fd, name, 0);
     unlinkat(dir_fd, name, AT_REMOVEDIR);
-    snprintf(to, sizeof to, "%s/%s", decoy, draw(2) ? "ring-00000001" : "names");
+    snprintf(to, sizeof to, "%s/%s", decoy, draw(2) ? "pool" : "names");
     switch (draw(5)) {
     case 0: if (symlinkat(to, dir_fd, name)) return; break;
     case 1: if (linkat(AT_FDCWD, to, dir_fd, name, 0)) return; break;
@@ -88,32 +117,38 @@ static void replace(const char *name) {
     }
 }
 
-/* A file that says that it is a ring. */
-static void forge(const char *name) {
-    int fd = open_there(name, O_RDWR | O_CREAT);
-    uint32_t segments = draw(2) ? 8192 : 1 + (uint32_t)draw(64), i;
-    if (fd < 0) return;
-    if (ftruncate(fd, ((off_t)segments + 1) * SEGMENT) == 0) {
-        put(fd, 8, 1, 4);
-        put(fd, 20, segments, 4);
-        put(fd, 24, draw(2) ? 1 : number(), 4);
-        for (i = 0; i < 64; i++) put(fd, 4096 + 8 * (off_t)i, draw(4) ? draw(segments) : number(), 8);
-        put(fd, 64, draw(2) ? draw((uint64_t)segments * SEGMENT) & ~15ull : number(), 8);
-        put(fd, 88, number(), 4);
-        put(fd, 92, draw(2) ? 256 : number(), 4);
-        put(fd, 40, draw(2) + 1, 4);
-        put(fd, 0, 0x3130474e49525455ull, 8);
-    }
-    close(fd);
+/* A head that says that it is a ring's. */
+static void forge(void) {
+    int fd = open_there("pool", O_RDWR);
+    const off_t at = head();
+    uint32_t most = draw(2) ? 8192 : 1 + (uint32_t)draw(64), i;
+    put(fd, at + 8, 2, 4);
+    put(fd, at + 16, number(), 4);
+    put(fd, at + 20, most, 4);
+    put(fd, at + 24, draw(2) ? 1 : number(), 4);
+    for (i = 0; i < 64; i++) put(fd, at + 4096 + 8 * (off_t)i, draw(4) ? draw(segments + 1) : number(), 8);
+    put(fd, at + 64, draw(2) ? draw((uint64_t)most * SEGMENT) & ~15ull : number(), 8);
+    put(fd, at + 92, draw(2) ? 256 : number(), 4);
+    put(fd, at + 40, draw(2) + 1, 4);
+    put(fd, at, 0x3130474e49525455ull, 8);
+    if (fd >= 0) close(fd);
+}
+
+/* Another file in the place of the pool for a moment. */
+static void another_pool(void) {
+    if (renameat(dir_fd, "pool", dir_fd, "kept") != 0) return;
+    replace("pool");
+    usleep((useconds_t)draw(20000));
+    unlinkat(dir_fd, "pool", 0);
+    unlinkat(dir_fd, "pool", AT_REMOVEDIR);
+    if (renameat(dir_fd, "kept", dir_fd, "pool") != 0) abort();
 }
 
 static void control(int may_cut) {
-    static const off_t fields[] = {0, 8, 12, 16, 20, 24, 28, 36, 40, 68, 72, 1024, 1032, 4096};
+    static const off_t fields[] = {0, 8, 12, 16, 20, 24, 28, 36, 40, 44, 72, 1024, 1032, 4096};
     int fd = open_there("control", O_RDWR);
     if (fd < 0) return;
     put(fd, fields[draw(14)], number(), draw(2) ? 8 : 4);
-    /* As if rings had been asked for, and nobody made them. */
-    put(fd, 64, 41 + draw(1000), 4);
     if (may_cut && ftruncate(fd, draw(2) ? 0 : 4096) != 0) errno = 0;
     close(fd);
 }
@@ -161,15 +196,15 @@ static void child(double until, double end) {
     pthread_t threads[3];
     for (i = 0; i < 3; i++) pthread_create(&threads[i], NULL, work, &stop);
     while (now() < until) {
-        char name[32], other[32];
-        ring_name(name);
+        const int is_end = end - now() < 1;
         switch (draw(10)) {
-        case 0: case 1: case 2: header(name); break;
-        case 3: length(name); break;
-        case 4: replace(name); break;
-        case 5: ring_name(other); renameat(dir_fd, name, dir_fd, other); break;
-        case 6: forge(name); break;
-        case 7: control(end - now() < 1); break;
+        case 0: case 1: header(); break;
+        case 2: queues(is_end); break;
+        case 3: records(); break;
+        case 4: another_pool(); break;
+        case 5: if (end - now() < 0.5) length("pool"); break;
+        case 6: forge(); break;
+        case 7: control(is_end); break;
         case 8: names(); break;
         default: move(); break;
         }
@@ -186,6 +221,7 @@ int main(int argc, char **argv) {
     snprintf(away, sizeof away, "%s-away", dir);
     decoy = argv[3];
     dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    look_at_pool();
     state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15ull + 1;
     end = now() + atof(argv[1]);
     ut_name(5, "witness");
@@ -197,6 +233,11 @@ int main(int argc, char **argv) {
         pid = fork();
         if (pid == 0) child(until < end ? until : end, end);
         waitpid(pid, NULL, 0);
+        if (faccessat(dir_fd, "kept", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            unlinkat(dir_fd, "pool", 0);
+            unlinkat(dir_fd, "pool", AT_REMOVEDIR);
+            renameat(dir_fd, "kept", dir_fd, "pool");
+        }
         if (access(away, F_OK) == 0) {
             unlink(dir);
             if (rename(away, dir) != 0) abort();

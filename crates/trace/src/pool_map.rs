@@ -1,0 +1,264 @@
+//! The file that all rings of a session lie in, mapped: by the recorder, or by who only looks.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use rustix::fs::FallocateFlags;
+use rustix::mm::{Advice, ProtFlags};
+use undertick_ring::Mapped;
+use undertick_ring::layout::pool::{self, Queue, Shape};
+use undertick_ring::layout::{self, SEGMENT_BYTES, ring};
+use undertick_ring::pool::MappedLine;
+
+use crate::TraceError;
+use crate::control_page::map_as;
+use crate::cut_files::Watched;
+use crate::session_dir::SessionDir;
+
+/// `fcntl`: the signal that says that a lease is being broken; the same on all machines.
+const F_SETSIG: libc::c_int = 10;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct PoolMap {
+    base: *mut u8,
+    shape: Shape,
+    file: File,
+    /// The file is the program's to cut.
+    cut: Watched,
+    may_write: bool,
+}
+
+// SAFETY: the mapping is accessed through atomics only.
+unsafe impl Send for PoolMap {}
+// SAFETY: as above.
+unsafe impl Sync for PoolMap {}
+
+impl PoolMap {
+    /// Makes the file of a session, with nothing in its queues.
+    ///
+    /// # Errors
+    /// It cannot be made, or mapped.
+    pub(crate) fn make(dir: &SessionDir, shape: Shape) -> Result<Self, TraceError> {
+        let path = dir.path().join(layout::POOL_FILE);
+        let file = dir.create(layout::POOL_FILE)?;
+        file.set_len(shape.bytes())
+            .map_err(TraceError::io(&path, "cannot set its size"))?;
+        let map = Self::of(dir, file, shape, true)?;
+        for (offset, value) in [
+            (pool::OFF_VERSION, layout::VERSION),
+            (pool::OFF_HEADS, shape.heads),
+            (pool::OFF_SEGMENTS, shape.segments),
+        ] {
+            map.field(offset).store(value, Ordering::Relaxed);
+        }
+        Ok(map)
+    }
+
+    /// Programs may use it from here on.
+    pub(crate) fn open_to_programs(&self) {
+        let (low, high) = (pool::MAGIC as u32, (pool::MAGIC >> 32) as u32);
+        self.field(pool::OFF_MAGIC + 4)
+            .store(high, Ordering::Relaxed);
+        self.field(pool::OFF_MAGIC).store(low, Ordering::Release);
+    }
+
+    /// Opens the file of a session that another recorder made; to look only, or to go on
+    /// with it.
+    ///
+    /// # Errors
+    /// It is not there, or is no pool of this version.
+    pub(crate) fn open(dir: &SessionDir, may_write: bool) -> Result<Self, TraceError> {
+        let path = dir.path().join(layout::POOL_FILE);
+        let damaged = |why| TraceError::damaged(&path, why);
+        let owner = dir.owner().unwrap_or(u32::MAX);
+        let file = (dir.file(layout::POOL_FILE, owner)?).ok_or_else(|| damaged("it is gone"))?;
+        let mut head = [0; 24];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut head, 0)
+            .map_err(TraceError::io(&path, "cannot read"))?;
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        let magic = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
+        let shape = Shape::new(word(pool::OFF_HEADS), word(pool::OFF_SEGMENTS));
+        let bytes = file
+            .metadata()
+            .map_err(TraceError::io(&path, "cannot look at"))?
+            .len();
+        let is_ours = magic == pool::MAGIC && word(pool::OFF_VERSION) == layout::VERSION;
+        let shape = shape.filter(|shape| is_ours && shape.bytes() == bytes);
+        let shape = shape.ok_or_else(|| damaged("not a pool of rings of this version"))?;
+        Self::of(dir, file, shape, may_write)
+    }
+
+    fn of(dir: &SessionDir, file: File, shape: Shape, may_write: bool) -> Result<Self, TraceError> {
+        let allowed = match may_write {
+            true => ProtFlags::READ | ProtFlags::WRITE,
+            false => ProtFlags::READ,
+        };
+        let path = dir.path().join(layout::POOL_FILE);
+        let bytes = shape.bytes() as usize;
+        let base = map_as(&file, bytes, allowed).map_err(|error| match error {
+            rustix::io::Errno::NOMEM => TraceError::Recording(format!(
+                "{}: cannot map {} MiB, more than this process may have (ulimit -v): give less with --budget",
+                path.display(),
+                bytes >> 20
+            )),
+            error => TraceError::io(&path, "cannot map")(error.into()),
+        })?;
+        // SAFETY: just mapped, of that size, unmapped on drop.
+        let cut = unsafe { Watched::new(base, bytes) };
+        Ok(Self {
+            base,
+            shape,
+            file,
+            cut,
+            may_write,
+        })
+    }
+
+    pub(crate) const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(crate) const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether the program cut the file short, and zeros were read in its place.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.is_cut()
+    }
+
+    /// Whether no process but this one has the file open or mapped: then all that wrote to a
+    /// ring are gone, whatever the rings say of them, and in whatever namespace they were. The
+    /// kernel tells by granting a lease, which is given back at once.
+    pub(crate) fn nobody_else_has_it(&self) -> bool {
+        let fd = self.file.as_raw_fd();
+        // SAFETY: calls on a descriptor that is ours. The signal of a lease that is broken in
+        // between is one that is ignored unless asked for.
+        unsafe {
+            libc::fcntl(fd, F_SETSIG, libc::SIGURG);
+            let granted = libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) == 0;
+            if granted {
+                libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK);
+            }
+            granted
+        }
+    }
+
+    /// A 32-bit field of the first page.
+    pub(crate) fn field(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset < pool::OFF_QUEUES);
+        // SAFETY: within the first page, aligned.
+        unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
+    }
+
+    /// A queue; what is put in or taken needs a mapping that may be written to.
+    pub(crate) fn line(&self, queue: Queue) -> MappedLine {
+        // SAFETY: mapped, of that shape; whoever has the line has the map.
+        unsafe { MappedLine::new(self.base, self.shape, queue) }
+    }
+
+    /// Whether all pages of a segment are written, as programs are told.
+    pub(crate) fn written(&self, segment: u32) -> &AtomicU8 {
+        assert!(segment < self.shape.segments);
+        // SAFETY: a byte for each segment.
+        unsafe { AtomicU8::from_ptr(self.base.add(self.shape.written_at() + segment as usize)) }
+    }
+
+    /// The ring at a head, of at most so many segments.
+    pub(crate) fn ring(&self, head: u32, max_segments: u32) -> Mapped {
+        let first = self.shape.segments_at() as usize;
+        // SAFETY: both lie in the mapping, which outlives the ring's users; `max_segments` is
+        // bounded. Who only looks calls nothing that writes.
+        unsafe {
+            Mapped::new(
+                self.base.add(self.head_at(head) as usize),
+                self.base.add(first),
+                self.shape.segments,
+                max_segments.min(layout::MAX_SEGMENTS),
+            )
+        }
+    }
+
+    /// Whether a ring was made at a head. Asked of the file: who looks at a page that is not
+    /// there by its mapping makes one.
+    pub(crate) fn has_ring(&self, head: u32) -> bool {
+        let mut magic = [0; 8];
+        let at = self.head_at(head) + ring::OFF_MAGIC as u64;
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut magic, at).is_ok()
+            && u64::from_le_bytes(magic) == ring::MAGIC
+    }
+
+    /// Where a head lies in the file.
+    fn head_at(&self, head: u32) -> u64 {
+        assert!(head < self.shape.heads);
+        self.shape.heads_at() + u64::from(head) * ring::HEAD_BYTES
+    }
+
+    fn segment_at(&self, segment: u32) -> u64 {
+        assert!(segment < self.shape.segments);
+        self.shape.segments_at() + u64::from(segment) * SEGMENT_BYTES
+    }
+
+    /// Writes the first pages of a head; whether they are there.
+    pub(crate) fn populate_head(&self, head: u32) -> bool {
+        self.populate(self.head_at(head), ring::READY_BYTES)
+    }
+
+    /// Writes the pages of a ring's whole table of uses.
+    pub(crate) fn populate_table(&self, head: u32) -> bool {
+        let bytes = (ring::OFF_CELL_TABLE - ring::OFF_USES) as u64;
+        self.populate(self.head_at(head) + ring::OFF_USES as u64, bytes)
+    }
+
+    /// Writes the pages of a segment; whether they are there, and what was in them still.
+    pub(crate) fn populate_segment(&self, segment: u32) -> bool {
+        self.populate(self.segment_at(segment), SEGMENT_BYTES)
+    }
+
+    /// Has pages written, if the kernel can do that without a signal where there is no room
+    /// (5.14): only these are mapped many at a time when a program looks at them.
+    fn populate(&self, at: u64, bytes: u64) -> bool {
+        assert!(self.may_write);
+        // SAFETY: of this mapping, whose bytes stay what they are.
+        let written = unsafe {
+            let start = self.base.add(at as usize).cast();
+            rustix::mm::madvise(start, bytes as usize, Advice::LinuxPopulateWrite)
+        };
+        match written {
+            Err(rustix::io::Errno::INVAL) => {
+                rustix::fs::fallocate(&self.file, FallocateFlags::empty(), at, bytes).is_ok()
+            }
+            written => written.is_ok(),
+        }
+    }
+
+    /// Takes the memory of a head; it reads as zeros.
+    pub(crate) fn empty_head(&self, head: u32) {
+        self.punch(self.head_at(head), ring::HEAD_BYTES);
+    }
+
+    /// See [`Self::empty_head`].
+    pub(crate) fn empty_segment(&self, segment: u32) {
+        self.punch(self.segment_at(segment), SEGMENT_BYTES);
+    }
+
+    /// Takes all memory: of programs that run on and have it mapped still.
+    pub(crate) fn empty(&self) {
+        self.punch(0, self.shape.bytes());
+    }
+
+    fn punch(&self, at: u64, bytes: u64) {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(&self.file, flags, at, bytes);
+    }
+}
+
+impl Drop for PoolMap {
+    fn drop(&mut self) {
+        self.cut.end();
+        // SAFETY: mapped in `of`; whoever has something of it has the map, too.
+        let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.shape.bytes() as usize) };
+    }
+}
