@@ -38,6 +38,11 @@
 #define UNDERTICK_DISABLE 1
 #endif
 
+/* No warnings of this file, however strict a program's own are. Its tests ask for them. */
+#if defined(__GNUC__) && !defined(UNDERTICK_OWN_WARNINGS)
+#pragma GCC system_header
+#endif
+
 #ifdef UNDERTICK_DISABLE
 
 /* The arguments are never evaluated, so that nothing is left; they are named,

@@ -120,6 +120,7 @@ pub fn all() -> Result<(), String> {
     tests.args(with_output);
     count.tests(tests);
     headers(&mut count);
+    strict_headers(&mut count);
     unedited(&mut count);
     aarch64(&mut count);
     let python = wheel(&mut count);
@@ -277,6 +278,7 @@ fn headers(count: &mut Count) {
         "-Wshadow",
         "-Wconversion",
         "-Werror",
+        "-DUNDERTICK_OWN_WARNINGS",
         "-O2",
         "-pthread",
         "-Iinclude",
@@ -308,6 +310,45 @@ fn headers(count: &mut Count) {
     }
 }
 
+/// The strictest warnings of others, as errors: there is none of the header, whatever of it
+/// a program uses.
+fn strict_headers(count: &mut Count) {
+    const USES: &str = "#include \"undertick.h\"\nint main(void) { ut_name(1, \"x\"); ut_thread_name(\"y\"); ut_event(1, 2); \
+        ut_event64(1, 2); ut_begin(1); ut_next(1, 2); ut_end(2); ut_begin_ordered(1); ut_end_ordered(1); \
+        ut_begin_sampled(3); ut_end_sampled(3); ut_pair(4); return ut_enabled(); }\n";
+    const GCC: &str = "-Wall -Wextra -Wpedantic -Wcast-qual -Wcast-align -Wshadow -Wstrict-aliasing=1 -Wswitch-enum \
+        -Wundef -Wpointer-arith -Wvla -Wformat=2 -Winit-self -Wfloat-equal -Wwrite-strings -Wredundant-decls \
+        -Wmissing-declarations -Wconversion -Wsign-conversion -Wunused -Winline -Wpadded -Wcast-align=strict";
+    const GCC_C: &str = "-Wmissing-prototypes -Wstrict-prototypes -Wc++-compat -Wdeclaration-after-statement -Wnested-externs";
+    const GCC_CPP: &str =
+        "-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant -Weffc++";
+    let Ok(scratch) = Scratch::new("strict") else {
+        return count.skip("no temporary directory for the header's tests");
+    };
+    for (compiler, standard, name, flags) in [
+        ("gcc", "-std=c11", "uses.c", [GCC, GCC_C]),
+        ("g++", "-std=c++17", "uses.cpp", [GCC, GCC_CPP]),
+        ("clang", "-std=c11", "uses.c", ["-Weverything", ""]),
+        ("clang++", "-std=c++17", "uses.cpp", ["-Weverything", ""]),
+    ] {
+        let source = scratch.path(name);
+        if let Err(error) = std::fs::write(&source, USES) {
+            return count.step(Err(error.to_string()));
+        }
+        if !exists(&[compiler, "--version"]) {
+            count.skip(&format!("no {compiler} here"));
+            continue;
+        }
+        for build in ["-DNDEBUG", "-DUNDERTICK_DISABLE", "-DUNDERTICK_CARD=0x1000"] {
+            let out = scratch.path("uses.o");
+            let mut words = vec![compiler, standard, "-O2", "-Werror", "-Iinclude", build];
+            words.extend(flags.iter().flat_map(|flags| flags.split_whitespace()));
+            words.extend(["-c", source.as_str(), "-o", out.as_str()]);
+            count.step(run(command(&words)));
+        }
+    }
+}
+
 /// The header on aarch64: compiled, and recorded under an emulator. Its counter is not
 /// this machine's, which the recording refuses; with the system's clock all is there.
 fn aarch64(count: &mut Count) {
@@ -326,6 +367,7 @@ fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<Str
         standard,
         "-Wall",
         "-Wextra",
+        "-DUNDERTICK_OWN_WARNINGS",
         "-Wpedantic",
         "-Wconversion",
         "-Werror",
