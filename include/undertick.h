@@ -2,10 +2,12 @@
  * clock. C11 and C++17, one header, nothing to link.
  *
  *     #include "undertick.h"
- *     enum { PARSE = 1, COMMIT = 2 };
  *     ...
- *     ut_name(PARSE, "parse");
- *     ut_begin(PARSE);  parse();  ut_end(PARSE);
+ *     { UT_SCOPE("parse");  parse(); }
+ *
+ *     enum { COMMIT = 1 }; // or with numbers of your own, below 16384
+ *     ut_name(COMMIT, "commit");
+ *     ut_begin(COMMIT);  commit();  ut_end(COMMIT);
  *
  *     $ undertick record -o my.ut -- ./program
  *     $ undertick report my.ut
@@ -66,6 +68,9 @@
 #define ut_sample_seed(seed) UT_NOTHING_(seed, 0)
 #define ut_name(event, name) UT_NOTHING_(event, name)
 #define ut_thread_name(name) UT_NOTHING_(name, 0)
+#define ut_number(name) ((uint16_t)UT_NOTHING_NUMBER_(name))
+#define UT_NOTHING_NUMBER_(name) (0 && ((void)(name), 1))
+#define UT_SCOPE(name) UT_NOTHING_(name, 0)
 #define ut_enabled() 0
 
 #elif defined(UNDERTICK_CARD)
@@ -110,6 +115,9 @@ static inline void ut_end_sampled(uint16_t event) { UT_CARD_STORE_(2, event, 1);
 #define ut_sample_seed(seed) UT_NOT_ON_THE_CARD_(seed, 0)
 #define ut_name(event, name) UT_NOT_ON_THE_CARD_(event, name)
 #define ut_thread_name(name) UT_NOT_ON_THE_CARD_(name, 0)
+/* The card knows numbers alone: whoever asks for a name's gets an error at compile time. */
+#define ut_number(name) ((uint16_t)sizeof(char[-1]))
+#define UT_SCOPE(name) ((void)sizeof(char[-1]))
 #define ut_enabled() 1
 
 #else
@@ -354,6 +362,7 @@ struct ut_process_ {
     uint64_t door_inode;
     struct ut_door_ *door;     /* of a program that was started without a session */
     uint64_t *place;           /* in the registry, or NULL: see ut_registry_ */
+    uint64_t *names;           /* of all instances, or NULL: see ut_number */
     char dir[200];             /* of the others */
 };
 
@@ -382,6 +391,10 @@ struct ut_wiped_ {
 #define UT_REGISTRY_AT_ 0x200055540000ull
 #define UT_REGISTRY_MAGIC_ 0x3230474552545455ull /* "UTTREG02" */
 enum { UT_INSTANCES_ = 500 };
+/* And the numbers of names: see ut_number. */
+#define UT_NAMES_AT_ 0x200055550000ull
+#define UT_NAMES_MAGIC_ 0x3130454d414e5455ull /* "UTNAME01" */
+enum { UT_FIRST_NAME_ = 0x4000, UT_OTHER_NAMES_ = 0x7fff, UT_NAMES_ = UT_OTHER_NAMES_ - UT_FIRST_NAME_ };
 struct ut_registry_ {
     uint64_t magic, pid; /* pid: a child has a copy, which says nothing of it */
     uint64_t instances[UT_INSTANCES_];
@@ -395,7 +408,7 @@ _Static_assert(sizeof(struct ut_mapped_) <= 4096 && sizeof(struct ut_registry_) 
 UT_SHARED_ struct ut_rseq_ ut_no_rseq_ = {0xffffffffu, 0xffffffffu, 0};
 UT_SHARED_ struct ut_cell_ ut_no_cells_[UT_CELLS_] = {{0, 0, 0, 0, 0, 0, 0}};
 UT_SHARED_ uintptr_t ut_no_offset_ = 0;
-UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, {0}};
+UT_SHARED_ struct ut_process_ ut_process = {&ut_process.zero, &ut_process.zero, 0, 0, 0, 0, NULL, 0, 0, 0, -1, 0, 0, NULL, NULL, NULL, {0}};
 UT_SHARED_ __thread struct ut_thread_ ut_thread = {
     &ut_no_rseq_, UT_ALL_, 0, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL}, {0, UT_NO_RING_, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL}, 0, {0, 0, 0}, &ut_no_offset_, 0, NULL, {NULL, NULL}, 0, 0};
 
@@ -1426,6 +1439,14 @@ UT_COLD_ int ut_fork_is_told_(long page) {
     return 1;
 }
 
+/* Whether something that is mapped there can be read. The kernel looks: FUTEX_WAIT, at
+ * once. */
+UT_COLD_ int ut_is_readable_(long address) {
+    int64_t at_once[2] = {0, 0};
+    const long done = ut_syscall_(UT_SYS_FUTEX_, address, 128, 0, (long)at_once, 0, 0);
+    return done == -11 || done == -110;
+}
+
 /* The registry of this process; NULL: it can have none (little address space, another
  * mapping there, a sanitizer that has its own there). */
 UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
@@ -1434,7 +1455,6 @@ UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
 #else
     struct ut_registry_ *registry = (struct ut_registry_ *)(uintptr_t)UT_REGISTRY_AT_;
     const uint64_t pid = (uint64_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
-    int64_t at_once[2] = {0, 0};
     long at = ut_syscall_(UT_SYS_MMAP_, (long)UT_REGISTRY_AT_, 4096, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_FIXED_NOREPLACE_, -1, 0);
     int i;
     if (at == (long)UT_REGISTRY_AT_) {
@@ -1443,15 +1463,30 @@ UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
         return registry;
     }
     if (at >= 0 || at < -4095) ut_unmap_(at, 4096); /* kernels before 4.17: somewhere else */
-    if (at != -UT_EEXIST_) return NULL;
-    /* Something is there. The kernel looks whether it can be read: FUTEX_WAIT, at once. */
-    at = ut_syscall_(UT_SYS_FUTEX_, (long)UT_REGISTRY_AT_, 128, 0, (long)at_once, 0, 0);
-    if ((at != -11 && at != -110) || registry->magic != UT_REGISTRY_MAGIC_) return NULL;
+    if (at != -UT_EEXIST_ || !ut_is_readable_((long)UT_REGISTRY_AT_) || registry->magic != UT_REGISTRY_MAGIC_) return NULL;
     if (registry->pid != pid) {
         for (i = 0; i < UT_INSTANCES_; i++) registry->instances[i] = 0;
         registry->pid = pid;
     }
     return registry;
+#endif
+}
+
+/* Hashes of the names of this process, by number; mapped by whoever asks first. NULL: there
+ * can be none, as of the registry. */
+UT_COLD_ uint64_t *ut_find_names_(void) {
+#if defined(__SANITIZE_THREAD__) || defined(UT_NO_REGISTRY_)
+    return NULL;
+#else
+    uint64_t *names = (uint64_t *)(uintptr_t)UT_NAMES_AT_, magic = 0;
+    const long bytes = (UT_NAMES_ + 1) * (long)sizeof *names;
+    const long at = ut_syscall_(UT_SYS_MMAP_, (long)UT_NAMES_AT_, bytes, UT_PROT_RW_, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_FIXED_NOREPLACE_, -1, 0);
+    if (at != (long)UT_NAMES_AT_) {
+        if (at >= 0 || at < -4095) ut_unmap_(at, bytes); /* kernels before 4.17: somewhere else */
+        if (at != -UT_EEXIST_ || !ut_is_readable_((long)UT_NAMES_AT_)) return NULL;
+    }
+    if (__atomic_compare_exchange_n(&names[UT_NAMES_], &magic, UT_NAMES_MAGIC_, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) magic = UT_NAMES_MAGIC_;
+    return magic == UT_NAMES_MAGIC_ ? names : NULL;
 #endif
 }
 
@@ -1524,6 +1559,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
         if (are_new) ut_unmap_(page, UT_PAGES_);
         return;
     }
+    ut_process.names = ut_find_names_();
     mapped = (struct ut_mapped_ *)(page + 4096);
     mapped->control = (uint64_t)(uintptr_t)control;
     mapped->bytes = UT_CONTROL_BYTES_ + (ut_process.door != NULL ? sizeof *ut_process.door : 0);
@@ -2172,6 +2208,55 @@ UT_INLINE_ void ut_name(uint16_t event, const char *name) {
 UT_INLINE_ void ut_thread_name(const char *name) {
     if (ut_process.control) ut_append_name_(2, 0, name);
 }
+
+/* See ut_number. `tells`: the trace is told, whoever was told before: another instance may
+ * have been unloaded, with the names that it gave. */
+UT_COLD_ uint16_t ut_number_of_(const char *name, int tells) {
+    static uint8_t are_told; /* the other names */
+    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+    uint64_t *names = ut_process.names;
+    const char *at;
+    uint32_t i;
+    if (ut_process.control == NULL) return UT_OTHER_NAMES_;
+    for (at = name; *at != 0; at++) hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+    if (hash == 0) hash = 1;
+    for (i = 0; names != NULL && i < UT_NAMES_; i++) {
+        const uint32_t place = (uint32_t)((hash + i) % UT_NAMES_);
+        uint64_t found = 0;
+        if (__atomic_compare_exchange_n(&names[place], &found, hash, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) tells = 1;
+        else if (found != hash) continue;
+        if (tells) ut_append_name_(1, (uint16_t)(UT_FIRST_NAME_ + place), name);
+        return (uint16_t)(UT_FIRST_NAME_ + place);
+    }
+    if (!__atomic_exchange_n(&are_told, 1, __ATOMIC_RELAXED)) ut_append_name_(1, UT_OTHER_NAMES_, "(other names)");
+    return UT_OTHER_NAMES_;
+}
+
+/** The number of a name's event, for a process of many libraries: of 16384 to 32766, one
+ * for each name, the same for the same name; 32767, "(other names)", if there is none left.
+ * To be asked for once and kept. */
+UT_INLINE_ uint16_t ut_number(const char *name) { return ut_number_of_(name, 0); }
+
+UT_COLD_ uint16_t ut_new_scope_(uint16_t *number, const char *name) {
+    const uint16_t given = ut_number_of_(name, 1);
+    UT_RELAXED_STORE_(number, given);
+    return given;
+}
+UT_HOT_ uint16_t ut_begin_scope_(uint16_t *number, const char *name) {
+    uint16_t event = UT_ATOMIC_LOAD_(number);
+    if (UT_UNLIKELY_(event == 0)) event = ut_new_scope_(number, name);
+    ut_begin(event);
+    return event;
+}
+UT_HOT_ void ut_end_scope_(const uint16_t *event) { ut_end(*event); }
+
+/** UT_SCOPE("parse"); is a span until the end of the block, however that is left (but by
+ * longjmp or the end of the thread). Its number is made for the name, and kept. */
+#define UT_SCOPE(name) UT_SCOPE_AT_(name, __COUNTER__)
+#define UT_SCOPE_AT_(name, place) UT_SCOPE_OF_(name, place)
+#define UT_SCOPE_OF_(name, place) \
+    static uint16_t ut_number_##place##_; \
+    const uint16_t ut_scope_##place##_ __attribute__((cleanup(ut_end_scope_), unused)) = ut_begin_scope_(&ut_number_##place##_, name)
 
 #ifdef __cplusplus
 } /* extern "C" */

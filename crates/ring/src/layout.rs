@@ -381,4 +381,9 @@ pub mod names {
     pub const THREAD: u16 = 2;
     /// Longest text kept, bytes; longer ones are cut by the writer.
     pub const MAX_TEXT_BYTES: usize = 255;
+    /// The first event number that is made for a name: nearly always the same one for the
+    /// same name, in each process.
+    pub const FIRST_NUMBER: u16 = 0x4000;
+    /// That of all names for which there is none left; those before it are names'.
+    pub const OTHERS: u16 = 0x7fff;
 }

@@ -1,6 +1,6 @@
 //! The names log, as the programs left it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -29,7 +29,7 @@ pub fn read(session: &SessionDir) -> (Vec<Name>, Vec<Thread>) {
         .owner()
         .and_then(|owner| session.file(NAMES_FILE, owner).ok()?);
     let held = file.map(|file| log(session, &file).0);
-    let (mut events, threads) = parse(&held.unwrap_or_default());
+    let (mut events, threads) = told(&held.unwrap_or_default());
     events.extend(crate::functions::names(session.path()));
     (events, threads)
 }
@@ -94,6 +94,32 @@ pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Opt
     if dir.replace(KEPT_FILE, &kept).is_ok() {
         let _ = rustix::fs::fallocate(file, flags, 0, length);
     }
+}
+
+/// What a log says of all processes together.
+pub(crate) fn told(log: &[u8]) -> (Vec<Name>, Vec<Thread>) {
+    let (events, threads) = parse(log);
+    (hold_for_all(events), threads)
+}
+
+/// A number that was made for a name holds for all processes, unless two say otherwise: a
+/// child has its parent's numbers, and tells no names.
+fn hold_for_all(names: Vec<Name>) -> Vec<Name> {
+    let is_made = |event: u16| (names::FIRST_NUMBER..=names::OTHERS).contains(&event);
+    let (made, mut names): (Vec<Name>, Vec<Name>) =
+        names.into_iter().partition(|name| is_made(name.event));
+    let mut by_number: BTreeMap<u16, Vec<Name>> = BTreeMap::new();
+    for name in made {
+        by_number.entry(name.event).or_default().push(name);
+    }
+    for mut all in by_number.into_values() {
+        if all.windows(2).all(|two| two[0].name == two[1].name) {
+            all.truncate(1);
+            all[0].pid = None;
+        }
+        names.append(&mut all);
+    }
+    names
 }
 
 fn put(log: &mut Vec<u8>, (what, event): (u16, u16), (pid, tid): (i32, i32), text: &str) {
@@ -188,6 +214,33 @@ mod tests {
         bytes.extend_from_slice(&tid.to_le_bytes());
         bytes.extend_from_slice(text);
         bytes
+    }
+
+    /// What children do that tell no names, and processes that say otherwise.
+    #[test]
+    fn a_made_number_holds_for_all_unless_two_disagree() {
+        let name = |pid, event, name: &str| Name {
+            pid,
+            event,
+            name: name.to_owned(),
+        };
+        let told = vec![
+            name(Some(1), 16384, "both"),
+            name(Some(1), 7, "own"),
+            name(Some(1), 20000, "one"),
+            name(Some(2), 16384, "both"),
+            name(Some(2), 20000, "another"),
+            name(Some(2), 32768, "no name's"),
+        ];
+        let held = hold_for_all(told);
+        let expected = [
+            name(Some(1), 7, "own"),
+            name(Some(2), 32768, "no name's"),
+            name(None, 16384, "both"),
+            name(Some(1), 20000, "one"),
+            name(Some(2), 20000, "another"),
+        ];
+        assert_eq!(held, expected);
     }
 
     /// Longer than memory, and as many names as there are numbers: it ends soon and is

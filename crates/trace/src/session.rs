@@ -288,7 +288,7 @@ impl Session {
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
         let (mut log, _) = crate::names::log(&self.dir, &self.names);
         log.extend(self.doors.iter().flat_map(|door| door.names().0));
-        let (mut events, threads) = crate::names::parse(&log);
+        let (mut events, threads) = crate::names::told(&log);
         if !self.is_attached() {
             events.extend(crate::functions::names(self.dir.path()));
         }

@@ -1,6 +1,6 @@
 //! Event numbers of callsites, found by the address of their metadata.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tracing_core::Metadata;
 
@@ -8,24 +8,59 @@ use tracing_core::Metadata;
 pub const MOST_CALLSITES: usize = 1 << 13;
 /// Twice as many places, so that a search is short.
 const PLACES: usize = 2 * MOST_CALLSITES;
-/// Added to the number of a span for the event that it was made.
-pub const NEW: u16 = 1;
-/// Added to it for the event that it was closed.
-pub const CLOSED: u16 = 2;
-/// Event numbers of a span.
-const OF_SPAN: u32 = 3;
-/// No number: 65536 and above.
-const NONE: u32 = 1 << 16;
-/// The number is being given.
-const UNKNOWN: u32 = u32::MAX;
 
-/// Who has which number. Places are taken and never given back.
+/// Event numbers of a callsite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Of the event itself, or of the span's sections.
+    pub event: u16,
+    /// Of a span: that it was made, and that it was closed.
+    pub new: u16,
+    /// See `new`.
+    pub closed: u16,
+}
+
+impl Numbers {
+    /// Those of its names: a span's is its own; an event has none but its target and place.
+    fn of(metadata: &Metadata<'_>) -> Self {
+        if metadata.is_span() {
+            let name = metadata.name();
+            Self {
+                event: undertick::number(name),
+                new: undertick::number(&format!("{name} new")),
+                closed: undertick::number(&format!("{name} closed")),
+            }
+        } else {
+            let line = metadata.line().unwrap_or(0);
+            let event = undertick::number(&format!("{}:{line}", metadata.target()));
+            Self {
+                event,
+                new: event,
+                closed: event,
+            }
+        }
+    }
+
+    fn packed(self) -> u64 {
+        u64::from(self.event) | u64::from(self.new) << 16 | u64::from(self.closed) << 32
+    }
+
+    /// `None`: another thread asks for them just now.
+    fn unpacked(word: u64) -> Option<Self> {
+        (word != 0).then_some(Self {
+            event: word as u16,
+            new: (word >> 16) as u16,
+            closed: (word >> 32) as u16,
+        })
+    }
+}
+
+/// Who has which numbers. Places are taken and never given back.
 pub struct Callsites {
     /// Addresses of metadata, which live for ever; 0 is free.
     addresses: Box<[AtomicUsize]>,
-    /// Stored with release after the address was taken; read with acquire.
-    events: Box<[AtomicU32]>,
-    next: AtomicU32,
+    /// [`Numbers::packed`]; 0 while they are asked for.
+    numbers: Box<[AtomicU64]>,
     taken: AtomicUsize,
 }
 
@@ -37,19 +72,18 @@ impl std::fmt::Debug for Callsites {
 }
 
 impl Callsites {
-    pub fn new(first: u16) -> Self {
+    pub fn new() -> Self {
         Self {
             addresses: (0..PLACES).map(|_| AtomicUsize::new(0)).collect(),
-            events: (0..PLACES).map(|_| AtomicU32::new(UNKNOWN)).collect(),
-            next: AtomicU32::new(u32::from(first)),
+            numbers: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
             taken: AtomicUsize::new(0),
         }
     }
 
-    /// The number of a callsite; one that has none yet gets it, with its names. `None` if
-    /// there are no more.
+    /// The numbers of a callsite; of one that is new they are asked for. `None` if there is
+    /// no place for it, or another thread is just asking.
     #[inline]
-    pub fn event(&self, metadata: &'static Metadata<'static>) -> Option<u16> {
+    pub fn numbers(&self, metadata: &'static Metadata<'static>) -> Option<Numbers> {
         let address = std::ptr::from_ref(metadata).addr();
         let mut place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         // At most half of the places are taken, so a free one comes soon.
@@ -57,8 +91,7 @@ impl Callsites {
             place %= PLACES;
             match self.addresses[place].load(Ordering::Relaxed) {
                 found if found == address => {
-                    // UNKNOWN while another thread gives it: not recorded until then.
-                    return u16::try_from(self.events[place].load(Ordering::Acquire)).ok();
+                    return Numbers::unpacked(self.numbers[place].load(Ordering::Relaxed));
                 }
                 0 => return self.add(place, address, metadata),
                 _ => place += 1,
@@ -72,7 +105,7 @@ impl Callsites {
         place: usize,
         address: usize,
         metadata: &'static Metadata<'static>,
-    ) -> Option<u16> {
+    ) -> Option<Numbers> {
         if self.taken.fetch_add(1, Ordering::Relaxed) >= MOST_CALLSITES {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             return None;
@@ -81,33 +114,11 @@ impl Callsites {
         if (free.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)).is_err() {
             // Somebody took it meanwhile: perhaps for this callsite.
             self.taken.fetch_sub(1, Ordering::Relaxed);
-            return self.event(metadata);
+            return self.numbers(metadata);
         }
-        let numbers = if metadata.is_span() { OF_SPAN } else { 1 };
-        let given = (self.next)
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-                (next + numbers <= NONE).then_some(next + numbers)
-            })
-            .ok()
-            .and_then(|event| u16::try_from(event).ok());
-        if let Some(event) = given {
-            name(event, metadata);
-        }
-        self.events[place].store(given.map_or(NONE, u32::from), Ordering::Release);
-        given
-    }
-}
-
-/// A span by its own name, an event by its target and place, as it has no other.
-fn name(event: u16, metadata: &Metadata<'_>) {
-    if metadata.is_span() {
-        let name = metadata.name();
-        undertick::name(event, name);
-        undertick::name(event + NEW, &format!("{name} new"));
-        undertick::name(event + CLOSED, &format!("{name} closed"));
-    } else {
-        let line = metadata.line().unwrap_or(0);
-        undertick::name(event, &format!("{}:{line}", metadata.target()));
+        let numbers = Numbers::of(metadata);
+        self.numbers[place].store(numbers.packed(), Ordering::Relaxed);
+        Some(numbers)
     }
 }
 
@@ -124,20 +135,16 @@ mod tests {
     }
 
     #[test]
-    fn a_callsite_keeps_its_number_and_a_span_has_three() {
+    fn a_callsite_keeps_its_numbers_and_a_span_has_three() {
         let [event, span] = metadata();
-        let callsites = Callsites::new(100);
-        assert_eq!(callsites.event(span), Some(100));
-        assert_eq!(callsites.event(event), Some(103));
-        assert_eq!(callsites.event(span), Some(100));
-        assert_eq!(callsites.next.load(Ordering::Relaxed), 104);
-    }
-
-    #[test]
-    fn numbers_end_at_65535() {
-        let [event, span] = metadata();
-        let callsites = Callsites::new(65534);
-        assert_eq!(callsites.event(span), None);
-        assert_eq!(callsites.event(event), Some(65534));
+        let callsites = Callsites::new();
+        let of_span = callsites.numbers(span).unwrap();
+        let of_event = callsites.numbers(event).unwrap();
+        let mut all = [of_span.event, of_span.new, of_span.closed, of_event.event];
+        assert_eq!(callsites.numbers(span), Some(of_span));
+        assert_eq!(of_span.event, undertick::number("s"));
+        assert_eq!(of_span.closed, undertick::number("s closed"));
+        all.sort_unstable();
+        assert!(all.windows(2).all(|two| two[0] < two[1]) && all[0] >= 16384);
     }
 }

@@ -11,8 +11,8 @@
 //! Run the program under `undertick record -- PROGRAM`. Recorded by nobody, a span costs
 //! a look at one word.
 //!
-//! Method: an event number for each callsite, given when it is met first; nothing is
-//! locked and nothing allocated after that. Entering and leaving a span are the begin and
+//! Method: a callsite has the event number of its name ([`undertick::number`]), asked for when
+//! it is met first; nothing is locked and nothing allocated after that. Entering and leaving a span are the begin and
 //! end of a section of its thread. A span that goes from thread to thread, as the span of
 //! an async task does, is entered once for each poll; its whole life is told by two more
 //! events, `NAME new` and `NAME closed`, whose payload is the span's id:
@@ -26,17 +26,17 @@
 //! ```
 //!
 //! Caveats: the payload of an event is its field `payload`, or else the first that is an
-//! integer; no other field is kept. A callsite needs up to three of the 65536 event
-//! numbers, from [`UndertickLayer::first_event`] on; when they are used up, or there are
-//! more than [`MOST_CALLSITES`], further callsites are not recorded. Ids are those of the
-//! registry, which uses them again after a span is closed.
+//! integer; no other field is kept. Spans of the same name are one. A span's name needs three
+//! of the 16383 numbers that names have; when they are used up, further ones are recorded as
+//! "(other names)". More callsites than [`MOST_CALLSITES`] are not recorded. Ids are those of
+//! the registry, which uses them again after a span is closed.
 //!
 //! [`tracing`]: https://docs.rs/tracing
 
 mod callsites;
 
-use callsites::Callsites;
 pub use callsites::MOST_CALLSITES;
+use callsites::{Callsites, Numbers};
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id};
 use tracing_core::subscriber::Interest;
@@ -44,10 +44,6 @@ use tracing_core::{Event, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
-
-/// The first event number, unless [`UndertickLayer::first_event`] says otherwise: above
-/// what programs give themselves, below those of functions (32768).
-pub const FIRST_EVENT: u16 = 16384;
 
 /// Records spans and events; made by [`layer`].
 #[derive(Debug)]
@@ -60,7 +56,7 @@ pub struct UndertickLayer {
 #[must_use]
 pub fn layer() -> UndertickLayer {
     UndertickLayer {
-        callsites: Callsites::new(FIRST_EVENT),
+        callsites: Callsites::new(),
         lives: true,
     }
 }
@@ -74,19 +70,11 @@ impl UndertickLayer {
         self
     }
 
-    /// The first event number to be given to a callsite; further ones are those after
-    /// it.
-    #[must_use]
-    pub fn first_event(mut self, event: u16) -> Self {
-        self.callsites = Callsites::new(event);
-        self
-    }
-
-    fn of_span<S>(&self, id: &Id, context: &Context<'_, S>) -> Option<u16>
+    fn of_span<S>(&self, id: &Id, context: &Context<'_, S>) -> Option<Numbers>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
-        self.callsites.event(context.metadata(id)?)
+        self.callsites.numbers(context.metadata(id)?)
     }
 }
 
@@ -95,41 +83,41 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        self.callsites.event(metadata);
+        self.callsites.numbers(metadata);
         Interest::always()
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
         if self.lives
             && undertick::enabled()
-            && let Some(event) = self.callsites.event(attributes.metadata())
+            && let Some(numbers) = self.callsites.numbers(attributes.metadata())
         {
-            undertick::event64(event + callsites::NEW, id.into_u64());
+            undertick::event64(numbers.new, id.into_u64());
         }
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         if undertick::enabled()
-            && let Some(event) = self.of_span(id, &context)
+            && let Some(numbers) = self.of_span(id, &context)
         {
-            undertick::begin(event);
+            undertick::begin(numbers.event);
         }
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
         if undertick::enabled()
-            && let Some(event) = self.of_span(id, &context)
+            && let Some(numbers) = self.of_span(id, &context)
         {
-            undertick::end(event);
+            undertick::end(numbers.event);
         }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         if self.lives
             && undertick::enabled()
-            && let Some(event) = self.of_span(&id, &context)
+            && let Some(numbers) = self.of_span(&id, &context)
         {
-            undertick::event64(event + callsites::CLOSED, id.into_u64());
+            undertick::event64(numbers.closed, id.into_u64());
         }
     }
 
@@ -137,7 +125,7 @@ where
         if !undertick::enabled() {
             return;
         }
-        let Some(number) = self.callsites.event(event.metadata()) else {
+        let Some(Numbers { event: number, .. }) = self.callsites.numbers(event.metadata()) else {
             return;
         };
         let mut payload = Payload::default();

@@ -17,7 +17,7 @@ use crate::process::map;
 pub const PAGE_BYTES: usize = 4096;
 /// An instance's two pages: the one that fork() wipes, and [`Instance`].
 const PAGES_BYTES: usize = 2 * PAGE_BYTES;
-const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+pub(crate) const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// Where the registry is: an address that nothing else takes.
 const REGISTRY_AT: usize = 0x2000_5554_0000;
@@ -255,22 +255,7 @@ fn registry() -> Option<&'static Registry> {
         if errno() != libc::EEXIST {
             return None;
         }
-        // Something is there. The kernel looks whether it can be read: waits, not at all.
-        let at_once = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-        libc::syscall(
-            libc::SYS_futex,
-            there,
-            wait,
-            0,
-            &raw const at_once,
-            null::<u8>(),
-            0,
-        );
-        if !matches!(errno(), libc::EAGAIN | libc::ETIMEDOUT) {
+        if !is_readable(there) {
             return None;
         }
     }
@@ -285,6 +270,29 @@ fn registry() -> Option<&'static Registry> {
         registry.pid.store(pid, Ordering::Relaxed);
     }
     Some(registry)
+}
+
+/// Whether something that is mapped there can be read. The kernel looks: it waits there, for no
+/// time.
+pub(crate) fn is_readable(there: *mut libc::c_void) -> bool {
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel reads four bytes, or says that it cannot.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            there,
+            wait,
+            0,
+            &raw const at_once,
+            null::<u8>(),
+            0,
+        );
+    }
+    matches!(errno(), libc::EAGAIN | libc::ETIMEDOUT)
 }
 
 fn errno() -> i32 {

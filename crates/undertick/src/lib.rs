@@ -2,13 +2,13 @@
 //! the measuring slowing it down?
 //!
 //! ```
-//! const PARSE: u16 = 1;
-//! const COMMIT: u16 = 2;
-//! undertick::name!(PARSE, "parse");
 //! {
-//!     let _span = undertick::span!(PARSE);
+//!     let _span = undertick::span!("parse");
 //!     // parse
 //! }
+//! // Or with numbers of your own, below 16384:
+//! const COMMIT: u16 = 2;
+//! undertick::name!(COMMIT, "commit");
 //! undertick::event!(COMMIT, 42);
 //! ```
 //!
@@ -64,6 +64,12 @@ mod joining;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod making;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod names;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
@@ -166,6 +172,9 @@ mod imp {
     pub fn name(event: u16, name: &str) {
         process::append_name(names::EVENT, event, name);
     }
+    pub fn number(name: &str, tells: bool) -> u16 {
+        crate::names::number(name, tells)
+    }
     pub fn thread_name(name: &str) {
         process::append_name(names::THREAD, 0, name);
     }
@@ -215,6 +224,10 @@ mod nothing {
     pub fn sample_seed(_: u64) {}
     #[inline(always)]
     pub fn name(_: u16, _: &str) {}
+    #[inline(always)]
+    pub fn number(_: &str, _: bool) -> u16 {
+        u16::MAX >> 1
+    }
     #[inline(always)]
     pub fn thread_name(_: &str) {}
     #[inline(always)]
@@ -340,6 +353,63 @@ pub fn name(event: u16, name: &str) {
     imp_::name(event, name);
 }
 
+/// The number of a name's event: one for each name in the whole process, for all its
+/// libraries, of 16384 to 32766; 32767, "(other names)", if there is none left. To be asked for
+/// once and kept, as [`span!`] does with a name.
+#[must_use]
+pub fn number(name: &str) -> u16 {
+    imp_::number(name, false)
+}
+
+#[doc(hidden)]
+pub use core::sync::atomic::AtomicU16;
+use core::sync::atomic::Ordering;
+
+/// What the macros take for an event: its number, or its name.
+pub trait Event: Copy {
+    /// Its number; a name's is kept in `kept`, 0 before.
+    #[doc(hidden)]
+    fn number(self, kept: &'static AtomicU16) -> u16;
+}
+
+impl Event for u16 {
+    #[inline(always)]
+    fn number(self, _: &'static AtomicU16) -> u16 {
+        self
+    }
+}
+
+impl Event for &str {
+    #[inline(always)]
+    fn number(self, kept: &'static AtomicU16) -> u16 {
+        match kept.load(Ordering::Relaxed) {
+            0 => ask(self, kept),
+            number => number,
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn ask(name: &str, kept: &AtomicU16) -> u16 {
+    let number = imp_::number(name, true);
+    kept.store(number, Ordering::Relaxed);
+    number
+}
+
+/// The number of what a macro was given.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! number_of {
+    ($event:literal) => {{
+        static KEPT: $crate::AtomicU16 = $crate::AtomicU16::new(0);
+        $crate::Event::number($event, &KEPT)
+    }};
+    ($event:expr) => {
+        $event
+    };
+}
+
 /// Names the calling thread in the trace.
 pub fn thread_name(name: &str) {
     imp_::thread_name(name);
@@ -397,14 +467,15 @@ impl Drop for SampledSpan {
     }
 }
 
-/// `event!(EVENT)` or `event!(EVENT, payload: u32)`: see [`event()`].
+/// `event!(EVENT)` or `event!(EVENT, payload: u32)`: see [`event()`]. A name in quotes will do
+/// for the event, as in all these macros.
 #[macro_export]
 macro_rules! event {
     ($event:expr) => {
-        $crate::event($event, 0)
+        $crate::event($crate::number_of!($event), 0)
     };
     ($event:expr, $payload:expr) => {
-        $crate::event($event, $payload)
+        $crate::event($crate::number_of!($event), $payload)
     };
 }
 
@@ -412,15 +483,16 @@ macro_rules! event {
 #[macro_export]
 macro_rules! event64 {
     ($event:expr, $payload:expr) => {
-        $crate::event64($event, $payload)
+        $crate::event64($crate::number_of!($event), $payload)
     };
 }
 
-/// `let _span = span!(EVENT);`: a section until the end of the scope.
+/// `let _span = span!(EVENT);` or `let _span = span!("parse");`: a section until the end of
+/// the scope. A name's number is made for it, and kept: see [`number`].
 #[macro_export]
 macro_rules! span {
     ($event:expr) => {
-        $crate::Span::new($event)
+        $crate::Span::new($crate::number_of!($event))
     };
 }
 
@@ -429,7 +501,7 @@ macro_rules! span {
 #[macro_export]
 macro_rules! sampled_span {
     ($event:expr) => {
-        $crate::SampledSpan::new($event)
+        $crate::SampledSpan::new($crate::number_of!($event))
     };
 }
 
@@ -437,7 +509,7 @@ macro_rules! sampled_span {
 #[macro_export]
 macro_rules! pair {
     ($event:expr) => {
-        $crate::pair($event)
+        $crate::pair($crate::number_of!($event))
     };
 }
 

@@ -33,6 +33,8 @@ pub struct Session {
     /// Clock code of the session that was joined last.
     clock: AtomicU32,
     place: Place,
+    /// The numbers of names, of all instances; mapped at the start, for a sandbox may come.
+    names: Option<&'static crate::names::Table>,
     /// Of the destructor that closes a thread's rings; [`NO_KEY`]: none.
     key: AtomicU32,
 }
@@ -171,6 +173,11 @@ impl Session {
         assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
         // SAFETY: within the mapped page, aligned.
         unsafe { AtomicU64::from_ptr(self.control.add(offset).cast()) }
+    }
+
+    /// The numbers of names, of all instances; `None`: there can be none.
+    pub(crate) const fn names(&self) -> Option<&'static crate::names::Table> {
+        self.names
     }
 
     /// The page that `fork` wipes.
@@ -315,6 +322,7 @@ fn attach() -> Option<Session> {
         }),
         clock: AtomicU32::new(0),
         place,
+        names: crate::names::table(),
         key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
     };
     let is_by_page = u32::from(told == Told::ByPage);

@@ -172,7 +172,7 @@ unsafe fn make(asked: *mut PyObject, is_name: bool) -> *mut Span {
                 }
             }
         };
-        if is_name && event == numbers::OTHERS && !(*state).was_warned {
+        if is_name && event == numbers::OTHERS && !(*state).was_warned && numbers::are_used_up() {
             (*state).was_warned = true;
             Python::attach(|py| {
                 let category = py.get_type::<PyRuntimeWarning>();

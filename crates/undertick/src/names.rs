@@ -1,0 +1,88 @@
+//! Which numbers do the names of a process have? One for each name, in all its executables
+//! and libraries together, whoever asks first. The same as in undertick.h, and shared with the
+//! libraries that include it.
+//!
+//! **Method.** A table at an address that nothing else takes holds the hash of each name at
+//! the place of its number, the first free one from where the hash says. So a name has the same
+//! number in nearly all processes, too.
+
+use core::ptr::with_exposed_provenance_mut;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use undertick_ring::layout::names::{self, FIRST_NUMBER, OTHERS};
+
+use crate::instance::{READ_WRITE, is_readable};
+use crate::process::{append_name, session};
+
+/// Where the table is.
+const NAMES_AT: usize = 0x2000_5555_0000;
+/// "UTNAME01", after the last entry.
+const MAGIC: u64 = 0x3130_454d_414e_5455;
+const NAMES: usize = (OTHERS - FIRST_NUMBER) as usize;
+
+/// Whether the trace knows what that means.
+static OTHERS_ARE_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Hashes by number; then the magic.
+pub(crate) type Table = [AtomicU64; NAMES + 1];
+
+/// The number of a name; told to the trace if it is new, or if `tells`: another instance
+/// may have been unloaded, with the names that it gave.
+#[cold]
+pub(crate) fn number(name: &str, mut tells: bool) -> u16 {
+    let Some(session) = session() else {
+        return OTHERS;
+    };
+    let hash = hash(name.as_bytes());
+    let table = session.names().map_or(&[][..], |table| &table[..NAMES]);
+    for place in 0..table.len() {
+        let place = (hash.wrapping_add(place as u64) % NAMES as u64) as usize;
+        let put = table[place].compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed);
+        match put {
+            Ok(_) => tells = true,
+            Err(found) if found == hash => {}
+            Err(_) => continue,
+        }
+        let number = FIRST_NUMBER + place as u16;
+        if tells {
+            append_name(names::EVENT, number, name);
+        }
+        return number;
+    }
+    if !OTHERS_ARE_TOLD.swap(true, Ordering::Relaxed) {
+        append_name(names::EVENT, OTHERS, "(other names)");
+    }
+    OTHERS
+}
+
+/// FNV-1a; never 0.
+fn hash(name: &[u8]) -> u64 {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash.max(1)
+}
+
+/// The table, mapped by the first instance; `None`: there can be none, as of the registry.
+pub(crate) fn table() -> Option<&'static Table> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let there = with_exposed_provenance_mut::<libc::c_void>(NAMES_AT);
+    // SAFETY: replaces nothing; what it made elsewhere is unmapped. What is there is for
+    // tables alone.
+    let table = unsafe {
+        let at = libc::mmap(there, size_of::<Table>(), READ_WRITE, flags, -1, 0);
+        if at == there {
+            at.expose_provenance();
+        } else if at != libc::MAP_FAILED {
+            libc::munmap(at, size_of::<Table>()); // kernels before 4.17: somewhere else
+            return None;
+        } else if *libc::__errno_location() != libc::EEXIST || !is_readable(there) {
+            return None;
+        }
+        &*with_exposed_provenance_mut::<Table>(NAMES_AT)
+    };
+    match table[NAMES].compare_exchange(0, MAGIC, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) | Err(MAGIC) => Some(table),
+        Err(_) => None,
+    }
+}
