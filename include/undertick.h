@@ -372,7 +372,7 @@ enum { UT_PAGES_ = 8192, UT_OWN_RINGS_ = 256, UT_OWN_PAGES_ = 120 };
 struct ut_mapped_ {
     uint64_t section[128];          /* of the mark */
     uint64_t control, bytes;        /* the control page, with a door's what follows it */
-    uint64_t rings[UT_OWN_RINGS_];  /* addresses; 0: free */
+    uint64_t rings[UT_OWN_RINGS_];  /* see ut_noted_; 0: free */
     uint64_t pages[UT_OWN_PAGES_];  /* of cells */
 };
 
@@ -729,7 +729,8 @@ UT_COLD_ struct ut_pool_ *ut_join_pool_(void) {
     return pool;
 }
 
-/* The first number in a queue of the pool; 0: there is none. Nobody waits. */
+/* The first number in a queue of the pool; 0: there is none, and `number` as it was.
+ * Nobody waits. */
 UT_COLD_ int ut_take_(const struct ut_pool_ *pool, int which, uint32_t *number) {
     struct ut_queue_ *queue = &pool->file->queues[which];
     const uint32_t room = which <= UT_HEADS_ ? pool->head_count : pool->segment_count;
@@ -740,10 +741,12 @@ UT_COLD_ int ut_take_(const struct ut_pool_ *pool, int which, uint32_t *number) 
     if (which > UT_SEGMENTS_READY_) numbers += pool->segment_count;
     /* Partner: `put` of the collector. */
     while (taken < __atomic_load_n(&queue->put, __ATOMIC_ACQUIRE)) {
-        *number = __atomic_load_n(&numbers[taken % room], __ATOMIC_RELAXED);
+        const uint32_t found = __atomic_load_n(&numbers[taken % room], __ATOMIC_RELAXED);
         if (!__atomic_compare_exchange_n(&queue->taken, &taken, taken + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
         UT_GETS_(pool->file);
-        return *number < room; /* others write there, too */
+        if (found >= room) return 0; /* others write there, too */
+        *number = found;
+        return 1;
     }
     return 0;
 }
@@ -759,6 +762,10 @@ UT_COLD_ struct ut_ring_ *ut_take_head_(struct ut_pool_ *pool) {
     __atomic_store_n(&pool->spare_head, number + 1, __ATOMIC_RELAXED);
     return NULL;
 }
+
+/* What is noted of a ring: its address, and 12 bits of its number, for the head may be
+ * another ring's later. */
+UT_COLD_ uint64_t ut_noted_(const struct ut_ring_ *ring) { return (uint64_t)(uintptr_t)ring | (ring->ring & 4095); }
 
 /* Makes a ring of a free head. */
 UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
@@ -792,14 +799,14 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     w->max_segments = segments;
     w->there = w->spare = 0;
     w->cursor = 0;
-    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, 0, (uint64_t)(uintptr_t)ring);
+    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, 0, ut_noted_(ring));
     return 1;
 }
 
 /* A ring that nothing is written to any more, and is complete: its head and segments are
  * the collector's. */
 UT_COLD_ void ut_close_ring_(const struct ut_pool_ *pool, struct ut_ring_ *ring, int is_joined) {
-    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, (uint64_t)(uintptr_t)ring, 0);
+    ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, ut_noted_(ring), 0);
     UT_LEAVES_(pool->file);
     if (is_joined) UT_ATOMIC_STORE_(&ring->state, 2u);
 }
@@ -1498,8 +1505,8 @@ UT_COLD_ void ut_clear_(struct ut_mapped_ *left) {
     struct ut_pool_ *pool;
     int i;
     for (i = 0; i < UT_OWN_RINGS_; i++) {
-        struct ut_ring_ *ring = (struct ut_ring_ *)(uintptr_t)left->rings[i];
-        if (ring != NULL && control != NULL && control->on != UT_OFF_) UT_ATOMIC_STORE_(&ring->state, 2u);
+        struct ut_ring_ *ring = (struct ut_ring_ *)(uintptr_t)(left->rings[i] & ~(uint64_t)4095);
+        if (ring != NULL && control != NULL && control->on != UT_OFF_ && ut_noted_(ring) == left->rings[i]) UT_ATOMIC_STORE_(&ring->state, 2u);
         left->rings[i] = 0;
     }
     while ((pool = wiped->pool) != NULL) {
@@ -2064,7 +2071,8 @@ UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
  * another event's, or there is none (yet). */
 UT_COLD_ void ut_begin_otherwise_(const struct ut_cell_ *cell, uint16_t event) {
     if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
-    else if (ut_is_over_()) ut_leave_((uint32_t)(uintptr_t)__builtin_dwarf_cfa());
+    /* Not before the collector has read it all. */
+    else if (ut_is_over_() && !ut_process.control->collector_alive) ut_leave_((uint32_t)(uintptr_t)__builtin_dwarf_cfa());
 }
 
 /** As ut_begin, but only one in so many of the event's sections is recorded,

@@ -374,7 +374,8 @@ impl<M: Memory> Writer<M> {
                     self.memory.fence(M::FENCE_OVERWRITE);
                     return Some(segment);
                 }
-                Overflow::Block if source.wait() => {}
+                // Without a segment its own tail cannot move: others have them all.
+                Overflow::Block if self.allocated > 0 && source.wait() => {}
                 _ => return None,
             }
         }

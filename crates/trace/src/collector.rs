@@ -167,6 +167,9 @@ impl Collector {
     /// `last`, also rings that only a dead writer can close are finished.
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
         self.pool.look();
+        if self.pool.map().is_cut() {
+            session.let_go(); // who waits for us would wait for ever
+        }
         self.find_rings(session, last);
         if let Some(levels) = &self.levels {
             levels.settle();
@@ -257,6 +260,10 @@ impl Collector {
         let (pool, numbers) = (&self.pool, &mut self.numbers);
         (self.awaited).retain(|&(head, since)| {
             if since.elapsed() >= AWAITED_FOR && !is_time && !is_new && !last {
+                return true;
+            }
+            // Not by the mapping: a head that got no pages has none.
+            if !pool.map().has_ring(head) {
                 return true;
             }
             match RingMap::at(pool.map(), head) {

@@ -26,6 +26,9 @@ const KEPT: usize = 4;
 /// segments faster than they can be prepared: to try would only keep it from its CPU.
 const TOO_FAST: usize = 8;
 
+/// Entries of the table of uses in a head's first pages.
+const USES_OF_READY: usize = (ring::READY_BYTES as usize - ring::OFF_USES) / 8;
+
 /// Where a head or a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -219,7 +222,7 @@ impl Pool {
             .extend(heads.into_iter().map(|(head, _)| head));
         for (segment, which) in self.segments.look() {
             self.taken += 1;
-            if which == RAW {
+            if which == RAW && self.unwritten.len() < self.segments.places.len() {
                 self.unwritten.push_back(segment);
             }
         }
@@ -255,22 +258,25 @@ impl Pool {
         while more < most
             && let Some(segment) = self.unwritten.pop_front()
         {
-            if matches!(
+            let is_programs = matches!(
                 self.segments.places[segment as usize],
                 Place::Out | Place::Of(_)
-            ) {
-                more += usize::from(self.write(segment));
+            );
+            if is_programs && self.map.written(segment).load(Ordering::Relaxed) == 0 {
+                self.write(segment);
+                more += 1;
             }
         }
         while more < most && self.segments.queued[WRITTEN].len() < self.segments.ready {
             let Some(segment) = self.segments.take_raw() else {
                 break;
             };
-            let which = if self.write(segment) { WRITTEN } else { RAW };
-            self.segments.give(segment, which);
-            if which == RAW {
+            if !self.write(segment) {
+                self.map.empty_segment(segment); // of what it got
+                self.segments.give(segment, RAW);
                 break; // there is no memory
             }
+            self.segments.give(segment, WRITTEN);
             more += 1;
         }
     }
@@ -308,26 +314,33 @@ impl Pool {
         // A ring names a segment once for each time that it has used it. All names are read
         // before the first one is given: it could be a program's by the second.
         let mut segments = Vec::new();
-        for index in 0..uses {
-            let segment = ring::segment_of(memory.load_use(index));
+        for entry in self.map.table_of_uses(head, uses) {
+            let segment = ring::segment_of(entry);
             if self.is_of(segment, head) {
                 self.segments.places[segment as usize] = Place::Here;
                 segments.push(segment);
             }
         }
+        // As new: no ring, no uses, no cells. Before anything is given, so that it is nobody's
+        // twice for who goes on after us.
+        let is_long = uses as usize > USES_OF_READY
+            || memory
+                .field_u32(ring::OFF_HAS_TABLE)
+                .load(Ordering::Relaxed)
+                != 0
+            || memory.field_u32(ring::OFF_CELLS).load(Ordering::Relaxed) != 0;
+        memory
+            .field_u64(ring::OFF_MAGIC)
+            .store(0, Ordering::Release);
+        for offset in (0..ring::OFF_USES + 8 * (uses as usize).min(USES_OF_READY)).step_by(8) {
+            memory.field_u64(offset).store(0, Ordering::Relaxed);
+        }
+        if is_long {
+            self.map.empty_table(head);
+        }
         for segment in segments {
             self.give_segment(segment);
         }
-        // As new: no ring, no uses, no cells.
-        let zero = |from: usize, to: usize| {
-            for offset in (from..to).step_by(8) {
-                memory.field_u64(offset).store(0, Ordering::Relaxed);
-            }
-        };
-        if memory.field_u32(ring::OFF_CELLS).load(Ordering::Relaxed) != 0 {
-            zero(ring::OFF_CELL_TABLE, ring::HEAD_BYTES as usize);
-        }
-        zero(0, ring::OFF_USES + 8 * uses as usize);
         if self.heads.keeps() {
             self.heads.give(head, WRITTEN);
         } else {

@@ -8,7 +8,7 @@ use rustix::fs::FallocateFlags;
 use rustix::mm::{Advice, ProtFlags};
 use undertick_ring::Mapped;
 use undertick_ring::layout::pool::{self, Queue, Shape};
-use undertick_ring::layout::{self, SEGMENT_BYTES, ring};
+use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
 use undertick_ring::pool::MappedLine;
 
 use crate::TraceError;
@@ -46,6 +46,11 @@ impl PoolMap {
         file.set_len(shape.bytes())
             .map_err(TraceError::io(&path, "cannot set its size"))?;
         let map = Self::of(dir, file, shape, true)?;
+        // Queues and what programs look at: nobody is to come to a page that is not there.
+        if !map.populate(0, shape.heads_at()) {
+            let full = rustix::io::Errno::NOSPC.into();
+            return Err(TraceError::io(&path, "cannot write")(full));
+        }
         for (offset, value) in [
             (pool::OFF_VERSION, layout::VERSION),
             (pool::OFF_HEADS, shape.heads),
@@ -239,14 +244,46 @@ impl PoolMap {
         self.punch(self.head_at(head), ring::HEAD_BYTES);
     }
 
+    /// Takes the memory of a head but for that of its first pages.
+    pub(crate) fn empty_table(&self, head: u32) {
+        let at = self.head_at(head) + ring::READY_BYTES;
+        self.punch(at, ring::HEAD_BYTES - ring::READY_BYTES);
+    }
+
+    /// The first `uses` entries of the table of uses at a head, from the file.
+    pub(crate) fn table_of_uses(&self, head: u32, uses: u32) -> Vec<u64> {
+        let mut bytes = vec![0; 8 * uses as usize];
+        let at = self.head_at(head) + ring::OFF_USES as u64;
+        let _ = std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut bytes, at);
+        let (words, _) = bytes.as_chunks();
+        words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
     /// See [`Self::empty_head`].
     pub(crate) fn empty_segment(&self, segment: u32) {
         self.punch(self.segment_at(segment), SEGMENT_BYTES);
     }
 
-    /// Takes all memory: of programs that run on and have it mapped still.
+    /// Takes the memory: of programs that run on and have it mapped still. A sampled span
+    /// looks at its cell before anything else, so the pages of cells stay.
     pub(crate) fn empty(&self) {
-        self.punch(0, self.shape.bytes());
+        let mut from = 0;
+        for head in 0..self.shape.heads {
+            if !self.has_ring(head) || !self.has_cells(head) {
+                continue;
+            }
+            let at = self.head_at(head) + ring::OFF_CELL_TABLE as u64;
+            self.punch(from, at - from);
+            from = self.head_at(head) + ring::HEAD_BYTES;
+        }
+        self.punch(from, self.shape.bytes() - from);
+    }
+
+    fn has_cells(&self, head: u32) -> bool {
+        let mut cells = [0; 4];
+        let at = self.head_at(head) + ring::OFF_CELLS as u64;
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut cells, at).is_ok()
+            && u32::from_le_bytes(cells) == cell::CELLS as u32
     }
 
     fn punch(&self, at: u64, bytes: u64) {

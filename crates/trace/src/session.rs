@@ -455,6 +455,14 @@ impl Session {
             .fold(0, u64::saturating_add)
     }
 
+    /// Whoever waits for the collector waits no more.
+    pub(crate) fn let_go(&self) {
+        for page in self.pages() {
+            page.field_u32(control::OFF_COLLECTOR_ALIVE)
+                .store(0, Ordering::Relaxed);
+        }
+    }
+
     /// The pool, for the collector, which there is one of.
     pub(crate) fn take_pool(&self) -> Pool {
         let pool = self
@@ -491,10 +499,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Programs that live on stop writing, and those that wait go on.
         self.switch(false);
-        for page in self.pages() {
-            page.field_u32(control::OFF_COLLECTOR_ALIVE)
-                .store(0, Ordering::Relaxed);
-        }
+        self.let_go();
         self.close_doors();
         if self.is_attached() && !self.is_kept {
             self.pool_map.empty(); // the program has it mapped still

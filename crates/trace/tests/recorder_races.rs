@@ -88,3 +88,13 @@ fn a_program_that_a_recorder_comes_to_has_no_races() {
         assert!(running.child.wait().unwrap().success());
     }
 }
+
+/// A number of the pool goes to one thread, and whoever is told that there is none has none.
+#[test]
+fn a_number_of_the_pool_is_taken_once() {
+    let _alone = alone();
+    let done = Command::new(common::program("taking.c", &[])).output();
+    let done = done.unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+}

@@ -9,7 +9,7 @@ use core::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use undertick_ring::layout::{control, ring};
-use undertick_ring::mark;
+use undertick_ring::{Mapped, mark};
 
 use crate::pool::Wiped;
 use crate::process::map;
@@ -44,7 +44,7 @@ pub struct Instance {
     /// The control page, with a door's what follows it, and its bytes.
     control: AtomicU64,
     control_bytes: AtomicU64,
-    /// Addresses of heads; 0: free.
+    /// See [`noted`]; 0: free.
     rings: [AtomicU64; 256],
     /// Of cells.
     pages: [AtomicU64; 120],
@@ -63,15 +63,27 @@ fn note(table: &[AtomicU64], from: u64, to: u64) {
     }
 }
 
+/// Of a noted ring: its number's, below its address.
+const NUMBER_BITS: u64 = PAGE_BYTES as u64 - 1;
+
+/// What is noted of a ring: where its head is, and 12 bits of its number, for the head may
+/// be another ring's later.
+fn noted(head: *mut u8) -> u64 {
+    // SAFETY: a head that is mapped.
+    let number = unsafe { AtomicU32::from_ptr(head.add(ring::OFF_RING).cast()) };
+    head.addr() as u64 | u64::from(number.load(Ordering::Relaxed)) & NUMBER_BITS
+}
+
 impl Instance {
     /// Notes a ring that is open.
-    pub(crate) fn note_ring(&self, head: *mut u8) {
-        note(&self.rings, 0, head.expose_provenance() as u64);
+    pub(crate) fn note_ring(&self, memory: &Mapped) {
+        memory.head().expose_provenance();
+        note(&self.rings, 0, noted(memory.head()));
     }
 
     /// It is not open any more.
-    pub(crate) fn forget_ring(&self, head: *mut u8) {
-        note(&self.rings, head.addr() as u64, 0);
+    pub(crate) fn forget_ring(&self, memory: &Mapped) {
+        note(&self.rings, noted(memory.head()), 0);
     }
 
     /// Notes a page of cells that was mapped.
@@ -104,9 +116,9 @@ impl Instance {
                 on.load(Ordering::Relaxed) != control::NONE
             };
             for entry in &self.rings {
-                let head = entry.swap(0, Ordering::Relaxed) as usize;
-                if head != 0 && is_on {
-                    let head = with_exposed_provenance_mut::<u8>(head);
+                let word = entry.swap(0, Ordering::Relaxed);
+                let head = with_exposed_provenance_mut::<u8>((word & !NUMBER_BITS) as usize);
+                if word != 0 && is_on && noted(head) == word {
                     let state = AtomicU32::from_ptr(head.add(ring::OFF_STATE).cast());
                     state.store(ring::STATE_CLOSED, Ordering::Release);
                 }

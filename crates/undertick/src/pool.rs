@@ -388,7 +388,7 @@ pub(crate) fn make_ring(session: &Session, serial: u32, nested: bool) -> Option<
     memory
         .field_u64(ring::OFF_MAGIC)
         .store(ring::MAGIC, Ordering::Release);
-    session.instance().note_ring(head);
+    session.instance().note_ring(&memory);
     Some(Made {
         memory,
         policy,
@@ -399,7 +399,7 @@ pub(crate) fn make_ring(session: &Session, serial: u32, nested: bool) -> Option<
 /// A ring that nothing is written to any more, and is complete: its head and segments are
 /// the collector's. It is counted in the pool still.
 pub(crate) fn close_ring(session: &Session, memory: &Mapped, is_joined: bool) {
-    session.instance().forget_ring(memory.head());
+    session.instance().forget_ring(memory);
     if is_joined {
         memory
             .field_u32(ring::OFF_STATE)

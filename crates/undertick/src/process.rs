@@ -131,6 +131,12 @@ impl Session {
         self.door().is_some_and(Door::is_empty)
     }
 
+    /// Whether it is over and the collector has read all of it.
+    pub fn is_read(&self) -> bool {
+        let alive = self.field_u32(control::OFF_COLLECTOR_ALIVE);
+        self.is_over() && alive.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether the event's bit says that it is not recorded while some are.
     #[inline(always)]
     pub fn is_switched_off(&self, event: u16) -> bool {

@@ -1,7 +1,6 @@
 //! Sampled spans; the same protocol as undertick.h, where it is described.
 
 use core::cell::UnsafeCell;
-use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
@@ -12,6 +11,7 @@ use undertick_ring::{Kind, Mapped, state};
 use crate::clock;
 use crate::giving_up;
 use crate::joining;
+use crate::pool::Pool;
 use crate::process::{self, Session};
 use crate::thread::{Job, Reading, THREAD, Thread, put_in_own, record, record_slow};
 
@@ -262,7 +262,7 @@ unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
     if process::is_any_on() || cell.state.load(Ordering::Relaxed) & OPEN != 0 {
         // SAFETY: as `begin_slow`.
         unsafe { begin_slow(thread, event, false, giving_up::stack_pointer()) };
-    } else if let Some(session) = process::current().filter(|session| session.is_over()) {
+    } else if let Some(session) = process::current().filter(|session| session.is_read()) {
         // SAFETY: the calling thread's.
         unsafe { joining::leave(session, thread, giving_up::stack_pointer()) };
     }
@@ -393,7 +393,9 @@ pub unsafe fn begun(
 ) -> u32 {
     // SAFETY: the calling thread's; handlers leave it as they found it.
     let sampling = unsafe { &mut (*thread).sampling };
-    let Some(cell) = cell_of(sampling, session, memory, event, is_own) else {
+    // SAFETY: as above.
+    let pool = unsafe { [(*thread).nested.pool, (*thread).own.pool][usize::from(is_own)] };
+    let Some(cell) = cell_of(sampling, session, (memory, pool), event, is_own) else {
         return u32::from(on);
     };
     let open = cell.open.load(Ordering::Relaxed);
@@ -454,7 +456,7 @@ fn table(memory: &Mapped) -> *mut Cell {
 fn cell_of<'a>(
     sampling: &mut Sampling,
     session: &Session,
-    memory: &Mapped,
+    (memory, pool): (&Mapped, Option<&Pool>),
     event: u16,
     is_own: bool,
 ) -> Option<&'a Cell> {
@@ -466,7 +468,7 @@ fn cell_of<'a>(
             return Some(cell);
         }
     }
-    make_cell(sampling, session, memory, event, is_own)
+    make_cell(sampling, session, (memory, pool), event, is_own)
 }
 
 #[cold]
@@ -474,7 +476,7 @@ fn cell_of<'a>(
 fn make_cell<'a>(
     sampling: &mut Sampling,
     session: &Session,
-    memory: &Mapped,
+    (memory, pool): (&Mapped, Option<&Pool>),
     event: u16,
     is_own: bool,
 ) -> Option<&'a Cell> {
@@ -483,10 +485,7 @@ fn make_cell<'a>(
     if there.load(Ordering::Relaxed) != CELLS as u32 {
         // Pages first, as for segments.
         let got = there.load(Ordering::Relaxed) == 0
-            // SAFETY: within the header of our own ring's mapping.
-            && unsafe {
-                libc::madvise(cells.cast::<c_void>(), CELLS * BYTES, libc::MADV_POPULATE_WRITE)
-            } == 0;
+            && pool.is_some_and(|pool| pool.populate(session, cells.cast(), CELLS * BYTES));
         if !got {
             there.store(u32::MAX, Ordering::Relaxed);
             return None;
