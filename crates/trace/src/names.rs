@@ -104,21 +104,24 @@ pub(crate) fn told(log: &[u8]) -> (Vec<Name>, Vec<Thread>) {
 
 /// A number that was made for a name holds for all processes, unless two say otherwise: a
 /// child has its parent's numbers, and tells no names.
-fn hold_for_all(names: Vec<Name>) -> Vec<Name> {
+fn hold_for_all(mut names: Vec<Name>) -> Vec<Name> {
     let is_made = |event: u16| (names::FIRST_NUMBER..=names::OTHERS).contains(&event);
-    let (made, mut names): (Vec<Name>, Vec<Name>) =
-        names.into_iter().partition(|name| is_made(name.event));
-    let mut by_number: BTreeMap<u16, Vec<Name>> = BTreeMap::new();
-    for name in made {
-        by_number.entry(name.event).or_default().push(name);
+    // By number; `None`: two disagree.
+    let mut agreed: BTreeMap<u16, Option<&str>> = BTreeMap::new();
+    for name in names.iter().filter(|name| is_made(name.event)) {
+        let known = agreed.entry(name.event).or_insert(Some(&name.name));
+        *known = known.filter(|known| *known == name.name);
     }
-    for mut all in by_number.into_values() {
-        if all.windows(2).all(|two| two[0].name == two[1].name) {
-            all.truncate(1);
-            all[0].pid = None;
-        }
-        names.append(&mut all);
-    }
+    let for_all: Vec<Name> = (agreed.into_iter())
+        .filter_map(|(event, name)| {
+            Some(Name {
+                pid: None,
+                event,
+                name: name?.to_owned(),
+            })
+        })
+        .collect();
+    names.extend(for_all);
     names
 }
 
@@ -232,15 +235,9 @@ mod tests {
             name(Some(2), 20000, "another"),
             name(Some(2), 32768, "no name's"),
         ];
-        let held = hold_for_all(told);
-        let expected = [
-            name(Some(1), 7, "own"),
-            name(Some(2), 32768, "no name's"),
-            name(None, 16384, "both"),
-            name(Some(1), 20000, "one"),
-            name(Some(2), 20000, "another"),
-        ];
-        assert_eq!(held, expected);
+        let held = hold_for_all(told.clone());
+        assert_eq!(held[..told.len()], told);
+        assert_eq!(held[told.len()..], [name(None, 16384, "both")]);
     }
 
     /// Longer than memory, and as many names as there are numbers: it ends soon and is

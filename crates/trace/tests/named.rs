@@ -32,11 +32,13 @@ fn recorded(command: &[&str]) -> BTreeMap<String, Found> {
     assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
     let mut by_name = BTreeMap::<String, Found>::new();
     for row in rows {
-        let mut names = (manifest.names.iter()).filter(|name| {
-            i32::from(name.event) == row.event && name.pid.is_none_or(|pid| pid == row.pid)
-        });
-        let name = names.next().map_or("?", |name| &name.name);
-        assert!(names.next().is_none(), "{name} is one of two");
+        let mut names = (manifest.names.iter())
+            .filter(|name| {
+                i32::from(name.event) == row.event && name.pid.is_none_or(|pid| pid == row.pid)
+            })
+            .map(|name| &*name.name);
+        let name = names.next().unwrap_or("?");
+        assert!(names.all(|other| other == name), "{name} is one of two");
         let found = by_name.entry(name.to_owned()).or_default();
         match row.kind {
             kind if kind == Kind::Begin as i8 => found.begins += 1,
