@@ -677,7 +677,7 @@ UT_COLD_ struct ut_pool_ *ut_map_pool_(uint32_t serial) {
 }
 
 /* This thread, counted in `at_pools`, is done there. Whoever is alone unmaps the pools of
- * sessions before that no ring of the process is in: whoever comes meanwhile finds the last
+ * sessions before that no ring of the process is in: whoever comes then finds the last
  * one. If nobody was alone, whoever is last looks again. */
 UT_COLD_ void ut_tidy_pools_(struct ut_wiped_ *here) {
     for (;;) {

@@ -13,8 +13,8 @@ pub const NAMES_FILE: &str = "names";
 /// Name of the file that all rings of a session lie in.
 pub const POOL_FILE: &str = "pool";
 
-/// Bytes of a segment, a power of two. 128 KiB are 8192 records: about 100 us at full speed, so that the slow path (20..50 ns)
-/// is far below 1 % of the cost.
+/// Bytes of a segment, a power of two. 128 KiB are 8192 records: about 100 us at full speed,
+/// so that the slow path (20..50 ns) is far below 1 % of the cost.
 pub const SEGMENT_BYTES: u64 = 128 * 1024;
 /// A part of a segment: as much as a writer takes pages for at a time, where nobody has
 /// prepared them. 16 KiB take 10 us.
@@ -102,8 +102,8 @@ pub mod control {
 }
 
 /// The file that all rings of a session lie in: a page of its own, four queues, a byte for
-/// each head and each segment that says whether its pages are written, heads, segments. What
-/// is where follows from how many there are of both, which the control page says.
+/// each segment that says whether its pages are written, heads, segments. What is where
+/// follows from how many there are of both, which the control page says.
 pub mod pool {
     use super::{SEGMENT_BYTES, ring};
 
@@ -145,7 +145,7 @@ pub mod pool {
         Segments = 3,
     }
 
-    /// What is where in a pool of so many.
+    /// What is where in a pool, by how many there are.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Shape {
         /// Heads.

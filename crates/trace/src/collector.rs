@@ -61,7 +61,7 @@ pub struct Progress {
 pub struct Collector {
     overflow: Overflow,
     rings: Vec<Ring>,
-    /// Who has what of the memory that the rings lie in.
+    /// Which ring has what of the memory that all lie in.
     pool: Pool,
     /// Heads that programs took and whose rings were not complete yet, since when.
     awaited: Vec<(u32, Instant)>,
@@ -168,7 +168,7 @@ impl Collector {
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
         self.pool.look();
         if self.pool.map().is_cut() {
-            session.let_go(); // who waits for us would wait for ever
+            session.let_go(); // programs that wait for us would wait for ever
         }
         self.find_rings(session, last);
         if let Some(levels) = &self.levels {
@@ -260,10 +260,6 @@ impl Collector {
         let (pool, numbers) = (&self.pool, &mut self.numbers);
         (self.awaited).retain(|&(head, since)| {
             if since.elapsed() >= AWAITED_FOR && !is_time && !is_new && !last {
-                return true;
-            }
-            // Not by the mapping: a head that got no pages has none.
-            if !pool.map().has_ring(head) {
                 return true;
             }
             match RingMap::at(pool.map(), head) {

@@ -1,9 +1,9 @@
-//! Who has which head and which segment of a session's pool: the collector keeps the queues
+//! Which program has which head and which segment of a session's pool: the collector keeps the queues
 //! filled from which programs take them, and gets them back when their ring is read.
 //!
 //! **Method.** Of each kind there are two queues: of those whose pages are written, which are
 //! handed out first, and of the others. What was put in is remembered here: a program can
-//! write over the queues, and is never believed about what was handed out or who has it.
+//! write over the queues, and is never believed about what was handed out, or to whom.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::pool_map::PoolMap;
 /// that the collector may be taken off its CPU. Of a small pool a quarter: file systems may
 /// be small, too.
 const READY: usize = 64;
-/// So many times as many are kept when they come back; of more the memory is taken.
+/// This many times as many are kept when they come back; of more the memory is taken.
 const KEPT: usize = 4;
 /// A program that took more than this since the last time, about a millisecond ago, takes
 /// segments faster than they can be prepared: to try would only keep it from its CPU.
@@ -246,7 +246,7 @@ impl Pool {
         place(self) == Some(Place::Of(head))
     }
 
-    /// Keeps heads and segments ready, at most so many segments more. Those that a program
+    /// Keeps heads and segments ready, at most `most` segments more. Those that a program
     /// took without pages come first: it takes them by 16 KiB.
     pub(crate) fn prepare(&mut self, most: usize) {
         self.prepare_heads(4 * most);
@@ -321,8 +321,8 @@ impl Pool {
                 segments.push(segment);
             }
         }
-        // As new: no ring, no uses, no cells. Before anything is given, so that it is nobody's
-        // twice for who goes on after us.
+        // As new: no ring, no uses, no cells. Before anything is given, so that a
+        // recorder that goes on after us finds nothing twice.
         let is_long = uses as usize > USES_OF_READY
             || memory
                 .field_u32(ring::OFF_HAS_TABLE)
@@ -400,7 +400,7 @@ mod tests {
             .find_map(|queue| take(&pool.map().line(queue)))
     }
 
-    /// A ring of so many segments, and these.
+    /// A ring of that many segments, and these.
     fn ring(pool: &Pool, segments: u32) -> (u32, Vec<u32>) {
         let head = taken(pool, [Queue::HeadsReady, Queue::Heads]).unwrap();
         let memory = pool.map().ring(head, 8192);
@@ -581,7 +581,7 @@ mod tests {
         pool.prepare(10);
     }
 
-    /// Who goes on after a recorder that was killed knows what is free by the queues, and the
+    /// A recorder that goes on after one that was killed knows what is free by the queues, and the
     /// rest by the rings.
     #[test]
     fn a_killed_recorder_leaves_its_queues() {

@@ -1,4 +1,4 @@
-//! The file that all rings of a session lie in, mapped: by the recorder, or by who only looks.
+//! The file that all rings of a session lie in, mapped: by the recorder, or only to look.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -171,11 +171,11 @@ impl PoolMap {
         unsafe { AtomicU8::from_ptr(self.base.add(self.shape.written_at() + segment as usize)) }
     }
 
-    /// The ring at a head, of at most so many segments.
+    /// The ring at a head, of at most `max_segments`.
     pub(crate) fn ring(&self, head: u32, max_segments: u32) -> Mapped {
         let first = self.shape.segments_at() as usize;
         // SAFETY: both lie in the mapping, which outlives the ring's users; `max_segments` is
-        // bounded. Who only looks calls nothing that writes.
+        // bounded. A map that is only to look at is asked for nothing that writes.
         unsafe {
             Mapped::new(
                 self.base.add(self.head_at(head) as usize),
@@ -186,7 +186,7 @@ impl PoolMap {
         }
     }
 
-    /// Whether a ring was made at a head. Asked of the file: who looks at a page that is not
+    /// Whether a ring was made at a head. Asked of the file: to look at a page that is not
     /// there by its mapping makes one.
     pub(crate) fn has_ring(&self, head: u32) -> bool {
         let mut magic = [0; 8];

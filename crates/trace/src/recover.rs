@@ -73,7 +73,6 @@ pub(crate) fn recover(
 /// What is at the heads of a pool: rings, or what is none.
 pub(crate) fn rings_of(pool: &Arc<PoolMap>) -> Vec<Result<RingMap, String>> {
     (0..pool.shape().heads)
-        .filter(|head| pool.has_ring(*head))
         .filter_map(|head| RingMap::at(pool, head).transpose())
         .collect()
 }

@@ -1,4 +1,4 @@
-//! One ring of a session, as the collector or who looks sees it.
+//! One ring of a session, as whoever looks sees it, the collector above all.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +33,10 @@ impl RingMap {
     /// # Errors
     /// What is there is no ring.
     pub(crate) fn at(pool: &Arc<PoolMap>, head: u32) -> Result<Option<Self>, String> {
+        // Not by the mapping: a head that got no pages has none.
+        if !pool.has_ring(head) {
+            return Ok(None);
+        }
         let found = pool.ring(head, 1);
         let u32_of = |offset| found.field_u32(offset).load(Ordering::Relaxed);
         if found.field_u64(ring::OFF_MAGIC).load(Ordering::Acquire) != ring::MAGIC {

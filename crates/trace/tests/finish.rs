@@ -467,7 +467,7 @@ fn rings_of_dead_processes_that_cannot_be_asked() {
                 file.write_all_at(&value.to_le_bytes(), head + tid).unwrap();
             }
         }
-        drop(file); // who has it open could write to the rings
+        drop(file); // a process that has it open could write to the rings
         let since = Instant::now();
         recorders.resume().ends();
         assert!(since.elapsed() < Duration::from_secs(60));

@@ -5,12 +5,10 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use common::{alone, program, rows, run, settings};
+use common::{AS_PROGRAM, alone, as_rust_program, program, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
 
-/// What this file does as a program; set: it is one.
-const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 const THREADS: usize = 8;
 
 /// What was recorded, by the name that its process has for it: begins, ends and points; and
@@ -94,17 +92,9 @@ fn a_name_has_one_number_in_a_program_its_libraries_and_its_child() {
 fn a_rust_program_shares_its_names_with_a_library_in_c() {
     let _alone = alone();
     let library = library("in C");
-    let binary = std::env::current_exe().unwrap();
-    let set = format!("{AS_PROGRAM}={library}");
-    let by_name = recorded(&[
-        "/usr/bin/env",
-        &set,
-        binary.to_str().unwrap(),
-        "rust_program",
-        "--exact",
-        "--nocapture",
-        "--quiet",
-    ]);
+    let words = as_rust_program(&library);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let by_name = recorded(&words);
     check_parts(
         &by_name,
         &[("in Rust", THREADS), ("in C", THREADS)],

@@ -7,12 +7,9 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::path::Path;
 
-use common::{alone, program, record_for_c, rows, run, settings};
+use common::{AS_PROGRAM, alone, as_rust_program, program, record_for_c, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
-
-/// What this file does as a program; set: it is one, and where the library is.
-const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 
 fn check(command: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
@@ -52,18 +49,10 @@ fn rust_children_where_no_page_is_wiped() {
     let _alone = alone();
     let filter = program("forks.c", &[]);
     let library = program("forks.c", &["-shared", "-fPIC", "-DAS_LIBRARY"]);
-    let set = format!("{AS_PROGRAM}={}", library.display());
-    let binary = std::env::current_exe().unwrap();
-    check(&[
-        filter.to_str().unwrap(),
-        "/usr/bin/env",
-        &set,
-        binary.to_str().unwrap(),
-        "rust_program",
-        "--exact",
-        "--nocapture",
-        "--quiet",
-    ]);
+    let words = as_rust_program(library.to_str().unwrap());
+    let filter = [filter.to_str().unwrap()].into_iter();
+    let words: Vec<&str> = filter.chain(words.iter().map(String::as_str)).collect();
+    check(&words);
 }
 
 extern "C" fn span_for_c() {

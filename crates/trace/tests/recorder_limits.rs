@@ -7,28 +7,14 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::process::Command;
 
-use common::{alone, program, record_for_c, rows, run, settings};
+use common::{AS_PROGRAM, alone, as_rust_program, program, record_for_c, rows, run, settings};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
 
-/// What this file does as a program; set: it is one.
-const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 const EVENTS: u64 = 100_000;
 /// Of the shell's `ulimit -f`, 512 bytes each: none; one; two segments; 64 of them.
 const LIMITS: [u64; 4] = [0, 1, 512, 16384];
-
-fn rust(what: &str) -> Vec<String> {
-    let binary = std::env::current_exe().unwrap();
-    let set = format!("{AS_PROGRAM}={what}");
-    let words = ["/usr/bin/env", &set, binary.to_str().unwrap()];
-    let as_test = ["rust_program", "--exact", "--nocapture", "--quiet"];
-    words
-        .into_iter()
-        .chain(as_test)
-        .map(str::to_owned)
-        .collect()
-}
 
 /// The command under a limit.
 fn limited(blocks: u64, command: &[String]) -> Vec<String> {
@@ -87,14 +73,14 @@ fn a_program_whose_files_may_not_be_large() {
 
 #[test]
 fn a_rust_program_whose_files_may_not_be_large() {
-    check(&rust("nothing"), &rust("events"));
+    check(&as_rust_program("nothing"), &as_rust_program("events"));
 }
 
 #[test]
 fn a_recorder_whose_files_may_not_be_large() {
     let _alone = alone();
     for limit in [0, 4096, 1 << 20] {
-        let words = rust(&format!("record:{limit}"));
+        let words = as_rust_program(&format!("record:{limit}"));
         let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
         assert!(output.status.success(), "{limit} bytes: {output:?}");
         let said = String::from_utf8_lossy(&output.stdout);
@@ -128,7 +114,7 @@ fn the_pages_of_a_segment_are_there_before_it_is_needed() {
 fn the_pages_of_a_segment_are_there_for_a_rust_program() {
     let _alone = alone();
     let library = program("pages.c", &["-shared", "-fPIC", "-DAS_LIBRARY"]);
-    let words = rust(&format!("pages:{}", library.display()));
+    let words = as_rust_program(&format!("pages:{}", library.display()));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     check_pages(&words);
 }

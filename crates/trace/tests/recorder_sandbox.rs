@@ -5,12 +5,10 @@ mod common;
 use std::ffi::c_int;
 use std::path::Path;
 
-use common::{alone, program, record_for_c, rows, run, settings};
+use common::{AS_PROGRAM, alone, as_rust_program, program, record_for_c, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
 
-/// What this file does as a program; set: it is one, and where the library is.
-const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 const BEFORE: u32 = 100;
 const INSIDE: u32 = 60_000;
 
@@ -62,17 +60,9 @@ fn a_program_in_a_sandbox() {
 fn a_rust_program_in_a_sandbox() {
     let _alone = alone();
     let library = program("sandbox.c", &["-shared", "-fPIC", "-DAS_LIBRARY"]);
-    let set = format!("{AS_PROGRAM}={}", library.display());
-    let binary = std::env::current_exe().unwrap();
-    check_all(&[
-        "/usr/bin/env",
-        &set,
-        binary.to_str().unwrap(),
-        "rust_program",
-        "--exact",
-        "--nocapture",
-        "--quiet",
-    ]);
+    let words = as_rust_program(library.to_str().unwrap());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    check_all(&words);
 }
 
 /// A sandbox that a thread's first event meets ends the program, and the trace says why.

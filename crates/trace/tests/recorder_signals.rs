@@ -7,13 +7,11 @@ use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
-use common::{Row, alone, program, record_for_c, rows, run, settings};
+use common::{AS_PROGRAM, Row, alone, as_rust_program, program, record_for_c, rows, run, settings};
 use undertick_trace::Overflow;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::schema::Kind;
 
-/// What this file does as a program; set: it is one.
-const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 /// Runs of each program; more by `UNDERTICK_TEST_RUNS`.
 const RUNS: usize = 3;
 const THREADS: u64 = 2000;
@@ -23,19 +21,6 @@ const LAST: u64 = 30_000;
 
 fn runs() -> usize {
     std::env::var("UNDERTICK_TEST_RUNS").map_or(RUNS, |runs| runs.parse().unwrap())
-}
-
-/// This file as a program that does `what`, in its command line: a shell sets the variable.
-fn rust(what: &str) -> Vec<String> {
-    let binary = std::env::current_exe().unwrap();
-    [
-        "/usr/bin/env".to_owned(),
-        format!("{AS_PROGRAM}={what}"),
-        binary.to_str().unwrap().to_owned(),
-    ]
-    .into_iter()
-    .chain(["rust_program", "--exact", "--nocapture", "--quiet"].map(str::to_owned))
-    .collect()
 }
 
 /// Manifest, rows and the numbers that the program said.
@@ -100,13 +85,17 @@ fn threads_end_under_a_handler_with_sampled_spans() {
 #[test]
 fn rust_threads_end_under_a_handler_that_records() {
     let _alone = alone();
-    ends(false, |said| rust(&format!("ends {} 0", said.display())));
+    ends(false, |said| {
+        as_rust_program(&format!("ends {} 0", said.display()))
+    });
 }
 
 #[test]
 fn rust_threads_end_under_a_handler_with_sampled_spans() {
     let _alone = alone();
-    ends(true, |said| rust(&format!("ends {} 1", said.display())));
+    ends(true, |said| {
+        as_rust_program(&format!("ends {} 1", said.display()))
+    });
 }
 
 /// What is left undecided is the event that a jump left in the middle: it was recorded, or
@@ -185,7 +174,7 @@ fn a_handler_that_jumps_out_of_a_point_of_a_rust_program() {
             library.display(),
             u8::from(on_signal_stack)
         );
-        rust(&what)
+        as_rust_program(&what)
     });
 }
 

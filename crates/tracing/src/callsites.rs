@@ -55,7 +55,7 @@ impl Numbers {
     }
 }
 
-/// Who has which numbers. Places are taken and never given back.
+/// Which callsite has which numbers. Places are taken and never given back.
 pub struct Callsites {
     /// Addresses of metadata, which live for ever; 0 is free.
     addresses: Box<[AtomicUsize]>,

@@ -85,7 +85,7 @@ impl Wiped {
     }
 
     /// This thread, counted in `at_pools`, is done there. Whoever is alone unmaps the pools of
-    /// sessions before that no ring of the process is in: whoever comes meanwhile finds the
+    /// sessions before that no ring of the process is in: whoever comes then finds the
     /// last one. If nobody was alone, whoever is last looks again.
     fn tidy(&self) {
         loop {

@@ -96,6 +96,21 @@ pub extern "C" fn record_for_c(event: u16, payload: u32) {
     undertick::event(event, payload);
 }
 
+/// Variable by which a test file's test `rust_program` is a program, and what it does.
+pub const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
+
+/// The command that runs this test file as a program that does `what`.
+pub fn as_rust_program(what: &str) -> Vec<String> {
+    let set = format!("{AS_PROGRAM}={what}");
+    let binary = std::env::current_exe().unwrap();
+    let test = ["rust_program", "--exact", "--nocapture", "--quiet"];
+    ["/usr/bin/env", &set, binary.to_str().unwrap()]
+        .into_iter()
+        .chain(test)
+        .map(str::to_owned)
+        .collect()
+}
+
 pub fn settings(overflow: Overflow, ring_bytes: u64, budget_bytes: Option<u64>) -> Settings {
     Settings {
         overflow,
