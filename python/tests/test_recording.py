@@ -191,9 +191,11 @@ MOMENTS_S = [0.001, 0.002, 0.003, 0.005, 0.01, 0.05, 0.12]
 
 @pytest.mark.parametrize("after_s", MOMENTS_S)
 def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s: float) -> None:
+    recording = undertick.record(tmp_path / "run.ut", kernel="off")
     with stopped(after_s):
-        # Its calibration takes 0.5 s.
-        undertick.record(tmp_path / "run.ut", kernel="off").start()
+        recording.start()
+        time.sleep(60)  # a start that was faster than this moment is interrupted here
+    recording.stop()  # such a start only: an interrupted one has nothing to stop
     deadline = time.monotonic() + 1.5
     while time.monotonic() < deadline:
         assert not undertick.enabled()
