@@ -2,8 +2,8 @@
 //!
 //! **Method.** What is in the trace is put in order and kept as Parquet. If the session of
 //! the recording is still there, and is the trace's own (by name, owner, inode and a secret
-//! in both), the rings are drained first and the session's directory is removed; a program
-//! that still runs is recorded no more. A session that is not the trace's own is left alone.
+//! in both), the rings are drained first, as far as they are undamaged, and the session's
+//! directory is removed; a program that still runs is recorded no more. A session that is not the trace's own is left alone.
 //!
 //! This is asked for explicitly: those that read a trace write nothing.
 
@@ -19,8 +19,8 @@ use crate::keep;
 use crate::manifest::{Exit, Manifest};
 use crate::record::Tell;
 use crate::resume::{alive, clock_named, doors_to, unfinished};
-use crate::running::{Running, flight};
-use crate::session::{Session, SessionDir};
+use crate::running::{Running, flight, merge_names};
+use crate::session::{self, Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
 
@@ -63,7 +63,7 @@ fn take_over(
 ) -> Result<Manifest, TraceError> {
     let clock = clock_named(trace.path(), &manifest)?;
     // The disk had no room for what the recorder knew at the end.
-    let manifest = session_identity::kept_manifest(&dir).unwrap_or(manifest);
+    let mut manifest = session_identity::kept_manifest(&dir).unwrap_or(manifest);
     let program = accounts::read(trace).program;
     let lives = program.as_ref().and_then(alive);
     let doors = match &program {
@@ -77,7 +77,22 @@ fn take_over(
         duration_ns: manifest.duration_ns,
         is_same_clock: is_same_clock(&manifest, clock),
     };
-    let session = Session::reopen(dir, doors, &manifest.recorder, clock)?;
+    let files = match Files::open(&dir) {
+        Ok(files) => files,
+        Err(damage @ TraceError::Damaged { .. }) => {
+            manifest.warnings.push(format!(
+                "{damage}: what the rings of the recording still held is missing, and not counted"
+            ));
+            let (names, threads) = crate::names::read(&dir);
+            manifest.names = merge_names(names, &manifest.names);
+            manifest.threads = threads;
+            from_blocks(trace, &mut manifest, told)?;
+            session::abandon(&dir, &doors);
+            return Ok(manifest);
+        }
+        Err(other) => return Err(other),
+    };
+    let session = Session::reopen(dir, files, doors, &manifest.recorder, clock)?;
     let mut running = Running::again(trace.clone(), session, manifest, clock, lock)?;
     running.search_orphans(lives.is_none());
     running.end_as(ended);

@@ -80,8 +80,12 @@ impl PoolMap {
         let owner = dir.owner().unwrap_or(u32::MAX);
         let file = (dir.file(layout::POOL_FILE, owner)?).ok_or_else(|| damaged("it is gone"))?;
         let mut head = [0; 24];
-        std::os::unix::fs::FileExt::read_exact_at(&file, &mut head, 0)
-            .map_err(TraceError::io(&path, "cannot read"))?;
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut head, 0).map_err(
+            |error| match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => damaged("cut short"),
+                _ => TraceError::io(&path, "cannot read")(error),
+            },
+        )?;
         let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
         let magic = u64::from_le_bytes(head[..8].try_into().expect("eight bytes"));
         let shape = Shape::new(word(pool::OFF_HEADS), word(pool::OFF_SEGMENTS));

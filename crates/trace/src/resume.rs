@@ -28,7 +28,7 @@ use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
 use crate::record::{Tell, watch_signals};
 use crate::running::{PAUSE, Running};
-use crate::session::{Session, SessionDir};
+use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
 
@@ -199,7 +199,16 @@ impl Left {
         };
         // A recorder that attached to it since has taken the rings away.
         let ended = ended.filter(|_| !program.attached || !doors.is_empty());
-        let session = Session::reopen(dir, doors, &manifest.recorder, clock)?;
+        let files = Files::open(&dir).map_err(|error| {
+            let name = trace.path().display();
+            match error {
+                TraceError::Damaged { .. } => TraceError::Usage(format!(
+                    "{error}: it cannot be gone on with; `undertick record --finish {name}` keeps what is in the trace"
+                )),
+                other => other,
+            }
+        })?;
+        let session = Session::reopen(dir, files, doors, &manifest.recorder, clock)?;
         Ok(Self {
             session,
             program,

@@ -98,6 +98,42 @@ pub struct Session {
     pub warnings: Vec<String>,
 }
 
+/// The files of a session whose recorder was killed.
+pub(crate) struct Files {
+    control: File,
+    page: ControlPage,
+    names: File,
+    overflow: Overflow,
+    pool: PoolMap,
+}
+
+impl Files {
+    /// Opens them.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`]: one is gone, or is not what the recorder made.
+    pub(crate) fn open(dir: &SessionDir) -> Result<Self, TraceError> {
+        let owner = dir.owner().unwrap_or(u32::MAX);
+        let pool = PoolMap::open(dir, true)?;
+        let path = dir.path().join(layout::NAMES_FILE);
+        let names = dir.file(layout::NAMES_FILE, owner)?;
+        let names = names.ok_or_else(|| TraceError::damaged(&path, "it is gone"))?;
+        let (control, page) = open_control(dir)?;
+        let code = page.field_u32(control::OFF_OVERFLOW);
+        let overflow = Overflow::from_code(code.load(Ordering::Relaxed)).ok_or_else(|| {
+            let path = dir.path().join(layout::CONTROL_FILE);
+            TraceError::damaged(&path, "no such overflow policy")
+        })?;
+        Ok(Self {
+            control,
+            page,
+            names,
+            overflow,
+            pool,
+        })
+    }
+}
+
 /// Rings at a time where files may not be large.
 const FEW_HEADS: u32 = 64;
 
@@ -185,31 +221,21 @@ impl Session {
     }
 
     /// The session of a recorder that was killed, taken over, and the doors that lead to it.
-    ///
-    /// # Errors
-    /// Its files are not there, or not of this version.
     pub(crate) fn reopen(
         dir: SessionDir,
+        files: Files,
         doors: Vec<Door>,
         told: &crate::manifest::Recorder,
         clock: ClockId,
     ) -> Result<Self, TraceError> {
-        let path = dir.path().to_owned();
+        let waited_for = waited_for(&dir, files.overflow)?;
         let owner = dir.owner().unwrap_or(u32::MAX);
-        let (control, page) = open_control(&dir)?;
-        let missing = || TraceError::damaged(&path.join(layout::NAMES_FILE), "it is gone");
-        let names = (dir.file(layout::NAMES_FILE, owner)?).ok_or_else(missing)?;
-        let code = page.field_u32(control::OFF_OVERFLOW);
-        let overflow = Overflow::from_code(code.load(Ordering::Relaxed)).ok_or_else(|| {
-            TraceError::damaged(&path.join(layout::CONTROL_FILE), "no such overflow policy")
-        })?;
-        let waited_for = waited_for(&dir, overflow)?;
-        let pool = Pool::recover(Arc::new(PoolMap::open(&dir, true)?));
+        let pool = Pool::recover(Arc::new(files.pool));
         let session = Self {
             dir,
-            page,
-            control,
-            names,
+            page: files.page,
+            control: files.control,
+            names: files.names,
             doors,
             owner,
             is_kept: false,
@@ -217,7 +243,7 @@ impl Session {
             pool_map: Arc::clone(pool.map()),
             pool: Mutex::new(Some(pool)),
             settings: Settings {
-                overflow,
+                overflow: files.overflow,
                 ring_bytes: told.ring_bytes,
                 budget_bytes: Some(told.budget_bytes),
                 ..Settings::growing(clock)
@@ -599,6 +625,21 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
     let stat = rustix::fs::statvfs(parent)
         .map_err(|e| TraceError::io(parent, "cannot be used for rings")(e.into()))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Ends a session whose files are damaged: a program that lives stops writing to it, and
+/// nothing of it stays.
+pub(crate) fn abandon(dir: &SessionDir, doors: &[Door]) {
+    let own = open_control(dir).ok().map(|(_, page)| page);
+    for page in own.iter().chain(doors.iter().map(Door::page)) {
+        page.field_u32(control::OFF_ON)
+            .store(control::NONE, Ordering::SeqCst);
+        page.field_u32(control::OFF_COLLECTOR_ALIVE)
+            .store(0, Ordering::Relaxed);
+    }
+    doors.iter().for_each(Door::leave);
+    own.iter().for_each(ControlPage::unmap);
+    dir.remove_all();
 }
 
 /// Takes away what a killed recorder has left: memory of rings that a program has

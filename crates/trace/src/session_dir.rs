@@ -133,22 +133,27 @@ impl SessionDir {
     /// It is no plain file, has another name elsewhere, or is not `owner`'s.
     pub(crate) fn file(&self, name: &str, owner: u32) -> Result<Option<File>, TraceError> {
         let path = || self.path.join(name);
+        let foreign = || {
+            TraceError::damaged(
+                &path(),
+                "not a file of the session: the program put something else in its place",
+            )
+        };
         // Not waiting: it may be a fifo.
         let flags =
             OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return Ok(None),
+            // A link, a directory.
+            Err(rustix::io::Errno::LOOP | rustix::io::Errno::ISDIR) => return Err(foreign()),
             Err(e) => return Err(TraceError::io(&path(), "cannot open")(e.into())),
         };
         let about = file
             .metadata()
             .map_err(TraceError::io(&path(), "cannot look at"))?;
         if about.uid() != owner || !about.is_file() || about.nlink() > 1 {
-            return Err(TraceError::damaged(
-                &path(),
-                "not a file of the session: the program put something else in its place",
-            ));
+            return Err(foreign());
         }
         Ok(Some(file))
     }

@@ -69,10 +69,7 @@ fn killed(dir: &Path, cells: &Cells, name: &str) -> (PathBuf, Recorders) {
     let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
     wait_until(|| raw_bytes(&trace) > 0);
     recorder.kill();
-    cells.store(STOP, 1);
-    wait_until(|| cells.load(common::flight::PID) != 0);
-    let pid = cells.load(common::flight::PID);
-    wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
+    end(cells);
     (trace, recorders)
 }
 
@@ -515,6 +512,75 @@ fn a_recorder_that_died_while_it_finished() {
     finish(&trace, |_| {}).unwrap();
     assert!(rows(&trace).0.events > 0);
     assert_eq!(recorders.sessions(), 0);
+}
+
+/// A session whose files somebody damaged after its recorder was killed: nobody goes on with
+/// it, and what is in the trace is kept, with the names and without a word that nothing is
+/// missing. A program that lives is recorded no more.
+#[test]
+fn a_session_with_damaged_files_is_finished_without_them() {
+    let _alone = alone();
+    type Damage = fn(&Path);
+    let damages: [(&str, &str, Damage); 6] = [
+        ("pool", "it is gone", |file| fs::remove_file(file).unwrap()),
+        ("pool", "cut short", |file| cut(file, 0)),
+        ("pool", "not a pool", |file| cut(file, 1 << 20)),
+        ("pool", "something else", |file| {
+            fs::remove_file(file).unwrap();
+            symlink("/dev/zero", file).unwrap();
+        }),
+        ("names", "it is gone", |file| fs::remove_file(file).unwrap()),
+        ("control", "not a session's", |file| cut(file, 0)),
+    ];
+    for (place, (file, why, damage)) in damages.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        let cells = Cells::new();
+        let _stop = cells.stop_if_failed();
+        let trace = dir.path().join("a.ut");
+        let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
+        let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
+        wait_until(|| raw_bytes(&trace) > 0);
+        recorder.kill();
+        // Of a program that lives, another process must not cut what it has mapped.
+        let lives = why == "it is gone" && place == 0;
+        if !lives {
+            end(&cells);
+        }
+        let session = PathBuf::from(read_manifest(&trace).unwrap().session.unwrap());
+        damage(&session.join(file));
+        let facts = facts::gather(
+            Source::open(clock_of(&trace).unwrap()).unwrap(),
+            Duration::ZERO,
+        );
+        let refused = resume(&trace, &facts.unwrap(), |_| {}).unwrap_err();
+        assert_eq!(refused.exit_status(), 2, "{refused}");
+        let said = refused.to_string();
+        assert!(said.contains(why) && said.contains("--finish"), "{said}");
+        let finished = finish(&trace, |_| {}).unwrap();
+        let is_told = |warning: &String| warning.contains(why) && warning.contains("not counted");
+        assert!(finished.warnings.iter().any(is_told), "{finished:?}");
+        let (manifest, rows) = rows(&trace);
+        assert!(manifest.events > 0 && manifest.events == rows.len() as u64);
+        assert_eq!(manifest.names.is_empty(), file == "names", "{file}");
+        assert_eq!(recorders.sessions(), 0);
+        if lives {
+            // It goes on, and waits for nobody.
+            end(&cells);
+        }
+    }
+}
+
+fn cut(file: &Path, bytes: u64) {
+    let file = fs::File::options().write(true).open(file).unwrap();
+    file.set_len(bytes).unwrap();
+}
+
+/// Ends the program of a recording, and waits until it is gone.
+fn end(cells: &Cells) {
+    cells.store(STOP, 1);
+    wait_until(|| cells.load(common::flight::PID) != 0);
+    let pid = cells.load(common::flight::PID);
+    wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
 }
 
 /// A program that reads another clock than its recorder, as one that is emulated: its
