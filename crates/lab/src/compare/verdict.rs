@@ -109,7 +109,8 @@ fn cannot_tell(row: &Row, level: f64) -> String {
 
 /// Two digits at most, never less than it is.
 fn upwards(per_cent: f64) -> String {
-    let tenths = (per_cent * 10.0 - 1e-9).ceil().max(0.0) / 10.0;
+    // Of 0 the ceiling is -0, which would be shown.
+    let tenths = ((per_cent * 10.0 - 1e-9).ceil() + 0.0).max(0.0) / 10.0;
     match tenths {
         large if large >= 10.0 => format!("{:.0}", per_cent.ceil()),
         small => format!("{small:.1}"),
