@@ -1,6 +1,6 @@
-/* Three sections of counted dependent instructions, of about 5, 20 and 50 ns,
+/* Sections of counted dependent instructions, of about 5, 20, 50 and 200 ns,
  * at once inside a loop of about 2 us, with a long chain of the same
- * instructions interleaved. `A`, `B` and `C` are the pairs of instructions in
+ * instructions interleaved. `A`, `B`, `C` and `D` are the pairs of instructions in
  * each, given when compiling, because a pair takes as long as the core's speed
  * makes it. Run by `cargo xtask bench in_place`. */
 #define _GNU_SOURCE
@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-enum { CHAIN = 1, SMALL = 10, MIDDLE = 11, LARGE = 12 };
+enum { CHAIN = 1, SMALL = 10, MIDDLE = 11, LARGE = 12, LONG = 13 };
 
 static uint64_t other_work(uint64_t x, int turns) {
     static uint64_t cells[512];
@@ -46,6 +46,8 @@ int main(int argc, char **argv) {
         SECTION(MIDDLE, DOSE_OF(x, B));
         x = other_work(x, 70);
         SECTION(LARGE, DOSE_OF(x, C));
+        x = other_work(x, 60);
+        SECTION(LONG, DOSE_OF(x, D));
         if (i % 64 == 0) {
             int link;
             ut_begin_ordered(CHAIN);

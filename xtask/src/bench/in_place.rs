@@ -1,4 +1,4 @@
-//! Sections of 5, 20 and 50 ns inside a running program, three at once, on a
+//! Sections of 5, 20, 50 and 200 ns inside a running program, all at once, on a
 //! clock that moves 10 ns at a time: is each figure right, and does its interval
 //! hold the truth as often as it says?
 
@@ -9,7 +9,12 @@ use crate::run::{Scratch, command};
 use crate::statistics::{median, quantile};
 
 /// Events of benches/recorder/in_place.c and the nanoseconds wanted of each.
-const SECTIONS: [(&str, f64); 3] = [("event 10", 5.0), ("event 11", 20.0), ("event 12", 50.0)];
+const SECTIONS: [(&str, f64); 4] = [
+    ("event 10", 5.0),
+    ("event 11", 20.0),
+    ("event 12", 50.0),
+    ("event 13", 200.0),
+];
 const CHAIN_PAIRS: f64 = 10_000.0;
 /// Turns of the loop in one repetition: about 0.1 s.
 const TURNS: &str = "50000";
@@ -29,13 +34,10 @@ const SCENES: [(&str, Option<[&str; 2]>, f64, f64); 3] = [
 pub fn measure(repetitions: usize) -> Result<(), String> {
     let scratch = Scratch::new("in-place")?;
     let pairs = pairs(&scratch)?;
-    let defines: Vec<String> = (["A", "B", "C"].iter().zip(pairs))
-        .map(|(name, pairs)| format!("-D{name}={pairs}"))
-        .collect();
-    let program = compile_with(&scratch, "in_place", &defines)?;
+    let program = compile_with(&scratch, "in_place", &defines(pairs))?;
     let neighbour = compile_with(&scratch, "neighbour", &[])?;
     println!(
-        "\nthree ordered sections of {pairs:?} pairs of instructions at once; truth by the chain in the same recording"
+        "\nordered sections of {pairs:?} pairs of instructions at once; truth by the chain in the same recording"
     );
     for (scene, beside, ns, share) in SCENES {
         let _beside = beside
@@ -64,10 +66,16 @@ struct Found {
     hi: f64,
 }
 
+/// The pairs of instructions of each section, for the compiler.
+fn defines(pairs: [u32; SECTIONS.len()]) -> Vec<String> {
+    (["A", "B", "C", "D"].iter().zip(pairs))
+        .map(|(name, pairs)| format!("-D{name}={pairs}"))
+        .collect()
+}
+
 /// How many pairs take the nanoseconds wanted, by a first recording.
-fn pairs(scratch: &Scratch) -> Result<[u32; 3], String> {
-    let defines = ["-DA=5", "-DB=20", "-DC=50"].map(str::to_owned);
-    let program = compile_with(scratch, "in_place", &defines)?;
+fn pairs(scratch: &Scratch) -> Result<[u32; SECTIONS.len()], String> {
+    let program = compile_with(scratch, "in_place", &defines([5, 20, 50, 200]))?;
     let trace = scratch.path("price.ut");
     record(&trace, &["--no-calibration"], &[&program, TURNS])?;
     let report = report_json(&trace, &["--cull", "ratio:4"])?;
@@ -76,7 +84,11 @@ fn pairs(scratch: &Scratch) -> Result<[u32; 3], String> {
     Ok(SECTIONS.map(|(_, ns)| (ns / price).round() as u32))
 }
 
-fn once(trace: &str, pairs: &[u32; 3], found: &mut [Vec<Found>]) -> Result<(), String> {
+fn once(
+    trace: &str,
+    pairs: &[u32; SECTIONS.len()],
+    found: &mut [Vec<Found>],
+) -> Result<(), String> {
     // The ratio rule besides the flag: interrupts do not set it.
     let report = report_json(trace, &["--cull", "ratio:4"])?;
     // The median: a chain of 10 us is hit by interrupts now and then that the
