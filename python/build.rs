@@ -31,7 +31,9 @@ fn main() {
     println!("cargo::rustc-env=UNDERTICK_BUILD={:016x}", hasher.finish());
     let source = "../crates/lab/src/calibration.c";
     println!("cargo::rerun-if-changed={source}");
-    println!("cargo::rerun-if-changed=../crates/lab/src/dose.h");
+    for part in ["calibration_functions.h", "dose.h"] {
+        println!("cargo::rerun-if-changed=../crates/lab/src/{part}");
+    }
     println!("cargo::rerun-if-changed=../include/undertick.h");
     cc::Build::new()
         .file(source)

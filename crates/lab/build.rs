@@ -3,7 +3,9 @@
 
 fn main() {
     let header = "../../include";
-    println!("cargo::rerun-if-changed=src/calibration.c");
+    for source in ["calibration.c", "calibration_functions.h", "dose.h"] {
+        println!("cargo::rerun-if-changed=src/{source}");
+    }
     println!("cargo::rerun-if-changed={header}/undertick.h");
     cc::Build::new()
         .file("src/calibration.c")

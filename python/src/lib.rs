@@ -12,7 +12,7 @@ mod reports;
 mod streams;
 mod traces;
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -32,13 +32,15 @@ pyo3::create_exception!(
 );
 
 unsafe extern "C" {
-    fn undertick_calibration_of_library(passes: u32) -> u64;
+    fn undertick_calibration_of_library(passes: u32, of_functions: c_int) -> u64;
 }
 
 /// The workload of the calibration.
-fn calibration(passes: u32) {
+fn calibration(passes: u32, of_functions: bool) {
     // SAFETY: of its own process; touches nothing but its own memory.
-    std::hint::black_box(unsafe { undertick_calibration_of_library(passes) });
+    std::hint::black_box(unsafe {
+        undertick_calibration_of_library(passes, c_int::from(of_functions))
+    });
 }
 
 /// Runs a command line, its first word being the program's name; gives its exit status.

@@ -11,7 +11,7 @@ use undertick_trace::manifest::Manifest;
 
 use crate::beside::Beside;
 use crate::columns::Columns;
-use crate::cost::CostTable;
+use crate::cost::{CostTable, Recorded};
 use crate::engine::{Engine, Nearest};
 use crate::error::Error;
 use crate::evidence::{Evidence, Timer};
@@ -348,7 +348,7 @@ fn subtracting(
         Compensate::None | Compensate::LongTerm => {}
         Compensate::Auto => {
             if let Some(calibration) = calibration {
-                *costs = CostTable::new(calibration, ns);
+                *costs = CostTable::new(calibration, Recorded::of(&manifest.names), ns);
             }
             costs.beside = paired.map(|paired| match paired.chosen.as_str() {
                 "long-term" => Beside::constant(paired, ns),
@@ -372,7 +372,7 @@ fn subtracting(
                       record again without --no-calibration, where less runs beside it",
             })?;
             if let Some(calibration) = calibration {
-                *costs = CostTable::new(calibration, ns);
+                *costs = CostTable::new(calibration, Recorded::of(&manifest.names), ns);
             }
             costs.beside = Some(Beside::fitted(paired, ns));
         }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use undertick_estimate::Cost;
 use undertick_report::document::Slowed;
-use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_trace::functions::FIRST_EVENT;
+use undertick_trace::manifest::{Calibration, Name, SpanCost};
 use undertick_units::Estimate;
 
 use crate::beside::{Beside, DRIFT_ERROR};
@@ -22,6 +23,30 @@ pub(crate) enum Reading {
     Unordered,
     /// Serialised.
     Ordered,
+}
+
+/// What the plain spans of a trace are: a function that the compiler's hooks record costs more
+/// than a span of the program's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// The program's own.
+    ByHand,
+    /// Functions.
+    Functions,
+    /// Of both kinds: which one it is of a sample is not asked.
+    Both,
+}
+
+impl Recorded {
+    /// What the names of a trace say.
+    pub(crate) fn of(names: &[Name]) -> Self {
+        let is_function = |name: &&Name| name.pid.is_none() && name.event >= FIRST_EVENT;
+        match names.iter().filter(is_function).count() {
+            0 => Self::ByHand,
+            functions if functions == names.len() => Self::Functions,
+            _ => Self::Both,
+        }
+    }
 }
 
 /// How the two ends of a sample were read.
@@ -195,29 +220,46 @@ impl CostTable {
         }
     }
 
-    pub(crate) fn new(calibration: &Calibration, ns_per_tick: f64) -> Self {
+    /// `recorded`: what the plain spans of the trace are.
+    pub(crate) fn new(calibration: &Calibration, recorded: Recorded, ns_per_tick: f64) -> Self {
         // Older recorders read the clock without waiting at plain spans, too.
         let waits = calibration.inner_span_ns.is_some();
-        let (plain, plain_disagrees) = span_cost(&calibration.plain, waits);
+        let by_hand = span_cost(&calibration.plain, waits);
         let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
         let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
         let event = cost(&calibration.inner_event_ns);
+        let inner_by_hand = calibration.inner_span_ns.as_ref().map_or(event, cost);
+        let worked =
+            |span: &SpanCost| (span.least_dose_ns).map(|least| (least, cost(&span.dosed_ns)));
+        let worked_by_hand = worked(&calibration.plain).filter(|_| waits);
+        let functions = calibration.functions.as_ref().map(|functions| {
+            let inner = cost(&functions.inner_ns);
+            (
+                span_cost(&functions.span, true),
+                worked(&functions.span),
+                inner,
+            )
+        });
+        let ((plain, plain_disagrees), worked_plain, inner_span) = match (functions, recorded) {
+            (Some(functions), Recorded::Functions) => functions,
+            (Some((ends, worked, inner)), Recorded::Both) => (
+                (by_hand.0.or(ends.0), by_hand.1 || ends.1),
+                worked_by_hand
+                    .zip(worked)
+                    .map(|(a, b)| (a.0.max(b.0), a.1.or(b.1))),
+                inner_by_hand.or(inner),
+            ),
+            (None, _) | (_, Recorded::ByHand) => (by_hand, worked_by_hand, inner_by_hand),
+        };
         let inner = InnerCosts {
-            span: calibration.inner_span_ns.as_ref().map_or(event, cost),
+            span: inner_span,
             event,
             ordered: cost(&calibration.inner_ordered_ns),
         };
         // Between two readings that wait for nothing lies one record.
         let unordered = if waits { event } else { plain };
-        let worked =
-            |span: &SpanCost| (span.least_dose_ns).map(|least| (least, cost(&span.dosed_ns)));
         Self {
-            worked: [
-                worked(&calibration.plain).filter(|_| waits),
-                None,
-                worked(&calibration.ordered),
-                None,
-            ],
+            worked: [worked_plain, None, worked(&calibration.ordered), None],
             disagree: [
                 plain_disagrees,
                 plain_disagrees || ordered_disagrees,
@@ -578,8 +620,12 @@ impl Costs {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::*;
+    use std::slice;
+
+    use undertick_trace::manifest::FunctionCost;
     use undertick_units::Interval;
+
+    use super::*;
 
     pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
         Estimate {
@@ -627,6 +673,7 @@ pub(crate) mod tests {
             },
             inner_event_ns: estimate(8.0, 7.0, 9.0),
             inner_ordered_ns: estimate(16.0, 15.0, 17.0),
+            functions: None,
             paired: None,
             interrupt: None,
             measured_unix_ns: None,
@@ -637,7 +684,7 @@ pub(crate) mod tests {
     /// are subtracted; a sample without pairs has the constant's 76.25.
     #[test]
     fn pairs_tell_the_cost_of_their_sample() {
-        let mut t = CostTable::new(&calibration(), 0.4);
+        let mut t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
         t.beside = Some(Beside::published("pairs", None));
         let with = sample(Ends::Ordered, 1, [75, 80]);
         let without = sample(Ends::Ordered, 0, [0; 2]);
@@ -670,7 +717,7 @@ pub(crate) mod tests {
     /// Plain: 9..12 against 19..21 disagree: 15 with 9..21. Ordered: agree.
     #[test]
     fn contradiction_takes_the_hull() {
-        let t = CostTable::new(&calibration(), 0.4);
+        let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
         assert_eq!(t.disagree, [true, true, false, true]);
         assert_eq!(t.spans[0].value, 15.0);
         assert_eq!((t.spans[0].below, t.spans[0].above), (6.0, 6.0));
@@ -687,7 +734,7 @@ pub(crate) mod tests {
             dosed_ns: estimate(33.0, 32.8, 33.2),
             least_dose_ns: None,
         };
-        let t = CostTable::new(&c, 0.4);
+        let t = CostTable::new(&c, Recorded::ByHand, 0.4);
         assert!(t.disagree[2]);
         let ordered = t.spans[2];
         assert_eq!(ordered.value, 33.0);
@@ -704,7 +751,7 @@ pub(crate) mod tests {
             dosed_ns: estimate(33.0, 32.8, 33.2),
             least_dose_ns: Some(5.0),
         };
-        let t = CostTable::new(&c, 0.4);
+        let t = CostTable::new(&c, Recorded::ByHand, 0.4);
         let mut costs = Costs::default();
         let one = sample(Ends::Ordered, 0, [0; 2]);
         costs.add(&one, t.of(&one));
@@ -720,7 +767,7 @@ pub(crate) mod tests {
     /// 15 ns = 37.5 ticks; 30.5 ns = 76.25; mixed 56.875; 8 ns = 20; 16 ns = 40.
     #[test]
     fn ticks_by_hand() {
-        let t = CostTable::new(&calibration(), 0.4);
+        let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
         assert_eq!(t.ticks(Ends::Plain, Inner::NONE, 0), 38);
         assert_eq!(t.ticks(Ends::Plain, spans(3), 1), 138); // 137.5
         assert_eq!(t.ticks(Ends::Plain, spans(4), 1), 158); // 157.5
@@ -743,7 +790,7 @@ pub(crate) mod tests {
     /// the one that was not switched 8 [7, 9] by half. 1.5 points a sample when on.
     #[test]
     fn what_was_measured_in_place_is_subtracted() {
-        let t = CostTable::new(&calibration(), 0.4);
+        let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
         let mut costs = Costs::default();
         let one = sample(Ends::Ordered, 2, [0; 2]);
         costs.add(&one, t.of(&one));
@@ -777,7 +824,7 @@ pub(crate) mod tests {
             inner_span_ns: Some(estimate(12.0, 11.0, 14.0)),
             ..calibration()
         };
-        let t = CostTable::new(&c, 0.4);
+        let t = CostTable::new(&c, Recorded::ByHand, 0.4);
         let inside = spans(2)
             .and(Inner::EVENT)
             .and(Inner::EVENT)
@@ -794,5 +841,72 @@ pub(crate) mod tests {
         // Counts that wrap.
         let then = Inner(u64::MAX - 1);
         assert_eq!(then.and(inside).since(then), inside);
+    }
+
+    /// A function's span costs 25 to 27 ns around work and 12 to 20 a record inside another
+    /// span, one by hand 9 to 12 and 11 to 14. Where the trace has functions alone the former
+    /// is subtracted, where it has both what holds both, and without functions the latter.
+    #[test]
+    fn functions_cost_what_their_hooks_take() {
+        let functions = FunctionCost {
+            span: SpanCost {
+                empty_ns: estimate(25.0, 24.0, 26.0),
+                dosed_ns: estimate(26.0, 25.0, 27.0),
+                least_dose_ns: Some(3.0),
+            },
+            inner_ns: estimate(16.0, 12.0, 20.0),
+        };
+        let mut plain = calibration().plain;
+        plain.empty_ns = plain.dosed_ns.clone();
+        plain.least_dose_ns = Some(5.0);
+        let c = Calibration {
+            functions: Some(functions),
+            inner_span_ns: Some(estimate(12.0, 11.0, 14.0)),
+            plain,
+            ..calibration()
+        };
+        // A span around work, and two records inside.
+        let found = |recorded: Recorded| {
+            let t = CostTable::new(&c, recorded, 0.4);
+            let mut costs = Costs::default();
+            let sample = sample(Ends::Plain, 2, [0; 2]);
+            costs.add(&sample, t.of(&sample));
+            let cost = costs.mean_for(&t, 100.0, None);
+            [cost.value, cost.value - cost.below, cost.value + cost.above]
+        };
+        let near = |found: [f64; 3], expected: [f64; 3]| {
+            let far = |(a, b): (f64, f64)| (a - b).abs() > 1e-9;
+            assert!(!found.into_iter().zip(expected).any(far), "{found:?}");
+        };
+        let by_hand = [10.0 + 24.0, 9.0 + 22.0, 12.0 + 28.0];
+        near(found(Recorded::ByHand), by_hand);
+        near(
+            found(Recorded::Functions),
+            [26.0 + 32.0, 25.0 + 24.0, 27.0 + 40.0],
+        );
+        // Middles of 9 to 27 and of 11 to 20.
+        near(
+            found(Recorded::Both),
+            [18.0 + 31.0, 9.0 + 22.0, 27.0 + 40.0],
+        );
+        let unmeasured = CostTable::new(&calibration(), Recorded::Functions, 0.4);
+        assert_eq!(unmeasured.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 38);
+    }
+
+    /// Functions have numbers of their own, and names that hold for all processes.
+    #[test]
+    fn names_tell_what_is_recorded() {
+        let name = |event: u16, pid: Option<i32>| Name {
+            pid,
+            event,
+            name: "a".to_owned(),
+        };
+        let of = Recorded::of;
+        let (function, span) = (name(FIRST_EVENT, None), name(1, Some(7)));
+        assert_eq!(of(&[]), Recorded::ByHand);
+        assert_eq!(of(slice::from_ref(&span)), Recorded::ByHand);
+        assert_eq!(of(slice::from_ref(&function)), Recorded::Functions);
+        assert_eq!(of(&[function, span]), Recorded::Both);
+        assert_eq!(of(&[name(FIRST_EVENT, Some(7))]), Recorded::ByHand);
     }
 }

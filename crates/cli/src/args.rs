@@ -65,6 +65,9 @@ pub enum Command {
         /// Passes
         #[arg(default_value_t = undertick_lab::calibration::PASSES)]
         passes: u32,
+        /// Of recorded functions
+        #[arg(long)]
+        functions: bool,
     },
 }
 

@@ -57,9 +57,10 @@ pub struct Own {
     /// The words that start it once more, for the processes that some commands need
     /// beside them: the program's own file, or an interpreter and its options.
     pub words: Vec<OsString>,
-    /// The workload that shows what recording costs, given its passes: compiled like the
-    /// programs that are recorded by this one, as a program or as a library.
-    pub calibration: fn(u32),
+    /// The workload that shows what recording costs, given its passes and whether functions
+    /// are recorded: compiled like the programs that are recorded by this one, as a program
+    /// or as a library.
+    pub calibration: fn(u32, bool),
 }
 
 static OWN: OnceLock<Own> = OnceLock::new();
@@ -132,8 +133,9 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Probe(file) => interference::probe(&file),
         Command::Conductor(files) => experiment::conduct(&files),
         Command::DemoWorkload => demo::workload(),
-        Command::CalibrationWorkload { passes } => {
-            OWN.get().inspect(|own| (own.calibration)(passes));
+        Command::CalibrationWorkload { passes, functions } => {
+            OWN.get()
+                .inspect(|own| (own.calibration)(passes, functions));
             Ok(0)
         }
     }

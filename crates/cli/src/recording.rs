@@ -122,13 +122,18 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         .map(|filter| functions(&arguments.command[0], filter))
         .transpose()?;
     let (choice, facts) = clock()?;
-    let (calibration, warning) = if arguments.no_calibration {
+    let (mut calibration, warning) = if arguments.no_calibration {
         (None, None)
     } else {
         let kernel = arguments.kernel.into();
         calibrate(&choice, &facts, kernel, arguments.calibrate)
     };
-    if let Some(warning) = warning {
+    let mut warnings: Vec<String> = warning.into_iter().collect();
+    if let Some(calibration) = calibration.as_mut().filter(|_| functions.is_some()) {
+        let kernel = arguments.kernel.into();
+        warnings.extend(calibrate_functions(calibration, &choice, &facts, kernel));
+    }
+    for warning in warnings {
         say!("undertick: note: {warning}");
     }
     let request = Request {
@@ -256,11 +261,15 @@ pub fn calibrate_again(
             "whether recording still cost after the program what it did before could not be told: the machine was busy"
                 .to_owned(),
         ),
-        Look::Changed(after) if is_of_before(&before, manifest) => {
+        Look::Changed(mut after) if is_of_before(&before, manifest) => {
             manifest.warnings.push(
                 "the cost of recording that was measured before holds no more; it was measured after the program alone"
                     .to_owned(),
             );
+            if before.functions.is_some() {
+                let warning = calibrate_functions(&mut after, choice, facts, kernel);
+                manifest.warnings.extend(warning);
+            }
             manifest.calibration = Some(*after);
         }
         Look::Changed(after) => {
@@ -348,6 +357,31 @@ pub fn calibrate(
             (Some(calibration), None)
         }
         Err(error) => (None, Some(format!("{error}; it will not be subtracted"))),
+    }
+}
+
+/// Adds what recorded functions cost, as it was found before with the rest or is measured now;
+/// if it cannot be, why.
+fn calibrate_functions(
+    calibration: &mut Calibration,
+    choice: &Choice,
+    facts: &facts::Facts,
+    kernel: kernel::Wanted,
+) -> Option<String> {
+    if calibration.functions.is_some() {
+        return None;
+    }
+    let command = crate::own_command(WORKLOAD);
+    let pair_ns = calibration.plain.empty_ns.value;
+    match calibration::functions::measure(&command, choice, facts, pair_ns) {
+        Ok(cost) => {
+            calibration.functions = Some(cost);
+            kept(choice, kernel).inspect(|kept| kept.keep(calibration));
+            None
+        }
+        Err(error) => Some(format!(
+            "{error}; for each recorded function what a span costs will be subtracted, without the calls of the hooks"
+        )),
     }
 }
 

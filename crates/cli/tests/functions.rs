@@ -555,3 +555,61 @@ fn the_first_functions_are_recorded() {
     ];
     assert_eq!(calls(&trace), known(&expected));
 }
+
+/// What a recorded function costs is measured where functions are recorded, kept for the next
+/// recording, and subtracted: in the function itself, and in the one around it for the begin and
+/// the end of each that it calls.
+#[test]
+fn what_functions_cost_is_subtracted() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = "static volatile unsigned long x = 1;\n\
+        __attribute__((noinline)) static void inner(void) { for (int i = 0; i < 20; i++) x = x * 5 + 1; }\n\
+        __attribute__((noinline)) static void outer(void) { for (int i = 0; i < 10; i++) inner(); }\n\
+        int main(void) { for (int i = 0; i < 2000; i++) outer(); return 0; }\n";
+    let program = build(dir.path(), "program", source, &["cc", "-O1"]);
+    let recorded = |name: &str, options: &[&str]| {
+        let trace = dir.path().join(name);
+        let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
+            .env("XDG_CACHE_HOME", dir.path().join("cache"))
+            .args(["record", "--kernel", "off", "-o", text(&trace)])
+            .args(options)
+            .args(["--", text(&program)])
+            .output()
+            .unwrap();
+        let (code, told) = said(&output);
+        assert_eq!(code, 0, "{told}");
+        let manifest = fs::read_to_string(trace.join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+        (trace, manifest["calibration"].clone(), told)
+    };
+    let by_functions = ["--functions", "^(outer|inner)$"];
+    let (_, without, _) = recorded("without.ut", &[]);
+    let (trace, with, told) = recorded("with.ut", &by_functions);
+    if without.is_null() || with.is_null() || told.contains("could not be measured") {
+        println!("skipped: this machine is too busy to measure what recording costs");
+        return;
+    }
+    assert!(without["functions"].is_null() && with["functions"].is_object());
+    let report = undertick(&["report", text(&trace), "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let subtracted = |name: &str| {
+        let intervals = report["intervals"].as_array().unwrap();
+        let found = intervals.iter().find(|interval| interval["name"] == name);
+        let cost = &found.unwrap()["compensation"]["cost"]["value"];
+        cost.as_f64().unwrap()
+    };
+    let ns = |figure: &serde_json::Value| figure["value"].as_f64().unwrap();
+    let function = &with["functions"];
+    let (ends, inside) = (ns(&function["span"]["dosed_ns"]), ns(&function["inner_ns"]));
+    for (name, expected) in [("inner", ends), ("outer", ends + 20.0 * inside)] {
+        let found = subtracted(name);
+        assert!(
+            (found - expected).abs() < 1e-3 * expected,
+            "{name}: {found} for {expected}"
+        );
+    }
+    // The next one finds it again.
+    let (_, again, told) = recorded("again.ut", &by_functions);
+    let is_kept = again["functions"] == *function;
+    assert!(is_kept || told.contains("holds no more"), "{told}");
+}

@@ -54,6 +54,26 @@ impl Cost {
         }
     }
 
+    /// One cost or the other, and nobody knows which: their middle, with bounds that hold both.
+    ///
+    /// ```
+    /// use undertick_estimate::Cost;
+    /// let cost = |value: f64| Cost { value, below: 1.0, above: 2.0, systematic: false };
+    /// let either = cost(10.0).or(cost(16.0)); // 9 to 12, 15 to 18
+    /// assert_eq!((either.value, either.below, either.above), (13.5, 4.5, 4.5));
+    /// ```
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let lo = (self.value - self.below).min(other.value - other.below);
+        let hi = (self.value + self.above).max(other.value + other.above);
+        Self {
+            value: f64::midpoint(lo, hi),
+            below: (hi - lo) / 2.0,
+            above: (hi - lo) / 2.0,
+            systematic: true,
+        }
+    }
+
     /// Widens an estimate from which this cost has been subtracted already: a
     /// lower cost means a higher figure, so `below` moves the upper bound.
     pub fn widen(self, estimate: &mut Estimate) {

@@ -200,24 +200,31 @@ static const measured_case cases[] = {
 };
 #define CASES (sizeof cases / sizeof cases[0])
 
+/* What a pair of work takes. */
+static __attribute__((noinline)) uint64_t chain(uint64_t x) {
+    DOSE_READY(odd);
+    int link;
+    ut_begin_ordered(CHAIN);
+    for (link = 0; link < CHAIN_LINKS; link++) DOSE(x, odd, 200);
+    ut_end_ordered(CHAIN);
+    return x;
+}
+
+#include "calibration_functions.h"
+
 /* `passes` through the regular sections, and four cases in random order for
  * each, in turns of 64 and 256, so that all kinds see the same times; the steps in
- * between. */
-uint64_t undertick_calibration_workload(uint32_t passes) {
+ * between. Or through the functions. */
+uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
     uint64_t x = 88172645463325252ull, choice = 1;
-    DOSE_READY(odd);
     uint32_t i, j;
     link_nodes();
+    if (of_functions) return function_workload(passes);
     for (i = 0; i < passes; i++) {
         x = regular(x);
         x = around(x);
         if (i % 4 == 0) x = stepped(x);
-        if (i % 16 == 0) {
-            int link;
-            ut_begin_ordered(CHAIN);
-            for (link = 0; link < CHAIN_LINKS; link++) DOSE(x, odd, 200);
-            ut_end_ordered(CHAIN);
-        }
+        if (i % 16 == 0) x = chain(x);
         if (i % 64 != 63) continue;
         for (j = 0; j < 256; j++) {
             x = other_work(x);

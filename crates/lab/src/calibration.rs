@@ -1,16 +1,19 @@
 //! The cost of recording, by known doses of work.
 
+pub mod functions;
 mod interrupts;
 pub mod kept;
 mod paired;
 mod samples;
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
 use std::fmt;
 use std::time::SystemTime;
 
+use tempfile::TempDir;
 use undertick_clock::{Choice, facts::Facts};
 use undertick_trace::TraceError;
+use undertick_trace::functions::Functions;
 use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_trace::read::Trace;
@@ -21,7 +24,7 @@ use undertick_units::{Estimate, Interval};
 use samples::Samples;
 
 unsafe extern "C" {
-    fn undertick_calibration_workload(passes: u32) -> u64;
+    fn undertick_calibration_workload(passes: u32, of_functions: c_int) -> u64;
 }
 
 /// Event numbers of `calibration.c`.
@@ -85,14 +88,16 @@ impl From<TraceError> for NotCalibrated {
     }
 }
 
-/// The program that [`measure`] records: call it when the command line says so, with the
-/// passes that it says, or [`PASSES`].
+/// The program that [`measure`] records, or [`functions::measure`]: call it when the command
+/// line says so, with the passes that it says, or [`PASSES`].
 // Inline, so that a library that has a workload of its own is not linked with this one's
 // C, which is compiled for programs and cannot be part of a library.
 #[inline]
-pub fn workload(passes: u32) {
-    // SAFETY: no arguments but a number; it touches only its own table.
-    std::hint::black_box(unsafe { undertick_calibration_workload(passes) });
+pub fn workload(passes: u32, of_functions: bool) {
+    // SAFETY: no arguments but numbers; it touches only its own tables.
+    std::hint::black_box(unsafe {
+        undertick_calibration_workload(passes, c_int::from(of_functions))
+    });
 }
 
 /// Runs of the workload.
@@ -297,16 +302,22 @@ fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
     let inner_span =
         (c.inner_span_ns.iter()).map(|cost| ("a record of a span inside a span", cost, plain));
     for (what, cost, pair) in figures.into_iter().chain(inner_span) {
-        let most = MOST_PAIRS * pair;
-        if !(0.0..=most).contains(&cost.value) {
-            return Err(NotCalibrated(format!(
-                "{what} came out at {:.1} ns, and two readings with nothing between at {pair:.1} ns: \
-                 it costs more than nothing and less than {MOST_PAIRS} such pairs",
-                cost.value
-            )));
-        }
+        believe(what, cost, pair)?;
     }
     Ok(())
+}
+
+/// Refuses a cost that cannot be; `pair` is what two readings with nothing between take, ns.
+fn believe(what: &str, cost: &Estimate, pair: f64) -> Result<(), NotCalibrated> {
+    let most = MOST_PAIRS * pair;
+    if (0.0..=most).contains(&cost.value) {
+        return Ok(());
+    }
+    Err(NotCalibrated(format!(
+        "{what} came out at {:.1} ns, and two readings with nothing between at {pair:.1} ns: \
+         it costs more than nothing and less than {MOST_PAIRS} such pairs",
+        cost.value
+    )))
 }
 
 /// What is measured directly, of both: figures of the same.
@@ -334,13 +345,7 @@ fn both_figures<'a>(
 /// The intervals of `a` made to hold those of `b` too: what runs a moment apart
 /// disagree about is not known better than that.
 fn hold_both(a: &mut Calibration, b: &Calibration) {
-    for (a, b) in both_figures(a, b) {
-        let (x, y) = (a.interval, b.interval);
-        a.interval = Interval {
-            lo: x.lo.zip(y.lo).map(|(x, y)| x.min(y)),
-            hi: x.hi.zip(y.hi).map(|(x, y)| x.max(y)),
-        };
-    }
+    both_figures(a, b).into_iter().for_each(|(a, b)| hold(a, b));
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
         // The constant belongs to its own run's shares.
         let drift = (b.span.dosed_ns.value - a.span.dosed_ns.value).abs();
@@ -350,6 +355,15 @@ fn hold_both(a: &mut Calibration, b: &Calibration) {
             hi: bound(a.constant_ns.interval.hi, drift),
         };
     }
+}
+
+/// The interval of `a` made to hold that of `b` too.
+fn hold(a: &mut Estimate, b: &Estimate) {
+    let (x, y) = (a.interval, b.interval);
+    a.interval = Interval {
+        lo: x.lo.zip(y.lo).map(|(x, y)| x.min(y)),
+        hi: x.hi.zip(y.hi).map(|(x, y)| x.max(y)),
+    };
 }
 
 /// How uncertain a calibration is, all figures together, ns.
@@ -366,12 +380,14 @@ fn width(calibration: &Calibration) -> f64 {
     .sum()
 }
 
-fn measure_once(
+/// The workload recorded, in a directory that is there as long as the first value.
+fn recorded(
     workload_command: &[OsString],
     choice: &Choice,
     facts: &Facts,
     kernel: Wanted,
-) -> Result<Calibration, NotCalibrated> {
+    functions: Option<Functions>,
+) -> Result<(TempDir, Trace), NotCalibrated> {
     let dir =
         tempfile::tempdir().map_err(|e| NotCalibrated(format!("no temporary directory: {e}")))?;
     let request = Request {
@@ -384,11 +400,21 @@ fn measure_once(
         names: Vec::new(),
         kernel,
         perturbation: None,
-        functions: None,
+        functions,
     };
     let trace = request.trace.clone();
     record(request, |_| {})?;
     let trace = Trace::open(&trace)?;
+    Ok((dir, trace))
+}
+
+fn measure_once(
+    workload_command: &[OsString],
+    choice: &Choice,
+    facts: &Facts,
+    kernel: Wanted,
+) -> Result<Calibration, NotCalibrated> {
+    let (_dir, trace) = recorded(workload_command, choice, facts, kernel, None)?;
     let samples = Samples::of(&trace)?;
     let (calibration, paired_cost) = from_samples(&samples)?;
     let pair_ns = of_chain(&samples)?;
@@ -404,27 +430,7 @@ fn measure_once(
 fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibrated> {
     let mean = |event: u32| samples.mean(event);
     let pair = of_chain(samples)?;
-    let doses = |base: u32| {
-        (DOSES.iter())
-            .map(|&(offset, pairs)| {
-                let section = mean(base + offset)?;
-                Ok(less_work(&section, &pair, pairs))
-            })
-            .collect::<Result<Vec<_>, NotCalibrated>>()
-    };
-    let span_cost = |sections: Sections| -> Result<SpanCost, NotCalibrated> {
-        let dosed = together(&doses(sections.regular)?, &doses(sections.random)?);
-        let empty = Estimate {
-            method: "mean of sections around nothing".to_owned(),
-            ..together(&[mean(sections.regular)?], &[mean(sections.random)?])
-        };
-        Ok(SpanCost {
-            empty_ns: empty,
-            dosed_ns: in_any_surroundings(dosed, &pair),
-            least_dose_ns: Some(DOSES[0].1 * pair.value),
-        })
-    };
-    let ordered = span_cost(ORDERED)?;
+    let ordered = span_cost(samples, ORDERED, &pair)?;
     let plain = {
         // What an ordered span shows of the same work, less what it costs.
         let works = (0..WORKS)
@@ -433,13 +439,13 @@ fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibra
                 Ok(sum(&more, &ordered.dosed_ns))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()?;
-        let (regular, random) = (doses(PLAIN.regular)?, doses(PLAIN.random)?);
+        let [regular, random] = dosed(samples, PLAIN, &pair)?;
         let first = least_dose(&regular);
         let others: Vec<Estimate> = random[first..].iter().chain(&works).cloned().collect();
         SpanCost {
             dosed_ns: in_any_surroundings(together(&regular[first..], &others), &pair),
             least_dose_ns: Some(DOSES[first].1 * pair.value),
-            ..span_cost(PLAIN)?
+            ..span_cost(samples, PLAIN, &pair)?
         }
     };
     // The same steps with so many records in each, less those with none. By medians, which a
@@ -460,11 +466,48 @@ fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibra
         inner_ordered_ns: inner(3, 2.0)?,
         plain,
         ordered,
+        functions: None,
         paired: None,
         interrupt: None,
         measured_unix_ns: None,
     };
-    Ok((calibration, span_cost(PAIRED)?))
+    Ok((calibration, span_cost(samples, PAIRED, &pair)?))
+}
+
+/// What sections around known doses show beyond those, in the regular order and in the random
+/// one.
+fn dosed(
+    samples: &Samples,
+    sections: Sections,
+    pair: &Estimate,
+) -> Result<[Vec<Estimate>; 2], NotCalibrated> {
+    let doses = |base: u32| {
+        (DOSES.iter())
+            .map(|&(offset, pairs)| {
+                let section = samples.mean(base + offset)?;
+                Ok(less_work(&section, pair, pairs))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()
+    };
+    Ok([doses(sections.regular)?, doses(sections.random)?])
+}
+
+fn span_cost(
+    samples: &Samples,
+    sections: Sections,
+    pair: &Estimate,
+) -> Result<SpanCost, NotCalibrated> {
+    let [regular, random] = dosed(samples, sections, pair)?;
+    let mean = |event: u32| samples.mean(event);
+    let empty = Estimate {
+        method: "mean of sections around nothing".to_owned(),
+        ..together(&[mean(sections.regular)?], &[mean(sections.random)?])
+    };
+    Ok(SpanCost {
+        empty_ns: empty,
+        dosed_ns: in_any_surroundings(together(&regular, &random), pair),
+        least_dose_ns: Some(DOSES[0].1 * pair.value),
+    })
 }
 
 /// Doses that may differ by this and be told to cost the same, ns.
@@ -665,6 +708,7 @@ mod tests {
             inner_event_ns: ns(event, 1.0),
             inner_span_ns: Some(ns(18.0, 1.0)),
             inner_ordered_ns: ns(26.0, 1.0),
+            functions: None,
             paired: None,
             interrupt: None,
             measured_unix_ns: None,

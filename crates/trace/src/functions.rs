@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+pub use undertick_functions::FIRST_EVENT;
+use undertick_functions::Regex;
 use undertick_functions::answers::Answers;
 use undertick_functions::before;
 use undertick_functions::preload::{Preloaded, VARIABLE};
-use undertick_functions::{FIRST_EVENT, Regex};
 
 use crate::TraceError;
 use crate::manifest::Name;
@@ -26,6 +27,17 @@ impl Functions {
     pub fn of(program: &OsString, filter: Regex) -> Result<Self, TraceError> {
         let before = before::look(program, &filter)?;
         Ok(Self { filter, before })
+    }
+
+    /// Those that the filter takes, of a program that is known to call the hooks.
+    ///
+    /// # Errors
+    /// It is no filter.
+    pub fn unseen(filter: &str) -> Result<Self, TraceError> {
+        Ok(Self {
+            filter: undertick_functions::filter(filter)?,
+            before: before::Before::default(),
+        })
     }
 
     /// What the user should know before the program runs.

@@ -225,6 +225,9 @@ pub struct Calibration {
     pub inner_span_ns: Option<Estimate>,
     /// What one serialised record inside a span adds to it.
     pub inner_ordered_ns: Estimate,
+    /// Functions that the compiler's hooks record; measured where some are recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<FunctionCost>,
     /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
     #[serde(default)]
     pub paired: Option<PairedCost>,
@@ -236,6 +239,16 @@ pub struct Calibration {
     /// that what was known of the machine still holds; absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_unix_ns: Option<i64>,
+}
+
+/// What a function costs that is recorded (`--functions`): its records, and the compiler's calls
+/// of the hooks that write them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCost {
+    /// Of the function's own span.
+    pub span: SpanCost,
+    /// What the begin or the end of a function inside another span adds to that.
+    pub inner_ns: Estimate,
 }
 
 /// What an interrupt takes of a program beside the time that rows of the kernel give it: the

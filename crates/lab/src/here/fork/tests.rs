@@ -91,7 +91,7 @@ const WITH_CHILDREN: &str = "UNDERTICK_TEST_WITH_CHILDREN";
 #[test]
 #[ignore = "the program that the next test records"]
 fn recorded() {
-    crate::calibration::workload(crate::calibration::PASSES);
+    crate::calibration::workload(crate::calibration::PASSES, false);
     if std::env::var_os(WITH_CHILDREN).is_some() {
         let children = Children::new();
         for (_, kind) in ForkKind::WORDS {
@@ -102,7 +102,7 @@ fn recorded() {
             }
         }
     }
-    crate::calibration::workload(crate::calibration::PASSES);
+    crate::calibration::workload(crate::calibration::PASSES, false);
 }
 
 /// Records the program above, in a process that recording may do with as it likes:

@@ -1,0 +1,86 @@
+//! What a function costs that is recorded by hooks which the compiler calls.
+//!
+//! **Method.** As for points: functions around known doses of work in a regular and in a random
+//! order, and steps of each kind of work that are functions, recorded or not.
+
+use std::ffi::OsString;
+
+use undertick_clock::{Choice, facts::Facts};
+use undertick_trace::functions::{FIRST_EVENT, Functions};
+use undertick_trace::kernel::Wanted;
+use undertick_trace::manifest::FunctionCost;
+
+use super::samples::Samples;
+use super::{
+    DOSES, NotCalibrated, STEP_KINDS, STEPS_EACH, Sections, difference, hold, hull, of_chain,
+    recorded, scaled, span_cost,
+};
+
+/// The functions of `calibration_functions.h`, in the order in which they are called first.
+const FUNCTIONS: Sections = Sections {
+    regular: FIRST_EVENT as u32,
+    random: FIRST_EVENT as u32 + 1 + DOSES.len() as u32,
+};
+/// Ordered spans around steps that are functions: not recorded and recorded, of each kind.
+const STEPS: u32 = 150;
+/// How they are named.
+const NAMED: &str = "^undertick_calibrated_";
+/// The word after which the workload is that of functions.
+const WORD: &str = "--functions";
+/// Runs of the workload, of which the intervals hold both.
+const RUNS: usize = 2;
+
+/// Measures what a recorded function costs. `workload_command` is that of
+/// [`super::measure`]; `pair_ns` is what two plain readings with nothing between take.
+///
+/// # Errors
+/// It could not be recorded, too little was undisturbed, or what came out cannot be.
+pub fn measure(
+    workload_command: &[OsString],
+    choice: &Choice,
+    facts: &Facts,
+    pair_ns: f64,
+) -> Result<FunctionCost, NotCalibrated> {
+    let command = [workload_command, &[WORD.into()]].concat();
+    let run = || {
+        let functions = Some(Functions::unseen(NAMED)?);
+        let (_dir, trace) = recorded(&command, choice, facts, Wanted::Off, functions)?;
+        if trace.manifest.names.is_empty() {
+            return Err(NotCalibrated(
+                "this program's own functions have no names: it is stripped".to_owned(),
+            ));
+        }
+        of_samples(&Samples::of(&trace)?)
+    };
+    let mut found = run()?;
+    for _ in 1..RUNS {
+        let again = run()?;
+        for (figure, again) in [
+            (&mut found.span.empty_ns, &again.span.empty_ns),
+            (&mut found.span.dosed_ns, &again.span.dosed_ns),
+            (&mut found.inner_ns, &again.inner_ns),
+        ] {
+            hold(figure, again);
+        }
+    }
+    for (what, cost) in [
+        ("a recorded function", &found.span.dosed_ns),
+        ("a record of a function inside a span", &found.inner_ns),
+    ] {
+        super::believe(what, cost, pair_ns)?;
+    }
+    Ok(found)
+}
+
+fn of_samples(samples: &Samples) -> Result<FunctionCost, NotCalibrated> {
+    let kinds = (0..STEP_KINDS)
+        .map(|kind| {
+            let of = |recorded: u32| samples.median(STEPS + 2 * kind + recorded);
+            Ok(scaled(&difference(&of(1)?, &of(0)?), 0.5 / STEPS_EACH))
+        })
+        .collect::<Result<Vec<_>, NotCalibrated>>()?;
+    Ok(FunctionCost {
+        span: span_cost(samples, FUNCTIONS, &of_chain(samples)?)?,
+        inner_ns: hull(&kinds),
+    })
+}
