@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::flight::{Cells, STOP, assert_accounts, numbers_of};
 use common::recorders::{Recorders, act_as_recorder, raw_bytes, wait_until};
-use common::{alone, program, rows};
+use common::{SmallDisk, alone, program, rows};
 use undertick_clock::{Source, facts};
 use undertick_ring::layout::ring;
 use undertick_trace::Overflow;
@@ -281,31 +281,6 @@ fn a_trace_that_is_moved_while_it_is_recorded() {
         let told = manifest.warnings.iter().any(|text| text.contains("moved"));
         assert!(told, "{:?}", manifest.warnings);
         assert_eq!(recorders.sessions(), 0);
-    }
-}
-
-/// Runs in a small file system of its own; `None` where that cannot be made.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(parent: &Path, size: &str) -> Option<Self> {
-        let place = parent.join("small");
-        fs::create_dir(&place).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(&place)
-            .status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Some(Self(place));
-        }
-        println!("skipped: a small file system cannot be mounted (not root?)");
-        None
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 

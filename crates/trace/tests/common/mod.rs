@@ -152,6 +152,32 @@ pub fn run(trace: &Path, command: &[&str], settings: Settings) -> Result<Manifes
     record(request(trace, command, settings), |_| {})
 }
 
+/// A small file system in memory.
+pub struct SmallDisk(pub PathBuf);
+
+impl SmallDisk {
+    /// `None` where that cannot be made.
+    pub fn mount(parent: &Path, size: &str) -> Option<Self> {
+        let place = parent.join("small");
+        std::fs::create_dir(&place).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(&place)
+            .status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(Self(place));
+        }
+        println!("skipped: a small file system cannot be mounted (not root?)");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
 /// One row, as the trace has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
