@@ -14,7 +14,7 @@ use undertick_trace::Overflow;
 use undertick_trace::session::Settings;
 
 /// Rounds, threads, bursts and records of a burst of `full.c`.
-const EVENTS: u64 = 8 * 30 * 8 * 512;
+const EVENTS: u64 = 16 * 30 * 8 * 512;
 const MIB: u64 = 1 << 20;
 
 /// Fills a file system and empties it again until it is told to stop.

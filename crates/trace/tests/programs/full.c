@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { ROUNDS = 8, THREADS = 30, BURSTS = 8, BURST = 512 };
+enum { ROUNDS = 16, THREADS = 30, BURSTS = 8, BURST = 512 };
 
 typedef void (*record_event)(uint16_t event, uint32_t payload);
 
