@@ -47,6 +47,9 @@ fn main() {
             "undertick_calibration_of_library",
         )
         .define("UNDERTICK_NO_ATTACH", None)
+        // What a point costs is not where it pushes the next loop to.
+        .flag_if_supported("-falign-loops=64")
+        .flag_if_supported("-falign-functions=64")
         .warnings(true)
         .compile("undertick_calibration_of_library");
 }

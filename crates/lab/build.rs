@@ -15,6 +15,9 @@ fn main() {
         // of libraries reaches its thread's data by a longer way.
         .pic(false)
         .flag_if_supported("-fPIE")
+        // What a point costs is not where it pushes the next loop to.
+        .flag_if_supported("-falign-loops=64")
+        .flag_if_supported("-falign-functions=64")
         .warnings(true)
         .compile("undertick_calibration");
 }

@@ -59,8 +59,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["growth"] => kernel::growth(500_000_000),
         ["growth", most] => kernel::growth(repetitions(most)? as u64),
         ["truth"] => truth::measure(),
-        ["nested"] => nested::measure(&[]),
-        ["nested", kind] => nested::measure(&[*kind]),
+        ["nested", kinds @ ..] => nested::measure(kinds),
         ["edges"] => edges::measure(8),
         ["edges", runs] => edges::measure(repetitions(runs)?),
         ["hog"] => hog::measure(),
@@ -108,7 +107,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, reruns, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, reruns, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -25,10 +25,13 @@ enum {
     INNER_EVENT = 40, INNER_SPAN = 41, INNER_ORDERED = 42,
     /* Ordered, around INNER steps of each kind of work: with nothing inside, an event, a
      * plain and an ordered span in each. */
-    STEPS = 100, VARIANTS = 4
+    STEPS = 100, VARIANTS = 4,
+    /* The same around FLOOD steps of sums, one span after the other. */
+    FLOODS = 130
 };
-enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP };
+enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
 #define INNER 16
+#define FLOOD 128
 #define CHAIN_LINKS 100 /* of 200 pairs */
 
 static uint64_t table[4096]; /* 32 KiB: about the first-level cache */
@@ -70,7 +73,7 @@ PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, odd, 200))
 /* Nodes of a line each, linked in random order: 512 KiB, more than the first-level cache.
  * Loads from memory scatter so much that a nanosecond could not be seen beside them. */
 #define NODES (1u << 13)
-static struct { uint32_t next, unused[15]; } nodes[NODES];
+static struct { uint32_t next, is_taken, unused[14]; } nodes[NODES];
 
 static void link_nodes(void) {
     uint64_t choice = 7;
@@ -83,6 +86,7 @@ static void link_nodes(void) {
         next = nodes[i].next;
         nodes[i].next = nodes[j].next;
         nodes[j].next = next;
+        nodes[i].is_taken = (uint32_t)(choice >> 63);
     }
 }
 
@@ -114,22 +118,40 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
             __asm__ volatile("" : : "r"(load));
         }
     }
+    if (kind == LOOP) {
+        /* The core knows when such a loop ends by the branches before it, of which a point
+         * has some. */
+        uint64_t a = x, b = x, c = x;
+        int i;
+        for (i = 0; i < 28; i++) __asm__ volatile("add %3, %0\n\tadd %3, %1\n\tadd %3, %2" : "+r"(a), "+r"(b), "+r"(c) : "r"(odd) : "cc");
+        x = a ^ b ^ c;
+    }
+    if (kind == LOOKUP) {
+        /* How often is nowhere to be known before. */
+        uint32_t place;
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+        place = (uint32_t)(x >> 40) & (NODES - 1);
+        while (nodes[place].is_taken) place = (place + 1) & (NODES - 1);
+        x ^= place;
+    }
     return x;
 }
 
-#define STEPPED(kind, variant, before, after) \
-    static __attribute__((noinline)) uint64_t steps_##kind##_##variant(uint64_t x) { \
+#define STEPPED_AS(name, event, steps, kind, before, after) \
+    static __attribute__((noinline)) uint64_t name(uint64_t x) { \
         DOSE_READY(odd); \
         uint32_t i; \
-        ut_begin_ordered(STEPS + kind * VARIANTS + variant); \
-        for (i = 0; i < INNER; i++) { \
+        ut_begin_ordered(event); \
+        for (i = 0; i < steps; i++) { \
             before; \
             x = step(kind, x, odd); \
             after; \
         } \
-        ut_end_ordered(STEPS + kind * VARIANTS + variant); \
+        ut_end_ordered(event); \
         return x; \
     }
+#define STEPPED(kind, variant, before, after) \
+    STEPPED_AS(steps_##kind##_##variant, STEPS + kind * VARIANTS + variant, INNER, kind, before, after)
 #define STEPPED_ALL(kind) \
     STEPPED(kind, 0, (void)0, (void)0) \
     STEPPED(kind, 1, ut_event(INNER_EVENT, i), (void)0) \
@@ -140,6 +162,24 @@ STEPPED_ALL(1)
 STEPPED_ALL(2)
 STEPPED_ALL(3)
 STEPPED_ALL(4)
+STEPPED_ALL(5)
+STEPPED_ALL(6)
+
+/* At full speed, where records find no place in the caches that a record before them has
+ * not taken, and segments are changed. */
+STEPPED_AS(flood_0, FLOODS, FLOOD, THROUGHPUT, (void)0, (void)0)
+STEPPED_AS(flood_1, FLOODS + 1, FLOOD, THROUGHPUT, ut_event(INNER_EVENT, i), (void)0)
+STEPPED_AS(flood_2, FLOODS + 2, FLOOD, THROUGHPUT, ut_begin(INNER_SPAN), ut_end(INNER_SPAN))
+STEPPED_AS(flood_3, FLOODS + 3, FLOOD, THROUGHPUT, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED))
+
+static __attribute__((noinline)) uint64_t flooded(uint64_t x) {
+    int i;
+    for (i = 0; i < 8; i++) x = flood_0(x);
+    for (i = 0; i < 8; i++) x = flood_1(x);
+    for (i = 0; i < 8; i++) x = flood_2(x);
+    for (i = 0; i < 8; i++) x = flood_3(x);
+    return x;
+}
 
 #define ROUND(kind) x = steps_##kind##_0(x); x = steps_##kind##_1(x); x = steps_##kind##_2(x); x = steps_##kind##_3(x)
 static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
@@ -148,6 +188,8 @@ static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
     ROUND(2);
     ROUND(3);
     ROUND(4);
+    ROUND(5);
+    ROUND(6);
     return x;
 }
 
@@ -226,6 +268,7 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
         if (i % 4 == 0) x = stepped(x);
         if (i % 16 == 0) x = chain(x);
         if (i % 64 != 63) continue;
+        x = flooded(x);
         for (j = 0; j < 256; j++) {
             x = other_work(x);
             choice = choice * 6364136223846793005ull + 1442695040888963407ull;

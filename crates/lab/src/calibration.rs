@@ -61,8 +61,11 @@ const WORKS: u32 = 3;
 /// event, a plain and an ordered span; then those of the next kind.
 const STEPS: u32 = 100;
 const STEPS_EACH: f64 = 16.0;
-const STEP_KINDS: u32 = 5;
+const STEP_KINDS: u32 = 7;
 const VARIANTS: u32 = 4;
+/// The same around this many steps of one kind, one span after the other.
+const FLOODS: u32 = 130;
+const FLOOD_STEPS: f64 = 128.0;
 
 /// Passes of the workload, each one sample of every regular section; in random
 /// order there are a fourth of that. About 150 ms.
@@ -448,16 +451,19 @@ fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibra
             ..span_cost(samples, PLAIN, &pair)?
         }
     };
-    // The same steps with so many records in each, less those with none. By medians, which a
-    // busy machine does not move: beside so many steps one of the clock's is little.
+    // The same steps with some records in each, less those with none. By medians, which a
+    // busy machine does not move: beside 16 steps one of the clock's is little. At full speed
+    // by means: there a record is dear now and then, where a segment ends.
     let inner = |variant: u32, records: f64| {
-        let kinds = (0..STEP_KINDS)
+        let mut kinds = (0..STEP_KINDS)
             .map(|kind| {
                 let of = |variant: u32| samples.median(STEPS + kind * VARIANTS + variant);
                 let more = difference(&of(variant)?, &of(0)?);
                 Ok(scaled(&more, 1.0 / (STEPS_EACH * records)))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()?;
+        let flood = difference(&mean(FLOODS + variant)?, &mean(FLOODS)?);
+        kinds.push(scaled(&flood, 1.0 / (FLOOD_STEPS * records)));
         Ok::<_, NotCalibrated>(hull(&kinds))
     };
     let calibration = Calibration {

@@ -69,6 +69,8 @@ FUNCTION_STEPPED(1)
 FUNCTION_STEPPED(2)
 FUNCTION_STEPPED(3)
 FUNCTION_STEPPED(4)
+FUNCTION_STEPPED(5)
+FUNCTION_STEPPED(6)
 
 static uint64_t function_workload(uint32_t passes) {
     uint64_t x = 88172645463325252ull, choice = 1;
@@ -86,6 +88,8 @@ static uint64_t function_workload(uint32_t passes) {
             x = function_steps_2(x);
             x = function_steps_3(x);
             x = function_steps_4(x);
+            x = function_steps_5(x);
+            x = function_steps_6(x);
         }
         if (i % 16 == 0) x = chain(x);
     }

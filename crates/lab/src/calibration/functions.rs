@@ -1,7 +1,8 @@
 //! What a function costs that is recorded by hooks which the compiler calls.
 //!
 //! **Method.** As for points: functions around known doses of work in a regular and in a random
-//! order, and steps of each kind of work that are functions, recorded or not.
+//! order, and steps of each kind of work that are functions, recorded or not; the least
+//! disturbed of some runs.
 
 use std::ffi::OsString;
 
@@ -27,8 +28,6 @@ const STEPS: u32 = 150;
 const NAMED: &str = "^undertick_calibrated_";
 /// The word after which the workload is that of functions.
 const WORD: &str = "--functions";
-/// Runs of the workload, of which the intervals hold both.
-const RUNS: usize = 2;
 
 /// Measures what a recorded function costs. `workload_command` is that of
 /// [`super::measure`]; `pair_ns` is what two plain readings with nothing between take.
@@ -52,15 +51,19 @@ pub fn measure(
         }
         of_samples(&Samples::of(&trace)?)
     };
-    let mut found = run()?;
-    for _ in 1..RUNS {
-        let again = run()?;
-        for (figure, again) in [
-            (&mut found.span.empty_ns, &again.span.empty_ns),
-            (&mut found.span.dosed_ns, &again.span.dosed_ns),
-            (&mut found.inner_ns, &again.inner_ns),
+    let mut runs = (0..super::RUNS)
+        .map(|_| run())
+        .collect::<Result<Vec<_>, _>>()?;
+    runs.sort_by(|a, b| width(a).total_cmp(&width(b)));
+    runs.truncate(super::LEAST_DISTURBED);
+    let mut found = runs.remove(0);
+    for other in &runs {
+        for (figure, other) in [
+            (&mut found.span.empty_ns, &other.span.empty_ns),
+            (&mut found.span.dosed_ns, &other.span.dosed_ns),
+            (&mut found.inner_ns, &other.inner_ns),
         ] {
-            hold(figure, again);
+            hold(figure, other);
         }
     }
     for (what, cost) in [
@@ -70,6 +73,12 @@ pub fn measure(
         super::believe(what, cost, pair_ns)?;
     }
     Ok(found)
+}
+
+/// How uncertain it is, all figures together, ns.
+fn width(cost: &FunctionCost) -> f64 {
+    let figures = [&cost.span.empty_ns, &cost.span.dosed_ns, &cost.inner_ns];
+    figures.into_iter().map(super::half).sum()
 }
 
 fn of_samples(samples: &Samples) -> Result<FunctionCost, NotCalibrated> {
