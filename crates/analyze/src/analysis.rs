@@ -348,7 +348,11 @@ fn subtracting(
         Compensate::None | Compensate::LongTerm => {}
         Compensate::Auto => {
             if let Some(calibration) = calibration {
-                *costs = CostTable::new(calibration, Recorded::of(&manifest.names), ns);
+                *costs = CostTable::new(
+                    calibration,
+                    Recorded::by(&manifest.names, &manifest.rings),
+                    ns,
+                );
             }
             costs.beside = paired.map(|paired| match paired.chosen.as_str() {
                 "long-term" => Beside::constant(paired, ns),
@@ -372,7 +376,11 @@ fn subtracting(
                       record again without --no-calibration, where less runs beside it",
             })?;
             if let Some(calibration) = calibration {
-                *costs = CostTable::new(calibration, Recorded::of(&manifest.names), ns);
+                *costs = CostTable::new(
+                    calibration,
+                    Recorded::by(&manifest.names, &manifest.rings),
+                    ns,
+                );
             }
             costs.beside = Some(Beside::fitted(paired, ns));
         }

@@ -1,10 +1,12 @@
 //! What the recording itself adds to a span, from the manifest's calibration.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use undertick_estimate::Cost;
 use undertick_report::document::Slowed;
 use undertick_trace::functions::FIRST_EVENT;
-use undertick_trace::manifest::{Calibration, Name, SpanCost};
+use undertick_trace::manifest::{Calibration, Name, Ring, SpanCost};
 use undertick_units::Estimate;
 
 use crate::beside::{Beside, DRIFT_ERROR};
@@ -38,13 +40,16 @@ pub(crate) enum Recorded {
 }
 
 impl Recorded {
-    /// What the names of a trace say.
-    pub(crate) fn of(names: &[Name]) -> Self {
+    /// What the names of a trace and its rings tell. Functions are recorded into rings of their
+    /// own, so a thread with two has spans of both kinds, named or not.
+    pub(crate) fn by(names: &[Name], rings: &[Ring]) -> Self {
         let is_function = |name: &&Name| name.pid.is_none() && name.event >= FIRST_EVENT;
+        let mut threads = HashSet::new();
+        let is_twice = |ring: &Ring| !threads.insert((ring.pid, ring.tid));
         match names.iter().filter(is_function).count() {
             0 => Self::ByHand,
-            functions if functions == names.len() => Self::Functions,
-            _ => Self::Both,
+            functions if functions < names.len() || rings.iter().any(is_twice) => Self::Both,
+            _ => Self::Functions,
         }
     }
 }
@@ -242,11 +247,11 @@ impl CostTable {
         });
         let ((plain, plain_disagrees), worked_plain, inner_span) = match (functions, recorded) {
             (Some(functions), Recorded::Functions) => functions,
-            (Some((ends, worked, inner)), Recorded::Both) => (
+            // Whatever work a span holds: one cost for all, so that what is subtracted is the
+            // middle of the bounds.
+            (Some((ends, _, inner)), Recorded::Both) => (
                 (by_hand.0.or(ends.0), by_hand.1 || ends.1),
-                worked_by_hand
-                    .zip(worked)
-                    .map(|(a, b)| (a.0.max(b.0), a.1.or(b.1))),
+                None,
                 inner_by_hand.or(inner),
             ),
             (None, _) | (_, Recorded::ByHand) => (by_hand, worked_by_hand, inner_by_hand),
@@ -884,29 +889,47 @@ pub(crate) mod tests {
             found(Recorded::Functions),
             [26.0 + 32.0, 25.0 + 24.0, 27.0 + 40.0],
         );
-        // Middles of 9 to 27 and of 11 to 20.
+        // Middles of 9 to 27 and of 11 to 20; that is what is subtracted, too.
         near(
             found(Recorded::Both),
             [18.0 + 31.0, 9.0 + 22.0, 27.0 + 40.0],
         );
+        let both = CostTable::new(&c, Recorded::Both, 0.4);
+        let empty = sample(Ends::Plain, 0, [0; 2]);
+        assert_eq!(both.of(&empty).ticks, 45);
         let unmeasured = CostTable::new(&calibration(), Recorded::Functions, 0.4);
         assert_eq!(unmeasured.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 38);
     }
 
-    /// Functions have numbers of their own, and names that hold for all processes.
+    /// Functions have numbers and rings of their own, and names that hold for all processes.
     #[test]
-    fn names_tell_what_is_recorded() {
+    fn names_and_rings_tell_what_is_recorded() {
         let name = |event: u16, pid: Option<i32>| Name {
             pid,
             event,
             name: "a".to_owned(),
         };
-        let of = Recorded::of;
+        let ring = |tid: i32| Ring {
+            ring: tid,
+            pid: 7,
+            tid,
+            written: 1,
+            received: 1,
+            dropped: 0,
+            overwritten: 0,
+            spans_wait: None,
+        };
+        let rings = [ring(7), ring(8)];
+        let of = |names: &[Name]| Recorded::by(names, &rings);
         let (function, span) = (name(FIRST_EVENT, None), name(1, Some(7)));
         assert_eq!(of(&[]), Recorded::ByHand);
         assert_eq!(of(slice::from_ref(&span)), Recorded::ByHand);
-        assert_eq!(of(slice::from_ref(&function)), Recorded::Functions);
-        assert_eq!(of(&[function, span]), Recorded::Both);
+        let functions = slice::from_ref(&function);
+        assert_eq!(of(functions), Recorded::Functions);
+        assert_eq!(of(&[function.clone(), span]), Recorded::Both);
         assert_eq!(of(&[name(FIRST_EVENT, Some(7))]), Recorded::ByHand);
+        // Spans by hand that have no name.
+        let rings = [ring(7), ring(8), ring(7)];
+        assert_eq!(Recorded::by(functions, &rings), Recorded::Both);
     }
 }

@@ -129,9 +129,13 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         calibrate(&choice, &facts, kernel, arguments.calibrate)
     };
     let mut warnings: Vec<String> = warning.into_iter().collect();
-    if let Some(calibration) = calibration.as_mut().filter(|_| functions.is_some()) {
-        let kernel = arguments.kernel.into();
-        warnings.extend(calibrate_functions(calibration, &choice, &facts, kernel));
+    if let Some(calibration) = &mut calibration {
+        if functions.is_some() {
+            let kernel = arguments.kernel.into();
+            warnings.extend(calibrate_functions(calibration, &choice, &facts, kernel));
+        } else {
+            calibration.functions = None;
+        }
     }
     for warning in warnings {
         say!("undertick: note: {warning}");
@@ -375,8 +379,11 @@ fn calibrate_functions(
     let pair_ns = calibration.plain.empty_ns.value;
     match calibration::functions::measure(&command, choice, facts, pair_ns) {
         Ok(cost) => {
+            let is_sure = !calibration::functions::is_blurred(&cost);
             calibration.functions = Some(cost);
-            kept(choice, kernel).inspect(|kept| kept.keep(calibration));
+            kept(choice, kernel)
+                .filter(|_| is_sure)
+                .inspect(|kept| kept.keep(calibration));
             None
         }
         Err(error) => Some(format!(

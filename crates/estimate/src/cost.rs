@@ -54,7 +54,7 @@ impl Cost {
         }
     }
 
-    /// One cost or the other, and nobody knows which: their middle, with bounds that hold both.
+    /// The cost of a sample that may have either of two: the middle, with bounds that hold both.
     ///
     /// ```
     /// use undertick_estimate::Cost;

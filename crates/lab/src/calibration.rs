@@ -338,6 +338,9 @@ fn both_figures<'a>(
     if let (Some(a), Some(b)) = (&mut a.inner_span_ns, &b.inner_span_ns) {
         figures.push((a, b));
     }
+    if let (Some(a), Some(b)) = (&mut a.functions, &b.functions) {
+        figures.extend(functions::figures(a, b));
+    }
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
         figures.push((&mut a.span.dosed_ns, &b.span.dosed_ns));
         figures.push((&mut a.pairs_bias_ns, &b.pairs_bias_ns));

@@ -8,7 +8,7 @@ extern void __cyg_profile_func_exit(void *function, void *call_site) __attribute
 
 #define ENTER(function) __cyg_profile_func_enter((void *)function, __builtin_return_address(0))
 #define LEAVE(function) __cyg_profile_func_exit((void *)function, __builtin_return_address(0))
-/* Not static: a stripped program keeps the names that it exports. */
+/* Not static, so that they keep their names; of a stripped program nothing is measured. */
 #define HOOKED(name, work) \
     uint64_t undertick_calibrated_##name(uint64_t x); \
     __attribute__((noinline)) uint64_t undertick_calibrated_##name(uint64_t x) { \

@@ -107,10 +107,10 @@ pub(crate) fn open_control(dir: &SessionDir) -> Result<(File, ControlPage), Trac
         return Ok((file, page));
     }
     page.unmap();
-    Err(TraceError::damaged(
-        &path,
-        "not a control page of this version",
-    ))
+    Err(match magic {
+        control::MAGIC => TraceError::other_version(&path),
+        _ => TraceError::damaged(&path, "not a control page"),
+    })
 }
 
 pub(crate) fn map(file: &File, bytes: usize) -> rustix::io::Result<*mut u8> {

@@ -77,6 +77,14 @@ impl TraceError {
         }
     }
 
+    /// A session of another Undertick, which can read what is in it.
+    pub(crate) fn other_version(path: &Path) -> Self {
+        Self::Usage(format!(
+            "{}: made by another version of Undertick: finish the recording with that one",
+            path.display()
+        ))
+    }
+
     /// Exit status of the command line: 2 wrong usage or bad input, 1 the
     /// measurement could not be made as asked.
     #[must_use]

@@ -3,7 +3,8 @@
 //! **Method.** What is in the trace is put in order and kept as Parquet. If the session of
 //! the recording is still there, and is the trace's own (by name, owner, inode and a secret
 //! in both), the rings are drained first, as far as they are undamaged, and the session's
-//! directory is removed; a program that still runs is recorded no more. A session that is not the trace's own is left alone.
+//! directory is removed; a program that still runs is recorded no more. A session that is not
+//! the trace's own is left alone.
 //!
 //! This is asked for explicitly: those that read a trace write nothing.
 
@@ -20,7 +21,7 @@ use crate::manifest::{Exit, Manifest};
 use crate::record::Tell;
 use crate::resume::{alive, clock_named, doors_to, unfinished};
 use crate::running::{Running, flight, merge_names};
-use crate::session::{self, Files, Session, SessionDir};
+use crate::session::{Damaged, Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
 
@@ -63,7 +64,9 @@ fn take_over(
 ) -> Result<Manifest, TraceError> {
     let clock = clock_named(trace.path(), &manifest)?;
     // The disk had no room for what the recorder knew at the end.
-    let mut manifest = session_identity::kept_manifest(&dir).unwrap_or(manifest);
+    let kept = session_identity::kept_manifest(&dir);
+    let is_drained = kept.is_some();
+    let mut manifest = kept.unwrap_or(manifest);
     let program = accounts::read(trace).program;
     let lives = program.as_ref().and_then(alive);
     let doors = match &program {
@@ -80,14 +83,19 @@ fn take_over(
     let files = match Files::open(&dir) {
         Ok(files) => files,
         Err(damage @ TraceError::Damaged { .. }) => {
-            manifest.warnings.push(format!(
-                "{damage}: what the rings of the recording still held is missing, and not counted"
-            ));
-            let (names, threads) = crate::names::read(&dir);
-            manifest.names = merge_names(names, &manifest.names);
-            manifest.threads = threads;
-            from_blocks(trace, &mut manifest, told)?;
-            session::abandon(&dir, &doors);
+            let left = Damaged::new(dir, doors);
+            if !left.let_go() && lives.is_some() {
+                return Err(TraceError::Recording(format!(
+                    "{damage}, and the recorded program still runs, which nobody can tell to stop recording: end it first"
+                )));
+            }
+            if !is_drained {
+                manifest.warnings.push(format!(
+                    "{damage}: what the rings of the recording still held is missing, and not counted"
+                ));
+            }
+            from_what_is_left(trace, &mut manifest, &left, told)?;
+            left.remove();
             return Ok(manifest);
         }
         Err(other) => return Err(other),
@@ -106,6 +114,22 @@ fn take_over(
             told(share);
         }
     })
+}
+
+/// Nothing but what is in the trace, and what a damaged session still knows.
+fn from_what_is_left(
+    trace: &TraceDir,
+    manifest: &mut Manifest,
+    left: &Damaged,
+    told: impl FnMut(f64),
+) -> Result<(), TraceError> {
+    let (names, threads) = left.names();
+    manifest.names = merge_names(names, &manifest.names);
+    if !threads.is_empty() {
+        manifest.threads = threads;
+    }
+    manifest.lost = manifest.lost.max(left.lost_no_ring());
+    from_blocks(trace, manifest, told)
 }
 
 /// What is known of the end of a recording that is finished later.

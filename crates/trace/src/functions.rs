@@ -29,10 +29,10 @@ impl Functions {
         Ok(Self { filter, before })
     }
 
-    /// Those that the filter takes, of a program that is known to call the hooks.
+    /// Functions that the filter takes, of a program that is known to call the hooks.
     ///
     /// # Errors
-    /// It is no filter.
+    /// The filter is no regular expression.
     pub fn unseen(filter: &str) -> Result<Self, TraceError> {
         Ok(Self {
             filter: undertick_functions::filter(filter)?,

@@ -93,9 +93,11 @@ impl PoolMap {
             .metadata()
             .map_err(TraceError::io(&path, "cannot look at"))?
             .len();
-        let is_ours = magic == pool::MAGIC && word(pool::OFF_VERSION) == layout::VERSION;
-        let shape = shape.filter(|shape| is_ours && shape.bytes() == bytes);
-        let shape = shape.ok_or_else(|| damaged("not a pool of rings of this version"))?;
+        if magic == pool::MAGIC && word(pool::OFF_VERSION) != layout::VERSION {
+            return Err(TraceError::other_version(&path));
+        }
+        let shape = shape.filter(|shape| magic == pool::MAGIC && shape.bytes() == bytes);
+        let shape = shape.ok_or_else(|| damaged("not a pool of rings"))?;
         Self::of(dir, file, shape, may_write)
     }
 

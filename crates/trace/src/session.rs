@@ -627,19 +627,66 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Ends a session whose files are damaged: a program that lives stops writing to it, and
-/// nothing of it stays.
-pub(crate) fn abandon(dir: &SessionDir, doors: &[Door]) {
-    let own = open_control(dir).ok().map(|(_, page)| page);
-    for page in own.iter().chain(doors.iter().map(Door::page)) {
-        page.field_u32(control::OFF_ON)
-            .store(control::NONE, Ordering::SeqCst);
-        page.field_u32(control::OFF_COLLECTOR_ALIVE)
-            .store(0, Ordering::Relaxed);
+/// A session whose files are damaged: what is left of it.
+pub(crate) struct Damaged {
+    dir: SessionDir,
+    doors: Vec<Door>,
+    page: Option<ControlPage>,
+}
+
+impl Damaged {
+    /// The session that is ours, and the doors that lead to it.
+    pub(crate) fn new(dir: SessionDir, doors: Vec<Door>) -> Self {
+        let page = open_control(&dir).ok().map(|(_, page)| page);
+        Self { dir, doors, page }
     }
-    doors.iter().for_each(Door::leave);
-    own.iter().for_each(ControlPage::unmap);
-    dir.remove_all();
+
+    fn pages(&self) -> impl Iterator<Item = &ControlPage> {
+        self.page.iter().chain(self.doors.iter().map(Door::page))
+    }
+
+    /// A program that lives writes there no more, and waits for nobody; whether there is a page
+    /// by which it can be told.
+    pub(crate) fn let_go(&self) -> bool {
+        for page in self.pages() {
+            page.field_u32(control::OFF_ON)
+                .store(control::NONE, Ordering::SeqCst);
+            page.field_u32(control::OFF_COLLECTOR_ALIVE)
+                .store(0, Ordering::Relaxed);
+        }
+        self.pages().next().is_some()
+    }
+
+    /// The names that are still known, of events and of threads.
+    pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
+        let log: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
+        let (mut events, mut threads) = crate::names::told(&log);
+        let (of_log, threads_of_log) = crate::names::read(&self.dir);
+        events.extend(of_log);
+        threads.extend(threads_of_log);
+        (events, threads)
+    }
+
+    /// Events that found no ring.
+    pub(crate) fn lost_no_ring(&self) -> u64 {
+        let lost = |page: &ControlPage| {
+            page.field_u64(control::OFF_LOST_NO_RING)
+                .load(Ordering::Relaxed)
+        };
+        self.pages().map(lost).fold(0, u64::saturating_add)
+    }
+
+    /// Takes it away.
+    pub(crate) fn remove(self) {
+        self.doors.iter().for_each(Door::leave);
+        // A program that runs on has it mapped still.
+        if let Some(pool) = (PoolMap::open(&self.dir, true).ok()).filter(|_| !self.doors.is_empty())
+        {
+            pool.empty();
+        }
+        self.page.iter().for_each(ControlPage::unmap);
+        self.dir.remove_all();
+    }
 }
 
 /// Takes away what a killed recorder has left: memory of rings that a program has

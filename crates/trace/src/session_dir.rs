@@ -145,15 +145,23 @@ impl SessionDir {
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
             Err(rustix::io::Errno::NOENT) => return Ok(None),
-            // A link, a directory.
-            Err(rustix::io::Errno::LOOP | rustix::io::Errno::ISDIR) => return Err(foreign()),
+            // A link, a directory, a socket.
+            Err(rustix::io::Errno::LOOP | rustix::io::Errno::ISDIR | rustix::io::Errno::NXIO) => {
+                return Err(foreign());
+            }
             Err(e) => return Err(TraceError::io(&path(), "cannot open")(e.into())),
         };
         let about = file
             .metadata()
             .map_err(TraceError::io(&path(), "cannot look at"))?;
-        if about.uid() != owner || !about.is_file() || about.nlink() > 1 {
+        if about.uid() != owner || !about.is_file() {
             return Err(foreign());
+        }
+        if about.nlink() > 1 {
+            return Err(TraceError::Usage(format!(
+                "{}: the file has another name, too, so nobody knows whose it is: remove that one",
+                path().display()
+            )));
         }
         Ok(Some(file))
     }

@@ -5,8 +5,9 @@ mod common;
 
 use std::ffi::c_int;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
 use common::{AS_PROGRAM, SmallDisk, alone, as_rust_program, program, record_for_c, run, settings};
@@ -17,16 +18,18 @@ use undertick_trace::session::Settings;
 const EVENTS: u64 = 16 * 30 * 8 * 512;
 const MIB: u64 = 1 << 20;
 
-/// Fills a file system and empties it again until it is told to stop.
-fn fill_and_empty(disk: &Path, is_over: &AtomicBool) {
+/// Fills a file system and empties it again until the sender is gone; how often it was full.
+fn fill_and_empty(disk: &Path, is_over: &Receiver<()>) -> u32 {
     let filler = disk.join("filler");
-    while !is_over.load(Ordering::Relaxed) {
-        // Ends when there is no room for more.
-        let _ = fs::write(&filler, vec![1; 16 * MIB as usize]);
+    let mut full = 0;
+    while is_over.try_recv() == Err(TryRecvError::Empty) {
+        let written = fs::write(&filler, vec![1; 16 * MIB as usize]);
+        full += u32::from(written.is_err_and(|e| e.kind() == ErrorKind::StorageFull));
         std::thread::sleep(Duration::from_millis(20));
         let _ = fs::remove_file(&filler);
         std::thread::sleep(Duration::from_millis(1));
     }
+    full
 }
 
 fn check(command: &[String]) {
@@ -42,19 +45,24 @@ fn check(command: &[String]) {
             parent: Some(disk.0.clone()),
             ..settings(overflow, MIB / 4, Some(4 * MIB))
         };
-        let is_over = AtomicBool::new(false);
-        let ended = std::thread::scope(|scope| {
-            scope.spawn(|| {
+        let (ended, full) = std::thread::scope(|scope| {
+            // Gone when this ends, however it does.
+            let (runs, is_over) = channel::<()>();
+            let (trace, disk) = (&trace, &disk.0);
+            let filler = scope.spawn(move || {
                 // The session is there.
-                while !trace.join("manifest.json").exists() && !is_over.load(Ordering::Relaxed) {
+                while !trace.join("manifest.json").exists()
+                    && is_over.try_recv() == Err(TryRecvError::Empty)
+                {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                fill_and_empty(&disk.0, &is_over);
+                fill_and_empty(disk, &is_over)
             });
-            let ended = run(&trace, &command, settings);
-            is_over.store(true, Ordering::Relaxed);
-            ended.unwrap()
+            let ended = run(trace, &command, settings).unwrap();
+            drop(runs);
+            (ended, filler.join().unwrap())
         });
+        assert!(full > 0, "there was always room");
         println!(
             "{overflow:?}: {} received, {} lost",
             ended.events, ended.lost

@@ -10,6 +10,7 @@ use undertick_clock::{Choice, facts::Facts};
 use undertick_trace::functions::{FIRST_EVENT, Functions};
 use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::FunctionCost;
+use undertick_units::Estimate;
 
 use super::samples::Samples;
 use super::{
@@ -29,6 +30,38 @@ const NAMED: &str = "^undertick_calibrated_";
 /// The word after which the workload is that of functions.
 const WORD: &str = "--functions";
 
+/// Why a run says nothing.
+enum Failed {
+    /// Another one may.
+    Disturbed(NotCalibrated),
+    /// No other one will.
+    ForGood(NotCalibrated),
+}
+
+impl From<NotCalibrated> for Failed {
+    fn from(error: NotCalibrated) -> Self {
+        Self::Disturbed(error)
+    }
+}
+
+/// What is measured directly, of both: figures of the same.
+pub(super) fn figures<'a>(
+    a: &'a mut FunctionCost,
+    b: &'a FunctionCost,
+) -> [(&'a mut Estimate, &'a Estimate); 3] {
+    [
+        (&mut a.span.empty_ns, &b.span.empty_ns),
+        (&mut a.span.dosed_ns, &b.span.dosed_ns),
+        (&mut a.inner_ns, &b.inner_ns),
+    ]
+}
+
+/// Whether a busy machine has blurred it: it is not to be kept for other recordings.
+#[must_use]
+pub fn is_blurred(cost: &FunctionCost) -> bool {
+    super::half(&cost.span.empty_ns) > super::BUSY_NS
+}
+
 /// Measures what a recorded function costs. `workload_command` is that of
 /// [`super::measure`]; `pair_ns` is what two plain readings with nothing between take.
 ///
@@ -42,29 +75,36 @@ pub fn measure(
 ) -> Result<FunctionCost, NotCalibrated> {
     let command = [workload_command, &[WORD.into()]].concat();
     let run = || {
-        let functions = Some(Functions::unseen(NAMED)?);
+        let functions = Some(Functions::unseen(NAMED).map_err(NotCalibrated::from)?);
         let (_dir, trace) = recorded(&command, choice, facts, Wanted::Off, functions)?;
         if trace.manifest.names.is_empty() {
-            return Err(NotCalibrated(
-                "this program's own functions have no names: it is stripped".to_owned(),
-            ));
+            return Err(Failed::ForGood(NotCalibrated(
+                "none of this program's own functions was recorded: it is stripped, or the loader does not heed LD_PRELOAD".to_owned(),
+            )));
         }
-        of_samples(&Samples::of(&trace)?)
+        Ok(of_samples(&Samples::of(&trace)?)?)
     };
-    let mut runs = (0..super::RUNS)
-        .map(|_| run())
-        .collect::<Result<Vec<_>, _>>()?;
-    runs.sort_by(|a, b| width(a).total_cmp(&width(b)));
-    runs.truncate(super::LEAST_DISTURBED);
-    let mut found = runs.remove(0);
-    for other in &runs {
-        for (figure, other) in [
-            (&mut found.span.empty_ns, &other.span.empty_ns),
-            (&mut found.span.dosed_ns, &other.span.dosed_ns),
-            (&mut found.inner_ns, &other.inner_ns),
-        ] {
-            hold(figure, other);
+    let (mut runs, mut failure) = (Vec::new(), None);
+    for _ in 0..super::MOST_RUNS {
+        match run() {
+            Ok(found) => runs.push(found),
+            Err(Failed::ForGood(error)) => return Err(error),
+            Err(Failed::Disturbed(error)) => failure = Some(error),
         }
+        if runs.len() == super::RUNS {
+            break;
+        }
+    }
+    runs.sort_by(|a, b| width(a).total_cmp(&width(b)));
+    let mut runs = runs.into_iter().take(super::LEAST_DISTURBED);
+    let Some(mut found) = runs.next() else {
+        return Err(failure.unwrap_or_else(|| NotCalibrated("no run".to_owned())));
+    };
+    let widest = super::COMPARABLE * width(&found);
+    for other in runs.filter(|run| width(run) <= widest) {
+        figures(&mut found, &other)
+            .into_iter()
+            .for_each(|(figure, other)| hold(figure, other));
     }
     for (what, cost) in [
         ("a recorded function", &found.span.dosed_ns),
