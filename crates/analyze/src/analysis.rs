@@ -343,16 +343,13 @@ fn subtracting(
     let ns = manifest.clock.ns_per_tick();
     let calibration = manifest.calibration.as_ref();
     let paired = calibration.and_then(|c| c.paired.as_ref());
+    let recorded = Recorded::by(&manifest.names, &manifest.rings);
     let costs = &mut engine.costs;
     match compensate {
         Compensate::None | Compensate::LongTerm => {}
         Compensate::Auto => {
             if let Some(calibration) = calibration {
-                *costs = CostTable::new(
-                    calibration,
-                    Recorded::by(&manifest.names, &manifest.rings),
-                    ns,
-                );
+                *costs = CostTable::new(calibration, recorded, ns);
             }
             costs.beside = paired.map(|paired| match paired.chosen.as_str() {
                 "long-term" => Beside::constant(paired, ns),
@@ -376,11 +373,7 @@ fn subtracting(
                       record again without --no-calibration, where less runs beside it",
             })?;
             if let Some(calibration) = calibration {
-                *costs = CostTable::new(
-                    calibration,
-                    Recorded::by(&manifest.names, &manifest.rings),
-                    ns,
-                );
+                *costs = CostTable::new(calibration, recorded, ns);
             }
             costs.beside = Some(Beside::fitted(paired, ns));
         }

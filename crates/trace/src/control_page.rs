@@ -79,6 +79,18 @@ impl ControlPage {
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
+    /// Whoever waits for the collector waits no more.
+    pub(crate) fn let_go(&self) {
+        self.field_u32(control::OFF_COLLECTOR_ALIVE)
+            .store(0, Ordering::Relaxed);
+    }
+
+    /// Events lost because their thread could get no ring.
+    pub(crate) fn lost_no_ring(&self) -> u64 {
+        self.field_u64(control::OFF_LOST_NO_RING)
+            .load(Ordering::Relaxed)
+    }
+
     /// What [`Self::of`] mapped.
     pub(crate) fn unmap(&self) {
         self.end();

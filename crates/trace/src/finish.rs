@@ -15,13 +15,14 @@ use undertick_clock::ClockId;
 
 use crate::TraceError;
 use crate::accounts;
+use crate::damaged_session::Damaged;
 use crate::hosts::identity::ClockIdentity;
 use crate::keep;
 use crate::manifest::{Exit, Manifest};
 use crate::record::Tell;
 use crate::resume::{alive, clock_named, doors_to, unfinished};
 use crate::running::{Running, flight, merge_names};
-use crate::session::{Damaged, Files, Session, SessionDir};
+use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
 

@@ -17,6 +17,7 @@ pub mod coded;
 pub mod collector;
 mod control_page;
 mod cut_files;
+mod damaged_session;
 mod descheduled;
 mod disk;
 mod door;

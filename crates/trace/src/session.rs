@@ -474,19 +474,13 @@ impl Session {
     #[must_use]
     pub fn lost_no_ring(&self) -> u64 {
         self.pages()
-            .map(|page| {
-                page.field_u64(control::OFF_LOST_NO_RING)
-                    .load(Ordering::Relaxed)
-            })
+            .map(ControlPage::lost_no_ring)
             .fold(0, u64::saturating_add)
     }
 
     /// Whoever waits for the collector waits no more.
     pub(crate) fn let_go(&self) {
-        for page in self.pages() {
-            page.field_u32(control::OFF_COLLECTOR_ALIVE)
-                .store(0, Ordering::Relaxed);
-        }
+        self.pages().for_each(ControlPage::let_go);
     }
 
     /// The pool, for the collector, which there is one of.
@@ -625,68 +619,6 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
     let stat = rustix::fs::statvfs(parent)
         .map_err(|e| TraceError::io(parent, "cannot be used for rings")(e.into()))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-/// A session whose files are damaged: what is left of it.
-pub(crate) struct Damaged {
-    dir: SessionDir,
-    doors: Vec<Door>,
-    page: Option<ControlPage>,
-}
-
-impl Damaged {
-    /// The session that is ours, and the doors that lead to it.
-    pub(crate) fn new(dir: SessionDir, doors: Vec<Door>) -> Self {
-        let page = open_control(&dir).ok().map(|(_, page)| page);
-        Self { dir, doors, page }
-    }
-
-    fn pages(&self) -> impl Iterator<Item = &ControlPage> {
-        self.page.iter().chain(self.doors.iter().map(Door::page))
-    }
-
-    /// A program that lives writes there no more, and waits for nobody; whether there is a page
-    /// by which it can be told.
-    pub(crate) fn let_go(&self) -> bool {
-        for page in self.pages() {
-            page.field_u32(control::OFF_ON)
-                .store(control::NONE, Ordering::SeqCst);
-            page.field_u32(control::OFF_COLLECTOR_ALIVE)
-                .store(0, Ordering::Relaxed);
-        }
-        self.pages().next().is_some()
-    }
-
-    /// The names that are still known, of events and of threads.
-    pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
-        let log: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
-        let (mut events, mut threads) = crate::names::told(&log);
-        let (of_log, threads_of_log) = crate::names::read(&self.dir);
-        events.extend(of_log);
-        threads.extend(threads_of_log);
-        (events, threads)
-    }
-
-    /// Events that found no ring.
-    pub(crate) fn lost_no_ring(&self) -> u64 {
-        let lost = |page: &ControlPage| {
-            page.field_u64(control::OFF_LOST_NO_RING)
-                .load(Ordering::Relaxed)
-        };
-        self.pages().map(lost).fold(0, u64::saturating_add)
-    }
-
-    /// Takes it away.
-    pub(crate) fn remove(self) {
-        self.doors.iter().for_each(Door::leave);
-        // A program that runs on has it mapped still.
-        if let Some(pool) = (PoolMap::open(&self.dir, true).ok()).filter(|_| !self.doors.is_empty())
-        {
-            pool.empty();
-        }
-        self.page.iter().for_each(ControlPage::unmap);
-        self.dir.remove_all();
-    }
 }
 
 /// Takes away what a killed recorder has left: memory of rings that a program has
