@@ -124,33 +124,51 @@ pub fn measure(
     facts: &Facts,
     kernel: Wanted,
 ) -> Result<Calibration, NotCalibrated> {
-    let mut found: Vec<Calibration> = Vec::new();
-    let mut failure = None;
-    for run in 0..MOST_RUNS {
+    let mut interrupt = None;
+    let run = |number: u32| {
         // Asking the kernel takes longer than the run: once.
-        let kernel = if run == 0 { kernel } else { Wanted::Off };
-        match measure_once(workload_command, choice, facts, kernel) {
-            Ok(calibration) => found.push(calibration),
+        let kernel = if number == 0 { kernel } else { Wanted::Off };
+        let found = measure_once(workload_command, choice, facts, kernel);
+        Ok(found.map(|mut calibration| {
+            interrupt = interrupt.take().or(calibration.interrupt.take());
+            calibration
+        }))
+    };
+    let (mut least_disturbed, others) = runs(run, width)?;
+    for other in &others {
+        hold_both(&mut least_disturbed, other);
+    }
+    check(&least_disturbed)?;
+    least_disturbed.interrupt = interrupt;
+    least_disturbed.measured_unix_ns = Some(unix_ns());
+    Ok(least_disturbed)
+}
+
+/// The least disturbed of some runs, by how uncertain they are, and others that widen it. `run`
+/// is given a run's number; another run may do where one failed, but not after an error of its
+/// own.
+fn runs<T>(
+    mut run: impl FnMut(u32) -> Result<Result<T, NotCalibrated>, NotCalibrated>,
+    width: impl Fn(&T) -> f64,
+) -> Result<(T, Vec<T>), NotCalibrated> {
+    let (mut found, mut failure) = (Vec::new(), None);
+    for number in 0..MOST_RUNS {
+        match run(number)? {
+            Ok(one) => found.push(one),
             Err(error) => failure = Some(error),
         }
         if found.len() == RUNS {
             break;
         }
     }
-    let interrupt = found.iter_mut().find_map(|run| run.interrupt.take());
     found.sort_by(|a, b| width(a).total_cmp(&width(b)));
-    let mut runs = found.into_iter().take(LEAST_DISTURBED);
-    let Some(mut least_disturbed) = runs.next() else {
+    let mut found = found.into_iter().take(LEAST_DISTURBED);
+    let Some(least_disturbed) = found.next() else {
         return Err(failure.unwrap_or_else(|| NotCalibrated("no run".to_owned())));
     };
     let widest = COMPARABLE * width(&least_disturbed);
-    for other in runs.filter(|run| width(run) <= widest) {
-        hold_both(&mut least_disturbed, &other);
-    }
-    check(&least_disturbed)?;
-    least_disturbed.interrupt = interrupt;
-    least_disturbed.measured_unix_ns = Some(unix_ns());
-    Ok(least_disturbed)
+    let others = found.filter(|run| width(run) <= widest).collect();
+    Ok((least_disturbed, others))
 }
 
 fn unix_ns() -> i64 {

@@ -15,7 +15,7 @@ use undertick_units::Estimate;
 use super::samples::Samples;
 use super::{
     DOSES, NotCalibrated, STEP_KINDS, STEPS_EACH, Sections, difference, hold, hull, of_chain,
-    recorded, scaled, span_cost,
+    recorded, runs, scaled, span_cost,
 };
 
 /// The functions of `calibration_functions.h`, in the order in which they are called first.
@@ -29,20 +29,6 @@ const STEPS: u32 = 150;
 const NAMED: &str = "^undertick_calibrated_";
 /// The word after which the workload is that of functions.
 const WORD: &str = "--functions";
-
-/// Why a run says nothing.
-enum Failed {
-    /// Another one may.
-    Disturbed(NotCalibrated),
-    /// No other one will.
-    ForGood(NotCalibrated),
-}
-
-impl From<NotCalibrated> for Failed {
-    fn from(error: NotCalibrated) -> Self {
-        Self::Disturbed(error)
-    }
-}
 
 /// What is measured directly, of both: figures of the same.
 pub(super) fn figures<'a>(
@@ -74,35 +60,22 @@ pub fn measure(
     pair_ns: f64,
 ) -> Result<FunctionCost, NotCalibrated> {
     let command = [workload_command, &[WORD.into()]].concat();
-    let run = || {
-        let functions = Some(Functions::unseen(NAMED).map_err(NotCalibrated::from)?);
-        let (_dir, trace) = recorded(&command, choice, facts, Wanted::Off, functions)?;
+    let run = |_| {
+        let functions = Some(Functions::unseen(NAMED)?);
+        let (_dir, trace) = match recorded(&command, choice, facts, Wanted::Off, functions) {
+            Ok(recorded) => recorded,
+            Err(error) => return Ok(Err(error)),
+        };
         if trace.manifest.names.is_empty() {
-            return Err(Failed::ForGood(NotCalibrated(
+            return Err(NotCalibrated(
                 "none of this program's own functions was recorded: it is stripped, or the loader does not heed LD_PRELOAD".to_owned(),
-            )));
+            ));
         }
-        Ok(of_samples(&Samples::of(&trace)?)?)
+        Ok(Samples::of(&trace).and_then(|samples| of_samples(&samples)))
     };
-    let (mut runs, mut failure) = (Vec::new(), None);
-    for _ in 0..super::MOST_RUNS {
-        match run() {
-            Ok(found) => runs.push(found),
-            Err(Failed::ForGood(error)) => return Err(error),
-            Err(Failed::Disturbed(error)) => failure = Some(error),
-        }
-        if runs.len() == super::RUNS {
-            break;
-        }
-    }
-    runs.sort_by(|a, b| width(a).total_cmp(&width(b)));
-    let mut runs = runs.into_iter().take(super::LEAST_DISTURBED);
-    let Some(mut found) = runs.next() else {
-        return Err(failure.unwrap_or_else(|| NotCalibrated("no run".to_owned())));
-    };
-    let widest = super::COMPARABLE * width(&found);
-    for other in runs.filter(|run| width(run) <= widest) {
-        figures(&mut found, &other)
+    let (mut found, others) = runs(run, width)?;
+    for other in &others {
+        figures(&mut found, other)
             .into_iter()
             .for_each(|(figure, other)| hold(figure, other));
     }
