@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use undertick_analyze::Cull;
-use undertick_lab::experiment::{self, Cannot, Experiment, Machine, Options, Outcome, Tell};
+use undertick_lab::experiment::{self, Cannot, Experiment, Machine, Options, Outcome, Tell, Why};
 use undertick_lab::here::{self, Here};
 use undertick_lab::primitives;
 use undertick_lab::simulated::Simulated;
@@ -134,7 +134,11 @@ pub fn perform(
 
 pub fn failure(cannot: Cannot) -> Failure {
     Failure {
-        status: if cannot.usage { 2 } else { 1 },
+        status: match cannot.why {
+            Why::Machine => 1,
+            Why::Input => 2,
+            Why::Interrupted => 130,
+        },
         text: cannot.text,
     }
 }

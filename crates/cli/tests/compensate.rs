@@ -21,6 +21,9 @@ const PROGRAM: &str = "#include \"undertick.h\"\n\
         return 0;\n\
     }\n";
 
+/// Of 3000 samples.
+const FEWEST: u64 = 2700;
+
 fn interval(report: &Value, name: &str) -> Value {
     let found = report["intervals"].as_array().unwrap().iter();
     let mut found = found.filter(|i| i["name"] == name);
@@ -61,10 +64,11 @@ fn every_method_works_on_a_recorded_program() {
     let mean =
         |report: &Value, name: &str| interval(report, name)["mean"]["value"].as_f64().unwrap();
     let plain = report("none");
-    assert_eq!(
-        interval(&plain, "event 1")["count"].as_u64().unwrap() / 2990,
-        1
-    );
+    // A busy machine disturbs some, but never so many are dropped that a tenth would be missing.
+    let first = interval(&plain, "event 1");
+    let [kept, dropped] = [&first["count"], &first["culled"]["count"]].map(|n| n.as_u64().unwrap());
+    assert_eq!(kept + dropped, 3000, "{first}");
+    assert!(kept >= FEWEST, "{first}");
     assert_eq!(interval(&plain, "event 1")["reads"], "ordered");
     for method in ["long-term", "pairs", "control-variate"] {
         let found = report(method);
@@ -87,7 +91,7 @@ fn every_method_works_on_a_recorded_program() {
         let k = &section["compensation"]["k"];
         assert!(
             is_refused(&section)
-                || k["value"].as_f64().unwrap() > 0.0 && k["n"].as_u64().unwrap() > 2900,
+                || k["value"].as_f64().unwrap() > 0.0 && k["n"].as_u64().unwrap() >= FEWEST,
             "{k}"
         );
     }

@@ -381,11 +381,9 @@ fn a_process_that_fails_is_told() {
     );
 }
 
-#[test]
-fn an_interrupt_keeps_what_was_done() {
-    let dir = tempfile::tempdir().unwrap();
-    let (file, trace) = paths(dir.path());
-    let script = "passes = 5\nrepetitions = 1000\nwarm_up = 0\n[[process]]\nname = \"A\"\n[[process.step]]\nsleep = \"5ms\"\n";
+/// `undertick run` of the script, interrupted so long after it has begun to record.
+fn interrupted(dir: &Path, script: &str, after: Duration) -> Output {
+    let (file, trace) = paths(dir);
     fs::write(&file, script).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args([
@@ -399,25 +397,46 @@ fn an_interrupt_keeps_what_was_done() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(2));
+    wait_for("it does not begin", || trace.join("manifest.json").exists());
+    std::thread::sleep(after);
     // SAFETY: a signal to our own child.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    wait_for("it does not stop", || child.try_wait().unwrap().is_some());
+    child.wait_with_output().unwrap()
+}
+
+fn wait_for(what_else: &str, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "it does not stop"
-        );
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what_else}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let output = child.wait_with_output().unwrap();
-    let (code, text) = said(&output);
-    assert_eq!(code, 130, "{text}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let sleep = interval(&report, "A", "sleep");
-    // The kernel promises at least that long, whatever the machine does.
-    assert!(sleep["min"].as_f64().unwrap() > 4.9e6, "{sleep}");
-    assert!(trace.join("manifest.json").exists());
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_done() {
+    let script = "passes = 5\nrepetitions = 1000\nwarm_up = 0\n[[process]]\nname = \"A\"\n[[process.step]]\nsleep = \"5ms\"\n";
+    // A busy machine takes longer over the first repetition.
+    for seconds in [2, 4, 8, 16, 32] {
+        let dir = tempfile::tempdir().unwrap();
+        let output = interrupted(dir.path(), script, Duration::from_secs(seconds));
+        let (code, text) = said(&output);
+        assert_eq!(code, 130, "{text}");
+        if output.stdout.is_empty() {
+            assert!(
+                text.contains("interrupted before a repetition was over"),
+                "{text}"
+            );
+            continue;
+        }
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let sleep = interval(&report, "A", "sleep");
+        // The kernel promises at least that long, whatever the machine does.
+        assert!(sleep["min"].as_f64().unwrap() > 4.9e6, "{sleep}");
+        assert!(paths(dir.path()).1.join("manifest.json").exists());
+        return;
+    }
+    panic!("no repetition in 32 s");
 }
 
 /// A sweep, replicas, a thread, injection, a process in the background.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use undertick_trace::TraceError;
 
 use super::Experiment;
 use crate::script::Plan;
@@ -90,22 +91,49 @@ pub enum Ended {
 pub struct Cannot {
     /// In plain words.
     pub text: String,
-    /// The input was wrong, rather than the machine unable.
-    pub usage: bool,
+    /// What it is due to.
+    pub why: Why,
+}
+
+/// What it is due to that an experiment could not be performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The machine is unable, at least now.
+    Machine,
+    /// The input is wrong.
+    Input,
+    /// It was interrupted before there was anything to keep.
+    Interrupted,
 }
 
 impl Cannot {
     pub(crate) fn now(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            usage: false,
+            why: Why::Machine,
         }
     }
 
     pub(crate) fn wrong(text: impl Into<String>) -> Self {
         Self {
-            usage: true,
+            why: Why::Input,
             ..Self::now(text)
+        }
+    }
+
+    pub(crate) fn interrupted(text: impl Into<String>) -> Self {
+        Self {
+            why: Why::Interrupted,
+            ..Self::now(text)
+        }
+    }
+}
+
+impl From<TraceError> for Cannot {
+    fn from(error: TraceError) -> Self {
+        match error.exit_status() {
+            2 => Self::wrong(error.to_string()),
+            _ => Self::now(error.to_string()),
         }
     }
 }

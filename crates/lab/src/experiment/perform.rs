@@ -50,10 +50,7 @@ pub fn perform(
     options: Options,
     tell: &mut dyn FnMut(Tell),
 ) -> Result<Outcome, Cannot> {
-    let numbering = Numbering::of(experiment).map_err(|e| Cannot {
-        text: e.to_string(),
-        usage: true,
-    })?;
+    let numbering = Numbering::of(experiment).map_err(|e| Cannot::wrong(e.to_string()))?;
     let performed = machine.perform(experiment, trace, tell)?;
     let cull = |plan: &Plan| match options.cull {
         Some(cull) => cull,

@@ -88,22 +88,22 @@ impl Machine for Here {
             }
             record::Tell::Recording(..) | record::Tell::Snapshot(_) => {}
             record::Tell::Keeping(share) => tell(Tell::Keeping(share)),
-        })
-        .map_err(|e| Cannot {
-            usage: e.exit_status() == 2,
-            text: e.to_string(),
         })?;
         let lines = std::fs::read_to_string(&results).unwrap_or_default();
         let repetitions: Vec<Repetition> = (lines.lines())
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect();
-        if repetitions.is_empty() {
-            return Err(Cannot::now("no repetition was performed"));
+        let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
+        match (repetitions.is_empty(), interrupted) {
+            (true, true) => Err(Cannot::interrupted(
+                "interrupted before a repetition was over",
+            )),
+            (true, false) => Err(Cannot::now("no repetition was performed")),
+            (false, _) => Ok(Performed {
+                repetitions,
+                interrupted,
+            }),
         }
-        Ok(Performed {
-            repetitions,
-            interrupted: manifest.exit.is_some_and(|exit| exit.interrupted),
-        })
     }
 }
 

@@ -290,15 +290,12 @@ pub(super) fn run_probe(
         perturbation: None,
         functions: None,
     };
-    record_watched(recording, watch, |told| {
+    let manifest = record_watched(recording, watch, |told| {
         if let Tell::Recording(_, elapsed) = told {
             tell(elapsed);
         }
-    })
-    .map_err(|e: undertick_trace::TraceError| Cannot {
-        usage: e.exit_status() == 2,
-        text: e.to_string(),
-    })
+    })?;
+    Ok(manifest)
 }
 
 /// The probe's process: `file` holds its schedule.

@@ -48,7 +48,6 @@ impl Simulated {
     /// # Errors
     /// There is no such machine, or the file does not describe one.
     pub fn named(name: &str) -> Result<Self, Cannot> {
-        let usage = |text: String| Cannot { text, usage: true };
         let (of, os) = match name.rsplit_once(':') {
             Some((of, "medusa")) => (of, Os::Medusa),
             Some((of, "staros")) => (of, Os::StarOs),
@@ -59,12 +58,13 @@ impl Simulated {
             return Ok(simulated);
         }
         let text = input::text(of.as_ref(), Kind::SCRIPT).map_err(|e| {
-            usage(format!(
+            Cannot::wrong(format!(
                 "--machine {name}: no such machine, and no file of parameters ({e}); there are here, \
                  cmstar, cmstar:staros, cmstar:medusa, or a file like crates/cmstar/parameters.toml"
             ))
         })?;
-        let parameters = Parameters::parse(&text).map_err(|bad| usage(format!("{of}: {bad}")))?;
+        let parameters =
+            Parameters::parse(&text).map_err(|bad| Cannot::wrong(format!("{of}: {bad}")))?;
         Ok(Self {
             parameters,
             ..simulated
@@ -127,10 +127,7 @@ impl Machine for Simulated {
             ));
         }
         let finish = |share| tell(Tell::Keeping(share));
-        made::write(trace, made, &rings, finish).map_err(|e| Cannot {
-            usage: e.exit_status() == 2,
-            text: e.to_string(),
-        })?;
+        made::write(trace, made, &rings, finish)?;
         Ok(performed)
     }
 }

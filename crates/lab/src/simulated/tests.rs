@@ -11,7 +11,7 @@ use undertick_trace::read::Trace;
 use undertick_trace::schema;
 
 use super::Simulated;
-use crate::experiment::{Ended, Experiment, Machine as _, Options, Outcome, Tell, perform};
+use crate::experiment::{Ended, Experiment, Machine as _, Options, Outcome, Tell, Why, perform};
 
 const TICK_NS: i64 = 2000;
 
@@ -290,7 +290,10 @@ fn machines_by_their_names() {
     assert_eq!(Simulated::named("cmstar").unwrap().os, Os::StarOs);
     assert_eq!(Simulated::named("cmstar:medusa").unwrap().os, Os::Medusa);
     let none = Simulated::named("moon").unwrap_err();
-    assert!(none.usage && none.text.contains("cmstar:medusa"), "{none}");
+    assert!(
+        none.why == Why::Input && none.text.contains("cmstar:medusa"),
+        "{none}"
+    );
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("own.toml");
     let own = undertick_cmstar::Parameters::published_text().replace("tick_us = 2", "tick_us = 50");
@@ -302,5 +305,8 @@ fn machines_by_their_names() {
     );
     std::fs::write(&file, "nonsense = 1").unwrap();
     let bad = Simulated::named(&file.display().to_string()).unwrap_err();
-    assert!(bad.usage && bad.text.contains("own.toml"), "{bad}");
+    assert!(
+        bad.why == Why::Input && bad.text.contains("own.toml"),
+        "{bad}"
+    );
 }
