@@ -61,10 +61,12 @@ pub(crate) enum Ends {
     Mixed = 1,
     Ordered = 2,
     Unordered = 3,
+    /// Plain readings of a sampled span: choosing whether it is recorded takes time inside it.
+    Sampled = 4,
 }
 
 /// How many [`Ends`] there are.
-pub(crate) const ENDS: usize = 4;
+pub(crate) const ENDS: usize = 5;
 
 impl Ends {
     pub(crate) fn of(start: Reading, end: Reading) -> Self {
@@ -147,6 +149,10 @@ struct InnerCosts {
     span: Cost,
     event: Cost,
     ordered: Cost,
+    /// An execution of a sampled span, recorded or not.
+    counted: Cost,
+    /// A record of one, beside that.
+    sampled: Cost,
 }
 
 /// The same, fixed point.
@@ -155,6 +161,8 @@ struct FixedInner {
     span: i64,
     event: i64,
     ordered: i64,
+    counted: i64,
+    sampled: i64,
 }
 
 impl FixedInner {
@@ -163,6 +171,15 @@ impl FixedInner {
         self.span * i64::from(inner.spans())
             + self.event * i64::from(inner.events())
             + self.ordered * i64::from(ordered)
+    }
+
+    /// Of all that lies inside a sample.
+    #[inline]
+    fn inside(&self, sample: &Sample) -> i64 {
+        let sampling = sample.sampling;
+        self.of(sample.inner, sample.inner_ordered)
+            .saturating_add(self.counted * i64::from(sampling.inside))
+            .saturating_add(self.sampled * i64::from(sampling.records))
     }
 }
 
@@ -192,15 +209,17 @@ impl CostTable {
             span: plain,
             event: plain,
             ordered,
+            counted: Cost::default(),
+            sampled: plain,
         };
-        Self::of_costs([plain, ordered, plain], inner, ns_per_tick)
+        Self::of_costs([plain, ordered, plain, plain], inner, ns_per_tick)
     }
 
-    fn of_costs(spans: [Cost; 3], inner: InnerCosts, ns_per_tick: f64) -> Self {
-        let [plain, ordered, unordered] = spans;
+    fn of_costs(spans: [Cost; 4], inner: InnerCosts, ns_per_tick: f64) -> Self {
+        let [plain, ordered, unordered, sampled] = spans;
         // One end of each: half of both.
         let mixed = plain.times(0.5).and(ordered.times(0.5));
-        let spans = [plain, mixed, ordered, unordered];
+        let spans = [plain, mixed, ordered, unordered, sampled];
         // Bounds that keep 2^32 inner readings inside 64 bits: a cost of 2^13
         // ticks per inner reading is beyond any clock.
         let fixed = |c: Cost, most: i64| {
@@ -215,6 +234,8 @@ impl CostTable {
                 span: fixed(inner.span, 1 << 29),
                 event: fixed(inner.event, 1 << 29),
                 ordered: fixed(inner.ordered, 1 << 29),
+                counted: fixed(inner.counted, 1 << 29),
+                sampled: fixed(inner.sampled, 1 << 29),
             },
             spans,
             inner,
@@ -256,22 +277,46 @@ impl CostTable {
             ),
             (None, _) | (_, Recorded::ByHand) => (by_hand, worked_by_hand, inner_by_hand),
         };
+        let found = calibration.sampled.as_ref();
+        let (sampled, sampled_disagrees) =
+            found.map_or_else(|| (plain, plain_disagrees), |s| span_cost(&s.span, true));
+        // Where it was not measured, choosing takes no longer than a record.
+        let choosing = |record: Cost| Cost {
+            value: 0.0,
+            below: 0.0,
+            above: record.value + record.above,
+            systematic: true,
+        };
+        let sampled = match found {
+            Some(_) => sampled,
+            None => sampled.and(choosing(inner_by_hand)),
+        };
         let inner = InnerCosts {
             span: inner_span,
             event,
             ordered: cost(&calibration.inner_ordered_ns),
+            counted: found.map_or_else(|| choosing(event), |s| cost(&s.counted_ns)),
+            sampled: found.map_or(inner_by_hand, |s| cost(&s.record_ns)),
         };
         // Between two readings that wait for nothing lies one record.
         let unordered = if waits { event } else { plain };
+        let worked_sampled = found.and_then(|s| worked(&s.span));
         Self {
-            worked: [worked_plain, None, worked(&calibration.ordered), None],
+            worked: [
+                worked_plain,
+                None,
+                worked(&calibration.ordered),
+                None,
+                worked_sampled,
+            ],
             disagree: [
                 plain_disagrees,
                 plain_disagrees || ordered_disagrees,
                 ordered_disagrees,
                 plain_disagrees && !waits,
+                sampled_disagrees,
             ],
-            ..Self::of_costs([plain, ordered, unordered], inner, ns_per_tick)
+            ..Self::of_costs([plain, ordered, unordered, sampled], inner, ns_per_tick)
         }
     }
 
@@ -289,7 +334,7 @@ impl CostTable {
             return self.beside(sample, beside);
         }
         Taken {
-            ticks: self.ticks(sample.ends, sample.inner, sample.inner_ordered),
+            ticks: self.ticks(sample),
             beside: None,
         }
     }
@@ -300,9 +345,9 @@ impl CostTable {
         // 2^40: as other costs, far beyond any pair that is not an accident.
         let most = (1_i64 << 40) as f64;
         let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
-        let fixed = own.round() as i64 + self.fixed_inner.of(sample.inner, sample.inner_ordered);
+        let fixed = (own.round() as i64).saturating_add(self.fixed_inner.inside(sample));
         Taken {
-            ticks: (fixed + (1 << (POINT - 1))) >> POINT,
+            ticks: fixed.saturating_add(1 << (POINT - 1)) >> POINT,
             beside: Some(Told {
                 fixed,
                 pairs: [t1, t4]
@@ -323,12 +368,13 @@ impl CostTable {
 
     /// Cost of one sample to the nearest tick.
     #[inline]
-    fn ticks(&self, ends: Ends, inner: Inner, inner_ordered: u32) -> i64 {
-        if inner == Inner::NONE && inner_ordered == 0 {
-            return self.bare[ends as usize];
+    fn ticks(&self, sample: &Sample) -> i64 {
+        let ends = sample.ends as usize;
+        if !sample.holds_points() {
+            return self.bare[ends];
         }
-        let cost = self.fixed[ends as usize] + self.fixed_inner.of(inner, inner_ordered);
-        (cost + (1 << (POINT - 1))) >> POINT
+        let cost = self.fixed[ends].saturating_add(self.fixed_inner.inside(sample));
+        cost.saturating_add(1 << (POINT - 1)) >> POINT
     }
 }
 
@@ -346,6 +392,8 @@ impl PlainCosts {
             span: 0,
             event: 0,
             ordered: 0,
+            counted: 0,
+            sampled: 0,
         },
     };
 
@@ -426,6 +474,9 @@ pub(crate) struct Costs {
     pub(crate) inner_spans: u64,
     pub(crate) inner_events: u64,
     pub(crate) inner_ordered: u64,
+    /// Executions of sampled spans, recorded or not, and records of them.
+    pub(crate) inner_counted: u64,
+    inner_sampled: u64,
     /// Those of `samples` that hold inner readings, and what was subtracted
     /// from them, whole ticks.
     filled: [u64; ENDS],
@@ -456,11 +507,13 @@ impl Costs {
             return;
         }
         self.samples[sample.ends as usize] += 1;
-        if sample.inner != Inner::NONE || sample.inner_ordered != 0 {
+        if sample.holds_points() {
             self.filled[sample.ends as usize] += 1;
             self.inner_spans += u64::from(sample.inner.spans());
             self.inner_events += u64::from(sample.inner.events());
             self.inner_ordered += u64::from(sample.inner_ordered);
+            self.inner_counted += u64::from(sample.sampling.inside);
+            self.inner_sampled += u64::from(sample.sampling.records);
             self.rounded += i128::from(taken.ticks);
         }
     }
@@ -483,6 +536,8 @@ impl Costs {
             inner_spans: self.inner_spans + other.inner_spans,
             inner_events: self.inner_events + other.inner_events,
             inner_ordered: self.inner_ordered + other.inner_ordered,
+            inner_counted: self.inner_counted + other.inner_counted,
+            inner_sampled: self.inner_sampled + other.inner_sampled,
             filled: std::array::from_fn(|i| self.filled[i] + other.filled[i]),
             rounded: self.rounded + other.rounded,
             by_pairs: std::array::from_fn(|i| self.by_pairs[i] + other.by_pairs[i]),
@@ -532,7 +587,8 @@ impl Costs {
 
     /// Records inside on average.
     pub(crate) fn inner_records(&self) -> f64 {
-        let records = self.inner_spans + self.inner_events + self.inner_ordered;
+        let records =
+            self.inner_spans + self.inner_events + self.inner_ordered + self.inner_sampled;
         records as f64 / self.n().max(1) as f64
     }
 
@@ -543,17 +599,26 @@ impl Costs {
             table.inner.span.times(self.inner_spans as f64 / n),
             table.inner.event.times(self.inner_events as f64 / n),
             table.inner.ordered.times(self.inner_ordered as f64 / n),
+            table.inner.sampled.times(self.inner_sampled as f64 / n),
         ];
         let calibrated = calibrated.into_iter().fold(Cost::default(), Cost::and);
         let records = self.inner_records();
-        match in_place {
+        let recorded = match in_place {
             Some(found) if records > 0.0 => {
                 // Of the records inside, those that were not switched cost what they cost.
                 let switched = (found.points / records).min(1.0);
                 calibrated.times(1.0 - switched).and(found.cost)
             }
             _ => calibrated,
-        }
+        };
+        // Executions are counted while points are switched off, too.
+        recorded.and(self.counting(table))
+    }
+
+    /// Mean cost per sample of counting the sampled spans inside, ns.
+    pub(crate) fn counting(&self, table: &CostTable) -> Cost {
+        let each = self.inner_counted as f64 / self.n().max(1) as f64;
+        table.inner.counted.times(each)
     }
 
     /// Whether the cost subtracted from samples of `mean_ns` is one about which
@@ -659,6 +724,14 @@ pub(crate) mod tests {
         }
     }
 
+    fn holding(ends: Ends, inner: Inner, inner_ordered: u32) -> Sample {
+        Sample {
+            inner,
+            inner_ordered,
+            ..sample(ends, 0, [0; 2])
+        }
+    }
+
     fn spans(n: u32) -> Inner {
         (0..n).fold(Inner::NONE, |inner, _| inner.and(Inner::SPAN))
     }
@@ -679,6 +752,7 @@ pub(crate) mod tests {
             inner_event_ns: estimate(8.0, 7.0, 9.0),
             inner_ordered_ns: estimate(16.0, 15.0, 17.0),
             functions: None,
+            sampled: None,
             paired: None,
             interrupt: None,
             measured_unix_ns: None,
@@ -703,7 +777,7 @@ pub(crate) mod tests {
         assert!((costs.mean(&t).value - (97.5 * 0.4 + 30.5) / 2.0).abs() < 1e-12);
         // (97.5 + 76.25) / 2 less (98 + 76) / 2.
         assert!((costs.residue(&t) + 0.125).abs() < 1e-12);
-        assert_eq!((costs.n(), costs.by_ends()), (2, [0, 0, 2, 0]));
+        assert_eq!((costs.n(), costs.by_ends()), (2, [0, 0, 2, 0, 0]));
     }
 
     /// One reading each: 20 ticks plain, 50 ordered, 35 mixed.
@@ -723,7 +797,7 @@ pub(crate) mod tests {
     #[test]
     fn contradiction_takes_the_hull() {
         let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
-        assert_eq!(t.disagree, [true, true, false, true]);
+        assert_eq!(t.disagree, [true, true, false, true, true]);
         assert_eq!(t.spans[0].value, 15.0);
         assert_eq!((t.spans[0].below, t.spans[0].above), (6.0, 6.0));
         assert!(t.spans[0].systematic && !t.spans[2].systematic);
@@ -773,11 +847,11 @@ pub(crate) mod tests {
     #[test]
     fn ticks_by_hand() {
         let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
-        assert_eq!(t.ticks(Ends::Plain, Inner::NONE, 0), 38);
-        assert_eq!(t.ticks(Ends::Plain, spans(3), 1), 138); // 137.5
-        assert_eq!(t.ticks(Ends::Plain, spans(4), 1), 158); // 157.5
-        assert_eq!(t.ticks(Ends::Ordered, Inner::NONE, 0), 76);
-        assert_eq!(t.ticks(Ends::Mixed, Inner::NONE, 0), 57);
+        assert_eq!(t.ticks(&sample(Ends::Plain, 0, [0; 2])), 38);
+        assert_eq!(t.ticks(&holding(Ends::Plain, spans(3), 1)), 138); // 137.5
+        assert_eq!(t.ticks(&holding(Ends::Plain, spans(4), 1)), 158); // 157.5
+        assert_eq!(t.ticks(&sample(Ends::Ordered, 0, [0; 2])), 76);
+        assert_eq!(t.ticks(&sample(Ends::Mixed, 0, [0; 2])), 57);
         let mut costs = Costs::default();
         let mut add = |inner| {
             let sample = sample(Ends::Ordered, inner, [0; 2]);
@@ -838,10 +912,16 @@ pub(crate) mod tests {
             (inside.spans(), inside.events(), inside.records()),
             (2, 3, 5)
         );
-        assert_eq!(t.ticks(Ends::Unordered, Inner::NONE, 0), 20);
-        assert_eq!(t.ticks(Ends::Unordered, inside, 0), 20 + 2 * 30 + 3 * 20);
+        assert_eq!(t.ticks(&sample(Ends::Unordered, 0, [0; 2])), 20);
+        assert_eq!(
+            t.ticks(&holding(Ends::Unordered, inside, 0)),
+            20 + 2 * 30 + 3 * 20
+        );
         // Plain spans wait, so their doses are right: 10 ns, 25 ticks.
-        assert_eq!(t.ticks(Ends::Plain, inside, 0), 25 + 2 * 30 + 3 * 20);
+        assert_eq!(
+            t.ticks(&holding(Ends::Plain, inside, 0)),
+            25 + 2 * 30 + 3 * 20
+        );
         assert_eq!(t.plain_ones(Ends::Unordered).of(inside), 140);
         // Counts that wrap.
         let then = Inner(u64::MAX - 1);

@@ -388,7 +388,9 @@ impl Engine {
                 true => 0,
                 false => fell.by_others(),
             };
-            let inside = sample.inner.records() + u64::from(sample.inner_ordered);
+            let inside = sample.inner.records()
+                + u64::from(sample.inner_ordered)
+                + u64::from(sample.sampling.records);
             let start = ts.saturating_sub(sample.ticks);
             perturbation.take(interval, start, sample.ticks.saturating_sub(off), inside);
         }

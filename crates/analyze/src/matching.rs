@@ -109,7 +109,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
         BEGIN | BEGIN_ORDERED => {
             let at = row.edge();
             engine.pairs.note(at.pair);
-            ring.counts.note_reading(at.reading);
+            ring.counts.note_record(&at);
             if let Some(interval) = engine.count_and_span(set, event, ts) {
                 if at.sampled > 0 {
                     ring.note_sampled(event, at.sampled);
@@ -126,7 +126,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
             if let Some(interval) = engine.span(set, event) {
                 ring.close(engine, at, interval);
             }
-            ring.counts.note_reading(at.reading);
+            ring.counts.note_record(&at);
         }
         NEXT => {
             let Ok(entered) = u16::try_from(payload) else {
@@ -249,10 +249,11 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
     } else {
         engine.pairs.note(row.edge().pair);
     }
+    let at = row.edge();
     for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
-        ring.counts.note_reading(row.reading());
+        ring.counts.note_record(&at);
     }
-    let stands_for = row.edge().sampled;
+    let stands_for = at.sampled;
     if row.kind == BEGIN && stands_for > 0 {
         ring.note_sampled(event, stands_for);
     }

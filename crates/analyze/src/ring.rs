@@ -27,11 +27,25 @@ pub(crate) struct Counts {
     pub(crate) unknown: u32,
     /// Sampled executions that begins stand for.
     pub(crate) sampled: u32,
+    /// Records of sampled spans, which are not among the others.
+    pub(crate) sampled_records: u32,
     /// Changes with each of these but `plain`: one look tells whether any did.
     pub(crate) changes: u32,
 }
 
 impl Counts {
+    /// A reading was taken, for a sampled span or another record.
+    #[inline]
+    pub(crate) fn note_record(&mut self, at: &Edge) {
+        match at.sampled {
+            0 => self.note_reading(at.reading),
+            _ => {
+                self.sampled_records = self.sampled_records.wrapping_add(1);
+                self.changes = self.changes.wrapping_add(1);
+            }
+        }
+    }
+
     /// A reading was taken.
     #[inline]
     pub(crate) fn note_reading(&mut self, reading: Reading) {
@@ -94,10 +108,14 @@ impl Open {
     /// the ending row but without its reading.
     #[inline]
     pub(crate) fn sample(&self, end: Edge, before: Counts) -> Sample {
+        let ends = match Ends::of(self.at.reading, end.reading) {
+            Ends::Plain if self.at.sampled > 0 && end.sampled > 0 => Ends::Sampled,
+            ends => ends,
+        };
         Sample {
             ticks: end.ts.saturating_sub(self.at.ts),
             start: self.at.ts,
-            ends: Ends::of(self.at.reading, end.reading),
+            ends,
             pairs: [self.at.pair, end.pair],
             inner: before.plain.since(self.counts.plain),
             inner_ordered: before.ordered.wrapping_sub(self.counts.ordered),
@@ -107,6 +125,7 @@ impl Open {
                 one_in: end.sampled,
                 stands_for: self.at.sampled,
                 inside: before.sampled.wrapping_sub(self.counts.sampled),
+                records: (before.sampled_records).wrapping_sub(self.counts.sampled_records),
             },
         }
     }

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use undertick_estimate::{Cost, Sample, Series, normal_quantile, scaled};
+use undertick_estimate::{Sample, Series, normal_quantile, scaled};
 use undertick_report::document::{IntervalReport, Sampled};
 use undertick_trace::manifest::Manifest;
 use undertick_units::{Estimate, Interval};
@@ -22,13 +22,6 @@ use crate::table::Table;
 /// Different rates kept apart, about 50 KiB each; more are put together with the
 /// last.
 const MOST_RATES: usize = 16;
-/// A sampled pair costs at most this on average, recorded or not, beyond what its
-/// records cost: 0.8 ns if it is not recorded, and a branch predicted wrongly (7 ns
-/// or so) if it is, were measured where a clock reading takes 12 ns.
-const MOST_PER_EXECUTION_NS: f64 = 1.5;
-/// A recorded sampled span shows at most this much more than a full one does
-/// around the same work: 3 to 5 ns were measured around 0 to 60 ns of work.
-const MOST_OF_ITS_OWN_NS: f64 = 10.0;
 
 /// What one sample knows of sampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +32,8 @@ pub(crate) struct Sampling {
     pub(crate) stands_for: u32,
     /// Sampled executions inside it, recorded or not, as far as records tell.
     pub(crate) inside: u32,
+    /// Records of sampled spans inside it.
+    pub(crate) records: u32,
 }
 
 /// Samples recorded under one rate.
@@ -189,30 +184,8 @@ impl Strata {
         })
     }
 
-    /// What the sampling adds to the uncertainty of the cost subtracted.
-    pub(crate) fn cost(&self, n: u64) -> Cost {
-        let inside = self.inside as f64 / n.max(1) as f64;
-        let own = if self.by_rate.is_empty() {
-            0.0
-        } else {
-            MOST_OF_ITS_OWN_NS
-        };
-        Cost {
-            above: own + inside * MOST_PER_EXECUTION_NS,
-            systematic: self.inside > 0 || !self.by_rate.is_empty(),
-            ..Cost::default()
-        }
-    }
-
     /// Puts the sampling into the report of its interval.
-    pub(crate) fn tell(&self, report: &mut IntervalReport, compensated: bool) {
-        if self.inside > 0 && compensated {
-            let inside = self.inside as f64 / report.count.max(1) as f64;
-            report.notes.push(format!(
-                "{inside:.1} sampled spans inside it on average: what is not recorded of them costs \
-                 up to {MOST_PER_EXECUTION_NS} ns each, which the intervals allow for"
-            ));
-        }
+    pub(crate) fn tell(&self, report: &mut IntervalReport) {
         if self.is_empty() {
             return;
         }
@@ -227,12 +200,6 @@ impl Strata {
                 "the rate of sampling changed while the program ran ({} rates): quantiles and \
                  histogram count each recorded span once",
                 rates.len()
-            ));
-        }
-        if compensated && report.count > 0 {
-            report.notes.push(format!(
-                "sampled: a recorded one shows up to {MOST_OF_ITS_OWN_NS} ns more than a full span, \
-                 which the intervals allow for"
             ));
         }
         report.sampled = Some(Sampled {

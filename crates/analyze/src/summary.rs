@@ -253,10 +253,6 @@ impl Summary {
             in_step,
         );
         kept.residue -= left_over;
-        if compensated {
-            let n = kept.sample.moments().n();
-            kept.cost = kept.cost.and(tally.strata.cost(n));
-        }
         let before = before.as_ref().unwrap_or(&kept);
         let moments = kept.sample.moments();
         let (n, culled) = (moments.n(), tally.culled());
@@ -358,7 +354,7 @@ impl Summary {
             // The same bins, shifted by the one cost.
             report.uncompensated.histogram = None;
         }
-        tally.strata.tell(&mut report, compensated);
+        tally.strata.tell(&mut report);
         tally.doubt.tell(&mut report, self.ns());
         report
     }
@@ -398,11 +394,11 @@ impl Summary {
         // Before there was a cost of spans inside, plain spans waited for nothing.
         let waits = (self.manifest.calibration.as_ref()).is_none_or(|c| c.inner_span_ns.is_some());
         match tally.kept_costs.and(&tally.culled_costs).by_ends() {
-            [0, 0, o, 0] if o > 0 => Reads::Ordered,
+            [0, 0, o, 0, 0] if o > 0 => Reads::Ordered,
             // An event has no work of its own to wait for.
-            [0, 0, 0, u] if u > 0 && tally.kind != IntervalKind::Period => Reads::Unordered,
-            [p, 0, 0, 0] if p > 0 && !waits => Reads::Unordered,
-            [_, 0, 0, 0] | [0, 0, 0, _] => Reads::Plain,
+            [0, 0, 0, u, 0] if u > 0 && tally.kind != IntervalKind::Period => Reads::Unordered,
+            [p, 0, 0, 0, s] if p + s > 0 && !waits => Reads::Unordered,
+            [_, 0, 0, 0, _] | [0, 0, 0, _, 0] => Reads::Plain,
             _ => Reads::Mixed,
         }
     }
@@ -477,10 +473,15 @@ impl Summary {
         let inner = costs.inner(&engine.costs, None);
         let read = kept.sample.moments().mean()? + kept.residue;
         let read = read * self.ns() + kept.cost.value;
+        let counted = costs.inner_counted as f64 / costs.n().max(1) as f64;
+        let counted = match counted {
+            0.0 => String::new(),
+            n => format!(" and counting {n:.1} sampled spans"),
+        };
         (inner.value > MUCH_INSIDE * read).then(|| {
             format!(
-                "{:.1} records inside it cost {:.0} ns [{:.0}, {:.0}] of the {:.0} ns that were \
-                 read, by code of other kinds: record --perturbation measures it in place",
+                "{:.1} records inside it{counted} cost {:.0} ns [{:.0}, {:.0}] of the {:.0} ns that \
+                 were read, by code of other kinds: record --perturbation measures it in place",
                 costs.inner_records(),
                 inner.value,
                 inner.value - inner.below,

@@ -33,6 +33,17 @@ pub(crate) struct Sample {
     pub(crate) sampling: Sampling,
 }
 
+impl Sample {
+    /// Whether any point lies inside it, as far as records tell.
+    #[inline]
+    pub(crate) fn holds_points(&self) -> bool {
+        let Sampling {
+            inside, records, ..
+        } = self.sampling;
+        self.inner != Inner::NONE || self.inner_ordered | inside | records != 0
+    }
+}
+
 /// Samples that were dropped, which come back if they are many.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Dropped {

@@ -99,6 +99,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
                 inner_span_ns: None,
                 inner_ordered_ns: ns(0.0, 0.0, 0.0),
                 functions: None,
+                sampled: None,
                 paired: None,
                 interrupt: None,
                 measured_unix_ns: None,

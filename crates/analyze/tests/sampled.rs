@@ -9,7 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::{Compensate, Cull, Options, Table};
 use undertick_report::document::Report;
-use undertick_trace::manifest::{Manifest, Ring, Sampled};
+use undertick_trace::manifest::{Calibration, Manifest, Ring, Sampled, SampledCost, SpanCost};
 use undertick_trace::schema::Kind;
 
 /// Begin of a sampled span that stands for `n`, and end of one drawn at 1 in
@@ -82,16 +82,9 @@ fn full_spans_are_not_sampled() {
     exact(&report, "event 1", (2, 60.0, 0, 0));
 }
 
-/// An enclosing span has the cost of the four records that are really in it
-/// subtracted, not that of the 37 executions that they stand for; what those may
-/// cost is in the interval.
-#[test]
-fn enclosing_spans_pay_for_records_only() {
-    let m = Manifest {
-        calibration: Some(calibration()),
-        ..manifest()
-    };
-    let rows: Vec<Row> = (0..50)
+/// Spans of 5000 that hold two recorded executions of 100, which stand for 37.
+fn enclosing() -> Vec<Row> {
+    (0..50)
         .flat_map(|i| {
             let t = 10_000 * i;
             [
@@ -103,30 +96,86 @@ fn enclosing_spans_pay_for_records_only() {
                 end(t + 5_000, 1),
             ]
         })
-        .collect();
+        .collect()
+}
+
+fn bounds(report: &Report, name: &str) -> [f64; 3] {
+    let mean = interval(report, name).mean.as_ref().unwrap();
+    [
+        mean.value,
+        mean.interval.lo.unwrap(),
+        mean.interval.hi.unwrap(),
+    ]
+}
+
+/// Counting is 2 [1, 3] ns each, a record 9 [8, 11] beside, the own span of one 13 [12, 15]: an
+/// enclosing span has 10 for itself, 37 times 2 and 4 times 9 subtracted, and a recorded one 13.
+#[test]
+fn what_sampled_spans_cost_is_subtracted() {
+    let own = ns(13.0, 12.0, 15.0);
+    let sampled = SampledCost {
+        span: SpanCost {
+            empty_ns: own.clone(),
+            dosed_ns: own,
+            least_dose_ns: None,
+        },
+        counted_ns: ns(2.0, 1.0, 3.0),
+        record_ns: ns(9.0, 8.0, 11.0),
+    };
+    let m = Manifest {
+        calibration: Some(Calibration {
+            sampled: Some(sampled),
+            ..calibration()
+        }),
+        ..manifest()
+    };
+    let report = report(&m, &Options::default(), &enclosing());
+    let near = |found: [f64; 3], expected: [f64; 3]| {
+        // Half a nanosecond for the step of the clock.
+        let off = found.iter().zip(expected).map(|(f, e)| (f - e).abs());
+        assert!(
+            off.fold(0.0, f64::max) <= 0.5,
+            "{found:?}, not {expected:?}"
+        );
+        assert_eq!(found[0], expected[0]);
+    };
+    let (least, most) = (9.0 + 37.0 + 32.0, 11.0 + 111.0 + 44.0);
+    near(
+        bounds(&report, "event 1"),
+        [5_000.0 - 120.0, 5_000.0 - most, 5_000.0 - least],
+    );
+    near(bounds(&report, "event 2"), [87.0, 85.0, 88.0]);
+    let outer = interval(&report, "event 1");
+    assert_eq!(outer.compensation.inner_records, Some(4.0));
+}
+
+/// Where that was not measured the records in an enclosing span are subtracted, as those of other
+/// spans, and what counting the 37 executions may cost is in the interval: at most an event each.
+#[test]
+fn what_was_not_measured_of_sampled_spans_is_in_the_interval() {
+    let m = Manifest {
+        calibration: Some(calibration()),
+        ..manifest()
+    };
+    let rows = enclosing();
     let options = Options::default();
     let with = report(&m, &options, &rows);
     let outer = interval(&with, "event 1");
     // 5000 less 10 for itself and 4 times 8.
-    let mean = outer.mean.as_ref().unwrap();
-    assert_eq!(mean.value, 4_958.0);
+    assert_eq!(bounds(&with, "event 1")[0], 4_958.0);
     assert_eq!(outer.compensation.inner_records, Some(4.0));
-    // Full spans in their place: an interval narrower below by 37 times 1.5 ns.
+    // Full spans in their place: an interval narrower below by 37 times 8.5 ns.
     let full: Vec<Row> = (rows.iter()).map(|r| Row { payload: 0, ..*r }).collect();
     let full = report(&m, &options, &full);
-    let of_full = interval(&full, "event 1").mean.as_ref().unwrap();
-    assert_eq!(of_full.value, mean.value);
-    let wider = of_full.interval.lo.unwrap() - mean.interval.lo.unwrap();
-    // 55.5; and bounds that are no statistics are added in full, not as squares.
-    assert!((55.5..56.0).contains(&wider), "{wider}");
-    let wider = mean.interval.hi.unwrap() - of_full.interval.hi.unwrap();
-    assert!((0.0..0.5).contains(&wider), "{wider}");
-    assert!(
-        outer
-            .notes
-            .iter()
-            .any(|n| n.starts_with("37.0 sampled spans"))
-    );
+    let ([value, lo, hi], [full_value, full_lo, full_hi]) =
+        (bounds(&with, "event 1"), bounds(&full, "event 1"));
+    assert_eq!(value, full_value);
+    // 314.5; and bounds that are no statistics are added in full, not as squares.
+    assert!((314.5..315.0).contains(&(full_lo - lo)), "{full_lo} {lo}");
+    assert!((0.0..0.5).contains(&(hi - full_hi)), "{hi} {full_hi}");
+    // Of a recorded one choosing takes at most as long as a record.
+    let wider = bounds(&full, "event 2")[1] - bounds(&with, "event 2")[1];
+    assert!((8.5..9.0).contains(&wider), "{wider}");
     // The share is that of all executions: 37 times 100 of 5000, all as read.
     let none = Options {
         compensate: Compensate::None,

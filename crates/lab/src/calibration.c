@@ -22,17 +22,23 @@ enum {
     REGULAR_PLAIN_0 = 60, REGULAR_ORDERED_0 = 70, REGULAR_PAIRED_0 = 80,
     /* Around other kinds of work (WORKS of them). */
     PLAIN_WORK = 30, ORDERED_WORK = 34,
-    INNER_EVENT = 40, INNER_SPAN = 41, INNER_ORDERED = 42,
+    INNER_EVENT = 40, INNER_SPAN = 41, INNER_ORDERED = 42, INNER_SAMPLED = 43,
     /* Ordered, around INNER steps of each kind of work: with nothing inside, an event, a
      * plain and an ordered span in each. */
     STEPS = 100, VARIANTS = 4,
     /* The same around FLOOD steps of sums, one span after the other. */
-    FLOODS = 130
+    FLOODS = 130,
+    /* As PLAIN_0, of sampled spans. */
+    REGULAR_SAMPLED_0 = 140, SAMPLED_0 = 150,
+    /* As STEPS, with a sampled span in each, of which none or some are recorded. */
+    SAMPLED_STEPS = 160
 };
+#define SAMPLED_SPANS_ONE_IN 4
 enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
 #define INNER 16
 #define FLOOD 128
 #define CHAIN_LINKS 100 /* of 200 pairs */
+#define DOSES 5 /* with none */
 
 static uint64_t table[4096]; /* 32 KiB: about the first-level cache */
 
@@ -52,6 +58,7 @@ static uint64_t other_work(uint64_t x) {
     static __attribute__((noinline)) uint64_t name(uint64_t x, uint32_t i) { DOSE_READY(odd); (void)i; (void)odd; before; work; after; return x; }
 #define PLAIN(name, event, work) CASE(name, ut_begin(event), work, ut_end(event))
 #define ORDERED(name, event, work) CASE(name, ut_begin_ordered(event), work, ut_end_ordered(event))
+#define SAMPLED(name, event, work) CASE(name, ut_begin_sampled(event), work, ut_end_sampled(event))
 #define PAIRED(name, event, work) CASE(name, ut_begin_paired(event), work, ut_end_paired(event))
 
 PLAIN(plain_0, PLAIN_0, (void)0)
@@ -69,6 +76,11 @@ PAIRED(paired_3, PAIRED_0 + 1, DOSE(x, odd, 3))
 PAIRED(paired_20, PAIRED_0 + 2, DOSE(x, odd, 20))
 PAIRED(paired_50, PAIRED_0 + 3, DOSE(x, odd, 50))
 PAIRED(paired_200, PAIRED_0 + 4, DOSE(x, odd, 200))
+SAMPLED(sampled_0, SAMPLED_0, (void)0)
+SAMPLED(sampled_3, SAMPLED_0 + 1, DOSE(x, odd, 3))
+SAMPLED(sampled_20, SAMPLED_0 + 2, DOSE(x, odd, 20))
+SAMPLED(sampled_50, SAMPLED_0 + 3, DOSE(x, odd, 50))
+SAMPLED(sampled_200, SAMPLED_0 + 4, DOSE(x, odd, 200))
 
 /* Nodes of a line each, linked in random order: 512 KiB, more than the first-level cache.
  * Loads from memory scatter so much that a nanosecond could not be seen beside them. */
@@ -156,7 +168,8 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
     STEPPED(kind, 0, (void)0, (void)0) \
     STEPPED(kind, 1, ut_event(INNER_EVENT, i), (void)0) \
     STEPPED(kind, 2, ut_begin(INNER_SPAN), ut_end(INNER_SPAN)) \
-    STEPPED(kind, 3, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED))
+    STEPPED(kind, 3, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED)) \
+    STEPPED_AS(sampled_steps_##kind, SAMPLED_STEPS + kind, INNER, kind, ut_begin_sampled(INNER_SAMPLED), ut_end_sampled(INNER_SAMPLED))
 STEPPED_ALL(0)
 STEPPED_ALL(1)
 STEPPED_ALL(2)
@@ -181,7 +194,15 @@ static __attribute__((noinline)) uint64_t flooded(uint64_t x) {
     return x;
 }
 
-#define ROUND(kind) x = steps_##kind##_0(x); x = steps_##kind##_1(x); x = steps_##kind##_2(x); x = steps_##kind##_3(x)
+#define ROUND(kind) \
+    x = steps_##kind##_0(x); \
+    x = steps_##kind##_1(x); \
+    x = steps_##kind##_2(x); \
+    x = steps_##kind##_3(x); \
+    /* Of these only those count that have none or one of their spans recorded. */ \
+    x = sampled_steps_##kind(x); \
+    x = sampled_steps_##kind(x); \
+    x = sampled_steps_##kind(x)
 static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
     ROUND(0);
     ROUND(1);
@@ -223,6 +244,8 @@ static __attribute__((noinline)) uint64_t around(uint64_t x) {
         ut_begin_ordered(REGULAR_ORDERED_0 + (k)); work; ut_end_ordered(REGULAR_ORDERED_0 + (k)); \
         x = other_work(x); \
         ut_begin_paired(REGULAR_PAIRED_0 + (k)); work; ut_end_paired(REGULAR_PAIRED_0 + (k)); \
+        x = other_work(x); \
+        ut_begin_sampled(REGULAR_SAMPLED_0 + (k)); work; ut_end_sampled(REGULAR_SAMPLED_0 + (k)); \
     } while (0)
 static __attribute__((noinline)) uint64_t regular(uint64_t x) {
     DOSE_READY(odd);
@@ -239,6 +262,7 @@ static const measured_case cases[] = {
     plain_0, plain_3, plain_20, plain_50, plain_200,
     ordered_0, ordered_3, ordered_20, ordered_50, ordered_200,
     paired_0, paired_3, paired_20, paired_50, paired_200,
+    sampled_0, sampled_3, sampled_20, sampled_50, sampled_200,
 };
 #define CASES (sizeof cases / sizeof cases[0])
 
@@ -255,13 +279,18 @@ static __attribute__((noinline)) uint64_t chain(uint64_t x) {
 #include "calibration_functions.h"
 
 /* `passes` through the regular sections, and four cases in random order for
- * each, in turns of 64 and 256, so that all kinds see the same times; the steps in
+ * each, in turns of 64 and 320, so that all kinds see the same times; the steps in
  * between. Or through the functions. */
 uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
     uint64_t x = 88172645463325252ull, choice = 1;
     uint32_t i, j;
     link_nodes();
     if (of_functions) return function_workload(passes);
+    ut_sample_rate(INNER_SAMPLED, INNER);
+    for (i = 0; i < DOSES; i++) {
+        ut_sample_rate((uint16_t)(REGULAR_SAMPLED_0 + i), SAMPLED_SPANS_ONE_IN);
+        ut_sample_rate((uint16_t)(SAMPLED_0 + i), SAMPLED_SPANS_ONE_IN);
+    }
     for (i = 0; i < passes; i++) {
         x = regular(x);
         x = around(x);
@@ -269,7 +298,7 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
         if (i % 16 == 0) x = chain(x);
         if (i % 64 != 63) continue;
         x = flooded(x);
-        for (j = 0; j < 256; j++) {
+        for (j = 0; j < 320; j++) {
             x = other_work(x);
             choice = choice * 6364136223846793005ull + 1442695040888963407ull;
             x = cases[(choice >> 33) % CASES](x, j);

@@ -4,6 +4,7 @@ pub mod functions;
 mod interrupts;
 pub mod kept;
 mod paired;
+mod sampled;
 mod samples;
 
 use std::ffi::{OsString, c_int};
@@ -322,7 +323,12 @@ fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
     ];
     let inner_span =
         (c.inner_span_ns.iter()).map(|cost| ("a record of a span inside a span", cost, plain));
-    for (what, cost, pair) in figures.into_iter().chain(inner_span) {
+    let sampled = (c.sampled.iter()).flat_map(|sampled| {
+        sampled::costs(sampled)
+            .into_iter()
+            .map(|(what, cost)| (what, cost, plain))
+    });
+    for (what, cost, pair) in figures.into_iter().chain(inner_span).chain(sampled) {
         believe(what, cost, pair)?;
     }
     Ok(())
@@ -359,6 +365,9 @@ fn both_figures<'a>(
     if let (Some(a), Some(b)) = (&mut a.functions, &b.functions) {
         figures.extend(functions::figures(a, b));
     }
+    if let (Some(a), Some(b)) = (&mut a.sampled, &b.sampled) {
+        figures.extend(sampled::figures(a, b));
+    }
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
         figures.push((&mut a.span.dosed_ns, &b.span.dosed_ns));
         figures.push((&mut a.pairs_bias_ns, &b.pairs_bias_ns));
@@ -393,14 +402,16 @@ fn hold(a: &mut Estimate, b: &Estimate) {
 /// How uncertain a calibration is, all figures together, ns.
 fn width(calibration: &Calibration) -> f64 {
     let c = calibration;
+    let sampled = (c.sampled.iter()).flat_map(|sampled| [&sampled.counted_ns, &sampled.record_ns]);
     [
         &c.ordered.dosed_ns,
         &c.ordered.empty_ns,
         &c.plain.empty_ns,
         &c.inner_ordered_ns,
     ]
-    .iter()
-    .map(|figure| figure.interval.half_width().unwrap_or(f64::INFINITY))
+    .into_iter()
+    .chain(sampled)
+    .map(half)
     .sum()
 }
 
@@ -444,6 +455,7 @@ fn measure_once(
     let pair_ns = of_chain(&samples)?;
     let paired = paired::measure(&samples, PAIRED, &pair_ns, &paired_cost)?;
     Ok(Calibration {
+        sampled: Some(sampled::measure(&samples, &pair_ns)?),
         paired: Some(paired),
         interrupt: interrupts::beside(&trace)?,
         ..calibration
@@ -494,6 +506,7 @@ fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibra
         plain,
         ordered,
         functions: None,
+        sampled: None,
         paired: None,
         interrupt: None,
         measured_unix_ns: None,
@@ -549,18 +562,16 @@ fn least_dose(doses: &[Estimate]) -> usize {
 }
 
 /// Costs in different code, of which a program's own may be any: their middle, with bounds
-/// that hold all. A point takes time, so no bound is below 0.
+/// that hold all. A point takes time, so no bound is below 0. How well each is known widens the
+/// bounds and does not move the middle.
 fn hull(kinds: &[Estimate]) -> Estimate {
-    let bounds = kinds.iter().map(|kind| {
-        let half = kind.interval.half_width().unwrap_or(f64::INFINITY);
-        (kind.value - half, kind.value + half)
-    });
-    let (lo, hi) = bounds.fold((f64::INFINITY, 0.0), |(lo, hi): (f64, f64), (l, h)| {
-        (lo.min(l), hi.max(h))
-    });
-    let lo = lo.max(0.0);
+    let least = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::INFINITY, f64::min);
+    let most = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(0.0, f64::max);
+    let value = |kind: &Estimate| kind.value;
+    let lo = least(&|kind| kind.value - half(kind)).max(0.0);
+    let hi = most(&|kind| kind.value + half(kind));
     Estimate {
-        value: (lo + hi) / 2.0,
+        value: f64::midpoint(least(&value).max(0.0), most(&value)),
         interval: Interval::new(lo, hi),
         method: format!("middle of {} kinds of code", kinds.len()),
         n: kinds.iter().map(|kind| kind.n).sum(),
@@ -736,6 +747,7 @@ mod tests {
             inner_span_ns: Some(ns(18.0, 1.0)),
             inner_ordered_ns: ns(26.0, 1.0),
             functions: None,
+            sampled: None,
             paired: None,
             interrupt: None,
             measured_unix_ns: None,
@@ -820,11 +832,11 @@ mod tests {
         assert_eq!(looks(None), Look::Unknown);
     }
 
-    /// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: 0 to 9, and not below.
+    /// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: 0 to 9, and not below, with the middle of 0 and 8.
     #[test]
     fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
         let all = hull(&[ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)]);
-        assert_eq!(all.value, 4.5);
+        assert_eq!(all.value, 4.0);
         assert_eq!((all.interval.lo, all.interval.hi), (Some(0.0), Some(9.0)));
         assert_eq!(all.n, 30);
     }

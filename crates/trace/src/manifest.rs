@@ -228,6 +228,9 @@ pub struct Calibration {
     /// Functions that the compiler's hooks record; measured where some are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionCost>,
+    /// Sampled spans (`ut_begin_sampled`/`ut_end_sampled`); absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledCost>,
     /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
     #[serde(default)]
     pub paired: Option<PairedCost>,
@@ -249,6 +252,17 @@ pub struct FunctionCost {
     pub span: SpanCost,
     /// What the begin or the end of a function inside another span adds to that.
     pub inner_ns: Estimate,
+}
+
+/// What sampled spans cost: each execution is counted, and some are recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledCost {
+    /// Of the own span of one that is recorded.
+    pub span: SpanCost,
+    /// What one execution inside another span adds to that, whether it is recorded or not.
+    pub counted_ns: Estimate,
+    /// What the begin or the end of a recorded one inside another span adds to that beside.
+    pub record_ns: Estimate,
 }
 
 /// What an interrupt takes of a program beside the time that rows of the kernel give it: the

@@ -196,8 +196,8 @@ fn command(words: &[OsString], output: Option<&File>) -> Result<Command, TraceEr
     Ok(command)
 }
 
-/// Each ring is a file that we have open: as many as we may have. The program keeps the
-/// limit that it would have without us.
+/// The kernel's evidence takes files for each CPU, and attaching some for each program: as many as
+/// we may have. The program keeps the limit that it would have without us.
 pub(crate) fn allow_many_files() {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

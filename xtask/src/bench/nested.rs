@@ -29,12 +29,10 @@ const WAYS: [&str; 6] = [
 ];
 const FUNCTIONS: usize = 5;
 const POINTS: [u32; 4] = [1, 10, 100, 1000];
-/// Pairs of runs of each cell.
-const PAIRS: usize = 3;
-/// Of zlib and SQLite, which take 2 to 10 % more or less from one process to the next, by where
-/// their memory lies.
-const PAIRS_OF_LIBRARIES: usize = 9;
-const LIBRARIES: [&str; 2] = ["zlib", "SQLite"];
+/// Pairs of runs of each cell: the same program takes 2 to 10 % more or less from one process to
+/// the next, by where its memory lies, and half as long again while a neighbour has the other
+/// thread of its core.
+const PAIRS: usize = 9;
 
 /// What is counted over all cells.
 #[derive(Default)]
@@ -46,7 +44,18 @@ struct Count {
     in_place: u32,
 }
 
-pub fn measure(kinds: &[&str]) -> Result<(), String> {
+/// `only`: kinds and ways; all, where none of those is named.
+pub fn measure(only: &[&str]) -> Result<(), String> {
+    let known = |word: &&str| KINDS.contains(word) || WAYS[1..].contains(word);
+    if let Some(word) = only.iter().find(|word| !known(word)) {
+        return Err(format!(
+            "there is no {word:?}: kinds are {KINDS:?}, ways {:?}",
+            &WAYS[1..]
+        ));
+    }
+    let is_wanted = |name: &str, of: &[&str]| {
+        only.contains(&name) || !only.iter().any(|word| of.contains(word))
+    };
     let scratch = Scratch::new("nested")?;
     let programs = (0..WAYS.len())
         .map(|way| build(&scratch, &format!("nested{way}"), &options(way)))
@@ -57,22 +66,21 @@ pub fn measure(kinds: &[&str]) -> Result<(), String> {
     let trace = scratch.path("t.ut");
     println!(
         "\nmean of a span around points, ns: without points (truth), as read, as reported [bounds]; \
-         {PAIRS} pairs of runs each, in turn; of zlib and SQLite {PAIRS_OF_LIBRARIES}"
+         {PAIRS} pairs of runs each, in turn"
     );
     let mut count = Count::default();
     for (kind, name) in KINDS.iter().enumerate() {
-        if !kinds.is_empty() && !kinds.contains(name) {
+        if !is_wanted(name, &KINDS) {
             continue;
         }
         for points in POINTS {
             // About 100 ms a run, so that each has enough of them.
             let spans = (400_000 / points).clamp(400, 20_000);
             for (way, program) in programs.iter().enumerate().skip(1) {
+                if !is_wanted(WAYS[way], &WAYS[1..]) {
+                    continue;
+                }
                 let cell = Cell {
-                    pairs: match LIBRARIES.contains(name) {
-                        true => PAIRS_OF_LIBRARIES,
-                        false => PAIRS,
-                    },
                     program,
                     without: if way == FUNCTIONS {
                         &apart
@@ -145,8 +153,6 @@ fn build(scratch: &Scratch, out: &str, options: &[String]) -> Result<String, Str
 }
 
 struct Cell<'a> {
-    /// Pairs of runs.
-    pairs: usize,
     program: &'a str,
     without: &'a str,
     /// Of `undertick record`.
@@ -207,11 +213,11 @@ impl Cell<'_> {
 
     /// The middle one of the pairs of runs, by how far off it is.
     fn measure(&self) -> Result<Found, String> {
-        let mut found = (1..=self.pairs)
+        let mut found = (1..=PAIRS)
             .map(|seed| self.turn(seed, self.options))
             .collect::<Result<Vec<_>, String>>()?;
         found.sort_by(|a, b| (a.reported - a.truth).total_cmp(&(b.reported - b.truth)));
-        Ok(found.swap_remove(self.pairs / 2))
+        Ok(found.swap_remove(PAIRS / 2))
     }
 
     /// How far off it is where the points were switched, as a share of the truth. That takes

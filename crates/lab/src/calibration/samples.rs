@@ -19,9 +19,10 @@ pub(super) const LEVEL: f64 = 0.95;
 /// flag tells of. What a span costs beside work does not reach it.
 const RATIO: f64 = 4.0;
 
-/// Spans by event, in the order of the trace, with the pairs that they carry, ticks.
+/// Spans by event and by how many sampled spans are recorded inside, in the order of the trace,
+/// with the pairs that they carry, ticks.
 pub(super) struct Samples {
-    by_event: BTreeMap<i32, Vec<Paired>>,
+    by_event: BTreeMap<(i32, u32), Vec<Paired>>,
     pub(super) ns_per_tick: f64,
     pub(super) granularity_ticks: u64,
 }
@@ -30,8 +31,9 @@ impl Samples {
     /// Those during which the thread was not descheduled and that are not far beyond the
     /// median of their event.
     pub(super) fn of(trace: &Trace) -> Result<Self, NotCalibrated> {
-        let mut by_event: BTreeMap<i32, Vec<Paired>> = BTreeMap::new();
-        let mut open: HashMap<i32, (i64, i64)> = HashMap::new();
+        let mut by_event: BTreeMap<(i32, u32), Vec<Paired>> = BTreeMap::new();
+        let mut open: HashMap<i32, (i64, i64, u32)> = HashMap::new();
+        let mut sampled = 0;
         for batch in trace.batches() {
             let batch = batch?;
             let column = |name: &str| column(&batch, name);
@@ -48,20 +50,26 @@ impl Samples {
             let event = event.as_primitive::<Int32Type>().values();
             for i in 0..batch.num_rows() {
                 if [Kind::Begin as i8, Kind::BeginOrdered as i8].contains(&kind[i]) {
-                    open.insert(event[i], (ts[i], payload[i]));
+                    // Of a plain span it says how many executions a sampled one stands for.
+                    sampled += u32::from(kind[i] == Kind::Begin as i8 && payload[i] > 0);
+                    open.insert(event[i], (ts[i], payload[i], sampled));
                     continue;
                 }
                 if ![Kind::End as i8, Kind::EndOrdered as i8].contains(&kind[i]) {
                     continue;
                 }
-                if let Some((start, t1)) = open.remove(&event[i])
+                if let Some((start, t1, before)) = open.remove(&event[i])
                     && flag[i] != 1
                 {
-                    by_event.entry(event[i]).or_default().push(Paired {
-                        t1: t1 as f64,
-                        tm: (ts[i] - start) as f64,
-                        t4: payload[i] as f64,
-                    });
+                    let inside = sampled - before;
+                    by_event
+                        .entry((event[i], inside))
+                        .or_default()
+                        .push(Paired {
+                            t1: t1 as f64,
+                            tm: (ts[i] - start) as f64,
+                            t4: payload[i] as f64,
+                        });
                 }
             }
         }
@@ -74,9 +82,14 @@ impl Samples {
         })
     }
 
-    /// Those of an event.
+    /// Those of an event, with no sampled span recorded inside.
     pub(super) fn get(&self, event: u32) -> &[Paired] {
-        (self.by_event.get(&(event as i32))).map_or(&[], Vec::as_slice)
+        self.holding(event, 0)
+    }
+
+    /// Those of an event, with so many sampled spans recorded inside.
+    fn holding(&self, event: u32, inside: u32) -> &[Paired] {
+        (self.by_event.get(&(event as i32, inside))).map_or(&[], Vec::as_slice)
     }
 
     /// The mean of what an event's spans show, ns.
@@ -105,7 +118,17 @@ impl Samples {
 
     /// The median of an event's spans, ns: see [`median_of`].
     pub(super) fn median(&self, event: u32) -> Result<Estimate, NotCalibrated> {
-        let ticks: Vec<f64> = self.get(event).iter().map(|s| s.tm).collect();
+        self.median_holding(event, 0)
+    }
+
+    /// The same of those with so many sampled spans recorded inside.
+    pub(super) fn median_holding(
+        &self,
+        event: u32,
+        inside: u32,
+    ) -> Result<Estimate, NotCalibrated> {
+        let spans = self.holding(event, inside);
+        let ticks: Vec<f64> = spans.iter().map(|s| s.tm).collect();
         let (value, lo, hi) =
             median_of(&ticks, self.granularity_ticks as f64).ok_or_else(|| too_few(event))?;
         let ns = |ticks: f64| ticks * self.ns_per_tick;
