@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod functions;
 pub mod growth_drawn;
 pub mod hog;
+pub mod impossible;
 pub mod in_place;
 pub mod interference;
 mod kernel;
@@ -88,6 +89,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["compare"] => compare::measure(20),
         ["compare", times] => compare::measure(repetitions(times)?),
         ["programs"] => programs::measure(),
+        ["impossible"] => impossible::measure(50),
+        ["impossible", recordings] => impossible::measure(repetitions(recordings)?),
         ["reruns"] => reruns::measure(20),
         ["reruns", runs] => reruns::measure(repetitions(runs)?),
         ["coverage"] => coverage::measure(),
@@ -107,7 +110,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, reruns, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -53,6 +53,7 @@ usage: cargo xtask COMMAND
   bench beside-benchmarks  sections of known length under Google Benchmark, Criterion and zenbench
   bench programs    Redis, lz4, zstd, a queue and a copy: what is dropped, time on CPU against the kernel's,
                     medians beside three busy loops (ten minutes)
+  bench impossible  50 recordings of the demo beside 0 to 6 busy loops: figures that cannot be true
   bench reruns      do intervals of one run and of five hold what other runs give, six programs (fifteen minutes)
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
   bench all         all of them (about fifteen minutes)";

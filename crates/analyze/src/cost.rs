@@ -596,12 +596,16 @@ impl Costs {
     pub(crate) fn inner(&self, table: &CostTable, in_place: Option<InPlace>) -> Cost {
         let n = self.n().max(1) as f64;
         let calibrated = [
-            table.inner.span.times(self.inner_spans as f64 / n),
-            table.inner.event.times(self.inner_events as f64 / n),
-            table.inner.ordered.times(self.inner_ordered as f64 / n),
-            table.inner.sampled.times(self.inner_sampled as f64 / n),
+            (table.inner.span, self.inner_spans),
+            (table.inner.event, self.inner_events),
+            (table.inner.ordered, self.inner_ordered),
+            (table.inner.sampled, self.inner_sampled),
         ];
-        let calibrated = calibrated.into_iter().fold(Cost::default(), Cost::and);
+        // What is not there leaves nothing open.
+        let calibrated = (calibrated.into_iter())
+            .filter(|&(_, count)| count > 0)
+            .map(|(each, count)| each.times(count as f64 / n))
+            .fold(Cost::default(), Cost::and);
         let records = self.inner_records();
         let recorded = match in_place {
             Some(found) if records > 0.0 => {
@@ -617,8 +621,10 @@ impl Costs {
 
     /// Mean cost per sample of counting the sampled spans inside, ns.
     pub(crate) fn counting(&self, table: &CostTable) -> Cost {
-        let each = self.inner_counted as f64 / self.n().max(1) as f64;
-        table.inner.counted.times(each)
+        match self.inner_counted {
+            0 => Cost::default(),
+            counted => (table.inner.counted).times(counted as f64 / self.n().max(1) as f64),
+        }
     }
 
     /// Whether the cost subtracted from samples of `mean_ns` is one about which

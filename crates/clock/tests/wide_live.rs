@@ -35,21 +35,50 @@ fn split_words_give_the_whole_clock() {
     }
 }
 
+/// What a call of the kernel's tells of a clock, ns.
+fn ns_of(
+    call: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
+    clock: libc::clockid_t,
+) -> i64 {
+    let mut told = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: one timespec, which is here.
+    assert_eq!(unsafe { call(clock, &raw mut told) }, 0);
+    told.tv_sec * 1_000_000_000 + told.tv_nsec
+}
+
+fn read_ns(clock: libc::clockid_t) -> i64 {
+    ns_of(libc::clock_gettime, clock)
+}
+
 #[test]
 fn the_low_32_bits_are_extended_to_the_whole_clock_in_every_thread() {
     let fine = Fine::open(best().clock).unwrap();
     let shared = Extended::open(best().clock).unwrap();
+    let coarse_step_ns = ns_of(libc::clock_getres, libc::CLOCK_MONOTONIC_COARSE);
     std::thread::scope(|scope| {
         for thread in 0..4_u64 {
             scope.spawn(move || {
                 let mut clock = shared;
+                let mut compared = 0_u32;
                 for round in 0..20 {
                     for _ in 0..1_000 {
+                        let coarse_ns = read_ns(libc::CLOCK_MONOTONIC_COARSE);
                         let before = fine.read_ticks();
-                        let whole = clock
-                            .read_ticks()
-                            .expect("no gap is too long for the coarse clock");
+                        let found = clock.read_ticks();
                         let after = fine.read_ticks();
+                        let behind_ns = read_ns(libc::CLOCK_MONOTONIC) - coarse_ns;
+                        let Ok(whole) = found else {
+                            // A host that holds a guest up lets the coarse clock lie behind.
+                            assert!(
+                                behind_ns > 2 * coarse_step_ns,
+                                "{found:?}, {behind_ns} ns behind"
+                            );
+                            continue;
+                        };
+                        compared += 1;
                         assert!(
                             before <= whole && whole <= after,
                             "{before} {whole} {after}"
@@ -59,6 +88,7 @@ fn the_low_32_bits_are_extended_to_the_whole_clock_in_every_thread() {
                     let pause_ms = if round == 10 { 1_800 + 100 * thread } else { 5 };
                     std::thread::sleep(std::time::Duration::from_millis(pause_ms));
                 }
+                assert!(compared > 0);
             });
         }
     });

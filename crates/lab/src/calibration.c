@@ -286,6 +286,8 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
     uint32_t i, j;
     link_nodes();
     if (of_functions) return function_workload(passes);
+    /* Each run records the same ones. */
+    ut_sample_seed(x);
     ut_sample_rate(INNER_SAMPLED, INNER);
     for (i = 0; i < DOSES; i++) {
         ut_sample_rate((uint16_t)(REGULAR_SAMPLED_0 + i), SAMPLED_SPANS_ONE_IN);

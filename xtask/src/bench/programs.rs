@@ -246,16 +246,16 @@ fn redis(cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
 }
 
 /// Loops that use all the CPU that they get, until dropped.
-struct Hogs(Vec<Child>);
+pub(super) struct Hogs(Vec<Child>);
 
 impl Hogs {
-    fn start() -> Result<Self, String> {
+    pub(super) fn start(loops: usize) -> Result<Self, String> {
         let one = |_| {
             Command::new("sh")
                 .args(["-c", "while :; do :; done"])
                 .spawn()
         };
-        let hogs: Result<Vec<Child>, _> = (0..HOGS).map(one).collect();
+        let hogs: Result<Vec<Child>, _> = (0..loops).map(one).collect();
         hogs.map(Self).map_err(|e| format!("a busy loop: {e}"))
     }
 }
@@ -275,7 +275,7 @@ fn beside_hogs(program: &Program, scratch: &Scratch) -> Result<(), String> {
     for _ in 0..PAIRS {
         record(program, &[], &[], &trace)?;
         reports[0].push(report_json(&trace, &[])?);
-        let hogs = Hogs::start()?;
+        let hogs = Hogs::start(HOGS)?;
         record(program, &[], &[], &trace)?;
         drop(hogs);
         reports[1].push(report_json(&trace, &[])?);
