@@ -161,7 +161,6 @@ struct FixedInner {
     span: i64,
     event: i64,
     ordered: i64,
-    counted: i64,
     sampled: i64,
 }
 
@@ -173,13 +172,12 @@ impl FixedInner {
             + self.ordered * i64::from(ordered)
     }
 
-    /// Of all that lies inside a sample.
+    /// Of all records inside a sample. What counting sampled spans costs is not known of one
+    /// sample: a record stands for executions that may lie before it ([`Costs::counting`]).
     #[inline]
     fn inside(&self, sample: &Sample) -> i64 {
-        let sampling = sample.sampling;
         self.of(sample.inner, sample.inner_ordered)
-            .saturating_add(self.counted * i64::from(sampling.inside))
-            .saturating_add(self.sampled * i64::from(sampling.records))
+            .saturating_add(self.sampled * i64::from(sample.sampling.records))
     }
 }
 
@@ -209,10 +207,11 @@ impl CostTable {
             span: plain,
             event: plain,
             ordered,
-            counted: Cost::default(),
+            counted: choosing(plain),
             sampled: plain,
         };
-        Self::of_costs([plain, ordered, plain, plain], inner, ns_per_tick)
+        let sampled = plain.and(choosing(plain));
+        Self::of_costs([plain, ordered, plain, sampled], inner, ns_per_tick)
     }
 
     fn of_costs(spans: [Cost; 4], inner: InnerCosts, ns_per_tick: f64) -> Self {
@@ -234,7 +233,6 @@ impl CostTable {
                 span: fixed(inner.span, 1 << 29),
                 event: fixed(inner.event, 1 << 29),
                 ordered: fixed(inner.ordered, 1 << 29),
-                counted: fixed(inner.counted, 1 << 29),
                 sampled: fixed(inner.sampled, 1 << 29),
             },
             spans,
@@ -278,19 +276,10 @@ impl CostTable {
             (None, _) | (_, Recorded::ByHand) => (by_hand, worked_by_hand, inner_by_hand),
         };
         let found = calibration.sampled.as_ref();
-        let (sampled, sampled_disagrees) =
-            found.map_or_else(|| (plain, plain_disagrees), |s| span_cost(&s.span, true));
-        // Where it was not measured, choosing takes no longer than a record.
-        let choosing = |record: Cost| Cost {
-            value: 0.0,
-            below: 0.0,
-            above: record.value + record.above,
-            systematic: true,
-        };
-        let sampled = match found {
-            Some(_) => sampled,
-            None => sampled.and(choosing(inner_by_hand)),
-        };
+        let (sampled, sampled_disagrees) = found.map_or_else(
+            || (plain.and(choosing(inner_by_hand)), plain_disagrees),
+            |s| span_cost(&s.span, true),
+        );
         let inner = InnerCosts {
             span: inner_span,
             event,
@@ -300,7 +289,10 @@ impl CostTable {
         };
         // Between two readings that wait for nothing lies one record.
         let unordered = if waits { event } else { plain };
-        let worked_sampled = found.and_then(|s| worked(&s.span));
+        let worked_sampled = match found {
+            Some(sampled) => worked(&sampled.span),
+            None => worked_plain.map(|(least, cost)| (least, cost.and(choosing(inner_by_hand)))),
+        };
         Self {
             worked: [
                 worked_plain,
@@ -370,11 +362,22 @@ impl CostTable {
     #[inline]
     fn ticks(&self, sample: &Sample) -> i64 {
         let ends = sample.ends as usize;
-        if !sample.holds_points() {
+        if !sample.holds_records() {
             return self.bare[ends];
         }
         let cost = self.fixed[ends].saturating_add(self.fixed_inner.inside(sample));
         cost.saturating_add(1 << (POINT - 1)) >> POINT
+    }
+}
+
+/// What choosing whether a sampled span is recorded may cost where that was not measured: no more
+/// than a record.
+fn choosing(record: Cost) -> Cost {
+    Cost {
+        value: 0.0,
+        below: 0.0,
+        above: record.value + record.above,
+        systematic: true,
     }
 }
 
@@ -392,7 +395,6 @@ impl PlainCosts {
             span: 0,
             event: 0,
             ordered: 0,
-            counted: 0,
             sampled: 0,
         },
     };
@@ -443,6 +445,8 @@ pub(crate) struct InPlace {
     pub(crate) cost: Cost,
     /// Points inside that were switched, of all samples likewise.
     pub(crate) points: f64,
+    /// Share of the samples during which points were on.
+    pub(crate) on: f64,
 }
 
 impl InPlace {
@@ -451,9 +455,10 @@ impl InPlace {
         // Without points inside, or of the kernel's events, it is another cost.
         slowed.per_point.as_ref()?;
         let share = on / (on + off);
-        Some(Self {
+        (share > 0.0).then(|| Self {
             cost: Cost::of(&slowed.by).times(share),
             points: slowed.points * share,
+            on: share,
         })
     }
 }
@@ -494,6 +499,7 @@ pub(crate) struct Costs {
 impl Costs {
     #[inline]
     pub(crate) fn add(&mut self, sample: &Sample, taken: Taken) {
+        self.inner_counted = self.inner_counted.saturating_add(sample.sampling.inside);
         if let Some(told) = taken.beside {
             self.by_pairs[sample.ends as usize] += 1;
             if let Some(pairs) = told.pairs {
@@ -507,12 +513,11 @@ impl Costs {
             return;
         }
         self.samples[sample.ends as usize] += 1;
-        if sample.holds_points() {
+        if sample.holds_records() {
             self.filled[sample.ends as usize] += 1;
             self.inner_spans += u64::from(sample.inner.spans());
             self.inner_events += u64::from(sample.inner.events());
             self.inner_ordered += u64::from(sample.inner_ordered);
-            self.inner_counted += u64::from(sample.sampling.inside);
             self.inner_sampled += u64::from(sample.sampling.records);
             self.rounded += i128::from(taken.ticks);
         }
@@ -536,7 +541,7 @@ impl Costs {
             inner_spans: self.inner_spans + other.inner_spans,
             inner_events: self.inner_events + other.inner_events,
             inner_ordered: self.inner_ordered + other.inner_ordered,
-            inner_counted: self.inner_counted + other.inner_counted,
+            inner_counted: self.inner_counted.saturating_add(other.inner_counted),
             inner_sampled: self.inner_sampled + other.inner_sampled,
             filled: std::array::from_fn(|i| self.filled[i] + other.filled[i]),
             rounded: self.rounded + other.rounded,
@@ -615,12 +620,14 @@ impl Costs {
             }
             _ => calibrated,
         };
-        // Executions are counted while points are switched off, too.
-        recorded.and(self.counting(table))
+        // Executions are counted while points are switched off, too, and records tell of those
+        // alone that were counted while they were on.
+        let on = in_place.map_or(1.0, |found| found.on);
+        recorded.and(self.counting(table).times(1.0 / on))
     }
 
-    /// Mean cost per sample of counting the sampled spans inside, ns.
-    pub(crate) fn counting(&self, table: &CostTable) -> Cost {
+    /// Mean cost per sample of counting the sampled spans inside that records tell of, ns.
+    fn counting(&self, table: &CostTable) -> Cost {
         match self.inner_counted {
             0 => Cost::default(),
             counted => (table.inner.counted).times(counted as f64 / self.n().max(1) as f64),
@@ -698,7 +705,7 @@ impl Costs {
 pub(crate) mod tests {
     use std::slice;
 
-    use undertick_trace::manifest::FunctionCost;
+    use undertick_trace::manifest::{FunctionCost, SampledCost};
     use undertick_units::Interval;
 
     use super::*;
@@ -899,6 +906,37 @@ pub(crate) mod tests {
             ..slowed
         };
         assert!(InPlace::of(&kernel).is_none());
+    }
+
+    /// Ten executions of 2 [1, 3] ns that records tell of, with points on during half of the
+    /// samples: twenty in truth. Without points that were switched they are ten.
+    #[test]
+    fn sampled_spans_are_counted_while_points_are_off() {
+        let mut c = calibration();
+        c.sampled = Some(SampledCost {
+            span: c.plain.clone(),
+            counted_ns: estimate(2.0, 1.0, 3.0),
+            record_ns: estimate(9.0, 8.0, 11.0),
+        });
+        let t = CostTable::new(&c, Recorded::ByHand, 0.4);
+        let mut one = sample(Ends::Ordered, 0, [0; 2]);
+        one.sampling.inside = 10;
+        let mut costs = Costs::default();
+        costs.add(&one, t.of(&one));
+        let counting = |in_place| {
+            let cost = costs.inner(&t, in_place);
+            [cost.value, cost.value - cost.below, cost.value + cost.above]
+        };
+        assert_eq!(counting(None), [20.0, 10.0, 30.0]);
+        let in_place = InPlace {
+            cost: Cost::default(),
+            points: 0.0,
+            on: 0.5,
+        };
+        assert_eq!(counting(Some(in_place)), [40.0, 20.0, 60.0]);
+        // Nothing of it in the sample, all of it in the mean: 30.5 ns of its own and 20.
+        assert_eq!(t.of(&one).ticks, 76);
+        assert!((costs.residue(&t) - (50.5 / 0.4 - 76.0)).abs() < 1e-9);
     }
 
     /// Spans wait: 12 ns a record of theirs is 30 ticks, 8 ns an event 20; between two

@@ -504,7 +504,8 @@ pub(crate) mod tests {
     use rand_chacha::rand_core::SeedableRng;
     use undertick_report::document::Report;
     use undertick_trace::manifest::{
-        Calibration, Descheduled, Manifest, Perturbation, Ring as ManifestRing,
+        Calibration, Descheduled, Manifest, Perturbation, Ring as ManifestRing, SampledCost,
+        SpanCost,
     };
     use undertick_trace::schema::{Kind, Switched};
 
@@ -647,6 +648,15 @@ pub(crate) mod tests {
             let manifest = Manifest {
                 calibration: (seed % 4 < 2).then(|| Calibration {
                     inner_span_ns: (seed < 4).then(|| ns(5.0, 4.0, 6.0)),
+                    sampled: [1, 4].contains(&seed).then(|| SampledCost {
+                        span: SpanCost {
+                            empty_ns: ns(17.0, 16.0, 18.0),
+                            dosed_ns: ns(17.0, 16.0, 18.0),
+                            least_dose_ns: None,
+                        },
+                        counted_ns: ns(2.0, 1.0, 3.0),
+                        record_ns: ns(13.0, 12.0, 14.0),
+                    }),
                     ..calibration()
                 }),
                 rings: (seed == 5).then(|| never_waits(1)).into_iter().collect(),

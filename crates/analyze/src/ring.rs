@@ -26,8 +26,8 @@ pub(crate) struct Counts {
     /// Rows whose flag does not know.
     pub(crate) unknown: u32,
     /// Sampled executions that begins stand for.
-    pub(crate) sampled: u32,
-    /// Records of sampled spans, which are not among the others.
+    pub(crate) sampled: u64,
+    /// Records of sampled spans that wait, which are not among the others.
     pub(crate) sampled_records: u32,
     /// Changes with each of these but `plain`: one look tells whether any did.
     pub(crate) changes: u32,
@@ -37,13 +37,11 @@ impl Counts {
     /// A reading was taken, for a sampled span or another record.
     #[inline]
     pub(crate) fn note_record(&mut self, at: &Edge) {
-        match at.sampled {
-            0 => self.note_reading(at.reading),
-            _ => {
-                self.sampled_records = self.sampled_records.wrapping_add(1);
-                self.changes = self.changes.wrapping_add(1);
-            }
+        if at.sampled == 0 || at.reading != Reading::Plain {
+            return self.note_reading(at.reading);
         }
+        self.sampled_records = self.sampled_records.wrapping_add(1);
+        self.changes = self.changes.wrapping_add(1);
     }
 
     /// A reading was taken.
@@ -179,7 +177,7 @@ impl Ring {
     /// A sampled span begins that stands for so many.
     #[inline(never)]
     pub(crate) fn note_sampled(&mut self, event: u16, stands_for: u32) {
-        self.counts.sampled = self.counts.sampled.wrapping_add(stands_for);
+        self.counts.sampled = self.counts.sampled.wrapping_add(u64::from(stands_for));
         self.counts.changes = self.counts.changes.wrapping_add(1);
         self.begun.add(event, stands_for);
     }

@@ -31,7 +31,7 @@ pub(crate) struct Sampling {
     /// Executions that it stands for.
     pub(crate) stands_for: u32,
     /// Sampled executions inside it, recorded or not, as far as records tell.
-    pub(crate) inside: u32,
+    pub(crate) inside: u64,
     /// Records of sampled spans inside it.
     pub(crate) records: u32,
 }
@@ -74,7 +74,7 @@ impl Strata {
             return;
         }
         if value.is_some() {
-            self.inside += u64::from(sampling.inside);
+            self.inside += sampling.inside;
         }
         if sampling.one_in > 0 {
             self.add_to_rate(sampling, value, kept);

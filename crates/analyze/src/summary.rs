@@ -475,7 +475,7 @@ impl Summary {
         let read = read * self.ns() + kept.cost.value;
         let counted = costs.inner_counted as f64 / costs.n().max(1) as f64;
         let counted = match counted {
-            0.0 => String::new(),
+            n if n < 0.05 => String::new(),
             n => format!(" and counting {n:.1} sampled spans"),
         };
         (inner.value > MUCH_INSIDE * read).then(|| {

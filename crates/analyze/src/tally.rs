@@ -34,13 +34,10 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Whether any point lies inside it, as far as records tell.
+    /// Whether any record lies inside it.
     #[inline]
-    pub(crate) fn holds_points(&self) -> bool {
-        let Sampling {
-            inside, records, ..
-        } = self.sampling;
-        self.inner != Inner::NONE || self.inner_ordered | inside | records != 0
+    pub(crate) fn holds_records(&self) -> bool {
+        self.inner != Inner::NONE || self.inner_ordered | self.sampling.records != 0
     }
 }
 

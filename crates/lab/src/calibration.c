@@ -29,9 +29,9 @@ enum {
     /* The same around FLOOD steps of sums, one span after the other. */
     FLOODS = 130,
     /* As PLAIN_0, of sampled spans. */
-    REGULAR_SAMPLED_0 = 140, SAMPLED_0 = 150,
+    REGULAR_SAMPLED_0 = 170, SAMPLED_0 = 180,
     /* As STEPS, with a sampled span in each, of which none or some are recorded. */
-    SAMPLED_STEPS = 160
+    SAMPLED_STEPS = 190
 };
 #define SAMPLED_SPANS_ONE_IN 4
 enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
@@ -196,13 +196,12 @@ static __attribute__((noinline)) uint64_t flooded(uint64_t x) {
 
 #define ROUND(kind) \
     x = steps_##kind##_0(x); \
+    x = sampled_steps_##kind(x); /* only those count that have none or one recorded */ \
     x = steps_##kind##_1(x); \
+    x = sampled_steps_##kind(x); \
     x = steps_##kind##_2(x); \
-    x = steps_##kind##_3(x); \
-    /* Of these only those count that have none or one of their spans recorded. */ \
     x = sampled_steps_##kind(x); \
-    x = sampled_steps_##kind(x); \
-    x = sampled_steps_##kind(x)
+    x = steps_##kind##_3(x)
 static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
     ROUND(0);
     ROUND(1);
@@ -278,7 +277,7 @@ static __attribute__((noinline)) uint64_t chain(uint64_t x) {
 
 #include "calibration_functions.h"
 
-/* `passes` through the regular sections, and four cases in random order for
+/* `passes` through the regular sections, and five cases in random order for
  * each, in turns of 64 and 320, so that all kinds see the same times; the steps in
  * between. Or through the functions. */
 uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {

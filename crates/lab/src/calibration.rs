@@ -68,10 +68,10 @@ const VARIANTS: u32 = 4;
 const FLOODS: u32 = 130;
 const FLOOD_STEPS: f64 = 128.0;
 
-/// Passes of the workload, each one sample of every regular section; in random
-/// order there are a fourth of that. About 150 ms.
+/// Passes of the workload, each one sample of every regular section, and of one in four that is
+/// sampled; in random order there are a fourth of that. About 200 ms.
 pub const PASSES: u32 = 6_000;
-/// Of a look whether costs that were measured before still hold: about 16 ms.
+/// Of a look whether costs that were measured before still hold: a tenth of that.
 const PASSES_OF_A_LOOK: u32 = 640;
 
 /// Why the cost is not known.
@@ -230,7 +230,7 @@ fn of_looks(before: &Calibration, look: impl Fn() -> Result<Calibration, NotCali
 /// machine is too busy.
 const BUSY_NS: f64 = 1.5;
 /// How many of its half-widths a look must be away to tell that a cost has changed: of
-/// nine figures one is by chance in some hundred looks.
+/// thirteen figures one is by chance in some hundred looks.
 const FAR: f64 = 2.0;
 /// Share by which costs move within seconds, on a machine that is loaded for a while (18.5 to
 /// 19.9 ns here): that widens intervals, and no more.

@@ -17,11 +17,11 @@ use super::{
 
 /// As in `calibration.c`.
 const SAMPLED: Sections = Sections {
-    regular: 140,
-    random: 150,
+    regular: 170,
+    random: 180,
 };
 /// Ordered spans around steps of each kind with a sampled span in each.
-const SAMPLED_STEPS: u32 = 160;
+const SAMPLED_STEPS: u32 = 190;
 
 /// What is measured directly, of both: figures of the same.
 pub(super) fn figures<'a>(
