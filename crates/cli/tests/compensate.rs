@@ -64,7 +64,7 @@ fn every_method_works_on_a_recorded_program() {
     let mean =
         |report: &Value, name: &str| interval(report, name)["mean"]["value"].as_f64().unwrap();
     let plain = report("none");
-    // A busy machine disturbs some, but never so many are dropped that a tenth would be missing.
+    // A busy machine disturbs some; at most a tenth of a span's samples is dropped.
     let first = interval(&plain, "event 1");
     let [kept, dropped] = [&first["count"], &first["culled"]["count"]].map(|n| n.as_u64().unwrap());
     assert_eq!(kept + dropped, 3000, "{first}");

@@ -66,8 +66,9 @@ pub fn measure(recordings: usize) -> Result<(), String> {
 impl Judged {
     fn judge(&mut self, report: &Value) {
         let about = &report["trace"];
-        let thread_time_ns = number(&about["duration_ns"])
-            .zip(number(&about["threads"]))
+        let thread_time_ns = about["duration_ns"]
+            .as_f64()
+            .zip(about["threads"].as_f64())
             .map_or(f64::INFINITY, |(time, threads)| time * threads);
         for interval in report["intervals"].as_array().into_iter().flatten() {
             self.interval(interval, thread_time_ns);
@@ -84,19 +85,21 @@ impl Judged {
         let total = &interval["total_ns"];
         let is_possible = |total: f64| (0.0..=thread_time_ns * (1.0 + ROUNDING)).contains(&total);
         must(
-            number(total).is_none_or(is_possible),
+            total.as_f64().is_none_or(is_possible),
             "a total below 0 or beyond the time of all threads",
             total,
         );
         let share = &interval["share_of"]["share"]["value"];
         must(
-            number(share).is_none_or(|share| (0.0..=1.0 + ROUNDING).contains(&share)),
+            share
+                .as_f64()
+                .is_none_or(|share| (0.0..=1.0 + ROUNDING).contains(&share)),
             "a share outside 0 to 1",
             share,
         );
         let cost = &interval["compensation"]["cost"]["value"];
         must(
-            number(cost).is_none_or(|cost| cost >= 0.0),
+            cost.as_f64().is_none_or(|cost| cost >= 0.0),
             "a cost below 0",
             cost,
         );
@@ -109,7 +112,7 @@ impl Judged {
             )
             .collect();
         let values: Vec<f64> = (quantiles.iter())
-            .filter_map(|q| number(&q["value"]))
+            .filter_map(|q| q["value"].as_f64())
             .collect();
         must(
             values.is_sorted(),
@@ -118,7 +121,7 @@ impl Judged {
         );
         // Of a section near the step of the clock a quantile may lie below 0, a mean may not.
         let mean = &interval["mean"];
-        let least = number(&mean["value"]).is_none_or(|mean| mean >= 0.0);
+        let least = mean["value"].as_f64().is_none_or(|mean| mean >= 0.0);
         must(least || interval["negative"] != 0, "a mean below 0", mean);
         for figure in quantiles.into_iter().chain([mean]) {
             self.estimate(name, figure);
@@ -127,11 +130,11 @@ impl Judged {
 
     /// A value with its bounds.
     fn estimate(&mut self, name: &str, figure: &Value) {
-        let Some(value) = number(&figure["value"]) else {
+        let Some(value) = figure["value"].as_f64() else {
             return;
         };
         self.figures += 1;
-        let [lo, hi] = [0, 1].map(|at| number(&figure["interval"][at]));
+        let [lo, hi] = [0, 1].map(|at| figure["interval"][at].as_f64());
         self.open += u64::from(lo.is_none() || hi.is_none());
         let room = ROUNDING * value.abs();
         let is_outside =
@@ -145,7 +148,3 @@ impl Judged {
 
 /// Relative error of sums of rounded figures.
 const ROUNDING: f64 = 1e-9;
-
-fn number(of: &Value) -> Option<f64> {
-    of.as_f64()
-}

@@ -87,7 +87,7 @@ impl Samples {
         self.holding(event, 0)
     }
 
-    /// Those of an event, with so many sampled spans recorded inside.
+    /// Those of an event, with `inside` sampled spans recorded inside.
     fn holding(&self, event: u32, inside: u32) -> &[Paired] {
         (self.by_event.get(&(event as i32, inside))).map_or(&[], Vec::as_slice)
     }
@@ -121,7 +121,7 @@ impl Samples {
         self.median_holding(event, 0)
     }
 
-    /// The same of those with so many sampled spans recorded inside.
+    /// The same of those with `inside` sampled spans recorded inside.
     pub(super) fn median_holding(
         &self,
         event: u32,
