@@ -279,8 +279,8 @@ impl Analysis {
     }
 
     /// The clock's step, at least one tick.
-    fn step(&self) -> i64 {
-        i64::try_from(self.manifest.clock.granularity_ticks.max(1)).unwrap_or(i64::MAX)
+    fn step(&self) -> f64 {
+        self.manifest.clock.granularity_ticks.max(1.0)
     }
 
     /// The report.
@@ -398,9 +398,11 @@ fn mean_cost(ticks: &Moments, level: f64, ns_per_tick: f64) -> Cost {
 
 /// Samples above `ratio` times the least are dropped; a least of no step at all
 /// counts as one step, as nothing is a multiple of nothing.
-fn limit(tally: &Tally, ratio: f64, step: i64) -> i64 {
-    let least = tally.least.map_or(i64::MAX, |least| least.max(step));
-    (least as f64 * ratio) as i64
+fn limit(tally: &Tally, ratio: f64, step: f64) -> i64 {
+    let least = tally
+        .least
+        .map_or(f64::INFINITY, |least| (least as f64).max(step));
+    (least * ratio) as i64
 }
 
 fn add_rules(engine: &mut Engine, table: &Table) -> Result<(), Error> {

@@ -9,7 +9,7 @@ impl Summary {
     /// Of the samples behind the figures. Empty without samples.
     pub(crate) fn modes(&self, kept: &Figures) -> Vec<Mode> {
         let found = kept.sample.modes(&ModeOptions {
-            step: self.granularity() as f64,
+            step: self.granularity(),
             level: self.options.confidence,
             ..ModeOptions::default()
         });

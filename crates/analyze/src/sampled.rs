@@ -147,7 +147,7 @@ impl Strata {
 
     /// The mean of all executions, ticks, where one rate does not serve all;
     /// `None` where the plain mean is it.
-    pub(crate) fn mean(&self, sample: &Sample, level: f64, granularity: u64) -> Option<Estimate> {
+    pub(crate) fn mean(&self, sample: &Sample, level: f64, granularity: f64) -> Option<Estimate> {
         let used = || self.by_rate.iter().filter(|s| s.kept.n() > 0);
         if used().count() < 2 {
             return None;

@@ -132,7 +132,7 @@ impl Summary {
         self.manifest.clock.ns_per_tick()
     }
 
-    pub(crate) fn granularity(&self) -> u64 {
+    pub(crate) fn granularity(&self) -> f64 {
         self.manifest.clock.granularity_ticks
     }
 
@@ -160,7 +160,7 @@ impl Summary {
                 name: m.clock.name.clone(),
                 ns_per_tick: self.ns(),
                 granularity_ticks: m.clock.granularity_ticks,
-                granularity_ns: m.clock.granularity_ticks as f64 * self.ns(),
+                granularity_ns: m.clock.granularity_ticks * self.ns(),
                 read_cost_ns_median: m.clock.read_cost_ns_median,
                 rate_source: m.clock.rate_source.clone(),
                 rate_error_ppb: m.clock.rate_error_ppb,
@@ -230,12 +230,12 @@ impl Summary {
         let mut uncompensated = figures(tally.as_read(), &tally.kept_costs, false, None);
         let median_steps = (uncompensated
             .sample
-            .quantile(0.5, self.options.confidence, 0))
-        .filter(|_| self.granularity() > 0)
-        .map(|m| m.value / self.granularity() as f64);
+            .quantile(0.5, self.options.confidence, 0.0))
+        .filter(|_| self.granularity() > 0.0)
+        .map(|m| m.value / self.granularity());
         let locked = (median_steps.filter(|steps| steps.abs() < FEW_STEPS))
             .and_then(|_| self.lock(tally, &uncompensated.sample));
-        let in_step = locked.map(|lock| lock.may_be_off_steps() * self.granularity() as f64);
+        let in_step = locked.map(|lock| lock.may_be_off_steps() * self.granularity());
         uncompensated.in_step = in_step;
         let worse = self.surely_worse(engine, tally).filter(|_| compensated);
         let left_over = match &worse {
@@ -330,7 +330,7 @@ impl Summary {
                 count: tally.taken_off.samples,
                 time_ns: tally.taken_off.ticks as f64 * self.ns(),
             },
-            granularity_ns: self.granularity() as f64 * self.ns(),
+            granularity_ns: self.granularity() * self.ns(),
             median_steps,
             notes: (self
                 .notes(engine, tally, &kept, compensated, in_place.is_some())
@@ -376,7 +376,7 @@ impl Summary {
 
     /// What is said of such a lock.
     fn in_step(&self, lock: Lock) -> String {
-        let step_ns = self.granularity() as f64 * self.ns();
+        let step_ns = self.granularity() * self.ns();
         let steps = format!("{} steps of {}", lock.ticks, shown_ns(step_ns));
         let how_often = match lock.cycles {
             1 => format!("every {steps}"),
@@ -446,8 +446,7 @@ impl Summary {
         if !engine.evidence.is_there() || tally.kind == IntervalKind::Message {
             return None;
         }
-        let step = i64::try_from(self.granularity().max(1)).unwrap_or(i64::MAX);
-        let limit = UNEXPLAINED_RATIO * least.max(step) as f64;
+        let limit = UNEXPLAINED_RATIO * (least as f64).max(self.granularity().max(1.0));
         let over = |bins: &[Bin], cost: f64| -> u64 {
             (bins.iter().filter(|bin| bin.middle() - cost > limit))
                 .map(|bin| bin.count)
@@ -680,8 +679,8 @@ impl Summary {
     fn histogram(&self, kept: &Figures) -> Histogram {
         let distribution = kept.sample.distribution();
         // Any value on a step will do; the least one is.
-        let step = i64::try_from(self.granularity().max(1)).unwrap_or(i64::MAX);
-        let origin = kept.sample.moments().min().unwrap_or(0) % step;
+        let least = kept.sample.moments().min().unwrap_or(0);
+        let origin = least as f64 % self.granularity().max(1.0);
         let drawn = distribution.drawn(self.granularity(), origin);
         Histogram {
             unit: "ns".into(),

@@ -185,7 +185,7 @@ fn ratio_drops_what_is_over_it() {
 #[test]
 fn ratio_of_nothing_is_of_one_step() {
     let mut m = manifest();
-    m.clock.granularity_ticks = 26;
+    m.clock.granularity_ticks = 26.0;
     let rows: Vec<Row> = [0, 26, 104, 130]
         .iter()
         .enumerate()
@@ -397,7 +397,7 @@ fn no_calibration_is_said() {
 fn ticks_become_nanoseconds() {
     let mut m = manifest();
     m.clock.ticks_per_second_numerator = 2_500_000_000;
-    m.clock.granularity_ticks = 25;
+    m.clock.granularity_ticks = 25.0;
     let r = report(
         &m,
         &Options::default(),

@@ -28,7 +28,7 @@ fn of_turns(seed: u64, steps: f64, scatter: f64, length_ns: f64) -> Report {
         now += STEP as f64 * (steps + moved);
     }
     let mut manifest = named(&[(1, "work")]);
-    manifest.clock.granularity_ticks = STEP;
+    manifest.clock.granularity_ticks = STEP as f64;
     report(&manifest, &Options::default(), &rows)
 }
 

@@ -107,7 +107,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
             ..manifest()
         };
         m.clock.ticks_per_second_numerator = 2_600_000_000;
-        m.clock.granularity_ticks = STEP as u64;
+        m.clock.granularity_ticks = STEP;
         let r = report(
             &m,
             &Options {

@@ -36,7 +36,7 @@ fn rows(paths: [i64; 2]) -> Vec<Row> {
 
 fn modes_of(paths: [i64; 2]) -> (f64, Vec<undertick_report::document::Mode>) {
     let mut m = manifest();
-    m.clock.granularity_ticks = 26;
+    m.clock.granularity_ticks = 26.0;
     let r = report(&m, &Options::default(), &rows(paths));
     (m.clock.ns_per_tick(), interval(&r, "event 1").modes.clone())
 }

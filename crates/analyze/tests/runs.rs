@@ -137,7 +137,7 @@ fn one_run_knows_no_repetition() {
 #[test]
 fn a_step_of_the_clock_is_open_in_every_run() {
     let mut coarse = manifest();
-    coarse.clock.granularity_ticks = 10;
+    coarse.clock.granularity_ticks = 10.0;
     let runs: Vec<Run> = (1..=5)
         .map(|i| {
             // 50 each, and some of 60, whose number grows; not in step with the clock.

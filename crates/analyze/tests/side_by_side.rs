@@ -164,7 +164,7 @@ fn written(dir: &Path, name: &str, program: &Program) -> Trace {
             ticks_per_second_denominator: 1,
             rate_source: "definition".into(),
             rate_error_ppb: 0.0,
-            granularity_ticks: 1,
+            granularity_ticks: 1.0,
             read_cost_ns_median: 0.0,
             anchors: Vec::new(),
             across_cpus: None,

@@ -73,7 +73,7 @@ fn trace(dir: &Path) -> Trace {
             ticks_per_second_denominator: 1,
             rate_source: "made".into(),
             rate_error_ppb: 0.0,
-            granularity_ticks: 1,
+            granularity_ticks: 1.0,
             read_cost_ns_median: 0.0,
             anchors: Vec::new(),
             across_cpus: None,

@@ -106,7 +106,7 @@ impl Effort {
 /// Compares a clock on the CPUs that this process may use; `step_ticks` is its
 /// granularity.
 #[must_use]
-pub fn measure(source: Source, step_ticks: u64, effort: Effort) -> Across {
+pub fn measure(source: Source, step_ticks: f64, effort: Effort) -> Across {
     let allowed = cpus::allowed();
     let cpus = spread(&allowed, effort.most_cpus);
     let mut across = Across {
@@ -153,11 +153,11 @@ struct Exchange {
 }
 
 /// Least and most that B is ahead of A, by all exchanges; `None` without one.
-fn bounds(exchanges: &[Exchange], step_ticks: u64) -> Option<(i64, i64)> {
+fn bounds(exchanges: &[Exchange], step_ticks: f64) -> Option<(i64, i64)> {
     let ahead = |there: u64, here: u64| there.wrapping_sub(here).cast_signed();
     let lo = exchanges.iter().map(|e| ahead(e.there, e.after)).max()?;
     let hi = exchanges.iter().map(|e| ahead(e.there, e.before)).min()?;
-    let step = i64::try_from(step_ticks).unwrap_or(i64::MAX);
+    let step = step_ticks.ceil() as i64;
     Some((lo.saturating_sub(step), hi.saturating_add(step)))
 }
 
@@ -322,9 +322,9 @@ mod tests {
     fn bounds_come_from_the_fastest_leg_each_way() {
         let made = exchanges(500, &[(80, 90), (60, 300), (700, 40)]);
         // 500 - 40 and 500 + 60.
-        assert_eq!(bounds(&made, 0), Some((460, 560)));
-        assert_eq!(bounds(&made, 26), Some((434, 586)));
-        assert_eq!(bounds(&[], 26), None);
+        assert_eq!(bounds(&made, 0.0), Some((460, 560)));
+        assert_eq!(bounds(&made, 26.0), Some((434, 586)));
+        assert_eq!(bounds(&[], 26.0), None);
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
                         after: shown(e.after),
                     })
                     .collect();
-                let (lo, hi) = bounds(&made, step).unwrap();
+                let (lo, hi) = bounds(&made, step as f64).unwrap();
                 assert!(lo <= offset && offset <= hi, "{offset} not in {lo}..{hi}");
                 assert!(hi - lo <= 33 + 12 + 4 * step as i64);
             }
@@ -351,7 +351,7 @@ mod tests {
     fn an_offset_that_moves_is_seen() {
         let mut made = exchanges(0, &[(20, 20)]);
         made.extend(exchanges(1_000, &[(20, 20)]));
-        let (lo_ticks, hi_ticks) = bounds(&made, 1).unwrap();
+        let (lo_ticks, hi_ticks) = bounds(&made, 1.0).unwrap();
         let offset = Offset {
             cpu: 1,
             reference_cpu: 0,
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn this_machines_cpus() {
         let source = Source::open(crate::best().clock).unwrap();
-        let across = measure(source, 26, Effort::SHORT);
+        let across = measure(source, 26.0, Effort::SHORT);
         println!("{across:?}");
         assert_eq!(across.cpus_allowed, cpus::allowed().len());
         for offset in &across.offsets {

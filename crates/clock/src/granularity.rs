@@ -1,7 +1,7 @@
 //! The step that a clock really takes.
 //!
 //! **Question.** A clock counts in units of 0.4 ns (its resolution). Does it
-//! take every value? On some virtual machines the TSC moves 26 ticks at a time,
+//! take every value? On some virtual machines the TSC moves 10 ns at a time,
 //! and whoever times 5 ns with it sees 0 or 10.
 //!
 //! **Method.** Read the clock often, at varied distances, keep the differences
@@ -10,28 +10,28 @@
 //! odd reading in ten thousand is enough. Interrupts only make differences
 //! longer, and multiples stay multiples.
 //!
-//! A clock whose nanoseconds the kernel computes from a counter shows steps of
-//! 10 and now and then 11 for a true 10.015; such a clock's differences may miss
-//! a multiple by the rounding ([`Grid::Rounded`]).
+//! A step need not be a whole number of ticks: 10 ns are 24.45 ticks of a TSC of
+//! 2.445 GHz, which shows 24 or 25, never 26; the kernel's clocks show whole
+//! nanoseconds of a step of 10.015. So a difference may miss a multiple by the
+//! rounding of its two readings, one unit, and the step is the time of many steps
+//! over their number. Below four units rounding hides the step.
 //!
 //! **Caveats.** A step that is never taken alone is not found: if every
 //! difference were a multiple of two steps, two steps would be the answer. That
-//! is why the distances are varied. For rounded clocks a step below 4 units
-//! cannot be told from rounding.
+//! is why the distances are varied.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use crate::{ClockId, Source};
 
-/// How exactly the readings of a clock lie on its grid.
+/// What besides rounding moves the readings of a clock off its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// The counter itself: a difference is a multiple of the step or it is not.
-    Exact,
-    /// Computed from a counter and rounded to whole units: off by up to one
-    /// unit, and by up to 0.1 % where the kernel steers the rate.
-    Rounded,
+    /// Nothing: a counter.
+    Steady,
+    /// The kernel steers its rate, by up to 0.1 %.
+    Steered,
 }
 
 impl Grid {
@@ -39,8 +39,16 @@ impl Grid {
     #[must_use]
     pub const fn of(clock: ClockId) -> Self {
         match clock {
-            ClockId::Tsc | ClockId::Cntvct => Self::Exact,
-            _ => Self::Rounded,
+            ClockId::Tsc | ClockId::Cntvct => Self::Steady,
+            _ => Self::Steered,
+        }
+    }
+
+    /// How far a difference may lie from a multiple of the step, units.
+    fn may_miss(self, difference: u64) -> f64 {
+        match self {
+            Self::Steady => ROUNDED,
+            Self::Steered => ROUNDED + difference as f64 / 1_000.0,
         }
     }
 }
@@ -48,8 +56,8 @@ impl Grid {
 /// The step of a clock, and what it was found from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Granularity {
-    /// Smallest step that the clock takes, ticks.
-    pub step_ticks: u64,
+    /// Smallest step that the clock takes, ticks; at least 1.
+    pub step_ticks: f64,
     /// Share of the differences that are multiples of it.
     pub share: f64,
     /// Differences used: those above zero.
@@ -69,21 +77,35 @@ const FEWEST_DIFFERENCES: u64 = 8;
 /// Distinct differences that candidates are drawn from; bounds the search.
 const MOST_SEEDS: usize = 128;
 
-/// A smallest difference of up to this many steps still gives a rounded
-/// clock's step away.
+/// A smallest difference of up to this many steps still gives a step away.
 const MOST_STEPS_IN_SEED: u64 = 16;
 
 /// Least step that rounding to whole units leaves visible.
-const LEAST_ROUNDED_STEP: u64 = 4;
+const LEAST_ROUNDED_STEP: f64 = 4.0;
 
-/// The largest step that 99 % of the positive differences are multiples of;
-/// `None` with fewer than 8 of them.
+/// Each of two readings is rounded down: their difference misses by less than a unit; a
+/// little more, because the step is not known exactly.
+const ROUNDED: f64 = 1.1;
+
+/// Differences that would lie on a step that is none with more than this probability do
+/// not tell.
+const BY_CHANCE: f64 = 1e-6;
+
+/// Of the differences, one in this many at least must tell.
+const SHOWN: u64 = 8;
+
+/// A difference of one unit is none on a clock whose step is larger: a TSC of 10 ns was
+/// seen to show, now and then, a tick more within a step.
+const NO_STEP: u64 = 1;
+
+/// The largest step that 99 % of the positive differences, in the order in which they were
+/// read, are multiples of; `None` with fewer than 8 of them.
 ///
 /// ```
 /// use undertick_clock::granularity::{Grid, step_of};
 ///
 /// let differences = [26, 52, 26, 0, 26, 78, 26, 26, 52, 0, 26, 26];
-/// assert_eq!(step_of(&differences, Grid::Exact).unwrap().step_ticks, 26);
+/// assert_eq!(step_of(&differences, Grid::Steady).unwrap().step_ticks, 26.0);
 /// ```
 #[must_use]
 pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
@@ -100,30 +122,10 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
     if differences < FEWEST_DIFFERENCES {
         return None;
     }
-    let share = |fits: &dyn Fn(u64) -> bool| {
-        let on_grid: u64 = counts
-            .iter()
-            .filter(|(difference, _)| fits(**difference))
-            .map(|(_, count)| count)
-            .sum();
-        on_grid as f64 / differences as f64
-    };
-    let seeds = smallest(&counts, differences);
-    let exact = divisors(&seeds)
-        .into_iter()
-        .map(|step| (step, share(&|d| d.is_multiple_of(step))))
-        .find(|(_, share)| *share >= SHARE_ON_GRID)
-        .unwrap_or((1, 1.0));
-    let rounded = (grid == Grid::Rounded)
-        .then(|| {
-            parts(&seeds)
-                .into_iter()
-                .map(|step| (step, share(&|d| is_near_multiple(d, step))))
-                .find(|(_, share)| *share >= SHARE_ON_GRID)
-        })
-        .flatten();
-    let (step_ticks, share) = match rounded {
-        Some(found) if found.0 > exact.0 => found,
+    let exact = whole_step(&counts, differences);
+    let (step_ticks, share) = match rounded_step(differences_ticks, &counts, differences, grid) {
+        // By less it is the same one, less well known.
+        Some(found) if found.0 > exact.0 + 0.5 => found,
         _ => exact,
     };
     Some(Granularity {
@@ -134,13 +136,68 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
     })
 }
 
-/// The smallest distinct differences that make up more than twice the share
+/// The largest whole step that the differences are multiples of, and the share that are.
+fn whole_step(counts: &BTreeMap<u64, u64>, differences: u64) -> (f64, f64) {
+    let share = |step: u64| {
+        let on_grid: u64 = (counts.iter())
+            .filter(|(difference, _)| difference.is_multiple_of(step))
+            .map(|(_, count)| count)
+            .sum();
+        on_grid as f64 / differences as f64
+    };
+    divisors(&smallest(counts, differences, 0))
+        .into_iter()
+        .map(|step| (step as f64, share(step)))
+        .find(|(_, share)| *share >= SHARE_ON_GRID)
+        .unwrap_or((1.0, 1.0))
+}
+
+/// The largest step, whole or not, that the differences are rounded multiples of, and the
+/// share that are.
+fn rounded_step(
+    differences_ticks: &[i64],
+    counts: &BTreeMap<u64, u64>,
+    differences: u64,
+    grid: Grid,
+) -> Option<(f64, f64)> {
+    candidates(&smallest(counts, differences, NO_STEP))
+        .into_iter()
+        .filter(|candidate| {
+            // Known to a twentieth of a unit in the smallest difference: in eight of those
+            // it misses by half a unit more than rounding does.
+            let longest = 8.0 * candidate.seed;
+            let found = on_grid(counts, candidate.step, longest, |d| grid.may_miss(d) + 0.5);
+            found.share >= SHARE_ON_GRID && found.of >= differences / SHOWN
+        })
+        .filter_map(|candidate| {
+            let near = fitted(
+                differences_ticks,
+                candidate.step,
+                8.0 * candidate.seed,
+                grid,
+            )?;
+            let step = fitted(differences_ticks, near, 64.0 * candidate.seed, grid)?;
+            (step >= LEAST_ROUNDED_STEP).then_some((step, candidate))
+        })
+        .find_map(|(step, candidate)| {
+            let found = on_grid(counts, step, 64.0 * candidate.seed, |d| grid.may_miss(d));
+            // Some lie there by chance, of a small step most: the odd ones are more than seen,
+            // and few differences all lie there easily.
+            let by_chance = ((2.0 * grid.may_miss(step as u64) + 1.0) / step).min(1.0);
+            let odd = 1.0 - found.share;
+            let is_chance = by_chance.powf(found.of as f64) > BY_CHANCE;
+            (odd <= (1.0 - SHARE_ON_GRID) * (1.0 - by_chance) && !is_chance)
+                .then_some((step, found.share))
+        })
+}
+
+/// The smallest distinct differences above `above` that make up more than twice the share
 /// which may be off the grid: at least one of them is a multiple of the step.
-fn smallest(counts: &BTreeMap<u64, u64>, differences: u64) -> Vec<u64> {
+fn smallest(counts: &BTreeMap<u64, u64>, differences: u64, above: u64) -> Vec<u64> {
     let enough = 2.0 * (1.0 - SHARE_ON_GRID) * differences as f64;
     let mut seen = 0_u64;
     let mut seeds = Vec::new();
-    for (difference, count) in counts.iter().take(MOST_SEEDS) {
+    for (difference, count) in counts.range(above + 1..).take(MOST_SEEDS) {
         seeds.push(*difference);
         seen += count;
         if seen as f64 > enough {
@@ -166,31 +223,86 @@ fn divisors(seeds: &[u64]) -> Vec<u64> {
             }
         }
     }
-    largest_first(all)
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all.dedup();
+    all
 }
 
-/// Every seed divided by 1 to 16, rounded, largest first.
-fn parts(seeds: &[u64]) -> Vec<u64> {
-    let all = seeds
-        .iter()
-        .flat_map(|seed| (1..=MOST_STEPS_IN_SEED).map(move |n| (seed + n / 2) / n))
-        .filter(|step| *step >= LEAST_ROUNDED_STEP)
+/// A step that the smallest differences allow.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    step: f64,
+    /// The difference that it is a part of.
+    seed: f64,
+}
+
+/// Every seed, and what lies within its rounding, divided by 1 to 16; largest first.
+fn candidates(seeds: &[u64]) -> Vec<Candidate> {
+    let parts = |seed: u64| {
+        (1..=MOST_STEPS_IN_SEED).flat_map(move |n| {
+            (-10..=10_i32).map(move |tenths| Candidate {
+                step: (seed as f64 + f64::from(tenths) / 10.0) / n as f64,
+                seed: seed as f64,
+            })
+        })
+    };
+    let mut all: Vec<_> = (seeds.iter().flat_map(|&seed| parts(seed)))
+        .filter(|candidate| candidate.step >= LEAST_ROUNDED_STEP - 1.0)
         .collect();
-    largest_first(all)
+    all.sort_by(|a, b| b.step.total_cmp(&a.step));
+    all
 }
 
-fn largest_first(mut steps: Vec<u64>) -> Vec<u64> {
-    steps.sort_unstable_by(|a, b| b.cmp(a));
-    steps.dedup();
-    steps
+/// What lies on a grid.
+struct OnGrid {
+    share: f64,
+    /// Of so many differences.
+    of: u64,
 }
 
-/// Whether a rounded clock with this step can show this difference.
-fn is_near_multiple(difference: u64, step: u64) -> bool {
-    let past = difference % step;
-    let miss = past.min(step - past);
-    // Below half a step the nearest multiple may be none at all.
-    difference >= step / 2 && miss <= 1 + difference / 1_000
+/// Of the differences above one unit and up to `longest`, those that are `step` or a
+/// multiple, but for what they may miss by.
+fn on_grid(
+    counts: &BTreeMap<u64, u64>,
+    step: f64,
+    longest: f64,
+    may_miss: impl Fn(u64) -> f64,
+) -> OnGrid {
+    let (mut on, mut of) = (0, 0);
+    for (&difference, &count) in counts.range(NO_STEP + 1..=longest as u64) {
+        of += count;
+        let (steps, miss) = nearest(difference, step);
+        if steps >= 1.0 && miss <= may_miss(difference) {
+            on += count;
+        }
+    }
+    OnGrid {
+        share: if of > 0 { on as f64 / of as f64 } else { 0.0 },
+        of,
+    }
+}
+
+/// The nearest whole number of steps, and how far it is.
+fn nearest(difference: u64, step: f64) -> (f64, f64) {
+    let steps = (difference as f64 / step).round();
+    (steps, (difference as f64 - steps * step).abs())
+}
+
+/// The step that is about `near`, from the time of many over their number: what rounding
+/// takes from one difference it gives to the next. Of differences up to `longest`.
+fn fitted(differences_ticks: &[i64], near: f64, longest: f64, grid: Grid) -> Option<f64> {
+    let (mut ticks, mut steps) = (0.0, 0.0);
+    for &difference in differences_ticks {
+        let Some(difference) = u64::try_from(difference).ok().filter(|&d| d > 0) else {
+            continue;
+        };
+        let (here, miss) = nearest(difference, near);
+        if difference as f64 <= longest && miss <= grid.may_miss(difference) + 0.5 {
+            ticks += difference as f64;
+            steps += here;
+        }
+    }
+    (steps > 0.0).then(|| ticks / steps)
 }
 
 /// Differences collected from a clock that steps at every or every other read.

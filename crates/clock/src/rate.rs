@@ -270,7 +270,7 @@ fn claims_of_tsc(
 pub fn measure(source: Source, span: Duration) -> Option<Claim> {
     let raw = Source::open(ClockId::MonotonicRaw).ok()?;
     let step_ticks = granularity::measure(source)?.step_ticks;
-    let raw_step_ns = granularity::measure(raw)?.step_ticks;
+    let raw_step_ns = granularity::measure(raw)?.step_ticks.ceil() as u64;
     let begin = pair(source, raw, raw_step_ns)?;
     std::thread::sleep(span.max(SHORTEST_SPAN));
     let end = pair(source, raw, raw_step_ns)?;
@@ -279,11 +279,11 @@ pub fn measure(source: Source, span: Duration) -> Option<Claim> {
 
 /// The rate between two pairs, and its bound: both brackets and one step of the
 /// clock over the span, and the rounding of `CLOCK_MONOTONIC_RAW`.
-fn from_pairs(begin: Pair, end: Pair, step_ticks: u64) -> Option<Claim> {
+fn from_pairs(begin: Pair, end: Pair, step_ticks: f64) -> Option<Claim> {
     let ticks = end.ticks.checked_sub(begin.ticks)?;
     let ns = end.reference_ns.checked_sub(begin.reference_ns)?;
     let rate = TickRate::from_span(ticks, ns).ok()?;
-    let step_ns = step_ticks as f64 * rate.ns_per_tick();
+    let step_ns = step_ticks * rate.ns_per_tick();
     let uncertain_ns = (begin.error_ns + end.error_ns) as f64 + step_ns;
     Some(Claim {
         rate,

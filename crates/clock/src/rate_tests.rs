@@ -26,7 +26,7 @@ fn a_rate_between_two_pairs_is_exact_and_its_bound_counts_both_brackets() {
     // 65 ns in 1e8 ns are 650 ppb.
     let begin = pair_at(1_000, 5_000, 25);
     let end = pair_at(1_000 + 260_000_000, 5_000 + 100_000_000, 30);
-    let found = from_pairs(begin, end, 26).unwrap();
+    let found = from_pairs(begin, end, 26.0).unwrap();
     assert_eq!(found.rate, TickRate::new(2_600_000_000, 1).unwrap());
     assert!((found.error_ppb - (650.0 + RAW_ROUNDING_PPB)).abs() < 1e-6);
 }
@@ -34,9 +34,9 @@ fn a_rate_between_two_pairs_is_exact_and_its_bound_counts_both_brackets() {
 #[test]
 fn clocks_that_stood_still_or_went_back_give_no_rate() {
     let begin = pair_at(1_000, 5_000, 25);
-    assert_eq!(from_pairs(begin, begin, 1), None);
-    assert_eq!(from_pairs(begin, pair_at(999, 9_000, 1), 1), None);
-    assert_eq!(from_pairs(begin, pair_at(2_000, 4_999, 1), 1), None);
+    assert_eq!(from_pairs(begin, begin, 1.0), None);
+    assert_eq!(from_pairs(begin, pair_at(999, 9_000, 1), 1.0), None);
+    assert_eq!(from_pairs(begin, pair_at(2_000, 4_999, 1), 1.0), None);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_bound_holds_the_truth_for_simulated_brackets() {
         };
         let begin = read(1e6 + case as f64 * 1.37, (case % 11) as f64 / 10.0);
         let end = read(1e6 + 5e7 + case as f64 * 2.11, (case % 13) as f64 / 12.0);
-        let found = from_pairs(begin, end, clock_step).unwrap();
+        let found = from_pairs(begin, end, clock_step as f64).unwrap();
         let off_ppb = (found.rate.ticks_per_s() / 2.59613e9 - 1.0).abs() * 1e9;
         assert!(
             off_ppb <= found.error_ppb - RAW_ROUNDING_PPB,

@@ -258,9 +258,8 @@ impl Distribution {
     /// below eight. `step` is the clock's (at least 1), `origin` a value that
     /// lies on a step.
     #[must_use]
-    pub fn drawn(&self, step: u64, origin: i64) -> Drawn {
-        let step = step.max(1) as f64;
-        let origin = origin as f64;
+    pub fn drawn(&self, step: f64, origin: f64) -> Drawn {
+        let step = step.max(1.0);
         let mut counts: Vec<(i32, u64)> = Vec::new();
         for bin in &self.bins {
             let steps = ((bin.middle() - origin) / step).round();
@@ -408,13 +407,13 @@ mod tests {
     /// Steps of 26 from 13: readings 13, 39, 65 (two) and -13.
     #[test]
     fn drawing_puts_every_step_in_the_middle_of_its_bin() {
-        let drawn = of(&[13, 39, 65, 65, -13]).distribution().drawn(26, 13);
+        let drawn = of(&[13, 39, 65, 65, -13]).distribution().drawn(26.0, 13.0);
         assert_eq!(drawn.edges, [-26.0, 0.0, 26.0, 52.0, 78.0]);
         assert_eq!(drawn.counts, [1, 1, 1, 2]);
         assert_eq!(
             SignedHistogram::new()
                 .distribution()
-                .drawn(1, 0)
+                .drawn(1.0, 0.0)
                 .edges
                 .len(),
             0

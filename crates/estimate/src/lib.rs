@@ -13,7 +13,7 @@
 //!     series.push(100 + (i * 7919) % 41);
 //! }
 //! let sample = series.sample();
-//! let mean = sample.mean(0.95, 0).unwrap();
+//! let mean = sample.mean(0.95, 0.0).unwrap();
 //! assert!((mean.value - 120.0).abs() < 0.1);
 //! assert!(mean.interval.lo.unwrap() <= mean.value);
 //! ```

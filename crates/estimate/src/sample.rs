@@ -98,13 +98,13 @@ impl Sample {
     /// The mean, by batch means. `None` of nothing; without an interval of one
     /// value.
     ///
-    /// With a clock that steps by `granularity` ticks (0: none), the mean of
+    /// With a clock that steps by `granularity` ticks (0.0: none), the mean of
     /// the readings is Beilner's tick-count mean (eq. 6): unbiased while
     /// program and clock are asynchronous, so it is not widened by the step.
     /// If all readings agree, the interval says how far from a whole number of
     /// steps the truth may be without one reading in n having shown it.
     #[must_use]
-    pub fn mean(&self, level: f64, granularity: u64) -> Option<Estimate> {
+    pub fn mean(&self, level: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
         let value = self.moments().mean()?;
         let mut notes = Vec::new();
@@ -115,8 +115,8 @@ impl Sample {
             let variance = self.moments().variance().unwrap_or(0.0);
             if variance > 0.0 {
                 effective = effective.min(variance / spread.variance);
-            } else if granularity > 0 {
-                half = granularity as f64 * unseen_share(n, level);
+            } else if granularity > 0.0 {
+                half = granularity * unseen_share(n, level);
                 notes.push(
                     "all readings agree: right only if the program is not locked to the clock"
                         .into(),
@@ -179,7 +179,7 @@ impl Sample {
     /// level is met with Student's t. A reading may be off by one step of the
     /// clock either way, so the bounds are moved out by `granularity` ticks.
     #[must_use]
-    pub fn quantile(&self, p: f64, level: f64, granularity: u64) -> Option<Estimate> {
+    pub fn quantile(&self, p: f64, level: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
         let value = self.inside(self.bin_of(p)?.middle());
         // What a series too short for its memory shows of a correlation is not all of it.
@@ -193,7 +193,6 @@ impl Sample {
         if p > TAIL && effective * (1.0 - p) < FEWEST_BEYOND {
             ranks.hi = None;
         }
-        let step = granularity as f64;
         let bound = |rank: Option<u64>, edge: fn(&Bin) -> i64, step: f64| {
             let bin = self.distribution.at_rank(rank?)?;
             Some(self.inside(edge(&bin) as f64) + step)
@@ -213,17 +212,17 @@ impl Sample {
                 f.variance
             ));
         }
-        if granularity > 0 && value.abs() < STEPS_FOR_MEDIAN * step {
+        if granularity > 0.0 && value.abs() < STEPS_FOR_MEDIAN * granularity {
             notes.push(format!(
                 "{:.1} steps of the clock: known to a step only, use the mean",
-                value / step
+                value / granularity
             ));
         }
         Some(Estimate {
             value,
             interval: Interval {
-                lo: bound(ranks.lo, |b| b.lo, -step),
-                hi: bound(ranks.hi, |b| b.hi, step),
+                lo: bound(ranks.lo, |b| b.lo, -granularity),
+                hi: bound(ranks.hi, |b| b.hi, granularity),
             },
             level,
             unit: "ticks".into(),
@@ -239,16 +238,15 @@ impl Sample {
     /// ticks, so a difference is off by the difference of two uniform errors, whose
     /// variance is step^2 / 6; the mean of n by an n-th of that.
     #[must_use]
-    pub fn own_mean(&self, level: f64, granularity: u64) -> Option<Estimate> {
+    pub fn own_mean(&self, level: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
         let value = self.moments().mean()?;
-        let step = granularity as f64;
         let half = match self.moments().variance() {
             Some(variance) if variance > 0.0 => {
-                (normal(level) * step / (6.0 * n as f64).sqrt()).min(step)
+                (normal(level) * granularity / (6.0 * n as f64).sqrt()).min(granularity)
             }
             // All readings agree: perhaps because the program keeps step with the clock.
-            _ => step,
+            _ => granularity,
         };
         Some(Estimate {
             value,
@@ -266,15 +264,14 @@ impl Sample {
     /// a step of the clock, `granularity` ticks, either way and the width of the
     /// histogram's bin.
     #[must_use]
-    pub fn own_quantile(&self, p: f64, granularity: u64) -> Option<Estimate> {
+    pub fn own_quantile(&self, p: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
         let bin = self.bin_of(p)?;
-        let step = granularity as f64;
         Some(Estimate {
             value: self.inside(bin.middle()),
             interval: Interval::new(
-                self.inside(bin.lo as f64) - step,
-                self.inside(bin.hi as f64) + step,
+                self.inside(bin.lo as f64) - granularity,
+                self.inside(bin.hi as f64) + granularity,
             ),
             level: 1.0,
             unit: "ticks".into(),
@@ -446,15 +443,15 @@ mod tests {
 
     #[test]
     fn of_nothing_and_of_one() {
-        assert_eq!(sample(&[]).mean(0.95, 0), None);
-        assert_eq!(sample(&[]).quantile(0.5, 0.95, 0), None);
+        assert_eq!(sample(&[]).mean(0.95, 0.0), None);
+        assert_eq!(sample(&[]).quantile(0.5, 0.95, 0.0), None);
         let one = sample(&[7]);
-        let mean = one.mean(0.95, 0).unwrap();
+        let mean = one.mean(0.95, 0.0).unwrap();
         assert_eq!(
             (mean.value, mean.interval.lo, mean.interval.hi),
             (7.0, None, None)
         );
-        let median = one.quantile(0.5, 0.95, 26).unwrap();
+        let median = one.quantile(0.5, 0.95, 26.0).unwrap();
         assert_eq!(
             (median.value, median.interval.lo, median.interval.hi),
             (7.0, None, None)
@@ -464,11 +461,11 @@ mod tests {
     /// 10 and 12: mean 11, standard error 1, t(0.975; 1) = 12.7062.
     #[test]
     fn of_two() {
-        let mean = sample(&[10, 12]).mean(0.95, 0).unwrap();
+        let mean = sample(&[10, 12]).mean(0.95, 0.0).unwrap();
         assert_eq!(mean.value, 11.0);
         assert!((mean.interval.half_width().unwrap() - 12.7062).abs() < 1e-4);
         assert_eq!(
-            sample(&[10, 12]).quantile(0.5, 0.95, 0).unwrap().value,
+            sample(&[10, 12]).quantile(0.5, 0.95, 0.0).unwrap().value,
             10.0
         );
     }
@@ -477,7 +474,7 @@ mod tests {
     #[test]
     fn median_by_hand() {
         let values: Vec<i64> = (1..=20).map(|i| (i * 8) % 21).collect();
-        let e = sample(&values).quantile(0.5, 0.95, 2).unwrap();
+        let e = sample(&values).quantile(0.5, 0.95, 2.0).unwrap();
         assert_eq!((e.value, e.interval), (10.0, Interval::new(4.0, 17.0)));
         assert!(
             e.notes.iter().any(|n| n.contains("5.0 steps")),
@@ -490,23 +487,23 @@ mod tests {
     #[test]
     fn all_equal() {
         let s = sample(&[52; 100]);
-        let exact = s.mean(0.95, 0).unwrap();
+        let exact = s.mean(0.95, 0.0).unwrap();
         assert_eq!(exact.interval, Interval::new(52.0, 52.0));
-        let stepped = s.mean(0.95, 26).unwrap();
+        let stepped = s.mean(0.95, 26.0).unwrap();
         assert!((stepped.interval.half_width().unwrap() - 26.0 * (1.0 - 0.963_783)).abs() < 1e-3);
-        let median = s.quantile(0.5, 0.95, 26).unwrap();
+        let median = s.quantile(0.5, 0.95, 26.0).unwrap();
         assert_eq!(median.interval, Interval::new(26.0, 78.0));
     }
 
     #[test]
     fn extremes_stay_finite() {
         let s = sample(&[i64::MIN, i64::MAX, i64::MIN, i64::MAX, 0, -1, 1, 2]);
-        let mean = s.mean(0.95, 1).unwrap();
+        let mean = s.mean(0.95, 1.0).unwrap();
         assert_eq!(mean.value, 0.0);
         assert!(mean.interval.half_width().unwrap().is_finite());
-        let median = s.quantile(0.5, 0.95, 1).unwrap();
+        let median = s.quantile(0.5, 0.95, 1.0).unwrap();
         assert_eq!(median.value, 0.0);
-        let top = s.quantile(0.999, 0.95, 0).unwrap().value;
+        let top = s.quantile(0.999, 0.95, 0.0).unwrap().value;
         assert!(top > 0.999 * i64::MAX as f64, "{top}");
     }
 
@@ -519,7 +516,7 @@ mod tests {
             .map(|i| ((i * 7919) % 1009 - 504).pow(3))
             .collect();
         let half = |n: usize| {
-            let mean = sample(&values[..n]).mean(0.95, 0).unwrap();
+            let mean = sample(&values[..n]).mean(0.95, 0.0).unwrap();
             mean.interval.half_width().unwrap()
         };
         let expected = half(512) * (512.0_f64 / 513.0).sqrt();
@@ -570,7 +567,7 @@ mod tests {
     fn a_quantile_stays_between_the_extremes() {
         let s = sample(&[1_234_567; 20]);
         assert_eq!(s.distribution().n(), 20);
-        let e = s.quantile(0.5, 0.95, 0).unwrap();
+        let e = s.quantile(0.5, 0.95, 0.0).unwrap();
         assert_eq!(e.value, 1_234_567.0);
         assert_eq!(e.interval, Interval::new(1_234_567.0, 1_234_567.0));
     }
@@ -584,20 +581,20 @@ mod tests {
     /// The words that go with what was found.
     #[test]
     fn notes_and_effective_size() {
-        let few = sample(&[1, 2, 3]).mean(0.95, 0).unwrap();
+        let few = sample(&[1, 2, 3]).mean(0.95, 0.0).unwrap();
         assert_eq!(
             few.notes,
             ["fewer than 16 samples: autocorrelation not tested"]
         );
         let alternating: Vec<i64> = (0..64).map(|i| [0, 9, 9, 0][i % 4]).collect();
-        let e = sample(&alternating).mean(0.95, 0).unwrap();
+        let e = sample(&alternating).mean(0.95, 0.0).unwrap();
         assert_eq!((e.notes.len(), e.n, e.n_effective), (0, 64, 64.0));
         let ramp: Vec<i64> = (0..4096).collect();
-        let e = sample(&ramp).mean(0.95, 0).unwrap();
+        let e = sample(&ramp).mean(0.95, 0.0).unwrap();
         assert!(e.notes[0].starts_with("too few samples for their autocorrelation"));
         assert!(e.n_effective < 2.0, "{}", e.n_effective);
         // Its median leaves every threshold behind.
-        let median = sample(&ramp).quantile(0.5, 0.95, 0).unwrap();
+        let median = sample(&ramp).quantile(0.5, 0.95, 0.0).unwrap();
         assert_eq!((median.interval.lo, median.interval.hi), (None, None));
         // Its sixteen or more batches scatter as the values do.
         assert!(
@@ -620,7 +617,7 @@ mod tests {
         let e = sample(&[
             3, 47, 129, 8, 55, 149, 13, 64, 174, 19, 74, 208, 25, 86, 259, 32, 98, 369, 39, 112,
         ])
-        .mean(0.95, 0)
+        .mean(0.95, 0.0)
         .unwrap();
         assert!((e.interval.lo.unwrap() - 52.607_13).abs() < 1e-3, "{e:?}");
         assert!((e.interval.hi.unwrap() - 150.317_15).abs() < 1e-3, "{e:?}");

@@ -306,9 +306,9 @@ mod tests {
         let values = |d: i64| (0..3000).map(move |i| (i * 37) % 501 + d);
         let moved = values(0).collect::<Series>().shifted(-250).sample();
         let direct = values(-250).collect::<Series>().sample();
-        assert_eq!(moved.mean(0.95, 0), direct.mean(0.95, 0));
+        assert_eq!(moved.mean(0.95, 0.0), direct.mean(0.95, 0.0));
         for p in QUANTILES {
-            assert_eq!(moved.quantile(p, 0.95, 0), direct.quantile(p, 0.95, 0));
+            assert_eq!(moved.quantile(p, 0.95, 0.0), direct.quantile(p, 0.95, 0.0));
         }
     }
 

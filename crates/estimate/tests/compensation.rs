@@ -61,7 +61,7 @@ fn tested(z: &ZeroTest, method: Method) -> &undertick_estimate::compensation::Te
 fn k_of_normal_errors() {
     for (seed, rho) in [(1, 0.0), (2, 0.4), (3, 0.8)] {
         let samples = correlated(&mut Source::new(seed), rho, 20_000);
-        let z = zero_test(&samples, None, LEVEL, 0).unwrap();
+        let z = zero_test(&samples, None, LEVEL, 0.0).unwrap();
         let k = |m| tested(&z, m).k.as_ref().unwrap().value;
         let near = |got: f64, truth: f64| {
             assert!((got / truth - 1.0).abs() < 0.04, "{rho}: {got} for {truth}");
@@ -109,7 +109,7 @@ fn k_on_a_clock_with_steps() {
             }
         })
         .collect();
-    let z = zero_test(&samples, None, LEVEL, 26).unwrap();
+    let z = zero_test(&samples, None, LEVEL, 26.0).unwrap();
     let k = |m| tested(&z, m).k.as_ref().unwrap();
     // 2 d^2/12 over 5 d^2/12, and over d^2/12: by hand.
     assert!(
@@ -281,7 +281,7 @@ fn the_automatic_choice_never_does_harm() {
                     let (own, sampled): (Vec<_>, Vec<_>) =
                         (0..6000).map(|_| machine.measure()).unzip();
                     let sampler = with_sampler.then_some(&sampled[..]);
-                    let z = zero_test(&own, sampler, LEVEL, 0).unwrap();
+                    let z = zero_test(&own, sampler, LEVEL, 0.0).unwrap();
                     let k = z.choice().k.as_ref().unwrap();
                     let (own, sampled): (Vec<_>, Vec<_>) =
                         (0..20_000).map(|_| machine.measure()).unzip();
@@ -321,7 +321,7 @@ fn pairs_that_were_hit_are_not_followed() {
             s.t1 += 1000.0;
         }
     }
-    let z = zero_test(&samples, None, LEVEL, 0).unwrap();
+    let z = zero_test(&samples, None, LEVEL, 0.0).unwrap();
     assert!(tested(&z, Method::Pairs).k.as_ref().unwrap().value < 0.01);
     let k = tested(&z, Method::ControlVariate).k.as_ref().unwrap().value;
     // 3.46 without the hits; the bounded pairs that remain cost some of it.
@@ -338,7 +338,7 @@ fn bias_is_shown() {
         s.t1 += 3.0;
         s.t4 += 3.0;
     }
-    let z = zero_test(&samples, None, LEVEL, 0).unwrap();
+    let z = zero_test(&samples, None, LEVEL, 0.0).unwrap();
     let bias = &tested(&z, Method::Pairs).bias;
     assert!((bias.value + 3.0).abs() < 0.07, "{bias:?}");
     assert!(bias.interval.hi.unwrap() < -2.9);
@@ -348,7 +348,7 @@ fn bias_is_shown() {
 #[test]
 fn too_few_is_none_and_no_spread_is_long_term() {
     let few = correlated(&mut Source::new(9), 0.5, 127);
-    assert!(zero_test(&few, None, LEVEL, 0).is_none());
+    assert!(zero_test(&few, None, LEVEL, 0.0).is_none());
     let still = vec![
         Paired {
             t1: 26.0,
@@ -357,9 +357,9 @@ fn too_few_is_none_and_no_spread_is_long_term() {
         };
         500
     ];
-    let z = zero_test(&still, None, LEVEL, 26).unwrap();
+    let z = zero_test(&still, None, LEVEL, 26.0).unwrap();
     assert_eq!(z.chosen, Method::LongTerm);
     assert_eq!(z.choice().bias.value, 0.0);
     assert!(z.choice().k.is_none());
-    assert_eq!(Correlations::of(&still, 26, true).r13, 0.0);
+    assert_eq!(Correlations::of(&still, 26.0, true).r13, 0.0);
 }

@@ -94,11 +94,11 @@ fn order_statistics_cover(n: u64, p: f64, lo: u64, hi: u64) -> f64 {
 }
 
 fn mean(s: &Sample) -> Estimate {
-    s.mean(LEVEL, 0).expect("there are samples")
+    s.mean(LEVEL, 0.0).expect("there are samples")
 }
 
 fn quantile(s: &Sample, p: f64) -> Estimate {
-    s.quantile(p, LEVEL, 0).expect("there are samples")
+    s.quantile(p, LEVEL, 0.0).expect("there are samples")
 }
 
 #[track_caller]

@@ -79,11 +79,11 @@ fn ask(case: u64, memory: Memory, n: usize) -> [Asked; 3] {
     let mut found = [Asked::default(), Asked::default(), Asked::default()];
     for repetition in 0..repetitions() {
         let sample = memory.draw(&mut Source::new(case, repetition), n);
-        found[0].note(&sample.mean(LEVEL, 0).unwrap(), 0.0);
+        found[0].note(&sample.mean(LEVEL, 0.0).unwrap(), 0.0);
         if let Memory::Falling(_) = memory {
-            found[1].note(&sample.quantile(0.5, LEVEL, 0).unwrap(), 0.0);
+            found[1].note(&sample.quantile(0.5, LEVEL, 0.0).unwrap(), 0.0);
             // Standard normal quantile of 0.99.
-            found[2].note(&sample.quantile(0.99, LEVEL, 0).unwrap(), 2_326.348);
+            found[2].note(&sample.quantile(0.99, LEVEL, 0.0).unwrap(), 2_326.348);
         }
     }
     eprintln!("{memory:?}, n = {n}: {found:?}");
@@ -147,7 +147,7 @@ fn tails_need_exceedances() {
         let mut source = Source::new(10, n as u64);
         let values = source.many(n, |s| (1000.0 * s.exponential()).round());
         let series: Series = values.iter().map(|x| *x as i64).collect();
-        series.sample().quantile(p, LEVEL, 0).unwrap().interval.hi
+        series.sample().quantile(p, LEVEL, 0.0).unwrap().interval.hi
     };
     assert_eq!((bound(1_900, 0.99), bound(19_000, 0.999)), (None, None));
     assert!(bound(2_100, 0.99).is_some() && bound(21_000, 0.999).is_some());

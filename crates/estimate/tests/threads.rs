@@ -27,17 +27,17 @@ fn thread(rng: &mut ChaCha8Rng, n: usize, level: f64, sd: f64, memory: f64) -> V
 }
 
 fn holds(sample: &Sample, truth: f64) -> bool {
-    let mean = sample.mean(0.95, 0).unwrap();
+    let mean = sample.mean(0.95, 0.0).unwrap();
     mean.interval.lo.unwrap() <= truth && truth <= mean.interval.hi.unwrap()
 }
 
 fn median_holds(sample: &Sample, truth: f64) -> bool {
-    let median = sample.quantile(0.5, 0.95, 0).unwrap();
+    let median = sample.quantile(0.5, 0.95, 0.0).unwrap();
     median.interval.lo.unwrap() <= truth && truth <= median.interval.hi.unwrap()
 }
 
 fn half(sample: &Sample) -> f64 {
-    let mean = sample.mean(0.95, 0).unwrap();
+    let mean = sample.mean(0.95, 0.0).unwrap();
     mean.interval.half_width().unwrap()
 }
 
@@ -93,7 +93,7 @@ fn many_short_threads_are_a_sample_of_their_kind() {
             all.next_thread();
         }
         let sample = all.sample();
-        match sample.mean(0.95, 0).unwrap().interval.half_width() {
+        match sample.mean(0.95, 0.0).unwrap().interval.half_width() {
             Some(_) => hits += usize::from(holds(&sample, 5000.0)),
             None => refused += 1,
         }
@@ -181,13 +181,16 @@ fn what_is_exact_stays_exact() {
             let value = sorted[rank as usize - 1];
             assert!((bin.lo..=bin.hi).contains(&value), "{rank}");
         }
-        assert!(sample.mean(0.95, 0).unwrap().interval.lo.is_some());
+        assert!(sample.mean(0.95, 0.0).unwrap().interval.lo.is_some());
     }
     let one: Series = threads[3].iter().copied().collect();
     let mut merged = Series::new();
     merged.merge(one.clone());
     merged.merge(Series::new());
-    assert_eq!(merged.sample().mean(0.95, 0), one.sample().mean(0.95, 0));
+    assert_eq!(
+        merged.sample().mean(0.95, 0.0),
+        one.sample().mean(0.95, 0.0)
+    );
 }
 
 /// Threads of which each made one value only say nothing of their own scatter.
@@ -197,8 +200,8 @@ fn single_values_are_merged_too() {
     for value in [10, 20, 30] {
         all.merge(std::iter::once(value).collect());
     }
-    let mean = all.clone().sample().mean(0.95, 0).unwrap();
+    let mean = all.clone().sample().mean(0.95, 0.0).unwrap();
     assert_eq!((mean.value, mean.interval.lo), (20.0, None));
     all.merge((0..100).map(|i| i * 37 % 101).collect());
-    assert!(all.sample().mean(0.95, 0).unwrap().interval.lo.is_some());
+    assert!(all.sample().mean(0.95, 0.0).unwrap().interval.lo.is_some());
 }

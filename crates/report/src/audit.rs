@@ -42,7 +42,7 @@ pub struct Clock {
     /// Smallest step that it takes, ns; `None` if it hardly moved while watched.
     pub granularity_ns: Option<f64>,
     /// The same in its own ticks.
-    pub granularity_ticks: Option<u64>,
+    pub granularity_ticks: Option<f64>,
     /// All readings (99 % at least) leave this remainder modulo the step.
     pub remainder_ticks: Option<u64>,
     /// Cost of a read in a row.

@@ -140,7 +140,7 @@ pub struct ClockSummary {
     /// Nanoseconds per tick.
     pub ns_per_tick: f64,
     /// Smallest step the clock takes, ticks.
-    pub granularity_ticks: u64,
+    pub granularity_ticks: f64,
     /// Smallest step the clock takes, ns.
     pub granularity_ns: f64,
     /// Median cost of one reading, ns.
@@ -568,7 +568,7 @@ mod tests {
                 clock: ClockSummary {
                     name: "tsc".into(),
                     ns_per_tick: 0.4,
-                    granularity_ticks: 26,
+                    granularity_ticks: 26.0,
                     granularity_ns: 10.4,
                     read_cost_ns_median: 8.5,
                     rate_source: "cpuid".into(),

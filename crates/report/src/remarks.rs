@@ -19,6 +19,15 @@ pub(crate) fn number_of(n: u64, what: &str) -> String {
     format!("{} {what}{plural}", figures::count(n))
 }
 
+/// Ticks of a clock's step, which need not be a whole number.
+pub(crate) fn ticks(step: f64) -> String {
+    let whole = step.round();
+    if (step - whole).abs() < 0.005 {
+        return number_of(whole as u64, "tick");
+    }
+    format!("{step:.2} ticks")
+}
+
 /// Parts per billion in the unit that suits.
 pub(crate) fn parts(ppb: f64) -> String {
     if ppb.is_finite() && ppb < 1e3 {

@@ -117,7 +117,7 @@ fn clock(clock: &ClockSummary) -> String {
     format!(
         "Clock: {}, moves {} at a time ({}), one reading {} (median); rate {}, within {}",
         clean(&clock.name),
-        remarks::number_of(clock.granularity_ticks, "tick"),
+        remarks::ticks(clock.granularity_ticks),
         figures::duration(clock.granularity_ns),
         remarks::read_cost(clock),
         remarks::rate_source(&clock.rate_source),

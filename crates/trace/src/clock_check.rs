@@ -13,7 +13,7 @@ use crate::manifest::AcrossCpus;
 pub(crate) fn across_cpus(facts: &Facts) -> Option<AcrossCpus> {
     let begun = Instant::now();
     let source = Source::open(facts.clock).ok()?;
-    let step = facts.granularity.map_or(1, |g| g.step_ticks);
+    let step = facts.granularity.map_or(1.0, |g| g.step_ticks);
     let across = across::measure(source, step, Effort::SHORT);
     let took_ns = begun.elapsed().as_nanos();
     Some(summary(&across, u64::try_from(took_ns).unwrap_or(u64::MAX)))

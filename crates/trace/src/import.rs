@@ -308,7 +308,7 @@ fn manifest(
             ticks_per_second_denominator: 1,
             rate_source: "imported".to_owned(),
             rate_error_ppb: 0.0,
-            granularity_ticks: intake.step.ns(),
+            granularity_ticks: intake.step.ns() as f64,
             read_cost_ns_median: 0.0,
             anchors: about.is_unix.then_some(anchor).into_iter().collect(),
             across_cpus: None,

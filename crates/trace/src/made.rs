@@ -295,7 +295,7 @@ mod tests {
                 ticks_per_second_denominator: 1,
                 rate_source: "definition".to_owned(),
                 rate_error_ppb: 0.0,
-                granularity_ticks: 1,
+                granularity_ticks: 1.0,
                 read_cost_ns_median: 300_000.0,
                 anchors: Vec::new(),
                 across_cpus: None,

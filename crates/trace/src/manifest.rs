@@ -141,8 +141,9 @@ pub struct Clock {
     pub rate_source: String,
     /// Bound on the error of the rate, parts per billion.
     pub rate_error_ppb: f64,
-    /// Smallest step the clock takes, ticks (not its resolution).
-    pub granularity_ticks: u64,
+    /// Smallest step the clock takes, ticks (not its resolution); need not be whole.
+    #[serde(deserialize_with = "step")]
+    pub granularity_ticks: f64,
     /// Median cost of one reading, nanoseconds.
     pub read_cost_ns_median: f64,
     /// Points that tie the clock to Unix time; linear in between.
@@ -150,6 +151,17 @@ pub struct Clock {
     /// Whether the CPUs agreed on it when the recording began; absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_cpus: Option<AcrossCpus>,
+}
+
+/// A step that can be one: 0 where none is known.
+fn step<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let step = f64::deserialize(from)?;
+    if (0.0..=u64::MAX as f64).contains(&step) {
+        return Ok(step);
+    }
+    Err(serde::de::Error::custom(
+        "a step of the clock below 0 or above 2^64 ticks",
+    ))
 }
 
 /// The clock seen from several CPUs, in the 50 ms before the program began.

@@ -660,7 +660,7 @@ fn first_manifest(request: &Request, session: &Session) -> Manifest {
             ticks_per_second_denominator: rate.rate.denominator(),
             rate_source: rate.source.name().to_owned(),
             rate_error_ppb: rate.error_ppb,
-            granularity_ticks: facts.granularity.map_or(1, |g| g.step_ticks),
+            granularity_ticks: facts.granularity.map_or(1.0, |g| g.step_ticks),
             read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
             anchors: anchor(facts.clock).into_iter().collect(),
             across_cpus: crate::clock_check::across_cpus(facts),

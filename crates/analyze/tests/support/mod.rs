@@ -120,7 +120,7 @@ pub fn manifest() -> Manifest {
             ticks_per_second_denominator: 1,
             rate_source: "test".into(),
             rate_error_ppb: 0.0,
-            granularity_ticks: 1,
+            granularity_ticks: 1.0,
             read_cost_ns_median: 8.5,
             anchors: vec![],
             across_cpus: None,

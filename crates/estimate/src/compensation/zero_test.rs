@@ -100,7 +100,7 @@ pub fn zero_test(
     own: &[Paired],
     sampled: Option<&[Paired]>,
     level: f64,
-    granularity: u64,
+    granularity: f64,
 ) -> Option<ZeroTest> {
     if own.len() < FEWEST {
         return None;

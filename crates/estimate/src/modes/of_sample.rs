@@ -39,7 +39,7 @@ impl Sample {
     }
 
     fn effective_of_mean(&self) -> f64 {
-        self.mean(0.95, 0).map_or(0.0, |mean| mean.n_effective)
+        self.mean(0.95, 0.0).map_or(0.0, |mean| mean.n_effective)
     }
 
     /// A mode that lasts makes its share less certain than so many independent

@@ -114,14 +114,16 @@ impl Begins {
     /// `None` also where the sections begin in no order: then their phases are as good as
     /// drawn.
     #[must_use]
-    pub fn lock(&self, step: u64, ticks: f64, n: u64) -> Option<Lock> {
-        let step = i64::try_from(step).ok().filter(|&step| step > 0)?;
+    pub fn lock(&self, step: f64, ticks: f64, n: u64) -> Option<Lock> {
+        if !(step > 0.0 && step.is_finite()) {
+            return None;
+        }
         let mut lock = lock_of(&self.first, step)?;
         if self.thinned_by > 0 {
             // What stands still at first may move in the end.
             lock.coherence = lock.coherence.min(lock_of(&self.thinned, step)?.coherence);
         }
-        lock.spoils(ticks / step as f64, n).then_some(lock)
+        lock.spoils(ticks / step, n).then_some(lock)
     }
 }
 
@@ -135,21 +137,45 @@ impl Lock {
 }
 
 /// The lock that readings in chains show or cannot exclude.
-fn lock_of(readings: &[i64], step: i64) -> Option<Lock> {
-    let walk = (1..=MOST_SECTIONS).find_map(|sections| walk_of(readings, step, sections))?;
+fn lock_of(readings: &[i64], step: f64) -> Option<Lock> {
+    let steps = in_steps(readings, step);
+    let walk = (1..=MOST_SECTIONS).find_map(|sections| walk_of(&steps, sections))?;
     let facts = walk.facts()?;
     let spectrum = Spectrum::of_walk(facts.cycles, &facts, facts.jitter[0]);
     Lock::find(&facts, &spectrum)
 }
 
+/// The readings in steps of the clock since the first of each chain, and the breaks. What is
+/// between two is rounded, not where each lies: readings lie on steps, but a step need not be
+/// a whole number of ticks and is not known exactly, and a chain is long.
+fn in_steps(readings: &[i64], step: f64) -> Vec<i64> {
+    let (mut last, mut steps) = (BREAK, 0_i64);
+    (readings.iter())
+        .map(|&reading| {
+            if reading == BREAK {
+                last = BREAK;
+                return BREAK;
+            }
+            if last == BREAK {
+                steps = 0;
+            } else {
+                let passed = reading.saturating_sub(last) as f64 / step;
+                steps = steps.saturating_add(passed.round() as i64).max(-i64::MAX);
+            }
+            last = reading;
+            steps
+        })
+        .collect()
+}
+
 /// The turns of a loop of that many sections, if most take the same number of steps. What is
 /// between two that do not belongs to none.
-fn walk_of(readings: &[i64], step: i64, sections: usize) -> Option<PhaseWalk> {
+fn walk_of(readings: &[i64], sections: usize) -> Option<PhaseWalk> {
     let turns = || {
         let ends = readings.iter().skip(sections);
         (readings.iter().zip(ends).enumerate()).filter_map(move |(at, (&from, &to))| {
             let is_whole = !readings[at..=at + sections].contains(&BREAK);
-            is_whole.then(|| (at, to.div_euclid(step) - from.div_euclid(step)))
+            is_whole.then(|| (at, to.saturating_sub(from)))
         })
     };
     let mut steps: Vec<i64> = turns().map(|(_, steps)| steps).collect();
@@ -158,7 +184,7 @@ fn walk_of(readings: &[i64], step: i64, sections: usize) -> Option<PhaseWalk> {
     }
     let middle = steps.len() / 2;
     let median = *steps.select_nth_unstable(middle).1;
-    let is_alike = |steps: i64| (steps - median).abs() <= ALIKE_STEPS;
+    let is_alike = |steps: i64| steps.saturating_sub(median).saturating_abs() <= ALIKE_STEPS;
     let alike = steps.iter().filter(|&&steps| is_alike(steps)).count();
     if (alike as f64) < REGULAR * steps.len() as f64 {
         return None;
@@ -175,9 +201,9 @@ fn walk_of(readings: &[i64], step: i64, sections: usize) -> Option<PhaseWalk> {
         }
         if is_broken || at > next {
             walk.interrupt();
-            walk.push(readings[at].div_euclid(step));
+            walk.push(readings[at]);
         }
-        walk.push(readings[at + sections].div_euclid(step));
+        walk.push(readings[at + sections]);
         (next, is_broken) = (at + sections, false);
     }
     Some(walk)
@@ -231,7 +257,7 @@ mod tests {
             begins.next_chain();
         }
         assert!(begins.first.len() <= MOST && begins.thinned.len() <= MOST);
-        assert_eq!(begins.lock(1, 0.5, 100_000), None);
+        assert_eq!(begins.lock(1.0, 0.5, 100_000), None);
     }
 
     #[test]
@@ -260,31 +286,36 @@ mod tests {
         }
         readings.push(BREAK);
         (0..5).for_each(|i| readings.push(1000 + 10 * i));
-        let walk = walk_of(&readings, 1, 1).unwrap();
+        let walk = walk_of(&readings, 1).unwrap();
         let facts = walk.facts().unwrap();
         assert_eq!((walk.pieces(), facts.cycles), (3, 20 + 18 + 4));
         assert_eq!(facts.multiples[0], 10.0);
-        // Steps of ten ticks: one each. Too few: none.
-        assert_eq!(
-            walk_of(&readings, 10, 1)
-                .unwrap()
-                .facts()
-                .unwrap()
-                .multiples[0],
-            1.0
-        );
-        assert!(walk_of(&readings[..FEW_TURNS], 1, 1).is_none());
-        assert!(walk_of(&readings[..=FEW_TURNS], 1, 1).is_some());
+        // Too few: none.
+        assert!(walk_of(&readings[..FEW_TURNS], 1).is_none());
+        assert!(walk_of(&readings[..=FEW_TURNS], 1).is_some());
+    }
+
+    /// Steps of 24.45 ticks, which show 24 or 25, and a chain after another.
+    #[test]
+    fn steps_are_counted_from_the_first_of_a_chain() {
+        let steps = [0, 1, 2, 40, 41, 1_000_000, 1_000_003];
+        let shown = |steps: i64| (steps as f64 * 24.45).floor() as i64 + 77;
+        let mut readings: Vec<i64> = steps.iter().map(|&step| shown(step)).collect();
+        readings.extend([BREAK, shown(5), shown(4), shown(7)]);
+        let found = in_steps(&readings, 24.45);
+        assert_eq!(found[..7], steps);
+        assert_eq!(found[7..], [BREAK, 0, -1, 2]);
+        assert_eq!(in_steps(&[i64::MIN + 1, i64::MAX], 1e-300)[1], i64::MAX);
     }
 
     /// 3 steps, 20 steps, 3, 20: two sections a turn, which takes 23.
     #[test]
     fn a_turn_may_hold_several_sections() {
         let readings: Vec<i64> = (0..200).map(|i| i / 2 * 23 + i % 2 * 3).collect();
-        assert!(walk_of(&readings, 1, 1).is_none());
-        let facts = walk_of(&readings, 1, 2).unwrap().facts().unwrap();
+        assert!(walk_of(&readings, 1).is_none());
+        let facts = walk_of(&readings, 2).unwrap().facts().unwrap();
         assert_eq!((facts.cycles, facts.multiples[0]), (99, 23.0));
-        let lock = of(&[&readings]).lock(1, 1.5, 200).unwrap();
+        let lock = of(&[&readings]).lock(1.0, 1.5, 200).unwrap();
         assert_eq!(
             (lock.ticks, lock.cycles, lock.may_be_off_steps()),
             (23, 1, 1.0)

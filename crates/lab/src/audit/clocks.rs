@@ -35,7 +35,7 @@ fn raw() -> Option<Source> {
 impl Examined {
     /// Takes the first of the two readings that the rate is found from.
     pub(super) fn begin(source: Source) -> Self {
-        let step_of = |source| granularity::measure(source).map(|g| g.step_ticks);
+        let step_of = |source| granularity::measure(source).map(|g| g.step_ticks.ceil() as u64);
         let raw_step_ns = raw().and_then(step_of).unwrap_or(1);
         Self {
             source,
@@ -58,7 +58,7 @@ impl Examined {
             .ok()
             .map(|found| found.claim.rate);
         self.granularity = granularity::measure(source);
-        let step = self.granularity.map_or(1, |g| g.step_ticks);
+        let step = self.granularity.map_or(1.0, |g| g.step_ticks);
         self.remainder = (source.clock().is_counter())
             .then(|| remainder(source, step))
             .flatten();
@@ -78,7 +78,7 @@ impl Examined {
     pub(super) fn finish(&self, chosen: ClockId) -> Clock {
         let clock = self.source.clock();
         let ns_per_tick = self.rate.map(|rate| rate.ns_per_tick());
-        let step_ns = |g: Granularity| Some(g.step_ticks as f64 * ns_per_tick?);
+        let step_ns = |g: Granularity| Some(g.step_ticks * ns_per_tick?);
         Clock {
             name: clock.name().to_owned(),
             usable: true,
@@ -149,9 +149,7 @@ impl Examined {
             bracket::pair(self.source, raw()?, self.raw_step_ns)?,
         );
         let ns_per_tick = self.rate?.ns_per_tick();
-        let step_ns = self
-            .granularity
-            .map_or(1.0, |g| g.step_ticks as f64 * ns_per_tick);
+        let step_ns = self.granularity.map_or(1.0, |g| g.step_ticks * ns_per_tick);
         let ns = last.ticks.wrapping_sub(first.ticks).cast_signed() as f64 * ns_per_tick;
         let raw_ns = (last.reference_ns.checked_sub(first.reference_ns)?) as f64;
         let value = (ns / raw_ns - 1.0) * 1e6;
@@ -200,10 +198,11 @@ fn cost_by_cpu(source: Source, rate: TickRate) -> Vec<CpuCost> {
 }
 
 /// What nearly all readings leave modulo the step, if they agree on anything.
-fn remainder(source: Source, step: u64) -> Option<u64> {
-    if !(2..=1 << 16).contains(&step) {
+fn remainder(source: Source, step: f64) -> Option<u64> {
+    if !(2.0..=65_536.0).contains(&step) || step.fract() != 0.0 {
         return None;
     }
+    let step = step as u64;
     let mut counts = vec![0_u32; step as usize];
     const READINGS: u32 = 4_096;
     for _ in 0..READINGS {

@@ -24,7 +24,7 @@ const RATIO: f64 = 4.0;
 pub(super) struct Samples {
     by_event: BTreeMap<(i32, u32), Vec<Paired>>,
     pub(super) ns_per_tick: f64,
-    pub(super) granularity_ticks: u64,
+    pub(super) granularity_ticks: f64,
 }
 
 impl Samples {
@@ -130,7 +130,7 @@ impl Samples {
         let spans = self.holding(event, inside);
         let ticks: Vec<f64> = spans.iter().map(|s| s.tm).collect();
         let (value, lo, hi) =
-            median_of(&ticks, self.granularity_ticks as f64).ok_or_else(|| too_few(event))?;
+            median_of(&ticks, self.granularity_ticks).ok_or_else(|| too_few(event))?;
         let ns = |ticks: f64| ticks * self.ns_per_tick;
         Ok(Estimate {
             value: ns(value),

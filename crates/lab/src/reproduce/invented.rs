@@ -139,7 +139,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
             clock: ClockSummary {
                 name: "tsc".to_owned(),
                 ns_per_tick: 1.0,
-                granularity_ticks: 10,
+                granularity_ticks: 10.0,
                 granularity_ns: 10.0,
                 read_cost_ns_median: 10.0,
                 rate_source: String::new(),

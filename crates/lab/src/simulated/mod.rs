@@ -187,7 +187,7 @@ impl Simulated {
                 ticks_per_second_denominator: self.tick_ns(),
                 rate_source: "definition".to_owned(),
                 rate_error_ppb: 0.0,
-                granularity_ticks: 1,
+                granularity_ticks: 1.0,
                 read_cost_ns_median: 0.0, // known when all is read
                 anchors: Vec::new(),
                 across_cpus: None,

@@ -33,7 +33,7 @@ impl Scale {
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
         Self {
             ns_per_tick,
-            step_ticks: manifest.clock.granularity_ticks.max(1) as f64,
+            step_ticks: manifest.clock.granularity_ticks.max(1.0),
             error_ticks: (error_ns / ns_per_tick) as i64,
             told: told(manifest),
         }

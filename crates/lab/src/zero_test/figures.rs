@@ -28,7 +28,7 @@ struct Point {
 pub(super) fn outcome(
     request: &Request,
     measured: &Measured,
-    step: u64,
+    step: f64,
 ) -> Result<Outcome, Failure> {
     let ns = measured.ns_per_tick;
     let points = points(measured);
@@ -43,9 +43,7 @@ pub(super) fn outcome(
     // Fewer moves than that, and neither mean nor spread mean anything.
     let moved = own.iter().filter(|s| s.tm != 0.0).count();
     if moved * 1000 < own.len() {
-        return Err(Failure::TooCoarse {
-            step_ns: step as f64 * ns,
-        });
+        return Err(Failure::TooCoarse { step_ns: step * ns });
     }
     let test =
         zero_test(&own, None, request.level, step).ok_or(Failure::TooFew { kept: own.len() })?;
@@ -102,7 +100,7 @@ pub(super) fn outcome(
         sampler_perturbation: (!sampled.is_empty()).then(|| context.perturbation(&zero)),
         sampler_slowdown: (!sampled.is_empty()).then(|| slowdown(measured, request.level)),
         sampler_distance_ns: distances.get(distances.len() / 2).copied(),
-        granularity_ns: step as f64 * ns,
+        granularity_ns: step * ns,
         ns_per_tick: ns,
         n: zero.len() as u64,
         descheduled,

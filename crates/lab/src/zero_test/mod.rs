@@ -161,7 +161,7 @@ impl core::error::Error for Failure {}
 /// # Errors
 /// The load cannot be started, the machine is too busy, or `progress` said so.
 pub fn run(request: &Request, progress: impl FnMut(f64) -> bool) -> Result<Outcome, Failure> {
-    let step = granularity::measure(request.clock).map_or(0, |g| g.step_ticks);
+    let step = granularity::measure(request.clock).map_or(0.0, |g| g.step_ticks);
     let measured = measure::all(request, progress)?;
     figures::outcome(request, &measured, step)
 }

@@ -423,7 +423,7 @@ pub(super) fn clock(page: &mut String, report: &Report) -> Result {
             format!(
                 "{}, {}",
                 duration(clock.granularity_ns),
-                remarks::number_of(clock.granularity_ticks, "tick")
+                remarks::ticks(clock.granularity_ticks)
             ),
         ),
         ("Cost of a reading, median", remarks::read_cost(clock)),

@@ -256,7 +256,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             clock: ClockSummary {
                 name: "tsc".to_owned(),
                 ns_per_tick: 1.0 / 2.596_13,
-                granularity_ticks: 26,
+                granularity_ticks: 26.0,
                 granularity_ns: 10.015,
                 read_cost_ns_median: 12.7,
                 rate_source: "measured".to_owned(),

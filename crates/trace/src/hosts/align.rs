@@ -53,7 +53,7 @@ impl HostClock {
                 clock.ticks_per_second_numerator,
                 clock.ticks_per_second_denominator,
             ],
-            stamp_error_ticks: clock.granularity_ticks.max(1) as f64 + apart as f64,
+            stamp_error_ticks: clock.granularity_ticks.max(1.0) + apart as f64,
             span: None,
         }
     }

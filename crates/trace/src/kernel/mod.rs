@@ -380,9 +380,10 @@ struct Anchors {
 impl Anchors {
     fn new(facts: &Facts) -> Option<Self> {
         let other = Source::open(ClockId::MonotonicRaw).ok()?;
-        let other_step_ns = granularity::measure(other).map_or(1, |found| found.step_ticks);
-        let step_ticks = facts.granularity.map_or(1, |found| found.step_ticks);
-        let step_ns = step_ticks as f64 * facts.rate.claim.rate.ns_per_tick();
+        let other_step_ns =
+            granularity::measure(other).map_or(1, |found| found.step_ticks.ceil() as u64);
+        let step_ticks = facts.granularity.map_or(1.0, |found| found.step_ticks);
+        let step_ns = step_ticks * facts.rate.claim.rate.ns_per_tick();
         Some(Self {
             trace: Source::open(facts.clock).ok()?,
             other,

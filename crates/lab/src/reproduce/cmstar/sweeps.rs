@@ -148,7 +148,7 @@ fn factors(parameters: &Parameters, mean_ms: f64, length: Moment, seed: u64) -> 
             beside.push(sampled);
         }
     }
-    let tested = zero_test(&pairs, Some(&beside), 0.95, 1)?;
+    let tested = zero_test(&pairs, Some(&beside), 0.95, 1.0)?;
     let k = |method| {
         let of = tested.methods.iter().find(|m| m.method == method)?;
         Some(of.k.as_ref()?.value)

@@ -72,7 +72,7 @@ const BLOCKS: usize = 64;
 
 impl Found {
     fn of(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
-        let tested = zero_test(samples, None, level, 1)?;
+        let tested = zero_test(samples, None, level, 1.0)?;
         let pairs = tested.methods.iter().find(|m| m.method == Method::Pairs)?;
         Some(Self {
             mean_us: pairs.bias.value * tick_us,
@@ -92,7 +92,7 @@ impl Chosen {
             let to = if i % 2 == 0 { &mut seen } else { &mut unseen };
             to.extend_from_slice(block);
         }
-        let choice = zero_test(&seen, None, level, 1)?.choice().clone();
+        let choice = zero_test(&seen, None, level, 1.0)?.choice().clone();
         let corrected: Vec<f64> = unseen.iter().map(|s| choice.correction.apply(s)).collect();
         let before: Vec<f64> = unseen.iter().map(|s| s.tm).collect();
         let (spread, was) = (standard_deviation(&corrected), standard_deviation(&before));

@@ -68,7 +68,7 @@ pub(super) fn of(
             ticks_per_second_denominator: about.tick,
             rate_source: "card".to_owned(),
             rate_error_ppb: 0.0,
-            granularity_ticks: 1,
+            granularity_ticks: 1.0,
             read_cost_ns_median: 0.0,
             anchors: Vec::new(),
             across_cpus: None,
