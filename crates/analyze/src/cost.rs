@@ -193,8 +193,8 @@ pub(crate) struct Taken {
 /// What the pairs of one sample told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// Cost, fixed point.
-    fixed: i64,
+    /// Cost of the sample's two ends, fixed point.
+    own: i64,
     /// Both pairs, ticks, if both are believed: what was hit by something else
     /// says nothing of the readings' cost.
     pairs: Option<[u32; 2]>,
@@ -337,11 +337,12 @@ impl CostTable {
         // 2^40: as other costs, far beyond any pair that is not an accident.
         let most = (1_i64 << 40) as f64;
         let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
-        let fixed = (own.round() as i64).saturating_add(self.fixed_inner.inside(sample));
+        let own = own.round() as i64;
+        let both = own.saturating_add(self.fixed_inner.inside(sample));
         Taken {
-            ticks: fixed.saturating_add(1 << (POINT - 1)) >> POINT,
+            ticks: both.saturating_add(1 << (POINT - 1)) >> POINT,
             beside: Some(Told {
-                fixed,
+                own,
                 pairs: [t1, t4]
                     .iter()
                     .all(|&t| beside.correction.held(t) == t)
@@ -508,18 +509,20 @@ impl Costs {
                     *sum += u64::from(ticks);
                 }
             }
-            self.told += i128::from(told.fixed);
+            self.told += i128::from(told.own);
             self.rounded += i128::from(taken.ticks);
-            return;
+        } else {
+            self.samples[sample.ends as usize] += 1;
+            if sample.holds_records() {
+                self.filled[sample.ends as usize] += 1;
+                self.rounded += i128::from(taken.ticks);
+            }
         }
-        self.samples[sample.ends as usize] += 1;
         if sample.holds_records() {
-            self.filled[sample.ends as usize] += 1;
             self.inner_spans += u64::from(sample.inner.spans());
             self.inner_events += u64::from(sample.inner.events());
             self.inner_ordered += u64::from(sample.inner_ordered);
             self.inner_sampled += u64::from(sample.sampling.records);
-            self.rounded += i128::from(taken.ticks);
         }
     }
 
@@ -784,8 +787,15 @@ pub(crate) mod tests {
         assert_eq!(t.of(&without).ticks, 76);
         let mut costs = Costs::default();
         costs.add(&with, t.of(&with));
-        assert_eq!(costs.mean(&t).value, 97.5 * 0.4);
+        assert!((costs.mean(&t).value - 97.5 * 0.4).abs() < 1e-12);
         assert!((costs.residue(&t) + 0.5).abs() < 1e-12);
+        // The pairs tell nothing of the record inside: 7 to 9 ns.
+        let (all, ends) = (costs.mean(&t), costs.ends(&t));
+        assert!(
+            (all.above - ends.above - 1.0).abs() < 1e-12,
+            "{all:?} {ends:?}"
+        );
+        assert_eq!(costs.inner_records(), 1.0);
         costs.add(&without, t.of(&without));
         assert!((costs.mean(&t).value - (97.5 * 0.4 + 30.5) / 2.0).abs() < 1e-12);
         // (97.5 + 76.25) / 2 less (98 + 76) / 2.

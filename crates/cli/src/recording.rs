@@ -115,6 +115,9 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
             "{name}: exists already; remove it or give another name with -o"
         )));
     }
+    if let Some(program) = arguments.command.first() {
+        is_there(program)?;
+    }
     let perturbation = (arguments.perturbation.as_deref())
         .map(|text| Wanted::parse(text, &names))
         .transpose()?;
@@ -199,6 +202,17 @@ impl Ended {
             false => status(self.manifest.exit),
         }
     }
+}
+
+/// Refuses a program that is nowhere, before anything is measured for it.
+fn is_there(program: &OsString) -> Result<(), Failure> {
+    if undertick_functions::before::find(program).is_some() || Path::new(program).exists() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: no such program; give its path, or a name that is in PATH",
+        program.to_string_lossy()
+    )))
 }
 
 /// What the trace is named after.
@@ -355,7 +369,13 @@ pub fn calibrate(
     if let Some(calibration) = kept.as_ref().filter(|_| !anew).and_then(Kept::load) {
         return (Some(calibration), None);
     }
-    match calibration::measure(&crate::own_command(WORKLOAD), choice, facts, kernel) {
+    let mut progress = Progress::new();
+    progress.count(
+        "measuring what recording costs here, once until the machine is started anew".to_owned(),
+    );
+    let measured = calibration::measure(&crate::own_command(WORKLOAD), choice, facts, kernel);
+    progress.done();
+    match measured {
         Ok(calibration) => {
             kept.inspect(|kept| kept.keep(&calibration));
             (Some(calibration), None)

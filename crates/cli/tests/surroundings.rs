@@ -286,6 +286,25 @@ fn cost_of_recording(dir: &Path, home: &[(&str, &Path)], options: &[&str]) -> (i
     (measured.unwrap_or(0), manifest["warnings"].to_string())
 }
 
+/// Nothing is measured, kept or made for a program that is not there.
+#[test]
+fn a_program_that_is_nowhere_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for program in ["./no-such-program", "no-such-program", "/no/such/program"] {
+        let output = Command::new(UNDERTICK)
+            .args(["record", "-o", "c.ut", "--", program])
+            .current_dir(dir.path())
+            .env("XDG_CACHE_HOME", dir.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let line = format!("{program}: no such program; give its path, or a name that is in PATH");
+        assert!(said.contains(&line), "{said}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{program}");
+    }
+}
+
 /// The cost of recording is measured once, found again by the next recording, and looked at
 /// whether it holds; measured anew if asked, without a file, and where none can be.
 #[test]

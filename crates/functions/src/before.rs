@@ -131,8 +131,9 @@ fn is_of_the_compiler(name: &str) -> bool {
     name.starts_with('_') || known.contains(&name)
 }
 
-/// The file that would be executed.
-fn find(program: &OsStr) -> Option<PathBuf> {
+/// The file that would be executed, if there is one.
+#[must_use]
+pub fn find(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') {
         return path.is_file().then(|| path.to_owned());
