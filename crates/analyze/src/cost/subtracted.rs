@@ -1,0 +1,269 @@
+//! What was subtracted from a set of samples, and how well that is known.
+
+use serde::{Deserialize, Serialize};
+use undertick_estimate::Cost;
+use undertick_report::document::Slowed;
+
+use super::POINT;
+use super::read::{ENDS, Ends, Inner};
+use super::table::{CostTable, Taken};
+use crate::beside::DRIFT_ERROR;
+use crate::tally::Sample;
+
+/// What the points inside cost the samples of an interval on average, measured by switching
+/// them (`record --perturbation`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPlace {
+    /// Of all samples, also those during which they were off, ns.
+    pub(crate) cost: Cost,
+    /// Points inside that were switched, of all samples likewise.
+    pub(crate) points: f64,
+    /// Share of the samples during which points were on.
+    pub(crate) on: f64,
+}
+
+impl InPlace {
+    pub(crate) fn of(slowed: &Slowed) -> Option<Self> {
+        let [on, off] = slowed.samples.map(|n| n as f64);
+        // Without points inside, or of the kernel's events, it is another cost.
+        slowed.per_point.as_ref()?;
+        let share = on / (on + off);
+        (share > 0.0).then(|| Self {
+            cost: Cost::of(&slowed.by).times(share),
+            points: slowed.points * share,
+            on: share,
+        })
+    }
+}
+
+/// What was subtracted from a set of samples.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Costs {
+    /// Samples by [`Ends`] that the constant was subtracted from.
+    pub(crate) samples: [u64; ENDS],
+    pub(crate) inner_spans: u64,
+    pub(crate) inner_events: u64,
+    pub(crate) inner_ordered: u64,
+    /// Executions of sampled spans, recorded or not, and records of them.
+    pub(crate) inner_counted: u64,
+    inner_sampled: u64,
+    /// Those of `samples` that hold inner readings, and what was subtracted
+    /// from them, whole ticks.
+    filled: [u64; ENDS],
+    rounded: i128,
+    /// Samples by [`Ends`] whose own pairs told the cost; what was to be
+    /// subtracted from them, fixed point.
+    pub(crate) by_pairs: [u64; ENDS],
+    told: i128,
+    /// Those whose pairs are believed, and the sums of the first and of the last
+    /// pairs, ticks.
+    believed: u64,
+    pairs: [u64; 2],
+}
+
+impl Costs {
+    #[inline]
+    pub(crate) fn add(&mut self, sample: &Sample, taken: Taken) {
+        self.inner_counted = self.inner_counted.saturating_add(sample.sampling.inside);
+        if let Some(told) = taken.beside {
+            self.by_pairs[sample.ends as usize] += 1;
+            if let Some(pairs) = told.pairs {
+                self.believed += 1;
+                for (sum, ticks) in self.pairs.iter_mut().zip(pairs) {
+                    *sum += u64::from(ticks);
+                }
+            }
+            self.told += i128::from(told.own);
+            self.rounded += i128::from(taken.ticks);
+        } else {
+            self.samples[sample.ends as usize] += 1;
+            if sample.holds_records() {
+                self.filled[sample.ends as usize] += 1;
+                self.rounded += i128::from(taken.ticks);
+            }
+        }
+        if sample.holds_records() {
+            self.inner_spans += u64::from(sample.inner.spans());
+            self.inner_events += u64::from(sample.inner.events());
+            self.inner_ordered += u64::from(sample.inner_ordered);
+            self.inner_sampled += u64::from(sample.sampling.records);
+        }
+    }
+
+    /// As [`Self::add`], of `n` samples between such ends: `inside` are how many each held
+    /// of others, none of them serialised, and from those that held any `rounded` ticks were
+    /// subtracted.
+    pub(crate) fn add_plain(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
+        let filled = inside.iter().map(|&i| u64::from(i != Inner::NONE));
+        self.samples[ends as usize] += inside.len() as u64;
+        self.filled[ends as usize] += filled.sum::<u64>();
+        self.inner_spans += inside.iter().map(|i| u64::from(i.spans())).sum::<u64>();
+        self.inner_events += inside.iter().map(|i| u64::from(i.events())).sum::<u64>();
+        self.rounded += i128::from(rounded);
+    }
+
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            samples: std::array::from_fn(|i| self.samples[i] + other.samples[i]),
+            inner_spans: self.inner_spans + other.inner_spans,
+            inner_events: self.inner_events + other.inner_events,
+            inner_ordered: self.inner_ordered + other.inner_ordered,
+            inner_counted: self.inner_counted.saturating_add(other.inner_counted),
+            inner_sampled: self.inner_sampled + other.inner_sampled,
+            filled: std::array::from_fn(|i| self.filled[i] + other.filled[i]),
+            rounded: self.rounded + other.rounded,
+            by_pairs: std::array::from_fn(|i| self.by_pairs[i] + other.by_pairs[i]),
+            told: self.told + other.told,
+            believed: self.believed + other.believed,
+            pairs: std::array::from_fn(|i| self.pairs[i] + other.pairs[i]),
+        }
+    }
+
+    pub(crate) fn n(&self) -> u64 {
+        self.samples.iter().chain(&self.by_pairs).sum()
+    }
+
+    /// Samples by [`Ends`], however their cost was found.
+    pub(crate) fn by_ends(&self) -> [u64; ENDS] {
+        std::array::from_fn(|i| self.samples[i] + self.by_pairs[i])
+    }
+
+    /// As [`Self::mean`], of samples that come out at `mean_ns` when it is
+    /// subtracted: the disagreement with spans around nothing does not concern
+    /// spans that hold work.
+    ///
+    /// What was measured in place replaces what the calibration says of the records inside.
+    pub(crate) fn mean_for(
+        &self,
+        table: &CostTable,
+        mean_ns: f64,
+        in_place: Option<InPlace>,
+    ) -> Cost {
+        let mut table = table.clone();
+        for (span, worked) in table.spans.iter_mut().zip(table.worked) {
+            if let Some((least, dosed)) = worked
+                && mean_ns >= least
+            {
+                *span = dosed;
+            }
+        }
+        if let Some(beside) = &mut table.beside
+            && let Some((least, error)) = beside.small
+            && mean_ns < least
+        {
+            beside.error = error;
+        }
+        let inner = self.inner(&table, in_place);
+        self.ends(&table).and(inner)
+    }
+
+    /// Records inside on average.
+    pub(crate) fn inner_records(&self) -> f64 {
+        let records =
+            self.inner_spans + self.inner_events + self.inner_ordered + self.inner_sampled;
+        records as f64 / self.n().max(1) as f64
+    }
+
+    /// Mean cost per sample of the records inside, ns.
+    pub(crate) fn inner(&self, table: &CostTable, in_place: Option<InPlace>) -> Cost {
+        let n = self.n().max(1) as f64;
+        let calibrated = [
+            (table.inner.span, self.inner_spans),
+            (table.inner.event, self.inner_events),
+            (table.inner.ordered, self.inner_ordered),
+            (table.inner.sampled, self.inner_sampled),
+        ];
+        // What is not there leaves nothing open.
+        let calibrated = (calibrated.into_iter())
+            .filter(|&(_, count)| count > 0)
+            .map(|(each, count)| each.times(count as f64 / n))
+            .fold(Cost::default(), Cost::and);
+        let records = self.inner_records();
+        let recorded = match in_place {
+            Some(found) if records > 0.0 => {
+                // Of the records inside, those that were not switched cost what they cost.
+                let switched = (found.points / records).min(1.0);
+                calibrated.times(1.0 - switched).and(found.cost)
+            }
+            _ => calibrated,
+        };
+        // Executions are counted while points are switched off, too, and records tell of those
+        // alone that were counted while they were on.
+        let on = in_place.map_or(1.0, |found| found.on);
+        recorded.and(self.counting(table).times(1.0 / on))
+    }
+
+    /// Mean cost per sample of counting the sampled spans inside that records tell of, ns.
+    pub(super) fn counting(&self, table: &CostTable) -> Cost {
+        match self.inner_counted {
+            0 => Cost::default(),
+            counted => (table.inner.counted).times(counted as f64 / self.n().max(1) as f64),
+        }
+    }
+
+    /// Whether the cost subtracted from samples of `mean_ns` is one about which
+    /// the two calibrations contradict each other.
+    pub(crate) fn is_disputed(&self, table: &CostTable, mean_ns: f64) -> bool {
+        let small = table.beside.and_then(|beside| beside.small);
+        if self.by_pairs.iter().any(|&n| n > 0) && small.is_some_and(|(least, _)| mean_ns < least) {
+            return true;
+        }
+        (0..ENDS).any(|e| {
+            let settled = table.worked[e].is_some_and(|(least, _)| mean_ns >= least);
+            table.disagree[e] && self.samples[e] > 0 && !settled
+        })
+    }
+
+    /// Mean cost per sample, ns, inner records included.
+    pub(crate) fn mean(&self, table: &CostTable) -> Cost {
+        self.ends(table).and(self.inner(table, None))
+    }
+
+    /// Mean cost per sample of its two readings, ns.
+    pub(super) fn ends(&self, table: &CostTable) -> Cost {
+        let n = self.n().max(1) as f64;
+        let spans = (table.spans.iter().zip(self.samples))
+            .filter(|&(_, count)| count > 0)
+            .map(|(cost, count)| cost.times(count as f64 / n));
+        let told = self.told as f64 / f64::from(1 << POINT) * table.ns_per_tick / n;
+        let with_pairs = self.by_pairs.iter().sum::<u64>() as f64;
+        let share = with_pairs / n;
+        let (drift, error) = match table.beside.filter(|_| with_pairs > 0.0) {
+            Some(beside) => {
+                let drift = if self.believed > 0 {
+                    let means = self.pairs.map(|sum| sum as f64 / self.believed as f64);
+                    beside.drift(means) * table.ns_per_tick
+                } else {
+                    0.0
+                };
+                let unsure = DRIFT_ERROR * drift.abs();
+                let error = Cost {
+                    below: beside.error.below + unsure,
+                    above: beside.error.above + unsure,
+                    ..beside.error
+                };
+                (drift, error.times(share))
+            }
+            None => (0.0, Cost::default()),
+        };
+        spans
+            .chain([Cost {
+                value: told + drift * share,
+                ..error
+            }])
+            .fold(Cost::default(), Cost::and)
+    }
+
+    /// What rounding single samples to ticks took too little (positive) or too
+    /// much, ticks per sample: added to what was subtracted.
+    pub(crate) fn residue(&self, table: &CostTable) -> f64 {
+        if self.n() == 0 || table.ns_per_tick == 0.0 {
+            return 0.0;
+        }
+        let bare: i128 = (0..ENDS)
+            .map(|e| i128::from(self.samples[e] - self.filled[e]) * i128::from(table.bare[e]))
+            .sum();
+        let subtracted = (self.rounded + bare) as f64 / self.n() as f64;
+        self.mean(table).value / table.ns_per_tick - subtracted
+    }
+}

@@ -1,0 +1,334 @@
+//! What each kind of reading costs, and one sample of it.
+
+use undertick_estimate::Cost;
+use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_units::Estimate;
+
+use super::POINT;
+use super::read::{ENDS, Ends, Inner, Recorded};
+use crate::beside::Beside;
+use crate::tally::Sample;
+
+/// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for
+/// single samples.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CostTable {
+    /// By [`Ends`], ns.
+    pub(super) spans: [Cost; ENDS],
+    pub(super) inner: InnerCosts,
+    /// By [`Ends`], without inner readings, whole ticks.
+    pub(super) bare: [i64; ENDS],
+    fixed: [i64; ENDS],
+    fixed_inner: FixedInner,
+    pub(super) ns_per_tick: f64,
+    /// By [`Ends`]: the two calibrations contradict each other.
+    pub(crate) disagree: [bool; ENDS],
+    /// What samples with pairs of readings have subtracted instead.
+    pub(crate) beside: Option<Beside>,
+    /// By [`Ends`]: spans of this much work or more, ns, have the cost beside known doses,
+    /// whatever a span around nothing costs.
+    pub(super) worked: [Option<(f64, Cost)>; ENDS],
+}
+
+/// What a record inside a sample adds to it, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InnerCosts {
+    pub(super) span: Cost,
+    pub(super) event: Cost,
+    pub(super) ordered: Cost,
+    /// An execution of a sampled span, recorded or not.
+    pub(super) counted: Cost,
+    /// A record of one, beside that.
+    pub(super) sampled: Cost,
+}
+
+/// The same, fixed point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FixedInner {
+    span: i64,
+    event: i64,
+    ordered: i64,
+    sampled: i64,
+}
+
+impl FixedInner {
+    #[inline]
+    fn of(&self, inner: Inner, ordered: u32) -> i64 {
+        self.span * i64::from(inner.spans())
+            + self.event * i64::from(inner.events())
+            + self.ordered * i64::from(ordered)
+    }
+
+    /// Of all records inside a sample. What counting sampled spans costs is not known of one
+    /// sample: a record stands for executions that may lie before it ([`Costs::counting`]).
+    #[inline]
+    fn inside(&self, sample: &Sample) -> i64 {
+        self.of(sample.inner, sample.inner_ordered)
+            .saturating_add(self.sampled * i64::from(sample.sampling.records))
+    }
+}
+
+/// What one sample has subtracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// To the nearest tick.
+    pub(crate) ticks: i64,
+    /// If its own pairs told.
+    pub(crate) beside: Option<Told>,
+}
+
+/// What the pairs of one sample told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Cost of the sample's two ends, fixed point.
+    pub(super) own: i64,
+    /// Both pairs, ticks, if both are believed: what was hit by something else
+    /// says nothing of the readings' cost.
+    pub(super) pairs: Option<[u32; 2]>,
+}
+
+impl CostTable {
+    /// One constant a reading: the mean of all pairs of its kind.
+    pub(crate) fn long_term(plain: Cost, ordered: Cost, ns_per_tick: f64) -> Self {
+        let inner = InnerCosts {
+            span: plain,
+            event: plain,
+            ordered,
+            counted: choosing(plain),
+            sampled: plain,
+        };
+        let sampled = plain.and(choosing(plain));
+        Self::of_costs([plain, ordered, plain, sampled], inner, ns_per_tick)
+    }
+
+    fn of_costs(spans: [Cost; 4], inner: InnerCosts, ns_per_tick: f64) -> Self {
+        let [plain, ordered, unordered, sampled] = spans;
+        // One end of each: half of both.
+        let mixed = plain.times(0.5).and(ordered.times(0.5));
+        let spans = [plain, mixed, ordered, unordered, sampled];
+        // Bounds that keep 2^32 inner readings inside 64 bits: a cost of 2^13
+        // ticks per inner reading is beyond any clock.
+        let fixed = |c: Cost, most: i64| {
+            let fixed = (c.value / ns_per_tick * f64::from(1 << POINT)).round() as i64;
+            fixed.clamp(-most, most)
+        };
+        let fixed_spans = spans.map(|c| fixed(c, 1 << 40));
+        Self {
+            bare: fixed_spans.map(|f| (f + (1 << (POINT - 1))) >> POINT),
+            fixed: fixed_spans,
+            fixed_inner: FixedInner {
+                span: fixed(inner.span, 1 << 29),
+                event: fixed(inner.event, 1 << 29),
+                ordered: fixed(inner.ordered, 1 << 29),
+                sampled: fixed(inner.sampled, 1 << 29),
+            },
+            spans,
+            inner,
+            ns_per_tick,
+            disagree: [false; ENDS],
+            beside: None,
+            worked: [None; ENDS],
+        }
+    }
+
+    /// `recorded`: what the plain spans of the trace are.
+    pub(crate) fn new(calibration: &Calibration, recorded: Recorded, ns_per_tick: f64) -> Self {
+        // Older recorders read the clock without waiting at plain spans, too.
+        let waits = calibration.inner_span_ns.is_some();
+        let by_hand = span_cost(&calibration.plain, waits);
+        let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
+        let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+        let event = cost(&calibration.inner_event_ns);
+        let inner_by_hand = calibration.inner_span_ns.as_ref().map_or(event, cost);
+        let worked =
+            |span: &SpanCost| (span.least_dose_ns).map(|least| (least, cost(&span.dosed_ns)));
+        let worked_by_hand = worked(&calibration.plain).filter(|_| waits);
+        let functions = calibration.functions.as_ref().map(|functions| {
+            let inner = cost(&functions.inner_ns);
+            (
+                span_cost(&functions.span, true),
+                worked(&functions.span),
+                inner,
+            )
+        });
+        let ((plain, plain_disagrees), worked_plain, inner_span) = match (functions, recorded) {
+            (Some(functions), Recorded::Functions) => functions,
+            // Whatever work a span holds: one cost for all, so that what is subtracted is the
+            // middle of the bounds.
+            (Some((ends, _, inner)), Recorded::Both) => (
+                (by_hand.0.or(ends.0), by_hand.1 || ends.1),
+                None,
+                inner_by_hand.or(inner),
+            ),
+            (None, _) | (_, Recorded::ByHand) => (by_hand, worked_by_hand, inner_by_hand),
+        };
+        let found = calibration.sampled.as_ref();
+        let (sampled, sampled_disagrees) = found.map_or_else(
+            || (plain.and(choosing(inner_by_hand)), plain_disagrees),
+            |s| span_cost(&s.span, true),
+        );
+        let inner = InnerCosts {
+            span: inner_span,
+            event,
+            ordered: cost(&calibration.inner_ordered_ns),
+            counted: found.map_or_else(|| choosing(event), |s| cost(&s.counted_ns)),
+            sampled: found.map_or(inner_by_hand, |s| cost(&s.record_ns)),
+        };
+        // Between two readings that wait for nothing lies one record.
+        let unordered = if waits { event } else { plain };
+        let worked_sampled = match found {
+            Some(sampled) => worked(&sampled.span),
+            None => worked_plain.map(|(least, cost)| (least, cost.and(choosing(inner_by_hand)))),
+        };
+        Self {
+            worked: [
+                worked_plain,
+                None,
+                worked(&calibration.ordered),
+                None,
+                worked_sampled,
+            ],
+            disagree: [
+                plain_disagrees,
+                plain_disagrees || ordered_disagrees,
+                ordered_disagrees,
+                plain_disagrees && !waits,
+                sampled_disagrees,
+            ],
+            ..Self::of_costs([plain, ordered, unordered, sampled], inner, ns_per_tick)
+        }
+    }
+
+    /// For a table without constants.
+    pub(crate) fn set_ns_per_tick(&mut self, ns_per_tick: f64) {
+        self.ns_per_tick = ns_per_tick;
+    }
+
+    /// What to subtract from one sample.
+    #[inline]
+    pub(crate) fn of(&self, sample: &Sample) -> Taken {
+        if sample.pairs != [0; 2]
+            && let Some(beside) = &self.beside
+        {
+            return self.beside(sample, beside);
+        }
+        Taken {
+            ticks: self.ticks(sample),
+            beside: None,
+        }
+    }
+
+    #[inline(never)]
+    fn beside(&self, sample: &Sample, beside: &Beside) -> Taken {
+        let [t1, t4] = sample.pairs.map(f64::from);
+        // 2^40: as other costs, far beyond any pair that is not an accident.
+        let most = (1_i64 << 40) as f64;
+        let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
+        let own = own.round() as i64;
+        let both = own.saturating_add(self.fixed_inner.inside(sample));
+        Taken {
+            ticks: both.saturating_add(1 << (POINT - 1)) >> POINT,
+            beside: Some(Told {
+                own,
+                pairs: [t1, t4]
+                    .iter()
+                    .all(|&t| beside.correction.held(t) == t)
+                    .then_some(sample.pairs),
+            }),
+        }
+    }
+
+    /// Of samples between such ends with no serialised readings inside.
+    pub(crate) fn plain_ones(&self, ends: Ends) -> PlainCosts {
+        PlainCosts {
+            fixed: self.fixed[ends as usize],
+            inner: self.fixed_inner,
+        }
+    }
+
+    /// Cost of one sample to the nearest tick.
+    #[inline]
+    pub(super) fn ticks(&self, sample: &Sample) -> i64 {
+        let ends = sample.ends as usize;
+        if !sample.holds_records() {
+            return self.bare[ends];
+        }
+        let cost = self.fixed[ends].saturating_add(self.fixed_inner.inside(sample));
+        cost.saturating_add(1 << (POINT - 1)) >> POINT
+    }
+}
+
+/// What choosing whether a sampled span is recorded may cost where that was not measured: no more
+/// than a record.
+fn choosing(record: Cost) -> Cost {
+    Cost {
+        value: 0.0,
+        below: 0.0,
+        above: record.value + record.above,
+        systematic: true,
+    }
+}
+
+/// Costs of samples without serialised readings, fixed point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainCosts {
+    fixed: i64,
+    inner: FixedInner,
+}
+
+impl PlainCosts {
+    pub(crate) const NONE: Self = Self {
+        fixed: 0,
+        inner: FixedInner {
+            span: 0,
+            event: 0,
+            ordered: 0,
+            sampled: 0,
+        },
+    };
+
+    /// Whether what is inside changes nothing.
+    pub(crate) fn are_constant(self) -> bool {
+        self.inner.span == 0 && self.inner.event == 0
+    }
+
+    /// Of one with so many others inside, to the nearest tick.
+    #[inline]
+    pub(crate) fn of(self, inside: Inner) -> i64 {
+        (self.fixed + self.inner.of(inside, 0) + (1 << (POINT - 1))) >> POINT
+    }
+}
+
+/// The cost found with known doses of work. Where the empty span contradicts it
+/// beyond both intervals the bounds hold both, rather than a wrong constant.
+/// What the value is then depends on the readings: those that wait keep work
+/// and reading apart whatever the work is, so the doses are right and only a
+/// span around nothing differs; a reading that waits for nothing overlaps with work by as
+/// much as the work allows (a dependent chain most, nothing at all least), so a
+/// program's own code lies anywhere between, and the middle is taken.
+pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
+    let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+    let (dosed, empty) = (cost(&span.dosed_ns), cost(&span.empty_ns));
+    let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
+    let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);
+    if dosed_lo <= empty_hi && empty_lo <= dosed_hi {
+        return (dosed, false);
+    }
+    let (lo, hi) = (dosed_lo.min(empty_lo), dosed_hi.max(empty_hi));
+    let value = if waits { dosed.value } else { (lo + hi) / 2.0 };
+    let hull = Cost {
+        value,
+        below: value - lo,
+        above: hi - value,
+        systematic: true,
+    };
+    (hull, true)
+}
+
+/// The same cost, of which no bound is below 0: recording takes time.
+fn not_below_0(cost: Cost) -> Cost {
+    Cost {
+        below: cost.below.min(cost.value.max(0.0)),
+        ..cost
+    }
+}

@@ -1,0 +1,365 @@
+use std::slice;
+
+use undertick_estimate::Cost;
+use undertick_report::document::Slowed;
+use undertick_trace::functions::FIRST_EVENT;
+use undertick_trace::manifest::{Calibration, FunctionCost, Name, Ring, SampledCost, SpanCost};
+use undertick_units::{Estimate, Interval};
+
+use super::*;
+use crate::beside::Beside;
+use crate::tally::Sample;
+
+pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
+    Estimate {
+        value,
+        interval: Interval::new(lo, hi),
+        level: 0.95,
+        unit: "ns".into(),
+        method: "test".into(),
+        n: 100,
+        n_effective: 100.0,
+        notes: vec![],
+    }
+}
+
+fn sample(ends: Ends, inner_spans: u32, pairs: [u32; 2]) -> Sample {
+    Sample {
+        ticks: 500,
+        start: 0,
+        ends,
+        pairs,
+        inner: spans(inner_spans),
+        inner_ordered: 0,
+        hit: false,
+        unknown: false,
+        sampling: crate::sampled::Sampling::default(),
+    }
+}
+
+fn holding(ends: Ends, inner: Inner, inner_ordered: u32) -> Sample {
+    Sample {
+        inner,
+        inner_ordered,
+        ..sample(ends, 0, [0; 2])
+    }
+}
+
+fn spans(n: u32) -> Inner {
+    (0..n).fold(Inner::NONE, |inner, _| inner.and(Inner::SPAN))
+}
+
+fn calibration() -> Calibration {
+    Calibration {
+        inner_span_ns: None,
+        plain: SpanCost {
+            empty_ns: estimate(20.0, 19.0, 21.0),
+            dosed_ns: estimate(10.0, 9.0, 12.0),
+            least_dose_ns: None,
+        },
+        ordered: SpanCost {
+            empty_ns: estimate(30.0, 29.0, 31.0),
+            dosed_ns: estimate(30.5, 30.0, 31.0),
+            least_dose_ns: None,
+        },
+        inner_event_ns: estimate(8.0, 7.0, 9.0),
+        inner_ordered_ns: estimate(16.0, 15.0, 17.0),
+        functions: None,
+        sampled: None,
+        paired: None,
+        interrupt: None,
+        measured_unix_ns: None,
+    }
+}
+
+/// Half of 75 and 80 is 77.5 ticks, one inner record 20: 97.5, of which 98
+/// are subtracted; a sample without pairs has the constant's 76.25.
+#[test]
+fn pairs_tell_the_cost_of_their_sample() {
+    let mut t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
+    t.beside = Some(Beside::published("pairs", None));
+    let with = sample(Ends::Ordered, 1, [75, 80]);
+    let without = sample(Ends::Ordered, 0, [0; 2]);
+    assert_eq!(t.of(&with).ticks, 98);
+    assert_eq!(t.of(&without).ticks, 76);
+    let mut costs = Costs::default();
+    costs.add(&with, t.of(&with));
+    assert!((costs.mean(&t).value - 97.5 * 0.4).abs() < 1e-12);
+    assert!((costs.residue(&t) + 0.5).abs() < 1e-12);
+    // The pairs tell nothing of the record inside: 7 to 9 ns.
+    let (all, ends) = (costs.mean(&t), costs.ends(&t));
+    assert!(
+        (all.above - ends.above - 1.0).abs() < 1e-12,
+        "{all:?} {ends:?}"
+    );
+    assert_eq!(costs.inner_records(), 1.0);
+    costs.add(&without, t.of(&without));
+    assert!((costs.mean(&t).value - (97.5 * 0.4 + 30.5) / 2.0).abs() < 1e-12);
+    // (97.5 + 76.25) / 2 less (98 + 76) / 2.
+    assert!((costs.residue(&t) + 0.125).abs() < 1e-12);
+    assert_eq!((costs.n(), costs.by_ends()), (2, [0, 0, 2, 0, 0]));
+}
+
+/// One reading each: 20 ticks plain, 50 ordered, 35 mixed.
+#[test]
+fn long_term_is_one_constant_a_reading() {
+    let cost = |value| Cost {
+        value,
+        ..Cost::default()
+    };
+    let t = CostTable::long_term(cost(8.0), cost(20.0), 0.4);
+    assert_eq!(t.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 20);
+    assert_eq!(t.of(&sample(Ends::Ordered, 0, [0; 2])).ticks, 50);
+    assert_eq!(t.of(&sample(Ends::Mixed, 2, [0; 2])).ticks, 75);
+}
+
+/// Plain: 9..12 against 19..21 disagree: 15 with 9..21. Ordered: agree.
+#[test]
+fn contradiction_takes_the_hull() {
+    let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
+    assert_eq!(t.disagree, [true, true, false, true, true]);
+    assert_eq!(t.spans[0].value, 15.0);
+    assert_eq!((t.spans[0].below, t.spans[0].above), (6.0, 6.0));
+    assert!(t.spans[0].systematic && !t.spans[2].systematic);
+    assert_eq!((t.spans[2].below, t.spans[2].above), (0.5, 0.5));
+}
+
+/// Ordered 36 +- 0.2 empty, 33 +- 0.2 dosed: 33 with 32.8..36.2.
+#[test]
+fn serialised_readings_keep_the_dosed_cost() {
+    let mut c = calibration();
+    c.ordered = SpanCost {
+        empty_ns: estimate(36.0, 35.8, 36.2),
+        dosed_ns: estimate(33.0, 32.8, 33.2),
+        least_dose_ns: None,
+    };
+    let t = CostTable::new(&c, Recorded::ByHand, 0.4);
+    assert!(t.disagree[2]);
+    let ordered = t.spans[2];
+    assert_eq!(ordered.value, 33.0);
+    assert!((ordered.below - 0.2).abs() < 1e-9 && (ordered.above - 3.2).abs() < 1e-9);
+}
+
+/// As above with a least dose of 5 ns: from there on the empty span's 36.2
+/// does not count any more.
+#[test]
+fn spans_of_work_have_the_dosed_cost() {
+    let mut c = calibration();
+    c.ordered = SpanCost {
+        empty_ns: estimate(36.0, 35.8, 36.2),
+        dosed_ns: estimate(33.0, 32.8, 33.2),
+        least_dose_ns: Some(5.0),
+    };
+    let t = CostTable::new(&c, Recorded::ByHand, 0.4);
+    let mut costs = Costs::default();
+    let one = sample(Ends::Ordered, 0, [0; 2]);
+    costs.add(&one, t.of(&one));
+    assert!((costs.mean_for(&t, 4.9, None).above - 3.2).abs() < 1e-9);
+    assert!((costs.mean_for(&t, 5.0, None).above - 0.2).abs() < 1e-9);
+    assert_eq!(costs.mean_for(&t, 5.0, None).value, 33.0);
+    assert!(costs.is_disputed(&t, 4.9) && !costs.is_disputed(&t, 5.0));
+    let plain = sample(Ends::Plain, 0, [0; 2]);
+    costs.add(&plain, t.of(&plain));
+    assert!(costs.is_disputed(&t, 5.0), "plain readings stay disputed");
+}
+
+/// 15 ns = 37.5 ticks; 30.5 ns = 76.25; mixed 56.875; 8 ns = 20; 16 ns = 40.
+#[test]
+fn ticks_by_hand() {
+    let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
+    assert_eq!(t.ticks(&sample(Ends::Plain, 0, [0; 2])), 38);
+    assert_eq!(t.ticks(&holding(Ends::Plain, spans(3), 1)), 138); // 137.5
+    assert_eq!(t.ticks(&holding(Ends::Plain, spans(4), 1)), 158); // 157.5
+    assert_eq!(t.ticks(&sample(Ends::Ordered, 0, [0; 2])), 76);
+    assert_eq!(t.ticks(&sample(Ends::Mixed, 0, [0; 2])), 57);
+    let mut costs = Costs::default();
+    let mut add = |inner| {
+        let sample = sample(Ends::Ordered, inner, [0; 2]);
+        costs.add(&sample, t.of(&sample));
+    };
+    add(0);
+    add(2);
+    // Mean 30.5 + 8 ns = 96.25 ticks; 96 were subtracted.
+    assert_eq!(costs.mean(&t).value, 38.5);
+    assert!((costs.residue(&t) - 0.25).abs() < 1e-12);
+}
+
+/// Two records inside, 16 ns by the calibration. Measured in place by switching one of
+/// them, with 300 of 400 samples on: 20 [18, 24] ns when on are 15 [13.5, 18] of all, and
+/// the one that was not switched 8 [7, 9] by half. 1.5 points a sample when on.
+#[test]
+fn what_was_measured_in_place_is_subtracted() {
+    let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
+    let mut costs = Costs::default();
+    let one = sample(Ends::Ordered, 2, [0; 2]);
+    costs.add(&one, t.of(&one));
+    assert_eq!(costs.mean_for(&t, 500.0, None).value, 30.5 + 16.0);
+    let slowed = Slowed {
+        what: "points".into(),
+        by: estimate(20.0, 18.0, 24.0),
+        share: estimate(0.1, 0.0, 0.2),
+        per_point: Some(estimate(15.0, 13.5, 18.0)),
+        points: 4.0 / 3.0,
+        samples: [300, 100],
+        long: [0, 0],
+    };
+    let in_place = InPlace::of(&slowed);
+    let cost = costs.mean_for(&t, 500.0, in_place);
+    assert!((cost.value - (30.5 + 15.0 + 8.0)).abs() < 1e-9, "{cost:?}");
+    assert!((cost.below - (0.5 + 1.5 + 1.0)).abs() < 1e-9, "{cost:?}");
+    assert!((cost.above - (0.5 + 3.0 + 1.0)).abs() < 1e-9, "{cost:?}");
+    let kernel = Slowed {
+        per_point: None,
+        ..slowed
+    };
+    assert!(InPlace::of(&kernel).is_none());
+}
+
+/// Ten executions of 2 [1, 3] ns that records tell of, with points on during half of the
+/// samples: twenty in truth. Without points that were switched they are ten.
+#[test]
+fn sampled_spans_are_counted_while_points_are_off() {
+    let mut c = calibration();
+    c.sampled = Some(SampledCost {
+        span: c.plain.clone(),
+        counted_ns: estimate(2.0, 1.0, 3.0),
+        record_ns: estimate(9.0, 8.0, 11.0),
+    });
+    let t = CostTable::new(&c, Recorded::ByHand, 0.4);
+    let mut one = sample(Ends::Ordered, 0, [0; 2]);
+    one.sampling.inside = 10;
+    let mut costs = Costs::default();
+    costs.add(&one, t.of(&one));
+    let counting = |in_place| {
+        let cost = costs.inner(&t, in_place);
+        [cost.value, cost.value - cost.below, cost.value + cost.above]
+    };
+    assert_eq!(counting(None), [20.0, 10.0, 30.0]);
+    let in_place = InPlace {
+        cost: Cost::default(),
+        points: 0.0,
+        on: 0.5,
+    };
+    assert_eq!(counting(Some(in_place)), [40.0, 20.0, 60.0]);
+    // Nothing of it in the sample, all of it in the mean: 30.5 ns of its own and 20.
+    assert_eq!(t.of(&one).ticks, 76);
+    assert!((costs.residue(&t) - (50.5 / 0.4 - 76.0)).abs() < 1e-9);
+}
+
+/// Spans wait: 12 ns a record of theirs is 30 ticks, 8 ns an event 20; between two
+/// readings that wait for nothing lies one event.
+#[test]
+fn records_of_spans_and_events_cost_what_each_costs() {
+    let c = Calibration {
+        inner_span_ns: Some(estimate(12.0, 11.0, 14.0)),
+        ..calibration()
+    };
+    let t = CostTable::new(&c, Recorded::ByHand, 0.4);
+    let inside = spans(2)
+        .and(Inner::EVENT)
+        .and(Inner::EVENT)
+        .and(Inner::EVENT);
+    assert_eq!(
+        (inside.spans(), inside.events(), inside.records()),
+        (2, 3, 5)
+    );
+    assert_eq!(t.ticks(&sample(Ends::Unordered, 0, [0; 2])), 20);
+    assert_eq!(
+        t.ticks(&holding(Ends::Unordered, inside, 0)),
+        20 + 2 * 30 + 3 * 20
+    );
+    // Plain spans wait, so their doses are right: 10 ns, 25 ticks.
+    assert_eq!(
+        t.ticks(&holding(Ends::Plain, inside, 0)),
+        25 + 2 * 30 + 3 * 20
+    );
+    assert_eq!(t.plain_ones(Ends::Unordered).of(inside), 140);
+    // Counts that wrap.
+    let then = Inner(u64::MAX - 1);
+    assert_eq!(then.and(inside).since(then), inside);
+}
+
+/// A function's span costs 25 to 27 ns around work and 12 to 20 a record inside another
+/// span, one by hand 9 to 12 and 11 to 14. Where the trace has functions alone the former
+/// is subtracted, where it has both what holds both, and without functions the latter.
+#[test]
+fn functions_cost_what_their_hooks_take() {
+    let functions = FunctionCost {
+        span: SpanCost {
+            empty_ns: estimate(25.0, 24.0, 26.0),
+            dosed_ns: estimate(26.0, 25.0, 27.0),
+            least_dose_ns: Some(3.0),
+        },
+        inner_ns: estimate(16.0, 12.0, 20.0),
+    };
+    let mut plain = calibration().plain;
+    plain.empty_ns = plain.dosed_ns.clone();
+    plain.least_dose_ns = Some(5.0);
+    let c = Calibration {
+        functions: Some(functions),
+        inner_span_ns: Some(estimate(12.0, 11.0, 14.0)),
+        plain,
+        ..calibration()
+    };
+    // A span around work, and two records inside.
+    let found = |recorded: Recorded| {
+        let t = CostTable::new(&c, recorded, 0.4);
+        let mut costs = Costs::default();
+        let sample = sample(Ends::Plain, 2, [0; 2]);
+        costs.add(&sample, t.of(&sample));
+        let cost = costs.mean_for(&t, 100.0, None);
+        [cost.value, cost.value - cost.below, cost.value + cost.above]
+    };
+    let near = |found: [f64; 3], expected: [f64; 3]| {
+        let far = |(a, b): (f64, f64)| (a - b).abs() > 1e-9;
+        assert!(!found.into_iter().zip(expected).any(far), "{found:?}");
+    };
+    let by_hand = [10.0 + 24.0, 9.0 + 22.0, 12.0 + 28.0];
+    near(found(Recorded::ByHand), by_hand);
+    near(
+        found(Recorded::Functions),
+        [26.0 + 32.0, 25.0 + 24.0, 27.0 + 40.0],
+    );
+    // Middles of 9 to 27 and of 11 to 20; that is what is subtracted, too.
+    near(
+        found(Recorded::Both),
+        [18.0 + 31.0, 9.0 + 22.0, 27.0 + 40.0],
+    );
+    let both = CostTable::new(&c, Recorded::Both, 0.4);
+    let empty = sample(Ends::Plain, 0, [0; 2]);
+    assert_eq!(both.of(&empty).ticks, 45);
+    let unmeasured = CostTable::new(&calibration(), Recorded::Functions, 0.4);
+    assert_eq!(unmeasured.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 38);
+}
+
+/// Functions have numbers and rings of their own, and names that hold for all processes.
+#[test]
+fn names_and_rings_tell_what_is_recorded() {
+    let name = |event: u16, pid: Option<i32>| Name {
+        pid,
+        event,
+        name: "a".to_owned(),
+    };
+    let ring = |tid: i32| Ring {
+        ring: tid,
+        pid: 7,
+        tid,
+        written: 1,
+        received: 1,
+        dropped: 0,
+        overwritten: 0,
+        spans_wait: None,
+    };
+    let rings = [ring(7), ring(8)];
+    let of = |names: &[Name]| Recorded::by(names, &rings);
+    let (function, span) = (name(FIRST_EVENT, None), name(1, Some(7)));
+    assert_eq!(of(&[]), Recorded::ByHand);
+    assert_eq!(of(slice::from_ref(&span)), Recorded::ByHand);
+    let functions = slice::from_ref(&function);
+    assert_eq!(of(functions), Recorded::Functions);
+    assert_eq!(of(&[function.clone(), span]), Recorded::Both);
+    assert_eq!(of(&[name(FIRST_EVENT, Some(7))]), Recorded::ByHand);
+    // Spans by hand that have no name.
+    let rings = [ring(7), ring(8), ring(7)];
+    assert_eq!(Recorded::by(functions, &rings), Recorded::Both);
+}
