@@ -12,11 +12,11 @@ use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::FunctionCost;
 use undertick_units::Estimate;
 
-use super::samples::Samples;
-use super::{
-    DOSES, NotCalibrated, STEP_KINDS, STEPS_EACH, Sections, difference, hold, hull, of_chain,
-    recorded, runs, scaled, span_cost,
+use super::costs::{
+    DOSES, STEP_KINDS, STEPS_EACH, Sections, difference, hull, of_chain, scaled, span_cost,
 };
+use super::samples::Samples;
+use super::{NotCalibrated, hold, recorded, runs};
 
 /// The functions of `calibration_functions.h`, in the order in which they are called first.
 const FUNCTIONS: Sections = Sections {
@@ -45,7 +45,7 @@ pub(super) fn figures<'a>(
 /// Whether a busy machine has blurred it: it is not to be kept for other recordings.
 #[must_use]
 pub fn is_blurred(cost: &FunctionCost) -> bool {
-    super::half(&cost.span.empty_ns) > super::BUSY_NS
+    super::half(&cost.span.empty_ns) > super::look::BUSY_NS
 }
 
 /// Measures what a recorded function costs. `workload_command` is that of

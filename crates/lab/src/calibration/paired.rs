@@ -6,8 +6,9 @@ use undertick_estimate::compensation::{
 use undertick_trace::manifest::{PairedCost, SpanCost};
 use undertick_units::Estimate;
 
+use super::NotCalibrated;
+use super::costs::{DOSES, Sections, in_any_surroundings, less_work, together};
 use super::samples::{LEVEL, Samples};
-use super::{DOSES, NotCalibrated, Sections, in_any_surroundings, less_work, together};
 
 /// From the sections whose events are `of` and the numbers after them; a dose is
 /// in pairs of instructions of `pair` each.

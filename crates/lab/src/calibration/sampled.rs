@@ -9,11 +9,11 @@
 use undertick_trace::manifest::SampledCost;
 use undertick_units::Estimate;
 
-use super::samples::Samples;
-use super::{
-    NotCalibrated, STEP_KINDS, STEPS, STEPS_EACH, Sections, VARIANTS, difference, hull, scaled,
-    span_cost,
+use super::NotCalibrated;
+use super::costs::{
+    STEP_KINDS, STEPS, STEPS_EACH, Sections, VARIANTS, difference, hull, scaled, span_cost,
 };
+use super::samples::Samples;
 
 /// As in `calibration.c`.
 const SAMPLED: Sections = Sections {

@@ -1,0 +1,273 @@
+//! From the samples of the workload to what recording costs.
+
+use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_units::{Estimate, Interval};
+
+use super::samples::Samples;
+use super::{NotCalibrated, half};
+
+/// Event numbers of `calibration.c`.
+const CHAIN: u32 = 1;
+/// Pairs of multiply and add in the chain.
+const CHAIN_PAIRS: f64 = 100.0 * 200.0;
+pub(super) const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
+
+/// One kind of section in both kinds of loop; these events are around nothing,
+/// and [`DOSES`] count from them.
+#[derive(Clone, Copy)]
+pub(super) struct Sections {
+    pub(super) regular: u32,
+    pub(super) random: u32,
+}
+
+const PLAIN: Sections = Sections {
+    regular: 60,
+    random: 10,
+};
+const ORDERED: Sections = Sections {
+    regular: 70,
+    random: 20,
+};
+pub(super) const PAIRED: Sections = Sections {
+    regular: 80,
+    random: 50,
+};
+/// Plain and ordered spans around work that has no known dose: these and the two after.
+const PLAIN_WORK: u32 = 31;
+const ORDERED_WORK: u32 = 35;
+const WORKS: u32 = 3;
+/// Ordered spans around this many steps of one kind of work: with nothing in each step, an
+/// event, a plain and an ordered span; then those of the next kind.
+pub(super) const STEPS: u32 = 100;
+pub(super) const STEPS_EACH: f64 = 16.0;
+pub(super) const STEP_KINDS: u32 = 7;
+pub(super) const VARIANTS: u32 = 4;
+/// The same around this many steps of one kind, one span after the other.
+const FLOODS: u32 = 130;
+const FLOOD_STEPS: f64 = 128.0;
+
+/// The costs that a constant can state, and that of spans with pairs.
+pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibrated> {
+    let mean = |event: u32| samples.mean(event);
+    let pair = of_chain(samples)?;
+    let ordered = span_cost(samples, ORDERED, &pair)?;
+    let plain = {
+        // What an ordered span shows of the same work, less what it costs.
+        let works = (0..WORKS)
+            .map(|kind| {
+                let more = difference(&mean(PLAIN_WORK + kind)?, &mean(ORDERED_WORK + kind)?);
+                Ok(sum(&more, &ordered.dosed_ns))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+        let [regular, random] = dosed(samples, PLAIN, &pair)?;
+        let first = least_dose(&regular);
+        let others: Vec<Estimate> = random[first..].iter().chain(&works).cloned().collect();
+        SpanCost {
+            dosed_ns: in_any_surroundings(together(&regular[first..], &others), &pair),
+            least_dose_ns: Some(DOSES[first].1 * pair.value),
+            ..span_cost(samples, PLAIN, &pair)?
+        }
+    };
+    // The same steps with some records in each, less those with none. By medians, which a
+    // busy machine does not move: beside 16 steps one of the clock's is little. At full speed
+    // by means: there a record is dear now and then, where a segment ends.
+    let inner = |variant: u32, records: f64| {
+        let mut kinds = (0..STEP_KINDS)
+            .map(|kind| {
+                let of = |variant: u32| samples.median(STEPS + kind * VARIANTS + variant);
+                let more = difference(&of(variant)?, &of(0)?);
+                Ok(scaled(&more, 1.0 / (STEPS_EACH * records)))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+        let flood = difference(&mean(FLOODS + variant)?, &mean(FLOODS)?);
+        kinds.push(scaled(&flood, 1.0 / (FLOOD_STEPS * records)));
+        Ok::<_, NotCalibrated>(hull(&kinds))
+    };
+    let calibration = Calibration {
+        inner_event_ns: inner(1, 1.0)?,
+        inner_span_ns: Some(inner(2, 2.0)?),
+        inner_ordered_ns: inner(3, 2.0)?,
+        plain,
+        ordered,
+        functions: None,
+        sampled: None,
+        paired: None,
+        interrupt: None,
+        measured_unix_ns: None,
+    };
+    Ok((calibration, span_cost(samples, PAIRED, &pair)?))
+}
+
+/// What sections around known doses show beyond those, in the regular order and in the random
+/// one.
+fn dosed(
+    samples: &Samples,
+    sections: Sections,
+    pair: &Estimate,
+) -> Result<[Vec<Estimate>; 2], NotCalibrated> {
+    let doses = |base: u32| {
+        (DOSES.iter())
+            .map(|&(offset, pairs)| {
+                let section = samples.mean(base + offset)?;
+                Ok(less_work(&section, pair, pairs))
+            })
+            .collect::<Result<Vec<_>, NotCalibrated>>()
+    };
+    Ok([doses(sections.regular)?, doses(sections.random)?])
+}
+
+pub(super) fn span_cost(
+    samples: &Samples,
+    sections: Sections,
+    pair: &Estimate,
+) -> Result<SpanCost, NotCalibrated> {
+    let [regular, random] = dosed(samples, sections, pair)?;
+    let mean = |event: u32| samples.mean(event);
+    let empty = Estimate {
+        method: "mean of sections around nothing".to_owned(),
+        ..together(&[mean(sections.regular)?], &[mean(sections.random)?])
+    };
+    Ok(SpanCost {
+        empty_ns: empty,
+        dosed_ns: in_any_surroundings(together(&regular, &random), pair),
+        least_dose_ns: Some(DOSES[0].1 * pair.value),
+    })
+}
+
+/// Doses that may differ by this and be told to cost the same, ns.
+const SAME_NS: f64 = 1.0;
+
+/// The first of the doses from which on all cost the same: the core does a part of a short
+/// one beside the reading before it.
+pub(super) fn least_dose(doses: &[Estimate]) -> usize {
+    let last = doses.last().map_or(0.0, |dose| dose.value);
+    let differs = |dose: &Estimate| (dose.value - last).abs() > SAME_NS;
+    doses.iter().rposition(differs).map_or(0, |at| at + 1)
+}
+
+/// Costs in different code, of which a program's own may be any: their middle, with bounds
+/// that hold all. A point takes time, so no bound is below 0. How well each is known widens the
+/// bounds and does not move the middle.
+pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
+    let least = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::INFINITY, f64::min);
+    let most = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(0.0, f64::max);
+    let value = |kind: &Estimate| kind.value;
+    let lo = least(&|kind| kind.value - half(kind)).max(0.0);
+    let hi = most(&|kind| kind.value + half(kind));
+    Estimate {
+        value: f64::midpoint(least(&value).max(0.0), most(&value)),
+        interval: Interval::new(lo, hi),
+        method: format!("middle of {} kinds of code", kinds.len()),
+        n: kinds.iter().map(|kind| kind.n).sum(),
+        n_effective: kinds.iter().map(|kind| kind.n_effective).sum(),
+        ..kinds[0].clone()
+    }
+}
+
+/// One pair of instructions of a dose, ns. From the chains' median: at 20 us
+/// one chain in ten can be hit by something that the limit of samples does not see,
+/// and a step of the clock is 0.05 % of it.
+pub(super) fn of_chain(samples: &Samples) -> Result<Estimate, NotCalibrated> {
+    Ok(scaled(&samples.median(CHAIN)?, 1.0 / CHAIN_PAIRS))
+}
+
+/// Share of a dose by which its price may be wrong: what slows the core for a
+/// moment moves a span's mean and leaves the chains' median.
+const PRICE_ERROR: f64 = 0.001;
+
+/// A span's mean less its dose, whose price the chain tells.
+pub(super) fn less_work(span: &Estimate, pair: &Estimate, pairs: f64) -> Estimate {
+    let work = scaled(pair, pairs);
+    let half = work.interval.half_width().unwrap_or(f64::INFINITY);
+    let half = half.hypot(PRICE_ERROR * work.value);
+    let interval = Interval::new(work.value - half, work.value + half);
+    difference(span, &Estimate { interval, ..work })
+}
+
+pub(super) fn scaled(a: &Estimate, by: f64) -> Estimate {
+    let bound = |b: Option<f64>| b.map(|b| b * by);
+    Estimate {
+        value: a.value * by,
+        interval: Interval {
+            lo: bound(a.interval.lo),
+            hi: bound(a.interval.hi),
+        },
+        ..a.clone()
+    }
+}
+
+/// a + b of independent estimates: half-widths add in squares.
+fn sum(a: &Estimate, b: &Estimate) -> Estimate {
+    let negative = Estimate {
+        value: -b.value,
+        interval: Interval {
+            lo: b.interval.hi.map(|hi| -hi),
+            hi: b.interval.lo.map(|lo| -lo),
+        },
+        ..b.clone()
+    };
+    difference(a, &negative)
+}
+
+/// a - b of independent estimates: half-widths add in squares.
+pub(super) fn difference(a: &Estimate, b: &Estimate) -> Estimate {
+    let value = a.value - b.value;
+    let half = |e: &Estimate| e.interval.half_width().unwrap_or(f64::INFINITY);
+    let width = half(a).hypot(half(b));
+    Estimate {
+        value,
+        interval: Interval::new(value - width, value + width),
+        method: "section less its dose".to_owned(),
+        n: a.n.min(b.n),
+        n_effective: a.n_effective.min(b.n_effective),
+        notes: Vec::new(),
+        ..a.clone()
+    }
+}
+
+/// Instructions of a pair of multiply and add, in cycles of the core.
+const PAIR_CYCLES: f64 = 4.0;
+
+/// The same cost in other code: which instructions lie beside a section shifts
+/// it by up to a cycle of the core (four programs, inlined or not: 29.2..29.8 ns
+/// at 0.35 ns a cycle).
+pub(super) fn in_any_surroundings(cost: Estimate, pair: &Estimate) -> Estimate {
+    let cycle = pair.value / PAIR_CYCLES;
+    Estimate {
+        interval: Interval {
+            lo: cost.interval.lo.map(|lo| lo - cycle),
+            hi: cost.interval.hi.map(|hi| hi + cycle),
+        },
+        ..cost
+    }
+}
+
+/// One figure for doses that should agree: the mean of those in a regular loop,
+/// as where small times matter, and an interval that holds all values, also
+/// those in random order, so that a cost which changes with the work or with the
+/// surroundings shows.
+pub(super) fn together(regular: &[Estimate], random: &[Estimate]) -> Estimate {
+    let weight = |dose: &Estimate| {
+        let half = dose.interval.half_width().unwrap_or(f64::INFINITY);
+        // A half-width of nothing would leave nothing to the others.
+        half.max(1e-6).powi(-2)
+    };
+    let weights: f64 = regular.iter().map(weight).sum();
+    let weighted: f64 = regular.iter().map(|d| weight(d) * d.value).sum();
+    let (value, half) = (weighted / weights, weights.powf(-0.5));
+    let values = || regular.iter().chain(random).map(|dose| dose.value);
+    Estimate {
+        value,
+        interval: Interval::new(
+            values().fold(value - half, f64::min),
+            values().fold(value + half, f64::max),
+        ),
+        method: format!(
+            "sections around {} known doses of work, less the work",
+            regular.len()
+        ),
+        n: regular.iter().map(|dose| dose.n).sum(),
+        n_effective: regular.iter().map(|dose| dose.n_effective).sum(),
+        ..regular[0].clone()
+    }
+}

@@ -1,0 +1,167 @@
+use undertick_trace::manifest::SpanCost;
+
+use super::costs::{hull, least_dose, less_work, together};
+use super::look::of_looks;
+use super::*;
+
+fn ns(value: f64, half: f64) -> Estimate {
+    Estimate {
+        value,
+        interval: Interval::new(value - half, value + half),
+        level: 0.95,
+        unit: "ns".into(),
+        method: "test".into(),
+        n: 10,
+        n_effective: 10.0,
+        notes: vec![],
+    }
+}
+
+/// 30 +- 1 and 31 +- 2 with weights of 1 and 1/4: 30.2 +- 0.894.
+#[test]
+fn a_regular_loop_tells_the_value_and_all_widen_it() {
+    let regular = [ns(30.0, 1.0), ns(31.0, 2.0)];
+    let alone = together(&regular, &[]);
+    assert!((alone.value - 30.2).abs() < 1e-12);
+    let (lo, hi) = (alone.interval.lo.unwrap(), alone.interval.hi.unwrap());
+    assert!((lo - (30.2 - 0.8_f64.sqrt())).abs() < 1e-12, "{lo}");
+    assert!((hi - (30.2 + 0.8_f64.sqrt())).abs() < 1e-12, "{hi}");
+    assert_eq!(alone.n, 20);
+    let wide = together(&regular, &[ns(35.0, 9.0), ns(28.0, 9.0)]);
+    assert!((wide.value - 30.2).abs() < 1e-12);
+    assert_eq!(
+        (wide.interval.lo, wide.interval.hi),
+        (Some(28.0), Some(35.0))
+    );
+}
+
+/// Doses of 15, 12.2, 13.0 and 12.5 ns: the first one differs by more than a nanosecond
+/// from the last, those after it do not.
+#[test]
+fn the_least_dose_is_the_first_after_which_all_agree() {
+    let doses = [ns(15.0, 0.1), ns(12.2, 0.1), ns(13.0, 0.1), ns(12.5, 0.1)];
+    assert_eq!(least_dose(&doses), 1);
+    assert_eq!(least_dose(&doses[1..]), 0);
+    let last = [ns(15.0, 0.1), ns(12.0, 0.1), ns(14.0, 0.1)];
+    assert_eq!(least_dose(&last), 2);
+}
+
+pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
+    let span = |value: f64, empty: f64| SpanCost {
+        empty_ns: ns(empty, 0.1),
+        dosed_ns: ns(value, 0.1),
+        least_dose_ns: Some(5.0),
+    };
+    Calibration {
+        plain: span(plain, 20.0),
+        ordered: span(25.0, 26.0),
+        inner_event_ns: ns(event, 1.0),
+        inner_span_ns: Some(ns(18.0, 1.0)),
+        inner_ordered_ns: ns(26.0, 1.0),
+        functions: None,
+        sampled: None,
+        paired: None,
+        interrupt: None,
+        measured_unix_ns: None,
+    }
+}
+
+/// Two readings with nothing between take 20 ns here: 0 to 60 ns are believed.
+#[test]
+fn a_cost_that_cannot_be_is_refused() {
+    check(&calibration(12.0, 5.0)).unwrap();
+    check(&calibration(0.0, 60.0)).unwrap();
+    for (plain, event, what) in [
+        (-0.1, 5.0, "a plain span came out at -0.1 ns"),
+        (12.0, -40.6, "an event inside a span came out at -40.6 ns"),
+        (12.0, 61.0, "an event inside a span came out at 61.0 ns"),
+        (f64::NAN, 5.0, "a plain span came out at NaN"),
+    ] {
+        let error = check(&calibration(plain, event)).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+}
+
+/// 12 +- 0.1 before and 14 +- 0.1 after: 11.9 to 14.1 with the first's value.
+#[test]
+fn what_differs_before_and_after_widens_the_interval() {
+    let both = before_and_after(&calibration(12.0, 5.0), &calibration(14.0, 5.0));
+    let dosed = &both.plain.dosed_ns;
+    assert_eq!(dosed.value, 12.0);
+    let (lo, hi) = (dosed.interval.lo.unwrap(), dosed.interval.hi.unwrap());
+    assert!((lo - 11.9).abs() < 1e-12 && (hi - 14.1).abs() < 1e-12);
+}
+
+/// 12 +- 0.1 ns before. A look of 12.3 +- 0.2 agrees, and widens the interval to 12.3; of
+/// 13.8 +- 0.2, over a tenth away, it does not; of 20 +- 3 it says nothing of that figure,
+/// and one that does not know what a span around nothing takes says nothing of any.
+#[test]
+fn a_look_agrees_contradicts_or_says_nothing() {
+    let before = calibration(12.0, 5.0);
+    let look = |value: f64, half: f64| {
+        let mut look = calibration(12.0, 5.0);
+        look.plain.dosed_ns = ns(value, half);
+        look
+    };
+    let held = |look: Calibration| match compared(&before, &look) {
+        Look::Holds(both) => *both,
+        other => panic!("{other:?}"),
+    };
+    let both = held(look(12.3, 0.2));
+    let Interval { lo, hi } = both.plain.dosed_ns.interval;
+    assert!((lo.unwrap() - 11.9).abs() < 1e-12 && (hi.unwrap() - 12.3).abs() < 1e-12);
+    assert_eq!(both.plain.dosed_ns.value, 12.0);
+    for other in [look(13.8, 0.2), look(10.2, 0.2)] {
+        assert_eq!(compared(&before, &other), Look::Changed(Box::new(other)));
+    }
+    assert_eq!(held(look(20.0, 3.0)).plain.dosed_ns, before.plain.dosed_ns);
+    let mut busy = calibration(12.0, 5.0);
+    busy.ordered.empty_ns = ns(26.0, 1.6);
+    assert_eq!(compared(&before, &busy), Look::Unknown);
+}
+
+/// A look of 14 contradicts 12 +- 0.1. If the next one finds 12.2, it was a moment, and the
+/// interval holds it; if that is 14 too, costs have changed; if it fails, nobody knows.
+#[test]
+fn one_look_that_contradicts_is_not_enough() {
+    let before = calibration(12.0, 5.0);
+    let looks = |second: Option<f64>| {
+        let mut found = vec![second, Some(14.0)];
+        let found = std::cell::RefCell::new(&mut found);
+        of_looks(&before, || {
+            let plain = found.borrow_mut().pop().flatten();
+            let failed = || NotCalibrated("no run".to_owned());
+            plain
+                .map(|plain| calibration(plain, 5.0))
+                .ok_or_else(failed)
+        })
+    };
+    let Look::Holds(both) = looks(Some(12.2)) else {
+        panic!("it holds");
+    };
+    assert_eq!(both.plain.dosed_ns.interval.hi, Some(14.0));
+    assert!(matches!(looks(Some(14.1)), Look::Changed(_)));
+    assert_eq!(looks(None), Look::Unknown);
+}
+
+/// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: 0 to 9, and not below, with the middle of 0 and 8.
+#[test]
+fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
+    let all = hull(&[ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)]);
+    assert_eq!(all.value, 4.0);
+    assert_eq!((all.interval.lo, all.interval.hi), (Some(0.0), Some(9.0)));
+    assert_eq!(all.n, 30);
+}
+
+/// 50 +- 0.3 less ten pairs of 2 +- 0.02: 30, and half-widths of 0.3, of 0.2
+/// and of a thousandth of 20 in squares.
+#[test]
+fn the_work_is_taken_off_with_its_error() {
+    let left = less_work(&ns(50.0, 0.3), &ns(2.0, 0.02), 10.0);
+    assert!((left.value - 30.0).abs() < 1e-12);
+    let half = left.interval.half_width().unwrap();
+    assert!(
+        (half - (0.09_f64 + 0.04 + 0.0004).sqrt()).abs() < 1e-9,
+        "{half}"
+    );
+}
