@@ -1,16 +1,18 @@
 //! The session directory: what the collector and the programs share while a
 //! recording runs.
 
+mod place;
+mod settings;
+
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use undertick_clock::ClockId;
 use undertick_ring::Overflow;
-use undertick_ring::layout::pool::{self, Shape};
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::TraceError;
@@ -20,53 +22,13 @@ use crate::keep::MANIFEST_FILE;
 use crate::manifest::{Name, Thread};
 use crate::pool::Pool;
 use crate::pool_map::PoolMap;
-use crate::sampled::{self, Rate};
+use crate::sampled;
 pub use crate::session_dir::SessionDir;
 pub use crate::session_identity::of_recording;
 use crate::session_lock::SessionLock;
+pub use settings::{DEFAULT_RING_BYTES, Settings};
 
-/// Least memory that a session is started with.
-const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;
-
-/// How rings are to behave.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What happens when a ring is full.
-    pub overflow: Overflow,
-    /// First size of a ring (its only size unless it may grow), bytes.
-    pub ring_bytes: u64,
-    /// Most that all rings may take together, bytes; `None`: 1 GiB, or half of
-    /// what is free.
-    pub budget_bytes: Option<u64>,
-    /// Clock the programs are to read.
-    pub clock: ClockId,
-    /// Where to make the directory; `None`: /dev/shm, or the temporary
-    /// directory where that is missing or too small.
-    pub parent: Option<PathBuf>,
-    /// Rates of sampled spans, before what the program itself asks for.
-    pub rates: Vec<Rate>,
-}
-
-impl Settings {
-    /// Rings that grow, as big as they are unless asked otherwise; nothing is sampled.
-    #[must_use]
-    pub fn growing(clock: ClockId) -> Self {
-        Self {
-            overflow: Overflow::Grow,
-            ring_bytes: DEFAULT_RING_BYTES,
-            budget_bytes: None,
-            clock,
-            parent: None,
-            rates: Vec::new(),
-        }
-    }
-}
-
-/// First size of a ring unless asked otherwise: 6 ms at full speed. A thread
-/// takes it as it writes, so one that writes little takes little.
-pub const DEFAULT_RING_BYTES: u64 = 8 << 20;
-/// Budget of a session unless asked otherwise.
-const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
+use place::{budget, make_pool, place, remove_left_behind, waited_for};
 
 /// A session directory; removed when dropped.
 pub struct Session {
@@ -133,9 +95,6 @@ impl Files {
         })
     }
 }
-
-/// Rings at a time where files may not be large.
-const FEW_HEADS: u32 = 64;
 
 impl Session {
     /// Makes a session directory, 0700, with its control page.
@@ -529,112 +488,4 @@ impl Drop for Session {
             self.dir.remove_all();
         }
     }
-}
-
-/// The pool of a session that begins: as large as was asked for, or as files may be
-/// (`ulimit -f`), which is asked first because a file that grows beyond ends the process.
-fn make_pool(dir: &SessionDir, budget_bytes: u64) -> Result<Pool, TraceError> {
-    let wanted = (budget_bytes / SEGMENT_BYTES).clamp(2, u64::from(pool::MOST_SEGMENTS)) as u32;
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    let limit = limit.unwrap_or(u64::MAX);
-    let fitting = |heads| {
-        let least = Shape { heads, segments: 2 };
-        let more = limit.checked_sub(least.bytes())? / (SEGMENT_BYTES + 16);
-        let segments = u64::from(wanted).min(more) as u32;
-        Shape::new(heads, segments.max(2))
-    };
-    let shape = [pool::MOST_HEADS, FEW_HEADS].into_iter().find_map(fitting);
-    let shape = shape.ok_or_else(|| {
-        TraceError::Recording(format!(
-            "files of this process may have {limit} bytes, which is too little for rings (ulimit -f)"
-        ))
-    })?;
-    let pool = Pool::fill(Arc::new(PoolMap::make(dir, shape)?));
-    pool.map().open_to_programs();
-    Ok(pool)
-}
-
-fn waited_for(dir: &SessionDir, overflow: Overflow) -> Result<Option<SessionLock>, TraceError> {
-    if overflow != Overflow::Block {
-        return Ok(None);
-    }
-    let lock = SessionLock::open(dir)?;
-    lock.share();
-    Ok(Some(lock))
-}
-
-fn place(settings: &Settings, warnings: &mut Vec<String>) -> Result<(PathBuf, u64), TraceError> {
-    let asked = settings
-        .parent
-        .clone()
-        .or_else(|| std::env::var_os("UNDERTICK_DIR").map(PathBuf::from));
-    if let Some(parent) = asked {
-        let free = free_bytes(&parent)?;
-        return Ok((parent, free));
-    }
-    let shm = PathBuf::from("/dev/shm");
-    match free_bytes(&shm) {
-        Ok(free) if free >= 16 * LEAST_BYTES => Ok((shm, free)),
-        other => {
-            let parent = std::env::temp_dir();
-            let why = match other {
-                Ok(free) => format!("/dev/shm has only {free} bytes free"),
-                Err(_) => "/dev/shm cannot be used".to_owned(),
-            };
-            warnings.push(format!(
-                "{why}: the rings are in {} instead, which may be slower (in a container: --shm-size)",
-                parent.display()
-            ));
-            let free = free_bytes(&parent)?;
-            Ok((parent, free))
-        }
-    }
-}
-
-fn budget(settings: &Settings, parent: &Path, free: u64) -> Result<u64, TraceError> {
-    let short = |needed: u64, what: &str| {
-        TraceError::Recording(format!(
-            "{}: {free} bytes free, {needed} needed for {what}: free some, give less with --ring or --budget, \
-             or another directory in UNDERTICK_DIR",
-            parent.display()
-        ))
-    };
-    if free < LEAST_BYTES {
-        return Err(short(LEAST_BYTES, "the smallest session"));
-    }
-    if settings.ring_bytes > free {
-        return Err(short(settings.ring_bytes, "one ring"));
-    }
-    match settings.budget_bytes {
-        Some(asked) if asked > free => Err(short(asked, "the budget")),
-        Some(asked) if asked < LEAST_BYTES => Err(TraceError::Usage(format!(
-            "--budget {asked}: at least {LEAST_BYTES} bytes are needed"
-        ))),
-        Some(asked) => Ok(asked),
-        None => Ok(DEFAULT_BUDGET_BYTES.min(free / 2).max(LEAST_BYTES)),
-    }
-}
-
-fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
-    let stat = rustix::fs::statvfs(parent)
-        .map_err(|e| TraceError::io(parent, "cannot be used for rings")(e.into()))?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-/// Takes away what a killed recorder has left: memory of rings that a program has
-/// mapped still, and the directory.
-fn remove_left_behind(path: &Path, owner: u32) {
-    let is_named_so =
-        (path.file_name()).is_some_and(|name| name.as_encoded_bytes().starts_with(b"undertick-"));
-    let Some(dir) = SessionDir::open(path).ok().filter(|_| is_named_so) else {
-        return;
-    };
-    // A recorder that lives holds the lock.
-    if dir.owner() != Some(owner) || !dir.lock() {
-        return;
-    }
-    if let Ok(pool) = PoolMap::open(&dir, true) {
-        pool.empty();
-    }
-    dir.remove_all();
 }
