@@ -1,0 +1,141 @@
+use super::*;
+
+fn some(i: u64) -> Record {
+    Record {
+        mapped: i.is_multiple_of(2),
+        cpu: (i % 300) as i16 - 1,
+        a: -(i as i32),
+        tid: i as i32 * 3,
+        pid: i as i32 * 5,
+        payload: -(i as i64) << 33,
+        ..Record::new(What::ALL[i as usize % 16], i << 35)
+    }
+}
+
+#[test]
+fn codes_are_places() {
+    for (place, what) in What::ALL.into_iter().enumerate() {
+        assert_eq!(what as usize, place);
+    }
+}
+
+#[test]
+fn what_was_written_comes_back_and_a_cut_keeps_whole_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = TraceDir::open(dir.path()).unwrap();
+    let path = trace.join(RAW_KERNEL_FILE);
+    let mut writer = Writer::create(&trace).unwrap();
+    (0..10_000).for_each(|i| writer.push(&some(i)));
+    assert!(writer.finish().is_none());
+    let mut reader = Reader::of_trace(&trace).unwrap().unwrap();
+    let all: Vec<Record> = reader.by_ref().collect();
+    assert_eq!(all, (0..10_000).map(some).collect::<Vec<_>>());
+    assert!(!reader.torn);
+
+    let bytes = std::fs::read(&path).unwrap();
+    let block = HEADER_BYTES + BLOCK_RECORDS * RECORD_BYTES;
+    for (cut, whole) in [(0, 0), (5, 0), (block - 1, 0), (block, 1), (block + 3, 1)] {
+        std::fs::write(&path, &bytes[..cut]).unwrap();
+        let mut reader = Reader::of_trace(&trace).unwrap().unwrap();
+        assert_eq!(reader.by_ref().count(), whole * BLOCK_RECORDS, "{cut}");
+        assert_eq!(reader.torn, cut % block != 0, "{cut}");
+    }
+    for at in [0, 5, 9, 100, block - 1] {
+        let mut bad = bytes.clone();
+        bad[at] ^= 4;
+        std::fs::write(&path, &bad).unwrap();
+        let mut reader = Reader::of_trace(&trace).unwrap().unwrap();
+        assert_eq!((reader.by_ref().count(), reader.torn), (0, true), "{at}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(Reader::of_trace(&trace).unwrap().is_none());
+}
+
+/// What a file without end holds is no block, and nothing of it is copied.
+#[test]
+fn holes_are_no_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = TraceDir::open(dir.path()).unwrap();
+    let older = trace.create_new(OLDER_KERNEL_FILE).unwrap();
+    older.set_len(1 << 40).unwrap();
+    join(&trace).unwrap();
+    assert_eq!(trace.length(RAW_KERNEL_FILE), 0);
+}
+
+/// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, and
+/// before them whose threads they are.
+#[test]
+fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = TraceDir::open(dir.path()).unwrap();
+    let most = 64 << 10;
+    let mut writer = Writer::create(&trace).unwrap().keep_the_last(most);
+    let of = |what, pid, tid, a, time| Record {
+        pid,
+        tid,
+        a,
+        ..Record::new(what, time)
+    };
+    let early = [
+        of(What::Exec, 10, 10, 0, 1),
+        of(What::NewTask, 10, 11, 1, 2),
+        of(What::NewTask, 11, 12, 1, 3),
+        of(What::NewTask, 12, 20, 0, 4), // a process of its own
+        of(What::NewTask, 20, 21, 1, 5),
+        of(What::Exit, 10, 11, 0, 6),
+        of(What::NewTask, 99, 98, 1, 7), // nobody's
+        of(What::Anchor, 0, 0, 0, 8),
+    ];
+    early.iter().for_each(|record| writer.push(record));
+    let all = 200_000;
+    for i in 0..all {
+        if i % 1000 == 0 {
+            writer.push(&Record::new(What::Round, 100 + i));
+            writer.flush();
+        }
+        writer.push(&Record::new(What::Fault, 100 + i));
+    }
+    assert!(writer.finish().is_none());
+    let bytes = |file| std::fs::metadata(dir.path().join(file)).unwrap().len();
+    // A block more than the bound, in each.
+    assert!(bytes(RAW_KERNEL_FILE) + bytes(OLDER_KERNEL_FILE) < 2 * (most + 33_000));
+    let out = tempfile::tempdir().unwrap();
+    let out = TraceDir::open(out.path()).unwrap();
+    copy(&trace, &out).unwrap();
+    join(&trace).unwrap();
+    assert!(!dir.path().join(OLDER_KERNEL_FILE).exists());
+    let read = |trace: &TraceDir| -> Vec<Record> {
+        let mut reader = Reader::of_trace(trace).unwrap().unwrap();
+        let all = reader.by_ref().collect();
+        assert!(!reader.torn);
+        all
+    };
+    let records = read(&trace);
+    assert_eq!(records, read(&out));
+    let faults: Vec<u64> = (records.iter())
+        .filter(|record| record.what == What::Fault)
+        .map(|record| record.time)
+        .collect();
+    assert!(faults.len() as u64 > most / 32, "{}", faults.len());
+    assert!(
+        faults
+            .iter()
+            .copied()
+            .eq(100 + all - faults.len() as u64..100 + all)
+    );
+    let first = faults[0];
+    let known: Vec<_> = (records.iter())
+        .take_while(|record| record.what != What::Fault)
+        .inspect(|record| assert!(record.time <= first, "{record:?} {first}"))
+        .map(|record| (record.what, record.pid, record.tid, record.a))
+        .collect();
+    let expected = [
+        (What::Round, 0, 0, 0),
+        (What::Anchor, 0, 0, 0),
+        (What::Exec, 10, 10, 0),
+        (What::Exec, 20, 20, 0),
+        (What::NewTask, 10, 12, 1),
+        (What::NewTask, 20, 21, 1),
+    ];
+    assert_eq!(known[..6], expected);
+}
