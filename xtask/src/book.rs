@@ -42,10 +42,16 @@ fn pages() -> Result<Outcome, String> {
 
 /// The files that are held to what they say: README, design, format, all chapters.
 fn documents() -> Result<Vec<String>, String> {
-    let mut documents: Vec<String> = ["README.md", "ARCHITECTURE.md", "python/README.md"]
-        .map(str::to_owned)
-        .to_vec();
-    for dir in ["docs", "docs/book"] {
+    let mut documents: Vec<String> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "python/README.md",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for dir in ["docs", "docs/book", "docs/decisions"] {
         let files = std::fs::read_dir(root().join(dir)).map_err(|e| format!("{dir}: {e}"))?;
         let names = files.flatten().map(|file| file.file_name());
         let names = names.map(|name| format!("{dir}/{}", name.to_string_lossy()));

@@ -19,8 +19,9 @@
 //! # }
 //! ```
 //!
-//! **Method.** As TRAMS did: match interval boundaries, cull what was hit,
-//! take the cost of the recording off, estimate. Without a [`Table`] every
+//! **Method.** Match interval boundaries, take off the time of disturbances that
+//! the kernel's events show, drop what they leave unknown, take the cost of the
+//! recording off, estimate (the order is that of TRAMS). Without a [`Table`] every
 //! begin/end pair, every stage between two `next` points, every pair and every
 //! period of an instant is an interval. One pass; two if samples are culled by
 //! their ratio to the least ([`Cull::Ratio`]).

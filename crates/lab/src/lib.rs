@@ -1,8 +1,9 @@
 //! What does recording cost on this machine, now?
 //!
 //! [`calibration::measure`] records a program that spends known doses of work
-//! in its sections, through the same recorder, collector and analysis as any
-//! program, and takes the dose off again: there is no second way of timing.
+//! in its sections, through the same recorder and collector as any program, and
+//! takes the dose off again. It reads its spans from the trace itself: the
+//! analysis would subtract what is to be found.
 //!
 //! Caveats: the cost holds for code like the calibration's; where sections
 //! around nothing and around work disagree, both figures are kept and the

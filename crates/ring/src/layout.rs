@@ -235,7 +235,7 @@ pub mod ring {
     pub const OFF_PID: usize = 24;
     /// i32.
     pub const OFF_TID: usize = 28;
-    /// u32: 0 C/C++, 1 Rust, 2 Python.
+    /// u32: 0 C/C++, 1 Rust (Python, too: it calls the Rust recorder).
     pub const OFF_WRITER: usize = 32;
     /// u32: 0 the thread's ring, 1 the ring of signal handlers that
     /// interrupted a write of the thread.

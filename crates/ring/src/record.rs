@@ -131,8 +131,8 @@ impl Record {
 mod tests {
     use super::*;
 
-    /// Bytes worked out by hand from docs/format.md; tests/c_vectors holds the
-    /// C header to the same ones.
+    /// Bytes worked out by hand from docs/format.md; `VECTORS` in the
+    /// tests of `trace` hold the C header to the same ones.
     #[test]
     fn a_record_has_the_bytes_of_the_format() {
         let record = Record {
