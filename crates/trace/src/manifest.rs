@@ -1,9 +1,16 @@
 //! `manifest.json`: everything about a trace that is not an event.
 
+mod calibration;
+mod kernel;
+
 use serde::{Deserialize, Serialize};
-use undertick_units::Estimate;
 
 pub use crate::hosts::told::{Closure, HostMap, Merged, TraceHost};
+
+pub use calibration::{
+    Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost,
+};
+pub use kernel::{Balance, Comparison, Kernel, KernelSource};
 
 /// Version of the trace format this crate writes; it reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -221,117 +228,6 @@ pub enum Descheduled {
     Unavailable,
 }
 
-/// The cost of recording, nanoseconds, all with intervals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// Plain span (`ut_begin`/`ut_end`, `ut_next`).
-    pub plain: SpanCost,
-    /// Span of serialised readings (`ut_begin_ordered`/`ut_end_ordered`).
-    pub ordered: SpanCost,
-    /// What one event inside a span adds to it, and what lies between two readings that
-    /// wait for nothing (of events, `ut_begin_fast`/`ut_end_fast`).
-    pub inner_event_ns: Estimate,
-    /// What one begin, end or next of a plain span inside another span adds to that;
-    /// absent in older traces, where it is as an event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inner_span_ns: Option<Estimate>,
-    /// What one serialised record inside a span adds to it.
-    pub inner_ordered_ns: Estimate,
-    /// Functions that the compiler's hooks record; measured where some are recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub functions: Option<FunctionCost>,
-    /// Sampled spans (`ut_begin_sampled`/`ut_end_sampled`); absent in older traces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampled: Option<SampledCost>,
-    /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
-    #[serde(default)]
-    pub paired: Option<PairedCost>,
-    /// What an interrupt takes beside the time that rows of the kernel give it; absent where
-    /// those tell of no interrupts, and in older traces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interrupt: Option<InterruptCost>,
-    /// When it was measured, Unix time, nanoseconds: long before a recording, if that found
-    /// that what was known of the machine still holds; absent in older traces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured_unix_ns: Option<i64>,
-}
-
-/// What a function costs that is recorded (`--functions`): its records, and the compiler's calls
-/// of the hooks that write them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FunctionCost {
-    /// Of the function's own span.
-    pub span: SpanCost,
-    /// What the begin or the end of a function inside another span adds to that.
-    pub inner_ns: Estimate,
-}
-
-/// What sampled spans cost: each execution is counted, and some are recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SampledCost {
-    /// Of the own span of one that is recorded.
-    pub span: SpanCost,
-    /// What one execution inside another span adds to that, whether it is recorded or not.
-    pub counted_ns: Estimate,
-    /// What the begin or the end of a recorded one inside another span adds to that beside.
-    pub record_ns: Estimate,
-}
-
-/// What an interrupt takes of a program beside the time that rows of the kernel give it: the
-/// way into the kernel and out of it, and on a guest what its host does first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InterruptCost {
-    /// Which interrupt, as in rows of the kernel: the one that came most often, the timer.
-    pub event: i32,
-    /// From the program's last instruction to the begin that the kernel knows, in three of
-    /// four at least.
-    pub before_ns: Estimate,
-    /// From the end that the kernel knows to the program's next instruction, likewise.
-    pub after_ns: Estimate,
-    /// Interquartile distance of the two together, ns.
-    pub spread_ns: f64,
-}
-
-/// What of a span's cost its own pairs of readings tell, by the zero-elapsed-
-/// time test, and what known doses say of the rest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PairedCost {
-    /// Constant cost of such a span.
-    pub span: SpanCost,
-    /// What published pairs (half of both) leave around known doses: to be
-    /// subtracted beside them.
-    pub pairs_bias_ns: Estimate,
-    /// Shares of the pairs before and after that control variates subtract.
-    pub shares: [f64; 2],
-    /// Pairs below and above count as these, ticks.
-    pub fence_ticks: [f64; 2],
-    /// What is subtracted beside the shares, so that known doses come out right.
-    pub constant_ns: Estimate,
-    /// Mean of these pairs: by as much as those of a recording differ from it,
-    /// readings have become dearer or cheaper since.
-    pub pair_ns: Estimate,
-    /// Improvement factor of the pairs, around nothing.
-    pub pairs_k: Option<Estimate>,
-    /// Improvement factor of control variates.
-    pub control_variate_k: Option<Estimate>,
-    /// `long-term`, `pairs` or `control-variate`: what to use.
-    pub chosen: String,
-    /// Why.
-    pub why: String,
-}
-
-/// What a span shows beyond the work in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SpanCost {
-    /// Mean of a span around nothing.
-    pub empty_ns: Estimate,
-    /// Mean of a span around known doses of work, less the work.
-    pub dosed_ns: Estimate,
-    /// The least of these doses: spans of more work have the dosed cost.
-    #[serde(default)]
-    pub least_dose_ns: Option<f64>,
-}
-
 /// Settings of the recorder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorder {
@@ -341,91 +237,6 @@ pub struct Recorder {
     pub ring_bytes: u64,
     /// Most that all rings together may take, bytes.
     pub budget_bytes: u64,
-}
-
-/// What the kernel told while the program ran: rows with `mode` 1.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kernel {
-    /// Every source that was tried.
-    pub sources: Vec<KernelSource>,
-    /// Rows in the trace.
-    pub rows: u64,
-    /// Records lost that rows would have come of, as far as they were counted.
-    pub lost: u64,
-    /// Losses of which the kernel did not say how many records they were.
-    #[serde(default)]
-    pub losses_not_counted: u64,
-    /// The time of a row is right within this against the trace clock, ns: the
-    /// worst of the sources used.
-    pub error_ns: f64,
-    /// Two sources of switches compared, where both ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<Comparison>,
-    /// Whether switches in and out alternate for each thread, as they must.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub balance: Option<Balance>,
-}
-
-/// A source of kernel events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KernelSource {
-    /// `tracefs`, `perf` or `proc_stat`.
-    pub name: String,
-    /// Whether it ran.
-    pub used: bool,
-    /// Why not, or what it could not do, in plain words; empty if all is well.
-    pub why: String,
-    /// What it tells, by the names of row kinds; of a source that did not run,
-    /// what is missing with it.
-    pub tells: Vec<String>,
-    /// Records taken from it.
-    pub records: u64,
-    /// Records it lost, as far as counted.
-    pub lost: u64,
-    /// The clock it stamps its records with.
-    pub clock: String,
-    /// Bound on the error of these times on the trace clock, ns: 0 if they are
-    /// readings of it.
-    pub error_ns: f64,
-}
-
-/// The same switches seen by two sources.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// The source that the rows are from, and the other one.
-    pub sources: [String; 2],
-    /// Switches of the first one, while both ran.
-    pub first: u64,
-    /// Switches of the other one.
-    pub second: u64,
-    /// Switches that both tell: same thread, same direction, same CPU.
-    pub both: u64,
-    /// Of these, switches out whose cause (waits or preempted) differs.
-    pub causes_differ: u64,
-    /// The second one's time less the first one's: median, ns.
-    pub later_ns_median: f64,
-    /// 99th percentile, ns.
-    pub later_ns_p99: f64,
-    /// Switches that only the second source tells and that were added to the rows.
-    #[serde(default)]
-    pub added: u64,
-    /// Of them, those onto a CPU. Some kernels lose these in their trace buffers
-    /// where the CPU was idle.
-    #[serde(default)]
-    pub added_in: u64,
-}
-
-/// Switches in and out of the program's threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Balance {
-    /// Switches in.
-    pub switches_in: u64,
-    /// Switches out.
-    pub switches_out: u64,
-    /// Switches in of a thread that was not out: its switch out is missing.
-    pub missing_out: u64,
-    /// Switches out of a thread that was not in: its switch in is missing.
-    pub missing_in: u64,
 }
 
 /// Name of an event.

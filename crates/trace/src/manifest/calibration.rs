@@ -1,0 +1,116 @@
+//! What recording costs, as a manifest has it.
+
+use serde::Deserialize;
+use serde::Serialize;
+use undertick_units::Estimate;
+
+/// The cost of recording, nanoseconds, all with intervals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Plain span (`ut_begin`/`ut_end`, `ut_next`).
+    pub plain: SpanCost,
+    /// Span of serialised readings (`ut_begin_ordered`/`ut_end_ordered`).
+    pub ordered: SpanCost,
+    /// What one event inside a span adds to it, and what lies between two readings that
+    /// wait for nothing (of events, `ut_begin_fast`/`ut_end_fast`).
+    pub inner_event_ns: Estimate,
+    /// What one begin, end or next of a plain span inside another span adds to that;
+    /// absent in older traces, where it is as an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_span_ns: Option<Estimate>,
+    /// What one serialised record inside a span adds to it.
+    pub inner_ordered_ns: Estimate,
+    /// Functions that the compiler's hooks record; measured where some are recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<FunctionCost>,
+    /// Sampled spans (`ut_begin_sampled`/`ut_end_sampled`); absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledCost>,
+    /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
+    #[serde(default)]
+    pub paired: Option<PairedCost>,
+    /// What an interrupt takes beside the time that rows of the kernel give it; absent where
+    /// those tell of no interrupts, and in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<InterruptCost>,
+    /// When it was measured, Unix time, nanoseconds: long before a recording, if that found
+    /// that what was known of the machine still holds; absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_unix_ns: Option<i64>,
+}
+
+/// What a function costs that is recorded (`--functions`): its records, and the compiler's calls
+/// of the hooks that write them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCost {
+    /// Of the function's own span.
+    pub span: SpanCost,
+    /// What the begin or the end of a function inside another span adds to that.
+    pub inner_ns: Estimate,
+}
+
+/// What sampled spans cost: each execution is counted, and some are recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledCost {
+    /// Of the own span of one that is recorded.
+    pub span: SpanCost,
+    /// What one execution inside another span adds to that, whether it is recorded or not.
+    pub counted_ns: Estimate,
+    /// What the begin or the end of a recorded one inside another span adds to that beside.
+    pub record_ns: Estimate,
+}
+
+/// What an interrupt takes of a program beside the time that rows of the kernel give it: the
+/// way into the kernel and out of it, and on a guest what its host does first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterruptCost {
+    /// Which interrupt, as in rows of the kernel: the one that came most often, the timer.
+    pub event: i32,
+    /// From the program's last instruction to the begin that the kernel knows, in three of
+    /// four at least.
+    pub before_ns: Estimate,
+    /// From the end that the kernel knows to the program's next instruction, likewise.
+    pub after_ns: Estimate,
+    /// Interquartile distance of the two together, ns.
+    pub spread_ns: f64,
+}
+
+/// What of a span's cost its own pairs of readings tell, by the zero-elapsed-
+/// time test, and what known doses say of the rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairedCost {
+    /// Constant cost of such a span.
+    pub span: SpanCost,
+    /// What published pairs (half of both) leave around known doses: to be
+    /// subtracted beside them.
+    pub pairs_bias_ns: Estimate,
+    /// Shares of the pairs before and after that control variates subtract.
+    pub shares: [f64; 2],
+    /// Pairs below and above count as these, ticks.
+    pub fence_ticks: [f64; 2],
+    /// What is subtracted beside the shares, so that known doses come out right.
+    pub constant_ns: Estimate,
+    /// Mean of these pairs: by as much as those of a recording differ from it,
+    /// readings have become dearer or cheaper since.
+    pub pair_ns: Estimate,
+    /// Improvement factor of the pairs, around nothing.
+    pub pairs_k: Option<Estimate>,
+    /// Improvement factor of control variates.
+    pub control_variate_k: Option<Estimate>,
+    /// `long-term`, `pairs` or `control-variate`: what to use.
+    pub chosen: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a span shows beyond the work in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpanCost {
+    /// Mean of a span around nothing.
+    pub empty_ns: Estimate,
+    /// Mean of a span around known doses of work, less the work.
+    pub dosed_ns: Estimate,
+    /// The least of these doses: spans of more work have the dosed cost.
+    #[serde(default)]
+    pub least_dose_ns: Option<f64>,
+}
