@@ -13,7 +13,7 @@
 #include "dose.h"
 #include "undertick.h"
 
-/* Event numbers; crates/lab/src/calibration.rs has the same. */
+/* Event numbers; crates/lab/src/calibration/costs.rs has the same. */
 enum {
     CHAIN = 1,
     /* In random order; after each, 3, 20, 50, 200 pairs of work. */

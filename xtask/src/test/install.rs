@@ -1,0 +1,82 @@
+//! What the tests need and a fresh machine lacks.
+
+use super::headers::AARCH64_CC;
+use crate::run::command;
+use crate::run::exists;
+use crate::run::run;
+
+/// What the tests need from outside Cargo, where we may install it.
+pub(super) fn packages_and_tools() {
+    let mut missing: Vec<&str> = [
+        ("cc", &["gcc"][..]),
+        ("c++", &["g++"]),
+        ("clang", &["clang"]),
+        ("chromium", &["chromium"]),
+        ("npm", &["nodejs", "npm"]),
+        (
+            AARCH64_CC,
+            &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+        ),
+        ("qemu-aarch64", &["qemu-user"]),
+        ("babeltrace2", &["babeltrace2"]),
+        ("lttng", &["lttng-tools", "liblttng-ust-dev"]),
+        ("perf", &["linux-perf"]),
+    ]
+    .iter()
+    .chain(&crate::card::PROGRAMS)
+    .filter(|(program, _)| !exists(&[program, "--version"]))
+    .flat_map(|&(_, packages)| packages)
+    .copied()
+    .collect();
+    if !exists(&["berkeley-abc", "-c", "quit"]) {
+        missing.push("berkeley-abc");
+    }
+    if !exists(&["tmux", "-V"]) {
+        missing.push("tmux");
+    }
+    if !std::path::Path::new("/usr/share/benchmark/compare.py").exists() {
+        missing.push("libbenchmark-tools");
+    }
+    if !exists(&["python3", "-c", "import ensurepip"]) {
+        missing.extend(["python3", "python3-venv"]);
+    }
+    if !missing.is_empty() {
+        install_packages(&missing);
+    }
+    // Of the version that is there now.
+    if let Some(runtime) = missing_sanitizers() {
+        install_packages(&[&runtime]);
+    }
+}
+
+fn install_packages(packages: &[&str]) {
+    println!("installing {}", packages.join(" "));
+    let _ = run(command(&["apt-get", "update", "-qq"]));
+    let mut install = command(&["apt-get", "install", "-y", "-qq", "--no-install-recommends"]);
+    install.args(packages);
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    if let Err(text) = run(install) {
+        println!("not installed ({text}); what needs it is skipped");
+    }
+}
+
+/// The package of clang's ThreadSanitizer, if clang is there and that is not.
+pub(super) fn missing_sanitizers() -> Option<String> {
+    let said = |question: &str| {
+        let output = command(&["clang", question]).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let version = said("-dumpversion")?;
+    let library = said(&format!(
+        "-print-file-name=libclang_rt.tsan-{}.a",
+        std::env::consts::ARCH
+    ))?;
+    // One that it does not find is named without its place.
+    let is_there = std::path::Path::new(&library).is_absolute();
+    (!is_there).then(|| {
+        format!(
+            "libclang-rt-{}-dev",
+            version.split('.').next().unwrap_or("")
+        )
+    })
+}
