@@ -1,161 +1,24 @@
 //! What hit a thread while it was being measured, by the kernel's own events.
 
+mod cause;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use undertick_trace::manifest::InterruptCost;
 use undertick_trace::schema::Kind;
 
-/// Things that fall into a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// Another program ran on the CPU although the thread could have.
-    Preempted,
-    /// Taken off the CPU, and not known why.
-    Switched,
-    Interrupt,
-    SoftInterrupt,
-    /// It went on on another CPU.
-    Migrated,
-    Fault,
-    /// It gave its CPU away itself: it waited, slept or yielded.
-    Waited,
-    /// A soft interrupt that its own system call raised: a packet that it sends to itself is
-    /// delivered there.
-    OwnSoftInterrupt,
-    /// Another thread of the program ran on the CPU although this one could have.
-    OwnThread,
-}
+use cause::{AFTER_INTERRUPT_US, Hit};
+pub(crate) use cause::{CAUSES, Cause, Timer};
 
 /// Samples over this many times the least that nothing explains are counted
 /// (TRAMS drops them).
 pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
 
-/// How many causes there are.
-pub(crate) const CAUSES: usize = 9;
-
 /// Soft interrupts that a system call raises: the network's two, block devices' and tasklets'.
 const RAISED_BY_CALLS: [i32; 4] = [2, 3, 4, 6];
-/// A soft interrupt that starts at most so long after an interrupt, or after another one that
-/// did, was raised by that, us.
-const AFTER_INTERRUPT_US: i64 = 2;
-/// What a disturbance costs beside the time that the kernel's events give it: entry and exit of
-/// an interrupt, where that was not measured, us.
-const INTERRUPT_BESIDE_US: i64 = 1;
-/// Two switches, or a move to another CPU, and the caches that are cold after it, us.
-const SWITCH_BESIDE_US: i64 = 5;
 /// A sample keeps its place if without the disturbance it is at least this many times as long as
 /// what is not known of that: 5 %.
 const TIMES_BESIDE: i64 = 20;
-
-impl Cause {
-    /// In the order in which a sample that several fell into is put down to one.
-    pub(crate) const ALL: [Self; CAUSES] = [
-        Self::Preempted,
-        Self::Switched,
-        Self::Interrupt,
-        Self::SoftInterrupt,
-        Self::Migrated,
-        Self::Fault,
-        Self::Waited,
-        Self::OwnSoftInterrupt,
-        Self::OwnThread,
-    ];
-
-    /// As the report calls it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Preempted => "preempted",
-            Self::Switched => "switched",
-            Self::Interrupt => "interrupt",
-            Self::SoftInterrupt => "softirq",
-            Self::Migrated => "migration",
-            Self::Fault => "fault",
-            Self::Waited => "waited",
-            Self::OwnSoftInterrupt => "own softirq",
-            Self::OwnThread => "own thread",
-        }
-    }
-
-    /// Whether it disturbs a sample from outside. Waiting, also for a CPU that another of its
-    /// threads has, page faults and what its own calls raise are what the program does: they
-    /// are flagged.
-    pub(crate) const fn disturbs(self) -> bool {
-        !matches!(
-            self,
-            Self::Fault | Self::Waited | Self::OwnSoftInterrupt | Self::OwnThread
-        )
-    }
-
-    /// What it costs a sample beside the time that the kernel's events give it, us.
-    const fn beside_us(self) -> i64 {
-        match self {
-            Self::Interrupt | Self::SoftInterrupt => INTERRUPT_BESIDE_US,
-            Self::Preempted | Self::Switched | Self::Migrated => SWITCH_BESIDE_US,
-            Self::Fault | Self::Waited | Self::OwnSoftInterrupt | Self::OwnThread => 0,
-        }
-    }
-}
-
-/// Time during which something else had the thread's CPU.
-#[derive(Clone, Copy, Debug)]
-struct Hit {
-    start: i64,
-    /// The same as `start` where only a point is known.
-    end: i64,
-    cause: Cause,
-    /// Ticks of it that may lie outside of that.
-    beside: i64,
-}
-
-impl Hit {
-    fn new(cause: Cause, start: i64, end: i64, per_us: i64) -> Self {
-        Self {
-            start,
-            end,
-            cause,
-            beside: cause.beside_us().saturating_mul(per_us),
-        }
-    }
-}
-
-/// What the timer's interrupt takes beside the time that rows of the kernel give it, ticks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timer {
-    event: i32,
-    before: i64,
-    after: i64,
-    spread: i64,
-}
-
-impl Timer {
-    pub(crate) fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
-        // A manifest may say anything: at most a second, and nothing below 0.
-        let ticks = |ns: f64| (ns.clamp(0.0, 1e9) / ns_per_tick).round() as i64;
-        Self {
-            event: cost.event,
-            before: ticks(cost.before_ns.value),
-            after: ticks(cost.after_ns.value),
-            spread: ticks(cost.spread_ns),
-        }
-    }
-
-    /// The interrupt with all that it takes. Of others nothing is known but that they may take
-    /// as much beside.
-    fn widen(self, event: i32, hit: Hit) -> Hit {
-        if event == self.event {
-            Hit {
-                start: hit.start.saturating_sub(self.before),
-                end: hit.end.saturating_add(self.after),
-                beside: self.spread.max(hit.beside),
-                ..hit
-            }
-        } else {
-            let beside = self.before.saturating_add(self.after).max(hit.beside);
-            Hit { beside, ..hit }
-        }
-    }
-}
 
 /// What fell into one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
