@@ -3,6 +3,46 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Seconds that commands took, and the commands.
+static TOOK: Mutex<Vec<(f64, String)>> = Mutex::new(Vec::new());
+
+/// Notes how long a command takes that begins now, until this is dropped.
+struct Stopwatch<'a> {
+    started: Instant,
+    text: &'a str,
+}
+
+impl<'a> Stopwatch<'a> {
+    fn start(text: &'a str) -> Self {
+        let started = Instant::now();
+        Self { started, text }
+    }
+}
+
+impl Drop for Stopwatch<'_> {
+    fn drop(&mut self) {
+        let took = (self.started.elapsed().as_secs_f64(), self.text.to_owned());
+        TOOK.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(took);
+    }
+}
+
+/// The commands that took longest so far, a line each; those under ten seconds are not worth one.
+pub fn slowest(most: usize) -> Vec<String> {
+    let mut all = TOOK.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    (all.iter().take(most))
+        .filter(|(seconds, _)| *seconds >= 10.0)
+        .map(|(seconds, text)| {
+            let words: String = text.replace('"', "").chars().take(110).collect();
+            format!("{seconds:>6.0} s  {words}")
+        })
+        .collect()
+}
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -23,6 +63,7 @@ pub fn command(words: &[&str]) -> Command {
 pub fn run(mut command: Command) -> Result<(), String> {
     let text = format!("{command:?}");
     println!("\n$ {text}");
+    let _took = Stopwatch::start(&text);
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("failed ({status}): {text}")),
@@ -43,6 +84,7 @@ pub fn run_lines(
 ) -> Result<(), String> {
     let text = format!("{command:?}");
     println!("\n$ {text}");
+    let _took = Stopwatch::start(&text);
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -65,6 +107,7 @@ pub fn run_lines(
 /// Runs it quietly and gives its standard output.
 pub fn output(mut command: Command) -> Result<String, String> {
     let text = format!("{command:?}");
+    let _took = Stopwatch::start(&text);
     let output = command
         .output()
         .map_err(|e| format!("could not run {text}: {e}"))?;

@@ -6,7 +6,7 @@ mod install;
 use std::time::Instant;
 
 use crate::exchange::{Outcome, Step};
-use crate::run::{Scratch, c_program, command, exists, root, run, run_lines};
+use crate::run::{Scratch, c_program, command, exists, root, run, run_lines, slowest};
 use crate::{lint, page};
 
 /// What was run so far.
@@ -146,6 +146,10 @@ pub fn all() -> Result<(), String> {
         Err(_) => count.step(Err(
             "the thread of the event card and the memory models panicked".into(),
         )),
+    }
+    println!("\nwhat took longest:");
+    for line in slowest(12) {
+        println!("{line}");
     }
     for line in &count.failures {
         println!("{line}");
