@@ -96,6 +96,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
                 plain: span.clone(),
                 ordered: span,
                 inner_event_ns: ns(INNER_NS, INNER_NS, INNER_NS),
+                inner_off_ns: None,
                 inner_span_ns: None,
                 inner_ordered_ns: ns(0.0, 0.0, 0.0),
                 functions: None,

@@ -2,10 +2,12 @@
 
 mod support;
 
-use support::{Row, begin, end, instant, interval, manifest, named, report, row, warned};
+use support::{
+    Row, begin, calibration, end, instant, interval, manifest, named, ns, report, row, warned,
+};
 use undertick_analyze::{Cull, Options, Table};
 use undertick_report::document::Report;
-use undertick_trace::manifest::{Manifest, Perturbation};
+use undertick_trace::manifest::{Calibration, Manifest, Perturbation};
 use undertick_trace::schema::{Kind, Switched};
 
 /// Half of a pair, ticks of 1 ns; 20 us of it are left out after each switch.
@@ -94,6 +96,33 @@ fn analysed(manifest: &Manifest, rows: &[Row], table: Option<Table>) -> Report {
         ..Options::default()
     };
     report(manifest, &options, rows)
+}
+
+/// The frames of [`rows`] hold three points that are switched, and that take 3 ns each when they
+/// are off; a point that is always on, 8; and their own readings, 10. What is left of the 1000
+/// with points off is the work.
+#[test]
+fn points_that_are_off_are_subtracted_too() {
+    const WORK: f64 = 1000.0 - 10.0 - 8.0 - 3.0 * 3.0;
+    let mean = |inner_off_ns| {
+        let mut manifest = switched(&[1, 3, 5]);
+        manifest.calibration = Some(Calibration {
+            inner_off_ns,
+            ..calibration()
+        });
+        let report = analysed(&manifest, &rows(20), None);
+        interval(&report, "frame").mean.clone().unwrap()
+    };
+    let found = mean(Some(ns(3.0, 2.0, 4.0)));
+    assert!((found.value - WORK).abs() < 0.5, "{found:?}");
+    let (lo, hi) = (found.interval.lo.unwrap(), found.interval.hi.unwrap());
+    assert!(lo < WORK - 2.0 && WORK + 2.0 < hi, "{found:?}");
+    // As older traces have it.
+    let without = mean(None);
+    assert!(
+        (without.value - found.value - 9.0).abs() < 0.2,
+        "{without:?}"
+    );
 }
 
 #[test]

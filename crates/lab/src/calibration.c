@@ -31,7 +31,10 @@ enum {
     /* As PLAIN_0, of sampled spans. */
     REGULAR_SAMPLED_0 = 170, SAMPLED_0 = 180,
     /* As STEPS, with a sampled span in each, of which none or some are recorded. */
-    SAMPLED_STEPS = 190
+    SAMPLED_STEPS = 190,
+    /* Around FLOOD steps of each kind of work: with nothing inside, with what an event does that
+     * is switched off, and with what a span does. */
+    OFF_STEPS = 200, OFF_VARIANTS = 3
 };
 #define SAMPLED_SPANS_ONE_IN 4
 enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
@@ -185,6 +188,43 @@ STEPPED_AS(flood_1, FLOODS + 1, FLOOD, THROUGHPUT, ut_event(INNER_EVENT, i), (vo
 STEPPED_AS(flood_2, FLOODS + 2, FLOOD, THROUGHPUT, ut_begin(INNER_SPAN), ut_end(INNER_SPAN))
 STEPPED_AS(flood_3, FLOODS + 3, FLOOD, THROUGHPUT, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED))
 
+/* What a point does while recording is on, but not of its event: it looks whether all is on
+ * as it was for this thread, and what is not. An end does so twice, before its reading and after. */
+static __thread volatile uint32_t unlike = 0x7fffffff;
+static inline __attribute__((always_inline)) void switched_off(uint32_t event) {
+    const uint32_t on = *ut_process.on;
+    int is_off = __builtin_expect(on != unlike, 0) && (on == UT_OFF_ || (on ^ ut_thread.on) > UT_MODE_ || ut_bit_is_set_(event));
+    __asm__ volatile("" : : "r"(is_off) : "memory");
+}
+#define OFF_STEPPED(kind, variant, before, after) \
+    STEPPED_AS(off_steps_##kind##_##variant, OFF_STEPS + kind * OFF_VARIANTS + variant, FLOOD, kind, before, after)
+#define OFF_STEPPED_ALL(kind) \
+    OFF_STEPPED(kind, 0, (void)0, (void)0) \
+    OFF_STEPPED(kind, 1, switched_off(INNER_EVENT), (void)0) \
+    OFF_STEPPED(kind, 2, switched_off(INNER_SPAN), (switched_off(INNER_SPAN), switched_off(INNER_SPAN)))
+OFF_STEPPED_ALL(0)
+OFF_STEPPED_ALL(1)
+OFF_STEPPED_ALL(2)
+OFF_STEPPED_ALL(3)
+OFF_STEPPED_ALL(4)
+OFF_STEPPED_ALL(5)
+OFF_STEPPED_ALL(6)
+
+#define OFF_ROUND(kind) \
+    x = off_steps_##kind##_0(x); \
+    x = off_steps_##kind##_1(x); \
+    x = off_steps_##kind##_2(x)
+static __attribute__((noinline)) uint64_t off(uint64_t x) {
+    OFF_ROUND(0);
+    OFF_ROUND(1);
+    OFF_ROUND(2);
+    OFF_ROUND(3);
+    OFF_ROUND(4);
+    OFF_ROUND(5);
+    OFF_ROUND(6);
+    return x;
+}
+
 static __attribute__((noinline)) uint64_t flooded(uint64_t x) {
     int i;
     for (i = 0; i < 8; i++) x = flood_0(x);
@@ -297,6 +337,7 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
         x = around(x);
         if (i % 4 == 0) x = stepped(x);
         if (i % 16 == 0) x = chain(x);
+        if (i % 16 == 8) x = off(x);
         if (i % 64 != 63) continue;
         x = flooded(x);
         for (j = 0; j < 320; j++) {

@@ -169,12 +169,17 @@ fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
     ];
     let inner_span =
         (c.inner_span_ns.iter()).map(|cost| ("a record of a span inside a span", cost, plain));
+    let off = (c.inner_off_ns.iter()).map(|cost| ("a point that is off", cost, plain));
     let sampled = (c.sampled.iter()).flat_map(|sampled| {
         sampled::costs(sampled)
             .into_iter()
             .map(|(what, cost)| (what, cost, plain))
     });
-    for (what, cost, pair) in figures.into_iter().chain(inner_span).chain(sampled) {
+    for (what, cost, pair) in (figures.into_iter())
+        .chain(inner_span)
+        .chain(off)
+        .chain(sampled)
+    {
         believe(what, cost, pair)?;
     }
     Ok(())
@@ -206,6 +211,9 @@ fn both_figures<'a>(
     figures.push((&mut a.inner_event_ns, &b.inner_event_ns));
     figures.push((&mut a.inner_ordered_ns, &b.inner_ordered_ns));
     if let (Some(a), Some(b)) = (&mut a.inner_span_ns, &b.inner_span_ns) {
+        figures.push((a, b));
+    }
+    if let (Some(a), Some(b)) = (&mut a.inner_off_ns, &b.inner_off_ns) {
         figures.push((a, b));
     }
     if let (Some(a), Some(b)) = (&mut a.functions, &b.functions) {

@@ -183,7 +183,10 @@ impl Costs {
             Some(found) if records > 0.0 => {
                 // Of the records inside, those that were not switched cost what they cost.
                 let switched = (found.points / records).min(1.0);
-                calibrated.times(1.0 - switched).and(found.cost)
+                // Points that are off cost something, too, and all samples hold as many as those
+                // hold that saw them on: by so much what was measured falls short.
+                let off = table.inner.off.times(found.points / found.on);
+                (calibrated.times(1.0 - switched)).and(found.cost).and(off)
             }
             _ => calibrated,
         };

@@ -40,6 +40,8 @@ pub(super) struct InnerCosts {
     pub(super) counted: Cost,
     /// A record of one, beside that.
     pub(super) sampled: Cost,
+    /// A point that is switched off.
+    pub(super) off: Cost,
 }
 
 /// The same, fixed point.
@@ -96,6 +98,7 @@ impl CostTable {
             ordered,
             counted: choosing(plain),
             sampled: plain,
+            off: Cost::default(),
         };
         let sampled = plain.and(choosing(plain));
         Self::of_costs([plain, ordered, plain, sampled], inner, ns_per_tick)
@@ -173,6 +176,7 @@ impl CostTable {
             ordered: cost(&calibration.inner_ordered_ns),
             counted: found.map_or_else(|| choosing(event), |s| cost(&s.counted_ns)),
             sampled: found.map_or(inner_by_hand, |s| cost(&s.record_ns)),
+            off: (calibration.inner_off_ns.as_ref()).map_or_else(Cost::default, cost),
         };
         // Between two readings that wait for nothing lies one record.
         let unordered = if waits { event } else { plain };

@@ -51,6 +51,7 @@ fn spans(n: u32) -> Inner {
 
 fn calibration() -> Calibration {
     Calibration {
+        inner_off_ns: None,
         inner_span_ns: None,
         plain: SpanCost {
             empty_ns: estimate(20.0, 19.0, 21.0),
@@ -208,6 +209,16 @@ fn what_was_measured_in_place_is_subtracted() {
     assert!((cost.value - (30.5 + 15.0 + 8.0)).abs() < 1e-9, "{cost:?}");
     assert!((cost.below - (0.5 + 1.5 + 1.0)).abs() < 1e-9, "{cost:?}");
     assert!((cost.above - (0.5 + 3.0 + 1.0)).abs() < 1e-9, "{cost:?}");
+    // A point that is off takes 3 [1, 4] ns: the 4/3 of each sample leave 4 [4/3, 16/3].
+    let mut c = calibration();
+    c.inner_off_ns = Some(estimate(3.0, 1.0, 4.0));
+    let off = CostTable::new(&c, Recorded::ByHand, 0.4);
+    let with_off = costs.mean_for(&off, 500.0, in_place);
+    let more = |of: fn(&Cost) -> f64| of(&with_off) - of(&cost);
+    assert!((more(|c| c.value) - 4.0).abs() < 1e-9, "{with_off:?}");
+    assert!((more(|c| c.below) - 8.0 / 3.0).abs() < 1e-9, "{with_off:?}");
+    assert!((more(|c| c.above) - 4.0 / 3.0).abs() < 1e-9, "{with_off:?}");
+    assert_eq!(costs.mean_for(&off, 500.0, None).value, 30.5 + 16.0);
     let kernel = Slowed {
         per_point: None,
         ..slowed

@@ -188,6 +188,7 @@ pub fn calibration() -> Calibration {
         plain: span(10.0),
         ordered: span(30.0),
         inner_event_ns: ns(8.0, 7.5, 8.5),
+        inner_off_ns: None,
         inner_span_ns: Some(ns(8.0, 7.5, 8.5)),
         inner_ordered_ns: ns(20.0, 19.5, 20.5),
         functions: None,

@@ -45,6 +45,10 @@ pub(super) const VARIANTS: u32 = 4;
 /// The same around this many steps of one kind, one span after the other.
 const FLOODS: u32 = 130;
 const FLOOD_STEPS: f64 = 128.0;
+/// Ordered spans around as many steps of each kind: with nothing in each step, what an event
+/// does that is switched off, and what a span does.
+const OFF_STEPS: u32 = 200;
+const OFF_VARIANTS: u32 = 3;
 
 /// The costs that a constant can state, and that of spans with pairs.
 pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibrated> {
@@ -83,7 +87,18 @@ pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost),
         kinds.push(scaled(&flood, 1.0 / (FLOOD_STEPS * records)));
         Ok::<_, NotCalibrated>(hull(&kinds))
     };
+    // A point that is off takes less than a step of the clock: beside many of them.
+    let mut off = Vec::new();
+    for kind in 0..STEP_KINDS {
+        let of = |variant: u32| samples.median(OFF_STEPS + kind * OFF_VARIANTS + variant);
+        let without = of(0)?;
+        for (variant, points) in [(1, 1.0), (2, 2.0)] {
+            let more = difference(&of(variant)?, &without);
+            off.push(scaled(&more, 1.0 / (FLOOD_STEPS * points)));
+        }
+    }
     let calibration = Calibration {
+        inner_off_ns: Some(hull(&off)),
         inner_event_ns: inner(1, 1.0)?,
         inner_span_ns: Some(inner(2, 2.0)?),
         inner_ordered_ns: inner(3, 2.0)?,

@@ -56,6 +56,7 @@ pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
         plain: span(plain, 20.0),
         ordered: span(25.0, 26.0),
         inner_event_ns: ns(event, 1.0),
+        inner_off_ns: None,
         inner_span_ns: Some(ns(18.0, 1.0)),
         inner_ordered_ns: ns(26.0, 1.0),
         functions: None,

@@ -20,6 +20,10 @@ pub struct Calibration {
     pub inner_span_ns: Option<Estimate>,
     /// What one serialised record inside a span adds to it.
     pub inner_ordered_ns: Estimate,
+    /// What one point inside a span adds to it that is switched off (`record --perturbation`);
+    /// absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_off_ns: Option<Estimate>,
     /// Functions that the compiler's hooks record; measured where some are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionCost>,
