@@ -1,8 +1,9 @@
-//! Clock sources of Undertick: reading them, and finding their rate, their step
-//! and their price. It reads; it does not judge.
+//! Clock sources of Undertick: this crate reads clocks and measures their rate,
+//! their step and the cost of a reading. It reads; it does not judge.
 //!
-//! **Question.** Which clock is the cheapest that may be trusted here, how long
-//! is one of its ticks, in what steps does it move, and what does a reading cost?
+//! **Question.** Which clock is the cheapest that can be trusted on this machine,
+//! how long is one of its ticks, in what steps does it move, and what does a reading
+//! cost?
 //!
 //! ```
 //! use undertick_clock::{Source, best, facts, rate};
@@ -20,20 +21,20 @@
 //! ```
 //!
 //! **Method.**
-//! * Which clocks there are: [`ClockId`]; whether each may be used: [`usable`];
-//!   which to record with: [`best`], or [`choose`] by name.
-//! * Reading: [`Source`] for a clock chosen at run time, [`ReadClock`] for one
-//!   known when building; the instructions themselves and what each orders in
-//!   [`tsc`] and `cntvct`.
-//! * Ticks per second, from whom, and how wrong it may be: [`rate`].
-//! * The step that the clock really takes: [`granularity`].
-//! * What a read costs: [`read_cost`].
-//! * Two clocks at one instant: [`bracket`].
+//! * [`ClockId`] lists the clocks, [`usable`] says whether each may be used, and
+//!   [`best`], or [`choose`] by name, selects the one to record with.
+//! * [`Source`] reads a clock chosen at run time, and [`ReadClock`] one known at
+//!   compile time; [`tsc`] and `cntvct` have the instructions themselves and what
+//!   each of them orders.
+//! * [`rate`]: ticks per second, the source of that rate, and its error.
+//! * [`granularity`]: the step that the clock really takes.
+//! * [`read_cost`]: the cost of a read.
+//! * [`bracket`]: two clocks at one instant.
 //!
-//! **Caveats.** What is found holds for the CPU that the calling thread ran on.
+//! **Caveats.** The results are valid for the CPU on which the calling thread ran.
 //! Offsets between CPUs, steps back over hours and behaviour in suspend are
-//! questions for an audit, not for a reading. Linux on x86-64 and 64-bit Arm;
-//! elsewhere only the kernel's clocks.
+//! questions for an audit, not for a reading. The crate supports Linux on x86-64 and
+//! 64-bit Arm; elsewhere it has only the kernel's clocks.
 
 pub mod across;
 pub mod adjustable;

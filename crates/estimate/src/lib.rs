@@ -1,6 +1,6 @@
-//! Estimators of Undertick: pure functions of numbers. No input or output, no
-//! clock, no threads, so they work alike on recorded, live and simulated
-//! readings.
+//! Estimators of Undertick: pure functions of numbers. They use no input or
+//! output, no clock and no threads, so they work alike on recorded, live and
+//! simulated readings.
 //!
 //! **Question.** Given clock differences in ticks, in the order in which they
 //! were taken, what are their mean and quantiles, and how wrong may these be?
@@ -18,19 +18,19 @@
 //! assert!(mean.interval.lo.unwrap() <= mean.value);
 //! ```
 //!
-//! **Method.** One pass, bounded memory ([`Series`]): exact integer sums
-//! ([`Moments`]), a histogram that keeps the sign ([`SignedHistogram`]), and
+//! **Method.** One pass in bounded memory ([`Series`]) computes exact integer
+//! sums ([`Moments`]), a histogram that keeps the sign ([`SignedHistogram`]), and
 //! sums of consecutive batches that double in size when their store is full
-//! ([`Batches`]). The mean's interval is Student's t over 16..=63 batch means,
-//! coarsened and widened while these are correlated. Quantiles get intervals
-//! from order statistics, their ranks widened by the autocorrelation of the
-//! indicator `x <= q`.
+//! ([`Batches`]). The mean's confidence interval is Student's t over 16..=63 batch
+//! means, coarsened and widened while these are correlated. Quantiles get
+//! confidence intervals from order statistics, with their ranks widened by the
+//! autocorrelation of the indicator `x <= q`.
 //!
 //! **Caveats.** Values are differences of one clock, in ticks, and signed:
-//! negative ones are counted like any other. Intervals describe the scatter
-//! that the series itself shows; a drift slower than the whole series is not
-//! in it. The batches follow the order of arrival, so order matters: two
-//! [`Series`] merge as what two threads did, each with the scatter of its own.
+//! negative ones are counted like any other. Confidence intervals describe the
+//! scatter that the series itself shows; they do not include a drift slower than
+//! the whole series. The batches follow the order of arrival, so order matters:
+//! two [`Series`] merge like the samples of two threads, each with its own scatter.
 
 mod batches;
 mod bootstrap;

@@ -1,5 +1,5 @@
-//! How long does a section of a running program take, in its place, without
-//! the measuring slowing it down?
+//! How long does a span of a running program take, in place, without the
+//! measurement slowing the program down?
 //!
 //! ```
 //! {
@@ -12,21 +12,21 @@
 //! undertick::event!(COMMIT, 42);
 //! ```
 //!
-//! Run the program under `undertick record -- PROGRAM`, then `undertick report
-//! NAME.ut`. Started by hand, it records nothing and each call costs one
-//! predictable branch, until `undertick record --pid PID` comes. With the feature
-//! `disable` no code is left; with `UNDERTICK_ATTACH=0` in its environment a
-//! program records only when started by `record`.
+//! Run the program under `undertick record -- PROGRAM`, then run `undertick report
+//! NAME.ut`. A program that is started by hand records nothing, and each call costs
+//! one predictable branch, until `undertick record --pid PID` attaches. With the
+//! feature `disable` no code is left; with `UNDERTICK_ATTACH=0` in its environment,
+//! a program records only when it is started by `record`.
 //!
 //! Method: each thread owns a ring in shared memory; an event is a clock
-//! reading and a 16-byte store, published with one more store. No lock, no
-//! system call, no allocation in the common case; another process drains.
-//! What a killed program wrote is not lost.
+//! reading and a 16-byte store, published with one more store. The common case has
+//! no lock, no system call and no allocation; another process drains the rings.
+//! Events that a killed program had written are not lost.
 //!
-//! Caveats: Linux on x86-64 and aarch64 (elsewhere nothing is recorded).
-//! `span!` reads the clock when earlier instructions have been executed, but what is
-//! inside may start beside its first reading, which is right above about 200 ns; below,
-//! use [`begin_ordered`] and [`end_ordered`].
+//! Caveats: this crate records on Linux on x86-64 and aarch64 (elsewhere nothing is
+//! recorded). `span!` reads the clock when earlier instructions have been executed,
+//! but the work inside may start during the first reading. This is accurate above
+//! about 200 ns; below that, use [`begin_ordered`] and [`end_ordered`].
 
 #[cfg(all(
     not(feature = "disable"),
@@ -236,114 +236,116 @@ mod nothing {
     }
 }
 
-/// Records a point in time with a number of the program's own.
+/// Records a point in time with a 32-bit payload.
 #[inline(always)]
 pub fn event(event: u16, payload: u32) {
     imp_::event(event, payload);
 }
 
-/// As [`event()`] with 64 bits; takes two records.
+/// Records a point in time as [`event()`] does, with a 64-bit payload; uses two records.
 #[inline(always)]
 pub fn event64(event: u16, payload: u64) {
     imp_::event64(event, payload);
 }
 
-/// A span starts here. Spans of one event may nest.
+/// Begins a span. Spans of one event may nest.
 ///
-/// The clock is read when all earlier instructions have been executed: loads that are
-/// still under way belong to what came before.
+/// The clock is read when all earlier instructions have been executed: the span does not
+/// include loads that were issued before it.
 #[inline(always)]
 pub fn begin(event: u16) {
     imp_::begin(event);
 }
 
-/// The innermost open span of this event ends here, when all its instructions have
-/// been executed.
+/// Ends the innermost open span of this event, when all its instructions have been
+/// executed.
 #[inline(always)]
 pub fn end(event: u16) {
     imp_::end(event);
 }
 
-/// As [`begin`], but the reading waits for nothing: work from before the span may still
-/// be under way, and is counted in it on some CPUs.
+/// Begins a span as [`begin`] does, but the reading does not wait for earlier
+/// instructions: work from before the span may still be under way, and some CPUs count
+/// it in the span.
 ///
-/// For spans whose work must overlap with what lies around them. Outputs say "edges not
-/// ordered".
+/// Use it for spans whose work must overlap with the code around them. Outputs say
+/// "edges not ordered".
 #[inline(always)]
 pub fn begin_fast(event: u16) {
     imp_::begin_fast(event);
 }
 
-/// As [`end`], for [`begin_fast`]: work that is still under way, such as loads that miss
-/// the caches, is not in the span, however long it takes.
+/// Ends a span that [`begin_fast`] began. The span does not include work that is still
+/// under way, such as loads that miss the caches, however long that work takes.
 #[inline(always)]
 pub fn end_fast(event: u16) {
     imp_::end_fast(event);
 }
 
-/// Span `from` ends and span `to` starts here: one clock reading, as [`end`]'s.
+/// Ends span `from` and begins span `to` with one clock reading, taken as by [`end`].
 #[inline(always)]
 pub fn next(from: u16, to: u16) {
     imp_::next(from, to);
 }
 
-/// Two clock readings with nothing between: what measuring costs, in place.
+/// Records two clock readings with nothing between them: the cost of a reading, in place.
 #[inline(always)]
 pub fn pair(event: u16) {
     imp_::pair(event);
 }
 
-/// As [`begin`], with a serialised reading: for sections below about 200 ns.
+/// Begins a span as [`begin`] does, with a serialised reading. Use it for spans below
+/// about 200 ns.
 #[inline(always)]
 pub fn begin_ordered(event: u16) {
     imp_::begin_ordered(event);
 }
 
-/// As [`end`], with a serialised reading.
+/// Ends a span as [`end`] does, with a serialised reading.
 #[inline(always)]
 pub fn end_ordered(event: u16) {
     imp_::end_ordered(event);
 }
 
-/// As [`begin_ordered`], after a pair of readings: what a reading costs right
-/// before the section goes with it (`report --compensate pairs`).
+/// Begins a span as [`begin_ordered`] does, after a pair of readings. The record stores
+/// the cost of a reading right before the span (`report --compensate pairs`).
 #[inline(always)]
 pub fn begin_paired(event: u16) {
     imp_::begin_paired(event);
 }
 
-/// As [`end_ordered`], with a pair of readings after it.
+/// Ends a span as [`end_ordered`] does, with a pair of readings after it.
 #[inline(always)]
 pub fn end_paired(event: u16) {
     imp_::end_paired(event);
 }
 
-/// As [`begin`], but only one in so many of the event's sections is recorded,
-/// at random; all are counted. Ends with [`end_sampled`].
+/// Begins a sampled span: only a random part of the event's spans is recorded
+/// (see [`sample_rate`]); all are counted. [`end_sampled`] ends the span.
 ///
-/// On average such a section costs about a tenth of a full one, so it can
-/// stand where recording each would slow the program. Their durations are an
-/// unbiased sample. Use these for all sections of an event, or for none.
+/// On average, such a span costs about a tenth of a full one, so it can be
+/// used where recording each span would slow the program. The recorded durations
+/// are an unbiased sample. Use these for all spans of an event, or for none.
 #[inline(always)]
 pub fn begin_sampled(event: u16) {
     imp_::begin_sampled(event);
 }
 
-/// As [`end`], for [`begin_sampled`].
+/// Ends a span that [`begin_sampled`] began.
 #[inline(always)]
 pub fn end_sampled(event: u16) {
     imp_::end_sampled(event);
 }
 
-/// One in how many sampled sections of an event is recorded, in this process
-/// and all others of the session; at most 65535; 0: as before anyone asked (16
-/// unless `undertick record --sample` says otherwise). From the next recorded
-/// one on.
+/// Sets the sampling rate of an event, in this process and all others of the session:
+/// one in `one_in` sampled spans is recorded. `one_in` is at most 65535; 0 restores the
+/// session's default (16 unless `undertick record --sample` says otherwise). The new
+/// rate applies from the next recorded span on.
 pub fn sample_rate(event: u16, one_in: u32) {
     imp_::sample_rate(event, one_in);
 }
 
-/// Makes the choice of the calling thread's sampled sections repeatable.
+/// Makes the choice of the calling thread's sampled spans repeatable.
 pub fn sample_seed(seed: u64) {
     imp_::sample_seed(seed);
 }
@@ -353,9 +355,9 @@ pub fn name(event: u16, name: &str) {
     imp_::name(event, name);
 }
 
-/// The number of a name's event: one for each name in the whole process, for all its
-/// libraries, of 16384 to 32766; 32767, "(other names)", if there is none left. To be asked for
-/// once and kept, as [`span!`] does with a name.
+/// Returns the event number of a name, from 16384 to 32766. A name has the same number in
+/// the whole process, including all its libraries. If no number is left, the result is
+/// 32767, "(other names)". Call it once and store the number, as [`span!`] does with a name.
 #[must_use]
 pub fn number(name: &str) -> u16 {
     imp_::number(name, false)
@@ -365,9 +367,9 @@ pub fn number(name: &str) -> u16 {
 pub use core::sync::atomic::AtomicU16;
 use core::sync::atomic::Ordering;
 
-/// What the macros take for an event: its number, or its name.
+/// An event as the macros accept it: its number, or its name.
 pub trait Event: Copy {
-    /// Its number; a name's is kept in `kept`, 0 before.
+    /// The event's number; that of a name is stored in `kept`, which is 0 before.
     #[doc(hidden)]
     fn number(self, kept: &'static AtomicU16) -> u16;
 }
@@ -397,7 +399,7 @@ fn ask(name: &str, kept: &AtomicU16) -> u16 {
     number
 }
 
-/// The number of what a macro was given.
+/// The number of the event that a macro was given.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! number_of {
@@ -422,14 +424,14 @@ pub fn enabled() -> bool {
     imp_::enabled()
 }
 
-/// A section that lasts as long as this value; made by [`span!`].
+/// A span that lasts as long as this value; made by [`span!`].
 #[must_use = "a span ends when it is dropped: bind it to a name"]
 pub struct Span {
     event: u16,
 }
 
 impl Span {
-    /// Starts a section.
+    /// Begins a span.
     #[inline(always)]
     pub fn new(event: u16) -> Self {
         begin(event);
@@ -444,15 +446,14 @@ impl Drop for Span {
     }
 }
 
-/// A sampled section that lasts as long as this value; made by
-/// [`sampled_span!`].
+/// A sampled span that lasts as long as this value; made by [`sampled_span!`].
 #[must_use = "a span ends when it is dropped: bind it to a name"]
 pub struct SampledSpan {
     event: u16,
 }
 
 impl SampledSpan {
-    /// Starts a section.
+    /// Begins a sampled span.
     #[inline(always)]
     pub fn new(event: u16) -> Self {
         begin_sampled(event);
@@ -467,8 +468,8 @@ impl Drop for SampledSpan {
     }
 }
 
-/// `event!(EVENT)` or `event!(EVENT, payload: u32)`: see [`event()`]. A name in quotes will do
-/// for the event, as in all these macros.
+/// `event!(EVENT)` or `event!(EVENT, payload: u32)`: see [`event()`]. The event may also be a
+/// name in quotes, as in all these macros.
 #[macro_export]
 macro_rules! event {
     ($event:expr) => {
@@ -487,8 +488,8 @@ macro_rules! event64 {
     };
 }
 
-/// `let _span = span!(EVENT);` or `let _span = span!("parse");`: a section until the end of
-/// the scope. A name's number is made for it, and kept: see [`number`].
+/// `let _span = span!(EVENT);` or `let _span = span!("parse");`: a span until the end of the
+/// scope. A name gets a number, which is stored: see [`number`].
 #[macro_export]
 macro_rules! span {
     ($event:expr) => {
@@ -496,7 +497,7 @@ macro_rules! span {
     };
 }
 
-/// `let _span = sampled_span!(EVENT);`: a sampled section until the end of the
+/// `let _span = sampled_span!(EVENT);`: a sampled span until the end of the
 /// scope; see [`begin_sampled`].
 #[macro_export]
 macro_rules! sampled_span {

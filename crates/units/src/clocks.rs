@@ -1,9 +1,9 @@
 //! Marker types: which clock a reading belongs to.
 
-/// A clock, as a type. The markers have no values; they only keep readings of
-/// different clocks apart.
+/// A clock, as a type. The markers have no values; they only distinguish the
+/// readings of different clocks.
 pub trait Clock: Copy + Eq + Ord + core::fmt::Debug + 'static {
-    /// Stable name, as it stands in traces and on the command line.
+    /// Stable name, as used in traces and on the command line.
     const NAME: &'static str;
 }
 
@@ -30,17 +30,17 @@ clock_marker!(
     "cntvct"
 );
 clock_marker!(
-    /// `CLOCK_MONOTONIC`: its rate is steered by time synchronisation; stands still in suspend.
+    /// `CLOCK_MONOTONIC`: time synchronisation steers its rate; it stands still in suspend.
     Monotonic,
     "monotonic"
 );
 clock_marker!(
-    /// `CLOCK_MONOTONIC_RAW`: not steered; stands still in suspend.
+    /// `CLOCK_MONOTONIC_RAW`: it is not steered, and stands still in suspend.
     MonotonicRaw,
     "monotonic_raw"
 );
 clock_marker!(
-    /// `CLOCK_BOOTTIME`: as `CLOCK_MONOTONIC`, and counts through suspend.
+    /// `CLOCK_BOOTTIME`: like `CLOCK_MONOTONIC`, but it continues in suspend.
     Boottime,
     "boottime"
 );

@@ -45,24 +45,24 @@ impl Interval {
     }
 }
 
-/// A figure with the interval that belongs to it. The field names are the JSON
-/// shape that other programs read; extend, never rename.
+/// An estimate with its confidence interval. Other programs read the field names
+/// as JSON: add fields, but never rename one.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Estimate {
     /// The estimate itself, in `unit`.
     pub value: f64,
-    /// The interval that covers the truth with probability `level`.
+    /// The confidence interval, which covers the truth with probability `level`.
     pub interval: Interval,
     /// Nominal coverage, e.g. 0.95.
     pub level: f64,
     /// Unit of `value` and `interval`: `"ns"`, `"1/s"`, `"1"`.
     pub unit: String,
-    /// How it was found, e.g. `"batch means"`.
+    /// The method of the estimate, e.g. `"batch means"`.
     pub method: String,
-    /// Samples used.
+    /// Number of samples used.
     pub n: u64,
-    /// Independent samples that would carry the same information.
+    /// Number of independent samples that would carry the same information.
     pub n_effective: f64,
     /// What the reader must know to use the figure.
     pub notes: Vec<String>,

@@ -32,12 +32,12 @@
 //! **Method.** A [`Reading`] and a difference of readings ([`Ticks`]) carry
 //! their clock as a type parameter and nothing else: they cost what a `u64`
 //! costs. A [`TickRate`] is an exact fraction, and converts with integers only,
-//! over the whole 64-bit range; every conversion says which way it rounds.
+//! over the whole 64-bit range; every conversion documents how it rounds.
 //!
 //! **Caveats.** Differences are taken modulo 2^64 and read as signed, so they
 //! are right up to 2^63 ticks apart (29 years at 10 GHz), also across the wrap
-//! of the counter. A rate is exact as a number; how well it describes the
-//! hardware is a bound that belongs to whoever found the rate.
+//! of the counter. A rate is exact as a number; the code that determines a rate
+//! is responsible for a bound on how well it describes the hardware.
 
 mod clocks;
 mod estimate;

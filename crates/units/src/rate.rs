@@ -28,21 +28,21 @@ const FASTEST_MEASURED_HZ: u128 = 1 << 43;
 /// assert_eq!(watch_crystal.ns_from_ticks_signed(-1), -30_518);
 /// ```
 ///
-/// Two rates are equal if the fractions are, whatever they were made from.
+/// Two rates are equal if their fractions are equal, whatever they were made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TickRate {
     numerator: u64,
     denominator: u64,
 }
 
-/// Why two numbers are no rate.
+/// The reason why two numbers do not make a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadRate {
     /// Numerator or denominator is zero.
     Zero,
     /// One tick would last longer than 2^34 s (544 years).
     TooSlow,
-    /// More than 2^43 ticks per second (8.8 THz) came out of a measurement.
+    /// A measurement gave more than 2^43 ticks per second (8.8 THz).
     TooFast,
 }
 
@@ -59,16 +59,16 @@ impl fmt::Display for BadRate {
 impl core::error::Error for BadRate {}
 
 impl TickRate {
-    /// One tick is one nanosecond: the kernel's clocks.
+    /// The rate of the kernel's clocks: one tick is one nanosecond.
     pub const NANOSECONDS: Self = Self {
         numerator: NS_PER_S,
         denominator: 1,
     };
 
-    /// `numerator / denominator` ticks per second, kept in lowest terms.
+    /// A rate of `numerator / denominator` ticks per second, stored in lowest terms.
     ///
     /// # Errors
-    /// A zero in either place, or a tick longer than 2^34 s.
+    /// Fails if either number is zero, or if a tick is longer than 2^34 s.
     pub const fn new(numerator: u64, denominator: u64) -> Result<Self, BadRate> {
         if numerator == 0 || denominator == 0 {
             return Err(BadRate::Zero);
@@ -85,12 +85,13 @@ impl TickRate {
 
     /// The rate of a clock that made `ticks` in `ns` nanoseconds.
     ///
-    /// Exact where the fraction in lowest terms fits in 64-bit numbers.
-    /// Otherwise both sides lose low bits, and the rate changes by less than
+    /// The rate is exact where the fraction in lowest terms fits in 64-bit numbers.
+    /// Otherwise both numbers lose low bits, and the rate changes by less than
     /// `ticks per second / 2^63`: 0.3 ppb at 2.6 GHz, 1.1 ppb at 10 GHz.
     ///
     /// # Errors
-    /// As [`TickRate::new`], and a rate above 2^43 ticks per second (8.8 THz).
+    /// Fails as [`TickRate::new`] does, and for a rate above 2^43 ticks per second
+    /// (8.8 THz).
     pub const fn from_span(ticks: u64, ns: u64) -> Result<Self, BadRate> {
         if ticks == 0 || ns == 0 {
             return Err(BadRate::Zero);
@@ -145,9 +146,9 @@ impl TickRate {
         scale(ticks, self.denominator, NS_PER_S, self.numerator).0
     }
 
-    /// As [`ns_from_ticks`](Self::ns_from_ticks) for a signed number of ticks:
-    /// rounded towards the past, so that equal steps of the clock convert alike
-    /// on both sides of zero.
+    /// Nanoseconds in a signed number of ticks, as by [`ns_from_ticks`](Self::ns_from_ticks).
+    /// The result is rounded towards the past, so that equal steps of the clock convert
+    /// alike on both sides of zero.
     #[must_use]
     pub const fn ns_from_ticks_signed(self, ticks: i64) -> i128 {
         let (down, is_whole) = scale(
@@ -172,8 +173,8 @@ impl TickRate {
             .map(Nanos)
     }
 
-    /// Whole ticks in `ns` nanoseconds: exact, then rounded down. `None` where
-    /// the number of ticks does not fit in 64 bits.
+    /// Whole ticks in `ns` nanoseconds: exact, then rounded down. The result is
+    /// `None` where the number of ticks does not fit in 64 bits.
     #[must_use]
     pub fn ticks_from_ns(self, ns: u64) -> Option<u64> {
         let whole = ns / NS_PER_S;
@@ -213,7 +214,7 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 impl fmt::Display for TickRate {
-    /// In MHz with enough digits to tell 1 Hz at 1 GHz.
+    /// Writes the rate in MHz, with enough digits to resolve 1 Hz at 1 GHz.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.6} MHz", self.ticks_per_s() / 1e6)
     }

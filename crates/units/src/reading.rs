@@ -39,7 +39,7 @@ impl<C: Clock> fmt::Debug for Reading<C> {
 impl<C: Clock> Sub for Reading<C> {
     type Output = Ticks<C>;
 
-    /// The signed difference, right while the readings are less than 2^63
+    /// The signed difference. It is right while the readings are less than 2^63
     /// ticks apart, also across the wrap of the counter.
     fn sub(self, earlier: Self) -> Ticks<C> {
         Ticks::from_raw(self.raw.wrapping_sub(earlier.raw).cast_signed())
@@ -49,16 +49,16 @@ impl<C: Clock> Sub for Reading<C> {
 impl<C: Clock> Add<Ticks<C>> for Reading<C> {
     type Output = Self;
 
-    /// The reading that many ticks later (earlier, if negative), modulo 2^64.
+    /// The reading `ticks` later (earlier, if negative), modulo 2^64.
     fn add(self, ticks: Ticks<C>) -> Self {
         Self::from_raw(self.raw.wrapping_add_signed(ticks.raw))
     }
 }
 
-/// A signed number of ticks of clock `C`: what two readings differ by.
+/// A signed number of ticks of clock `C`: the difference of two readings.
 ///
-/// Negative means that the clock went back, or that the readings were taken
-/// the other way round. It is never clamped.
+/// A negative number means that the clock went back, or that the readings were
+/// taken in the opposite order. It is never clamped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks<C: Clock> {
     raw: i64,
@@ -66,7 +66,7 @@ pub struct Ticks<C: Clock> {
 }
 
 impl<C: Clock> Ticks<C> {
-    /// That many ticks.
+    /// A difference of this many ticks.
     #[must_use]
     pub const fn from_raw(raw: i64) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl<C: Clock> SubAssign for Ticks<C> {
     }
 }
 
-/// A signed duration in whole nanoseconds; 292 years either way.
+/// A signed duration in whole nanoseconds; its range is 292 years either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Nanos(pub i64);
