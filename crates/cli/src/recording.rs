@@ -256,10 +256,12 @@ fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
 }
 
 pub fn summary(trace: &Path, manifest: &Manifest) {
-    let rings = manifest.rings.len();
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    let (events, threads) = (manifest.events, manifest.rings.len() as u64);
     say!(
-        "undertick: {} events of {rings} threads in {}, {} lost",
-        manifest.events,
+        "undertick: {events} event{} of {threads} thread{} in {}, {} lost",
+        plural(events),
+        plural(threads),
         trace.display(),
         manifest.lost
     );
