@@ -9,13 +9,14 @@ import pytest
 from undertick import Estimate, InputError
 from undertick.pytest_plugin import Figure, nanoseconds, repetitions_needed
 
-# A section that takes at least 200 us, by another clock.
+# A section that has the CPU for at least 200 us, by another clock: threads that sleep and wake
+# may take it away for most of any time on the wall, and what they take is in no figure.
 BODY = """
 import time, pytest
 
 def spin(ns):
-    end = time.perf_counter_ns() + ns
-    while time.perf_counter_ns() < end:
+    end = time.thread_time_ns() + ns
+    while time.thread_time_ns() < end:
         pass
 
 def measured(section, times=60):
@@ -59,7 +60,7 @@ def test_too_fast(undertick_section):
 def test_quantile(undertick_section):
     # Where the machine's speed walks, quantiles of so few have no bounds: the value alone.
     spin = measured(undertick_section)["spin"]
-    assert min(spin.quantile(0.9).estimate.value, spin.median.estimate.value) > 190e3
+    assert min(spin.quantile(0.9).estimate.value, spin.median.estimate.value) > 150e3
 """,
     )
     done.assert_outcomes(passed=2, failed=2)
