@@ -38,6 +38,8 @@ pub(crate) struct Perturbation {
     sections: SectionsOf,
     /// Where the last sample lay: the next one lies there or a little later.
     cursor: usize,
+    /// The last switch before it.
+    last_switch: usize,
 }
 
 /// Half of a pair.
@@ -60,6 +62,9 @@ pub(crate) struct Sections {
     halves: Vec<HalfSections>,
     /// Readings inside, with all points on and with some off.
     inside: [u64; 2],
+    /// All, also those that lie in no half, by whether all points were on or some off when
+    /// they began.
+    began: [u64; 2],
 }
 
 /// What came of it.
@@ -83,6 +88,7 @@ impl Perturbation {
             settled: false,
             sections: HashMap::new(),
             cursor: 0,
+            last_switch: 0,
         }
     }
 
@@ -168,6 +174,9 @@ impl Perturbation {
             for (ours, theirs) in ours.inside.iter_mut().zip(theirs.inside) {
                 *ours += theirs;
             }
+            for (ours, theirs) in ours.began.iter_mut().zip(theirs.began) {
+                *ours += theirs;
+            }
         }
     }
 
@@ -184,8 +193,10 @@ impl Perturbation {
         {
             return;
         }
+        let is_off = is_off_at(&self.switches, &mut self.last_switch, start);
         let (halves, cursor) = (&self.halves, &mut self.cursor);
         let sections = self.sections.entry(interval).or_default();
+        sections.began[usize::from(is_off)] += 1;
         match sections.limit {
             Some(limit) => sections.add(halves, cursor, limit, (start, ticks, inside)),
             None => {
@@ -219,6 +230,13 @@ impl Perturbation {
             points: mean(0) - mean(1),
             slowdown: slowdown(&pairs, level)?,
         })
+    }
+
+    /// Share of an interval's samples that began while all points were on: also between pairs of
+    /// halves, and while caches settled. 0 if none is known.
+    pub(crate) fn share_on(&self, interval: u32) -> f64 {
+        let [on, off] = (self.sections.get(&interval)).map_or([0; 2], |sections| sections.began);
+        on as f64 / (on + off).max(1) as f64
     }
 
     /// What the points inside an interval cost it.
@@ -300,6 +318,19 @@ impl Sections {
         }
         self.inside[usize::from(!half.is_on)] += inside;
     }
+}
+
+/// Whether some points were off at a time; `last` is the switch before a time asked for earlier.
+fn is_off_at(switches: &[(i64, i64, Switched)], last: &mut usize, time: i64) -> bool {
+    let begins = |place: usize| switches.get(place).map_or(i64::MAX, |&(before, ..)| before);
+    if !(begins(*last) <= time && time < begins(last.saturating_add(1))) {
+        let after = switches.partition_point(|&(before, ..)| before <= time);
+        let Some(place) = after.checked_sub(1) else {
+            return false; // points are on until the first switch
+        };
+        *last = place;
+    }
+    (switches.get(*last)).is_some_and(|&(.., state)| state == Switched::SomeOff)
 }
 
 /// The half that holds a time.
@@ -407,6 +438,12 @@ mod tests {
                 found.take(7, half.from + 200 * i, ticks, inside);
             }
         }
+        // On is also what began while it settled after the last half, or before the first.
+        found.take(7, -5, 110, 4);
+        found.take(7, 400_010, 110, 4);
+        let on = found.share_on(7);
+        assert!((on - 882.0 / 1762.0).abs() < 1e-12, "{on}");
+        assert_eq!(found.share_on(8), 0.0);
         let all = found.found(7, 0.95).unwrap();
         assert!((all.slowdown.difference.value - 10.0).abs() < 1e-9);
         assert!((all.slowdown.share.value - 0.1).abs() < 1e-9);

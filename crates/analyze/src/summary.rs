@@ -58,17 +58,19 @@ impl Summary {
             .map(|i| self.share(&engine, i))
             .collect();
         let mut tallies = std::mem::take(&mut engine.tallies);
-        let mut slowed: Vec<Option<Slowed>> = (0..tallies.len() as u32)
+        let mut slowed: Vec<Option<(Slowed, f64)>> = (0..tallies.len() as u32)
             .map(|place| {
-                (engine.perturbation.as_mut()?).slowed(place, self.options.confidence, self.ns())
+                let found = engine.perturbation.as_mut()?;
+                let slowed = found.slowed(place, self.options.confidence, self.ns())?;
+                Some((slowed, found.share_on(place)))
             })
             .collect();
         let mut intervals: Vec<IntervalReport> = (tallies.iter_mut().zip(shares))
             .zip(&mut slowed)
             .map(|((tally, share), slowed)| {
-                let in_place = slowed.as_ref().and_then(InPlace::of);
+                let in_place = (slowed.as_ref()).and_then(|(by, on)| InPlace::of(by, *on));
                 IntervalReport {
-                    slowed: slowed.take(),
+                    slowed: slowed.take().map(|(by, _)| by),
                     ..self.interval(&engine, tally, share, in_place)
                 }
             })

@@ -38,29 +38,34 @@ fn switched(kept: &[u16]) -> Manifest {
 /// after. The recorder's view: while points are off, only those kept come: ticks, a
 /// point that is always on in each frame, and frames unless these are switched too.
 fn rows(pairs: i64) -> Vec<Row> {
-    recorded(pairs, true)
+    recorded(pairs, true, false)
 }
 
-fn recorded(pairs: i64, frames_kept: bool) -> Vec<Row> {
+/// As [`rows`]; with all on for as long as two halves after each pair, if `apart`.
+fn recorded(pairs: i64, frames_kept: bool, apart: bool) -> Vec<Row> {
     let mut states = Vec::new();
     for i in 0..pairs {
         let on_first = (i * i) % 5 < 2;
-        states.push(on_first);
-        states.push(!on_first);
-    }
-    let state = |on: bool| {
-        if on {
-            Switched::AllOn
-        } else {
-            Switched::SomeOff
+        states.push(Some(on_first));
+        states.push(Some(!on_first));
+        if apart {
+            states.extend([None; 2]);
         }
+    }
+    let state = |on: Option<bool>| match on {
+        Some(true) => Switched::AllOn,
+        Some(false) => Switched::SomeOff,
+        None => Switched::Between,
     };
     let mut rows: Vec<Row> = (states.iter().enumerate())
         .map(|(i, &on)| switch(i as i64 * HALF, state(on)))
         .collect();
     let all = states.len() as i64 * HALF;
     rows.push(switch(all, Switched::Between));
-    let on_at = |ts: i64| states.get((ts / HALF) as usize).copied().unwrap_or(true);
+    let on_at = |ts: i64| {
+        let state = states.get((ts / HALF) as usize).copied();
+        state.flatten().unwrap_or(true)
+    };
     let (mut at, mut n, mut is_late) = (7, 0, false);
     while at < all - 2000 {
         let points = |rows: &mut Vec<Row>, row: Row| {
@@ -104,25 +109,29 @@ fn analysed(manifest: &Manifest, rows: &[Row], table: Option<Table>) -> Report {
 #[test]
 fn points_that_are_off_are_subtracted_too() {
     const WORK: f64 = 1000.0 - 10.0 - 8.0 - 3.0 * 3.0;
-    let mean = |inner_off_ns| {
+    let mean = |inner_off_ns, rows: &[Row]| {
         let mut manifest = switched(&[1, 3, 5]);
         manifest.calibration = Some(Calibration {
             inner_off_ns,
             ..calibration()
         });
-        let report = analysed(&manifest, &rows(20), None);
+        let report = analysed(&manifest, rows, None);
         interval(&report, "frame").mean.clone().unwrap()
     };
-    let found = mean(Some(ns(3.0, 2.0, 4.0)));
+    let three = Some(ns(3.0, 2.0, 4.0));
+    let found = mean(three.clone(), &rows(20));
     assert!((found.value - WORK).abs() < 0.5, "{found:?}");
     let (lo, hi) = (found.interval.lo.unwrap(), found.interval.hi.unwrap());
     assert!(lo < WORK - 2.0 && WORK + 2.0 < hi, "{found:?}");
     // As older traces have it.
-    let without = mean(None);
+    let without = mean(None, &rows(20));
     assert!(
         (without.value - found.value - 9.0).abs() < 0.2,
         "{without:?}"
     );
+    // Points are on in three of four samples where pairs are apart.
+    let apart = mean(three, &recorded(20, true, true));
+    assert!((apart.value - WORK).abs() < 0.5, "{apart:?}");
 }
 
 #[test]
@@ -191,7 +200,7 @@ fn what_is_cut_by_a_switch_is_no_sample() {
 /// cut.
 #[test]
 fn a_span_that_lies_in_nothing_is_cut_too() {
-    let all = recorded(20, false);
+    let all = recorded(20, false, false);
     let kept = |events: &[u16]| analysed(&switched(events), &all, None);
     let cut = kept(&[3, 5]);
     let frame = interval(&cut, "frame");

@@ -246,7 +246,7 @@ impl Cell<'_> {
     /// Where the points were switched. That takes a second each: there must be many halves.
     fn in_place(&self) -> Result<Found, String> {
         let longer = Self {
-            spans: self.spans * 12,
+            spans: self.spans * 40,
             ..*self
         };
         longer.middle(PAIRS_SWITCHED, &["--perturbation", "1"])

@@ -23,11 +23,10 @@ pub(crate) struct InPlace {
 }
 
 impl InPlace {
-    pub(crate) fn of(slowed: &Slowed) -> Option<Self> {
-        let [on, off] = slowed.samples.map(|n| n as f64);
+    /// `share` of the samples began while points were on.
+    pub(crate) fn of(slowed: &Slowed, share: f64) -> Option<Self> {
         // Without points inside, or of the kernel's events, it is another cost.
         slowed.per_point.as_ref()?;
-        let share = on / (on + off);
         (share > 0.0).then(|| Self {
             cost: Cost::of(&slowed.by).times(share),
             points: slowed.points * share,

@@ -204,7 +204,7 @@ fn what_was_measured_in_place_is_subtracted() {
         samples: [300, 100],
         long: [0, 0],
     };
-    let in_place = InPlace::of(&slowed);
+    let in_place = InPlace::of(&slowed, 0.75);
     let cost = costs.mean_for(&t, 500.0, in_place);
     assert!((cost.value - (30.5 + 15.0 + 8.0)).abs() < 1e-9, "{cost:?}");
     assert!((cost.below - (0.5 + 1.5 + 1.0)).abs() < 1e-9, "{cost:?}");
@@ -223,7 +223,7 @@ fn what_was_measured_in_place_is_subtracted() {
         per_point: None,
         ..slowed
     };
-    assert!(InPlace::of(&kernel).is_none());
+    assert!(InPlace::of(&kernel, 0.75).is_none());
 }
 
 /// Ten executions of 2 [1, 3] ns that records tell of, with points on during half of the
