@@ -147,7 +147,7 @@ pub fn all() -> Result<(), String> {
             "the thread of the event card and the memory models panicked".into(),
         )),
     }
-    println!("\nwhat took longest:");
+    println!("\nwhat took longest, seconds:");
     for line in slowest(12) {
         println!("{line}");
     }

@@ -117,7 +117,7 @@ fn garbage_in_every_column() {
             .collect();
         for table in tables {
             for cull in [Cull::Auto, Cull::Ratio(4.0), Cull::None] {
-                for step in [0.0, 1.0, 24.45, 26.0, u64::MAX as f64] {
+                for step in [0.0, 1.0, 24.45, u64::MAX as f64] {
                     let table = table.map(|t| Table::parse(t, "t.toml").unwrap());
                     let options = Options {
                         table,

@@ -207,8 +207,15 @@ impl Ended {
 }
 
 /// Refuses a program that is nowhere, before anything is measured for it.
-fn is_there(program: &OsString) -> Result<(), Failure> {
-    if undertick_functions::before::find(program).is_some() || Path::new(program).exists() {
+pub fn is_there(program: &OsString) -> Result<(), Failure> {
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let is_found = if is_path {
+        Path::new(program).exists()
+    } else {
+        // Without PATH the C library has one.
+        std::env::var_os("PATH").is_none() || undertick_functions::before::find(program).is_some()
+    };
+    if is_found {
         return Ok(());
     }
     Err(Failure::usage(format!(

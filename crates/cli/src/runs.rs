@@ -16,7 +16,7 @@ use undertick_trace::record::With;
 use crate::Failure;
 use crate::args::Recording;
 use crate::progress::Progress;
-use crate::recording::{free_name, perform, prepare, status, summary};
+use crate::recording::{free_name, is_there, perform, prepare, status, summary};
 
 /// Runs that were cut short, and runs whose program failed, lie below these and are no
 /// part of the set.
@@ -39,6 +39,7 @@ pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Fa
             "--runs starts the program anew each time, so it goes with a command, not with --pid or --card",
         ));
     }
+    is_there(&arguments.command[0])?; // before anything is made
     let dir =
         (arguments.output.clone()).unwrap_or_else(|| free_name(&arguments.command[0], "runs"));
     fs::create_dir(&dir).map_err(|e| {
@@ -60,12 +61,10 @@ pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Fa
             output: Some(trace.clone()),
             ..arguments.clone()
         };
+        let prepared = prepare(recording)?;
         let mut progress = Progress::new();
-        progress.count(format!(
-            "run {run} of {wanted}: measuring what recording costs"
-        ));
-        let ended = prepare(recording)
-            .and_then(|prepared| perform(prepared, With::default(), |tell| progress.tell(tell)));
+        progress.count(format!("run {run} of {wanted}"));
+        let ended = perform(prepared, With::default(), |tell| progress.tell(tell));
         progress.done();
         let manifest = ended?.manifest;
         summary(&trace, &manifest);

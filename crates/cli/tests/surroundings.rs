@@ -290,18 +290,31 @@ fn cost_of_recording(dir: &Path, home: &[(&str, &Path)], options: &[&str]) -> (i
 #[test]
 fn a_program_that_is_nowhere_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
-    for program in ["./no-such-program", "no-such-program", "/no/such/program"] {
+    let (work, cache) = (dir.path().join("work"), dir.path().join("cache"));
+    fs::create_dir(&work).unwrap();
+    fs::create_dir(&cache).unwrap();
+    // There, but not in PATH: the forgotten ./
+    fs::copy("/bin/true", work.join("here")).unwrap();
+    for (program, options) in [
+        ("./no-such-program", [].as_slice()),
+        ("no-such-program", &[]),
+        ("/no/such/program", &["--runs", "2"]),
+        ("here", &[]),
+    ] {
         let output = Command::new(UNDERTICK)
-            .args(["record", "-o", "c.ut", "--", program])
-            .current_dir(dir.path())
-            .env("XDG_CACHE_HOME", dir.path())
+            .args(["record", "-o", "c.ut"])
+            .args(options)
+            .args(["--", program])
+            .current_dir(&work)
+            .env("XDG_CACHE_HOME", &cache)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         let line = format!("{program}: no such program; give its path, or a name that is in PATH");
         assert!(said.contains(&line), "{said}");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{program}");
+        let made = |dir: &Path| fs::read_dir(dir).unwrap().count();
+        assert_eq!((made(&work), made(&cache)), (1, 0), "{program}");
     }
 }
 

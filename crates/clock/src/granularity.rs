@@ -74,8 +74,10 @@ const SHARE_ON_GRID: f64 = 0.99;
 /// Fewest differences that a step is concluded from.
 const FEWEST_DIFFERENCES: u64 = 8;
 
-/// Distinct differences that candidates are drawn from; bounds the search.
+/// Distinct differences that candidates for a whole step are drawn from; bounds the search.
 const MOST_SEEDS: usize = 128;
+/// The same for steps that need not be whole, of which each seed gives many.
+const FEW_SEEDS: usize = 32;
 
 /// A smallest difference of up to this many steps still gives a step away.
 const MOST_STEPS_IN_SEED: u64 = 16;
@@ -98,8 +100,8 @@ const SHOWN: u64 = 8;
 /// seen to show, now and then, a tick more within a step.
 const NO_STEP: u64 = 1;
 
-/// The largest step that 99 % of the positive differences, in the order in which they were
-/// read, are multiples of; `None` with fewer than 8 of them.
+/// The largest step that 99 % of the positive differences are multiples of; `None` with fewer
+/// than 8 of them.
 ///
 /// ```
 /// use undertick_clock::granularity::{Grid, step_of};
@@ -123,7 +125,9 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
         return None;
     }
     let exact = whole_step(&counts, differences);
-    let (step_ticks, share) = match rounded_step(differences_ticks, &counts, differences, grid) {
+    let back_by_one = differences_ticks.iter().filter(|&&d| d == -1).count() as u64;
+    let table = Table::new(&counts, back_by_one);
+    let (step_ticks, share) = match rounded_step(&table, differences, grid) {
         // By less it is the same one, less well known.
         Some(found) if found.0 > exact.0 + 0.5 => found,
         _ => exact,
@@ -145,7 +149,12 @@ fn whole_step(counts: &BTreeMap<u64, u64>, differences: u64) -> (f64, f64) {
             .sum();
         on_grid as f64 / differences as f64
     };
-    divisors(&smallest(counts, differences, 0))
+    let seeds = smallest(
+        counts.iter().map(|(&d, &n)| (d, n)),
+        differences,
+        MOST_SEEDS,
+    );
+    divisors(&seeds)
         .into_iter()
         .map(|step| (step as f64, share(step)))
         .find(|(_, share)| *share >= SHARE_ON_GRID)
@@ -154,51 +163,44 @@ fn whole_step(counts: &BTreeMap<u64, u64>, differences: u64) -> (f64, f64) {
 
 /// The largest step, whole or not, that the differences are rounded multiples of, and the
 /// share that are.
-fn rounded_step(
-    differences_ticks: &[i64],
-    counts: &BTreeMap<u64, u64>,
-    differences: u64,
-    grid: Grid,
-) -> Option<(f64, f64)> {
-    candidates(&smallest(counts, differences, NO_STEP))
+fn rounded_step(table: &Table, differences: u64, grid: Grid) -> Option<(f64, f64)> {
+    let of = table.from(NO_STEP + 1);
+    candidates(&smallest(of.iter().copied(), differences, FEW_SEEDS))
         .into_iter()
         .filter(|candidate| {
             // Known to a twentieth of a unit in the smallest difference: in eight of those
             // it misses by half a unit more than rounding does.
             let longest = 8.0 * candidate.seed;
-            let found = on_grid(counts, candidate.step, longest, |d| grid.may_miss(d) + 0.5);
-            found.share >= SHARE_ON_GRID && found.of >= differences / SHOWN
+            let found = table.on_grid(candidate.step, longest, SHARE_ON_GRID, |d| {
+                grid.may_miss(d) + 0.5
+            });
+            found.is_some_and(|found| found.of >= differences / SHOWN)
         })
         .filter_map(|candidate| {
-            let near = fitted(
-                differences_ticks,
-                candidate.step,
-                8.0 * candidate.seed,
-                grid,
-            )?;
-            let step = fitted(differences_ticks, near, 64.0 * candidate.seed, grid)?;
+            let near = table.fitted(candidate.step, 8.0 * candidate.seed, grid)?;
+            let step = table.fitted(near, 64.0 * candidate.seed, grid)?;
             (step >= LEAST_ROUNDED_STEP).then_some((step, candidate))
         })
         .find_map(|(step, candidate)| {
-            let found = on_grid(counts, step, 64.0 * candidate.seed, |d| grid.may_miss(d));
             // Some lie there by chance, of a small step most: the odd ones are more than seen,
             // and few differences all lie there easily.
             let by_chance = ((2.0 * grid.may_miss(step as u64) + 1.0) / step).min(1.0);
-            let odd = 1.0 - found.share;
+            let least = 1.0 - (1.0 - SHARE_ON_GRID) * (1.0 - by_chance);
+            let longest = 64.0 * candidate.seed;
+            let found = table.on_grid(step, longest, least, |d| grid.may_miss(d))?;
             let is_chance = by_chance.powf(found.of as f64) > BY_CHANCE;
-            (odd <= (1.0 - SHARE_ON_GRID) * (1.0 - by_chance) && !is_chance)
-                .then_some((step, found.share))
+            (!is_chance).then_some((step, found.share))
         })
 }
 
-/// The smallest distinct differences above `above` that make up more than twice the share
-/// which may be off the grid: at least one of them is a multiple of the step.
-fn smallest(counts: &BTreeMap<u64, u64>, differences: u64, above: u64) -> Vec<u64> {
+/// The smallest distinct differences, `most` of them or as many as make up more than twice the
+/// share which may be off the grid: at least one of them is a multiple of the step.
+fn smallest(counts: impl Iterator<Item = (u64, u64)>, differences: u64, most: usize) -> Vec<u64> {
     let enough = 2.0 * (1.0 - SHARE_ON_GRID) * differences as f64;
     let mut seen = 0_u64;
     let mut seeds = Vec::new();
-    for (difference, count) in counts.range(above + 1..).take(MOST_SEEDS) {
-        seeds.push(*difference);
+    for (difference, count) in counts.take(most) {
+        seeds.push(difference);
         seen += count;
         if seen as f64 > enough {
             break;
@@ -247,7 +249,8 @@ fn candidates(seeds: &[u64]) -> Vec<Candidate> {
         })
     };
     let mut all: Vec<_> = (seeds.iter().flat_map(|&seed| parts(seed)))
-        .filter(|candidate| candidate.step >= LEAST_ROUNDED_STEP - 1.0)
+        // Of smaller ones every number is a rounded multiple.
+        .filter(|candidate| candidate.step >= LEAST_ROUNDED_STEP - 0.1)
         .collect();
     all.sort_by(|a, b| b.step.total_cmp(&a.step));
     all
@@ -260,25 +263,81 @@ struct OnGrid {
     of: u64,
 }
 
-/// Of the differences above one unit and up to `longest`, those that are `step` or a
-/// multiple, but for what they may miss by.
-fn on_grid(
-    counts: &BTreeMap<u64, u64>,
-    step: f64,
-    longest: f64,
-    may_miss: impl Fn(u64) -> f64,
-) -> OnGrid {
-    let (mut on, mut of) = (0, 0);
-    for (&difference, &count) in counts.range(NO_STEP + 1..=longest as u64) {
-        of += count;
-        let (steps, miss) = nearest(difference, step);
-        if steps >= 1.0 && miss <= may_miss(difference) {
-            on += count;
+/// Distinct differences above 0, ascending, and how often each came.
+struct Table {
+    counts: Vec<(u64, u64)>,
+    /// How many came before each place.
+    before: Vec<u64>,
+    /// Differences of -1.
+    back_by_one: u64,
+}
+
+impl Table {
+    fn new(counts: &BTreeMap<u64, u64>, back_by_one: u64) -> Self {
+        let counts: Vec<_> = counts.iter().map(|(&d, &n)| (d, n)).collect();
+        let before = (counts.iter())
+            .scan(0, |sum, &(_, count)| {
+                Some(std::mem::replace(sum, *sum + count))
+            })
+            .collect();
+        Self {
+            counts,
+            before,
+            back_by_one,
         }
     }
-    OnGrid {
-        share: if of > 0 { on as f64 / of as f64 } else { 0.0 },
-        of,
+
+    /// Those from `least` on.
+    fn from(&self, least: u64) -> &[(u64, u64)] {
+        &self.counts[self.counts.partition_point(|&(d, _)| d < least)..]
+    }
+
+    /// Of the differences above one unit and up to `longest`, those that are `step` or a
+    /// multiple, but for what they may miss by; `None` if their share is below `least`.
+    fn on_grid(
+        &self,
+        step: f64,
+        longest: f64,
+        least: f64,
+        may_miss: impl Fn(u64) -> f64,
+    ) -> Option<OnGrid> {
+        let places = [NO_STEP + 1, (longest as u64).saturating_add(1)]
+            .map(|bound| self.counts.partition_point(|&(d, _)| d < bound));
+        let total = self.counts.last().map_or(0, |&(_, n)| n) + self.before.last().unwrap_or(&0);
+        let up_to = |place: usize| self.before.get(place).copied().unwrap_or(total);
+        let of = up_to(places[1]).saturating_sub(up_to(places[0]));
+        let most_off = (1.0 - least) * of as f64;
+        let mut off = 0;
+        for &(difference, count) in self.counts.get(places[0]..places[1])? {
+            let (steps, miss) = nearest(difference, step);
+            if steps < 1.0 || miss > may_miss(difference) {
+                off += count;
+                if off as f64 > most_off {
+                    return None;
+                }
+            }
+        }
+        (of > 0).then(|| OnGrid {
+            share: 1.0 - off as f64 / of as f64,
+            of,
+        })
+    }
+
+    /// The step that is about `near`, from the time of many over their number: what rounding
+    /// takes from one difference it gives to the next. Of differences up to `longest`.
+    fn fitted(&self, near: f64, longest: f64, grid: Grid) -> Option<f64> {
+        let (mut ticks, mut steps) = (-(self.back_by_one as f64), 0.0);
+        for &(difference, count) in &self.counts {
+            if difference as f64 > longest {
+                break;
+            }
+            let (here, miss) = nearest(difference, near);
+            if miss <= grid.may_miss(difference) + 0.5 {
+                ticks += difference as f64 * count as f64;
+                steps += here * count as f64;
+            }
+        }
+        (steps > 0.0).then(|| ticks / steps)
     }
 }
 
@@ -286,23 +345,6 @@ fn on_grid(
 fn nearest(difference: u64, step: f64) -> (f64, f64) {
     let steps = (difference as f64 / step).round();
     (steps, (difference as f64 - steps * step).abs())
-}
-
-/// The step that is about `near`, from the time of many over their number: what rounding
-/// takes from one difference it gives to the next. Of differences up to `longest`.
-fn fitted(differences_ticks: &[i64], near: f64, longest: f64, grid: Grid) -> Option<f64> {
-    let (mut ticks, mut steps) = (0.0, 0.0);
-    for &difference in differences_ticks {
-        let Some(difference) = u64::try_from(difference).ok().filter(|&d| d > 0) else {
-            continue;
-        };
-        let (here, miss) = nearest(difference, near);
-        if difference as f64 <= longest && miss <= grid.may_miss(difference) + 0.5 {
-            ticks += difference as f64;
-            steps += here;
-        }
-    }
-    (steps > 0.0).then(|| ticks / steps)
 }
 
 /// Differences collected from a clock that steps at every or every other read.

@@ -257,6 +257,39 @@ fn a_tick_more_within_a_step_is_none() {
     }
 }
 
+/// The same where a step is read many times: the tick more comes and goes within it.
+#[test]
+fn a_tick_more_that_goes_again_is_none() {
+    let random = &mut Random(9);
+    let (mut truth, mut last) = (0, 0);
+    let differences: Vec<i64> = (0..20_000)
+        .map(|_| {
+            truth += 20 + random.below(10);
+            let more = u64::from(random.chance(70_000));
+            let now = (truth / 1_000 * 1_000 + more).cast_signed();
+            now - std::mem::replace(&mut last, now)
+        })
+        .collect();
+    assert!(differences.contains(&-1) && differences.contains(&1));
+    let found = step(&differences, Grid::Steady);
+    assert!((found / 1_000.0 - 1.0).abs() < 2e-4, "{found}");
+}
+
+/// A clock that is read by a trap shows thousands of differences, none again: the search is
+/// bounded.
+#[test]
+fn differences_that_are_all_different_show_no_step() {
+    let random = &mut Random(3);
+    for least in [20, 1_000, 100_000] {
+        let differences: Vec<i64> = (0..20_000)
+            .map(|_| (least + random.below(1 << 24)).cast_signed())
+            .collect();
+        for grid in [Grid::Steady, Grid::Steered] {
+            assert_eq!(step(&differences, grid), 1.0, "{least}");
+        }
+    }
+}
+
 /// Even and odd steps of less than four units look alike where a unit is rounding.
 #[test]
 fn small_steps_are_whole() {

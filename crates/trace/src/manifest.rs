@@ -149,7 +149,7 @@ pub struct Clock {
     /// Bound on the error of the rate, parts per billion.
     pub rate_error_ppb: f64,
     /// Smallest step the clock takes, ticks (not its resolution); need not be whole.
-    #[serde(deserialize_with = "step")]
+    #[serde(deserialize_with = "step", serialize_with = "whole_if_it_is")]
     pub granularity_ticks: f64,
     /// Median cost of one reading, nanoseconds.
     pub read_cost_ns_median: f64,
@@ -163,12 +163,21 @@ pub struct Clock {
 /// A step that can be one: 0 where none is known.
 fn step<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let step = f64::deserialize(from)?;
-    if (0.0..=u64::MAX as f64).contains(&step) {
+    if step == 0.0 || (1.0..=u64::MAX as f64).contains(&step) {
         return Ok(step);
     }
     Err(serde::de::Error::custom(
-        "a step of the clock below 0 or above 2^64 ticks",
+        "a step of the clock below 1 or above 2^64 ticks",
     ))
+}
+
+/// Readers of version 0.1 know whole steps alone.
+fn whole_if_it_is<S: serde::Serializer>(step: &f64, to: S) -> Result<S::Ok, S::Error> {
+    if step.fract() == 0.0 && (0.0..1e15).contains(step) {
+        to.serialize_u64(*step as u64)
+    } else {
+        to.serialize_f64(*step)
+    }
 }
 
 /// The clock seen from several CPUs, in the 50 ms before the program began.

@@ -243,7 +243,7 @@ impl Cell<'_> {
         self.middle(PAIRS, self.options)
     }
 
-    /// Where the points were switched. That takes a second each: there must be many halves.
+    /// Where the points were switched. That takes seconds each: there must be many halves.
     fn in_place(&self) -> Result<Found, String> {
         let longer = Self {
             spans: self.spans * 40,

@@ -184,7 +184,10 @@ impl Costs {
                 let switched = (found.points / records).min(1.0);
                 // Points that are off cost something, too, and all samples hold as many as those
                 // hold that saw them on: by so much what was measured falls short.
-                let off = table.inner.off.times(found.points / found.on);
+                let points = found.points / found.on;
+                let ordered = self.inner_ordered as f64 / self.n().max(1) as f64 / records;
+                let off = (table.inner.off.times(points * (1.0 - ordered)))
+                    .and(table.inner.off_ordered.times(points * ordered));
                 (calibrated.times(1.0 - switched)).and(found.cost).and(off)
             }
             _ => calibrated,

@@ -42,6 +42,8 @@ pub(super) struct InnerCosts {
     pub(super) sampled: Cost,
     /// A point that is switched off.
     pub(super) off: Cost,
+    /// A serialised one, of which every second is an end, which reads the clock all the same.
+    pub(super) off_ordered: Cost,
 }
 
 /// The same, fixed point.
@@ -99,6 +101,7 @@ impl CostTable {
             counted: choosing(plain),
             sampled: plain,
             off: Cost::default(),
+            off_ordered: Cost::default(),
         };
         let sampled = plain.and(choosing(plain));
         Self::of_costs([plain, ordered, plain, sampled], inner, ns_per_tick)
@@ -177,6 +180,8 @@ impl CostTable {
             counted: found.map_or_else(|| choosing(event), |s| cost(&s.counted_ns)),
             sampled: found.map_or(inner_by_hand, |s| cost(&s.record_ns)),
             off: (calibration.inner_off_ns.as_ref()).map_or_else(Cost::default, cost),
+            off_ordered: (calibration.inner_off_ns.as_ref())
+                .map_or_else(Cost::default, |_| half_of_a_reading(&calibration.ordered)),
         };
         // Between two readings that wait for nothing lies one record.
         let unordered = if waits { event } else { plain };
@@ -327,6 +332,18 @@ pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
         systematic: true,
     };
     (hull, true)
+}
+
+/// Between a begin and an end around nothing lies about one reading; the way that an end takes
+/// which is off is longer by what nobody has measured.
+fn half_of_a_reading(ordered: &SpanCost) -> Cost {
+    let reading = ordered.empty_ns.value.max(0.0);
+    Cost {
+        value: reading / 2.0,
+        below: reading / 4.0,
+        above: reading / 2.0,
+        systematic: true,
+    }
 }
 
 /// The same cost, of which no bound is below 0: recording takes time.

@@ -219,6 +219,12 @@ fn what_was_measured_in_place_is_subtracted() {
     assert!((more(|c| c.below) - 8.0 / 3.0).abs() < 1e-9, "{with_off:?}");
     assert!((more(|c| c.above) - 4.0 / 3.0).abs() < 1e-9, "{with_off:?}");
     assert_eq!(costs.mean_for(&off, 500.0, None).value, 30.5 + 16.0);
+    // Were both records ordered ones, they would take half of a reading of 30 ns each when off.
+    let mut serialised = Costs::default();
+    let one = holding(Ends::Ordered, Inner::NONE, 2);
+    serialised.add(&one, t.of(&one));
+    let [with, without] = [&off, &t].map(|table| serialised.inner(table, in_place).value);
+    assert!((with - without - 20.0).abs() < 1e-9, "{with} {without}");
     let kernel = Slowed {
         per_point: None,
         ..slowed

@@ -129,9 +129,7 @@ pub fn calibrate(
         return (Some(calibration), None);
     }
     let mut progress = Progress::new();
-    progress.count(
-        "measuring what recording costs here, once until the machine is started anew".to_owned(),
-    );
+    progress.count("measuring what recording costs here".to_owned());
     let measured = calibration::measure(&crate::own_command(WORKLOAD), choice, facts, kernel);
     progress.done();
     match measured {
