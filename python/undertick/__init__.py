@@ -12,7 +12,7 @@ Record this process, or run it under ``python -m undertick record -- python prog
 
 and read what came of it:
 
->>> report = undertick.open(path).report()
+>>> report = undertick.open(path).report(cull="none")  # also samples that were disturbed
 >>> report.interval("square")["count"]
 1000
 >>> report.interval("square").mean.unit
