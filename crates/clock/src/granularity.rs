@@ -124,9 +124,9 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
     if differences < FEWEST_DIFFERENCES {
         return None;
     }
-    let exact = whole_step(&counts, differences);
     let back_by_one = differences_ticks.iter().filter(|&&d| d == -1).count() as u64;
-    let table = Table::new(&counts, back_by_one);
+    let table = Table::new(counts, back_by_one);
+    let exact = whole_step(&table, differences);
     let (step_ticks, share) = match rounded_step(&table, differences, grid) {
         // By less it is the same one, less well known.
         Some(found) if found.0 > exact.0 + 0.5 => found,
@@ -141,20 +141,15 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
 }
 
 /// The largest whole step that the differences are multiples of, and the share that are.
-fn whole_step(counts: &BTreeMap<u64, u64>, differences: u64) -> (f64, f64) {
+fn whole_step(table: &Table, differences: u64) -> (f64, f64) {
     let share = |step: u64| {
-        let on_grid: u64 = (counts.iter())
+        let on_grid: u64 = (table.counts.iter())
             .filter(|(difference, _)| difference.is_multiple_of(step))
             .map(|(_, count)| count)
             .sum();
         on_grid as f64 / differences as f64
     };
-    let seeds = smallest(
-        counts.iter().map(|(&d, &n)| (d, n)),
-        differences,
-        MOST_SEEDS,
-    );
-    divisors(&seeds)
+    divisors(&smallest(&table.counts, differences, MOST_SEEDS))
         .into_iter()
         .map(|step| (step as f64, share(step)))
         .find(|(_, share)| *share >= SHARE_ON_GRID)
@@ -164,8 +159,7 @@ fn whole_step(counts: &BTreeMap<u64, u64>, differences: u64) -> (f64, f64) {
 /// The largest step, whole or not, that the differences are rounded multiples of, and the
 /// share that are.
 fn rounded_step(table: &Table, differences: u64, grid: Grid) -> Option<(f64, f64)> {
-    let of = table.from(NO_STEP + 1);
-    candidates(&smallest(of.iter().copied(), differences, FEW_SEEDS))
+    candidates(&smallest(table.from(NO_STEP + 1), differences, FEW_SEEDS))
         .into_iter()
         .filter(|candidate| {
             // Known to a twentieth of a unit in the smallest difference: in eight of those
@@ -195,11 +189,11 @@ fn rounded_step(table: &Table, differences: u64, grid: Grid) -> Option<(f64, f64
 
 /// The smallest distinct differences, `most` of them or as many as make up more than twice the
 /// share which may be off the grid: at least one of them is a multiple of the step.
-fn smallest(counts: impl Iterator<Item = (u64, u64)>, differences: u64, most: usize) -> Vec<u64> {
+fn smallest(counts: &[(u64, u64)], differences: u64, most: usize) -> Vec<u64> {
     let enough = 2.0 * (1.0 - SHARE_ON_GRID) * differences as f64;
     let mut seen = 0_u64;
     let mut seeds = Vec::new();
-    for (difference, count) in counts.take(most) {
+    for &(difference, count) in counts.iter().take(most) {
         seeds.push(difference);
         seen += count;
         if seen as f64 > enough {
@@ -259,7 +253,7 @@ fn candidates(seeds: &[u64]) -> Vec<Candidate> {
 /// What lies on a grid.
 struct OnGrid {
     share: f64,
-    /// Of so many differences.
+    /// Number of differences that it is a share of.
     of: u64,
 }
 
@@ -273,8 +267,8 @@ struct Table {
 }
 
 impl Table {
-    fn new(counts: &BTreeMap<u64, u64>, back_by_one: u64) -> Self {
-        let counts: Vec<_> = counts.iter().map(|(&d, &n)| (d, n)).collect();
+    fn new(counts: BTreeMap<u64, u64>, back_by_one: u64) -> Self {
+        let counts: Vec<_> = counts.into_iter().collect();
         let before = (counts.iter())
             .scan(0, |sum, &(_, count)| {
                 Some(std::mem::replace(sum, *sum + count))

@@ -175,7 +175,7 @@ fn rounded_nanoseconds_show_the_step_beneath() {
 /// A clock that goes `step` ticks at a time and shows whole ones.
 struct Rounded {
     step: f64,
-    /// One read in so many per million shows a tick more than the step's.
+    /// Reads per million that show a tick more than the step's.
     more_per_million: u64,
     odd_per_million: u64,
     interrupted_per_million: u64,
