@@ -153,6 +153,7 @@ extern "C" {
 #define UT_VERSION_ 2u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
+#define UT_READS_ 8u /* of the clock, for a sample of what they cost */
 #define UT_PIECE_BYTES_ 16384u /* of a segment: as much as pages are taken for at a time */
 #define UT_PIECE_MASK_ (UT_PIECE_BYTES_ - 1)
 #define UT_MAX_SEGMENTS_ 8192u /* of a ring */
@@ -224,7 +225,11 @@ struct ut_ring_ {
     uint64_t reserved1;
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
     uint32_t reserved6, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
-    uint64_t reserved3[4];
+    struct ut_read_cost_ {
+        uint32_t samples, least_ticks;
+        uint64_t ticks, ticks_squared; /* sums */
+    } read_cost;
+    uint64_t reserved3;
     uint64_t tail; /* offset 128: written by the collector */
     uint32_t has_table, reserved4; /* has_table: of all uses the pages are there */
     uint64_t reserved5[494];
@@ -1012,6 +1017,28 @@ UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 
+/* Ticks of UT_READS_ readings one after the other, as spans read the clock. */
+UT_COLD_ uint32_t ut_time_reads_(void) {
+    const int is_counter = UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_COUNTER_;
+    uint32_t i, cpu = 0;
+    const uint64_t from = is_counter ? ut_counter_after_(&cpu) : ut_slow_clock_();
+    uint64_t to = from;
+    for (i = 0; i < UT_READS_; i++) to = is_counter ? ut_counter_after_(&cpu) : ut_slow_clock_();
+    return to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
+}
+
+/* A sample of what readings cost here and now: neighbours and the core's frequency change
+ * that while a program runs. None that was interrupted (three times the least). */
+UT_COLD_ void ut_sample_read_cost_(struct ut_read_cost_ *cost) {
+    uint32_t ticks = ut_time_reads_();
+    if (cost->samples == 0) cost->least_ticks = ticks = ut_time_reads_(); /* the first one was cold */
+    if (ticks < cost->least_ticks) cost->least_ticks = ticks;
+    if (ticks / 3 > cost->least_ticks) return;
+    cost->ticks += ticks;
+    cost->ticks_squared += (uint64_t)ticks * ticks;
+    cost->samples++;
+}
+
 /* More pages of a segment, before the first store to them: an error instead of a SIGBUS.
  * `from` bytes are there; returns how many are then, `from` if none can be had. Where the
  * collector has written them no system call is made, for which a sandbox may kill, and one
@@ -1024,7 +1051,8 @@ UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, ui
     const uint32_t bytes = w->allocated == 0 ? (uint32_t)UT_SEGMENT_BYTES_ : UT_PIECE_BYTES_;
     if (__atomic_load_n(&w->pool->written[segment], __ATOMIC_ACQUIRE)) {
         (void)*(const volatile uint64_t *)at;
-        return (from | (half - 1)) + 1;
+        /* Smaller steps at first: at each step a sample is taken of what readings cost. */
+        return (from | ((w->next_use <= 1 ? UT_PIECE_BYTES_ : half) - 1)) + 1;
     }
     return ut_populate_(w->pool, at, bytes) ? from + bytes : from;
 }
@@ -1137,6 +1165,8 @@ UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
         UT_ATOMIC_STORE_(&ring->head, cursor + w->to_position);
         w->cursor = cursor;
     }
+    /* At each segment, and while there is one alone at each piece of it. */
+    if (place == 0 || w->next_use <= 1) ut_sample_read_cost_(&ring->read_cost);
     return cursor;
 }
 

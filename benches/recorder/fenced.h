@@ -25,7 +25,7 @@ static BESIDE int compare(const void *a, const void *b) {
 }
 
 /* The mean without what is over ten times the median, such as interrupts. */
-static BESIDE double mean(uint64_t *ticks, uint32_t n) {
+static inline BESIDE double mean(uint64_t *ticks, uint32_t n) {
     double sum = 0;
     uint32_t i;
     qsort(ticks, n, sizeof *ticks, compare);

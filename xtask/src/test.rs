@@ -2,6 +2,7 @@
 
 mod headers;
 mod install;
+mod programs;
 
 use std::time::Instant;
 
@@ -40,35 +41,19 @@ impl Count {
 
     /// Runs a test command and adds up what it says.
     fn tests(&mut self, command: std::process::Command) {
-        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-        let (mut failures, mut is_failure) = (Vec::new(), false);
-        // What tests printed that passed is asked for because of what they skipped.
-        let mut is_success = false;
+        self.tests_said(command, |line| println!("{line}"));
+    }
+
+    /// The same, for a place that shows the lines.
+    fn tests_said(&mut self, command: std::process::Command, mut show: impl FnMut(&str)) {
+        let mut said = Said::default();
         let result = run_lines(command, |line| {
-            let is_end = line.starts_with("test result:");
-            is_failure = (is_failure || line == "failures:") && !is_end;
-            is_success = (is_success || line == "successes:") && !is_end && !is_failure;
-            if is_failure {
-                failures.push(line.to_owned());
+            if said.line(line) {
+                show(line);
             }
-            if is_end {
-                let number = |word: &str| {
-                    let before = line.split(word).next().unwrap_or("").trim_end();
-                    before
-                        .rsplit(' ')
-                        .next()
-                        .and_then(|n| n.parse::<u64>().ok())
-                        .unwrap_or(0)
-                };
-                passed += number(" passed");
-                failed += number(" failed");
-                skipped += number(" ignored");
-            }
-            let is_skip = line.trim_start().starts_with("skipped:");
-            skipped += u64::from(is_skip);
-            is_skip || !is_success
+            false
         });
-        self.add([passed, failed, skipped], failures, result);
+        self.add(said.numbers, said.failures, result);
     }
 
     /// What a command of many tests said of itself, and how it ended.
@@ -99,29 +84,56 @@ impl Count {
     }
 }
 
+/// What a command of Rust's tests has said so far.
+#[derive(Default)]
+struct Said {
+    /// Passed, failed, skipped.
+    numbers: [u64; 3],
+    failures: Vec<String>,
+    is_failure: bool,
+    /// What tests printed that passed is asked for because of what they skipped.
+    is_success: bool,
+}
+
+impl Said {
+    /// Takes a line; whether it is worth showing.
+    fn line(&mut self, line: &str) -> bool {
+        let is_end = line.starts_with("test result:");
+        self.is_failure = (self.is_failure || line == "failures:") && !is_end;
+        self.is_success = (self.is_success || line == "successes:") && !is_end && !self.is_failure;
+        if self.is_failure {
+            self.failures.push(line.to_owned());
+        }
+        if is_end {
+            let words = [" passed", " failed", " ignored"];
+            for (number, word) in self.numbers.iter_mut().zip(words) {
+                let before = line.split(word).next().unwrap_or("").trim_end();
+                let counted = before
+                    .rsplit(' ')
+                    .next()
+                    .and_then(|n| n.parse::<u64>().ok());
+                *number += counted.unwrap_or(0);
+            }
+        }
+        let is_skip = line.trim_start().starts_with("skipped:");
+        self.numbers[2] += u64::from(is_skip);
+        is_skip || !self.is_success
+    }
+}
+
 /// Runs it all and says how much passed, failed and was skipped.
 pub fn all() -> Result<(), String> {
     let started = Instant::now();
     let mut count = Count::default();
     install::packages_and_tools();
-    count.step(build());
+    let programs = programs::build(&mut count);
     // A minute that is mostly waiting.
     let soak = std::thread::spawn(|| vec![crate::soak::short()]);
     let mut skipped = 0;
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
     steps(&mut count, joined("soak", soak));
-    let with_output = ["--", "--show-output"];
-    let mut tests = command(&[
-        "cargo",
-        "test",
-        "--release",
-        "--workspace",
-        "--locked",
-        "--no-fail-fast",
-    ]);
-    tests.args(with_output);
-    count.tests(tests);
+    programs.run(&mut count);
     headers::compilers(&mut count);
     headers::strict(&mut count);
     unedited(&mut count);
@@ -166,19 +178,6 @@ pub fn all() -> Result<(), String> {
     } else {
         Err("some tests failed; what they said is above".to_owned())
     }
-}
-
-/// The program and all tests in one go: building the program by itself would
-/// compile Parquet twice, as the tests' own dependencies ask for more features.
-fn build() -> Result<(), String> {
-    run(command(&[
-        "cargo",
-        "test",
-        "--release",
-        "--workspace",
-        "--locked",
-        "--no-run",
-    ]))
 }
 
 /// Calls of a real program, as another tool counts them.

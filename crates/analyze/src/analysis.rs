@@ -341,8 +341,14 @@ fn subtracting(
     compensate: Compensate,
 ) -> Result<(), Error> {
     let ns = manifest.clock.ns_per_tick();
-    let calibration = manifest.calibration.as_ref();
-    let paired = calibration.and_then(|c| c.paired.as_ref());
+    let measured = manifest.calibration.as_ref();
+    // A neighbour, or the core's frequency, can make readings dearer for the program than
+    // they were when that was measured.
+    let calibration = &measured.map(|measured| match manifest.read_ns() {
+        Some(read_ns) => measured.where_a_reading_costs(&read_ns),
+        None => measured.clone(),
+    });
+    let paired = measured.and_then(|c| c.paired.as_ref());
     let recorded = Recorded::by(&manifest.names, &manifest.rings);
     let costs = &mut engine.costs;
     match compensate {

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::{Cull, Options};
-use undertick_trace::manifest::{Calibration, Manifest, SpanCost};
+use undertick_trace::manifest::{Calibration, Manifest, ReadCost, Ring, SpanCost};
 
 /// Exact binomial band of 2000 repetitions, 1 false alarm in 1000.
 const BAND: std::ops::RangeInclusive<u32> = 1867..=1931;
@@ -103,6 +103,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
                 sampled: None,
                 paired: None,
                 interrupt: None,
+                read_ns: None,
                 measured_unix_ns: None,
             }),
             ..manifest()
@@ -140,4 +141,55 @@ fn compensated_and_culled_mean_covers() {
 fn uncertainty_of_the_cost_is_in_the_interval() {
     let (hits, _) = coverage(1.5, 1000);
     assert!(BAND.contains(&hits), "{hits}");
+}
+
+/// Spans of exactly 200 ns that cost 48 to record, where a reading takes 30 ns: 30 +- 1 was
+/// measured when one took 20. Readings of 30 ticks of a nanosecond, half dearer, make it three
+/// fifths dearer, give or take a quarter.
+#[test]
+fn readings_that_are_dearer_for_the_program_are_subtracted_as_such() {
+    let rows: Vec<Row> = (0..400)
+        .flat_map(|i| [begin(1000 * i, 1), end(1000 * i + 248, 1)])
+        .collect();
+    let mean = |read_cost: Option<ReadCost>| {
+        let mut m = manifest();
+        let mut found = calibration();
+        found.plain.empty_ns = ns(30.0, 29.0, 31.0);
+        found.plain.dosed_ns = ns(30.0, 29.0, 31.0);
+        found.read_ns = Some(ns(20.0, 20.0, 20.0));
+        m.calibration = Some(found);
+        m.rings = vec![Ring {
+            ring: 0,
+            pid: 100,
+            tid: 1000,
+            written: 800,
+            received: 800,
+            dropped: 0,
+            overwritten: 0,
+            spans_wait: Some(true),
+            read_cost,
+        }];
+        let report = report(&m, &Options::default(), &rows);
+        interval(&report, "event 1").mean.clone().unwrap()
+    };
+    let of = |mean_ticks: f64, samples: u64| {
+        Some(ReadCost {
+            samples,
+            mean_ticks,
+            deviation_ticks: 0.0,
+        })
+    };
+    let as_measured = mean(None);
+    assert!((as_measured.value - 218.0).abs() < 0.01, "{as_measured:?}");
+    assert!(as_measured.interval.lo.unwrap() > 215.0);
+    let now = mean(of(30.0, 100));
+    assert!((now.value - 200.0).abs() < 0.01, "{now:?}");
+    let (lo, hi) = (now.interval.lo.unwrap(), now.interval.hi.unwrap());
+    assert!(
+        (190.0..192.0).contains(&lo) && (208.0..210.0).contains(&hi),
+        "{now:?}"
+    );
+    // As dear as it was; and too few samples to say.
+    assert_eq!(mean(of(20.0, 100)), as_measured);
+    assert_eq!(mean(of(30.0, 7)), as_measured);
 }

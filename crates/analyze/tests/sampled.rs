@@ -36,6 +36,7 @@ fn counted(counts: &[(i32, u16, u64)]) -> Manifest {
         dropped: 0,
         overwritten: 0,
         spans_wait: None,
+        read_cost: None,
     };
     Manifest {
         sampled: counts.iter().map(of).collect(),

@@ -9,6 +9,7 @@ mod paired;
 mod sampled;
 mod samples;
 
+use std::collections::HashMap;
 use std::ffi::{OsString, c_int};
 use std::fmt;
 use std::time::SystemTime;
@@ -198,41 +199,24 @@ fn believe(what: &str, cost: &Estimate, pair: f64) -> Result<(), NotCalibrated> 
     )))
 }
 
-/// What is measured directly, of both: figures of the same.
+/// What both have measured: figures of the same, those of `b` after those of `a`.
 fn both_figures<'a>(
     a: &'a mut Calibration,
-    b: &'a Calibration,
+    b: &'a mut Calibration,
 ) -> Vec<(&'a mut Estimate, &'a Estimate)> {
-    let mut figures = Vec::new();
-    for (a, b) in [(&mut a.plain, &b.plain), (&mut a.ordered, &b.ordered)] {
-        figures.push((&mut a.empty_ns, &b.empty_ns));
-        figures.push((&mut a.dosed_ns, &b.dosed_ns));
-    }
-    figures.push((&mut a.inner_event_ns, &b.inner_event_ns));
-    figures.push((&mut a.inner_ordered_ns, &b.inner_ordered_ns));
-    if let (Some(a), Some(b)) = (&mut a.inner_span_ns, &b.inner_span_ns) {
-        figures.push((a, b));
-    }
-    if let (Some(a), Some(b)) = (&mut a.inner_off_ns, &b.inner_off_ns) {
-        figures.push((a, b));
-    }
-    if let (Some(a), Some(b)) = (&mut a.functions, &b.functions) {
-        figures.extend(functions::figures(a, b));
-    }
-    if let (Some(a), Some(b)) = (&mut a.sampled, &b.sampled) {
-        figures.extend(sampled::figures(a, b));
-    }
-    if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
-        figures.push((&mut a.span.dosed_ns, &b.span.dosed_ns));
-        figures.push((&mut a.pairs_bias_ns, &b.pairs_bias_ns));
-    }
-    figures
+    let mut of_b: HashMap<&str, &'a mut Estimate> = b.costs_mut().into_iter().collect();
+    let both = |(name, a): (&str, &'a mut Estimate)| Some((a, &*of_b.remove(name)?));
+    a.costs_mut().into_iter().filter_map(both).collect()
 }
 
 /// The intervals of `a` made to hold those of `b` too: what runs a moment apart
-/// disagree about is not known better than that.
+/// disagree about is not known better than that. Not what readings have become dearer or
+/// cheaper by from one to the other: that is known of a recording, too.
 fn hold_both(a: &mut Calibration, b: &Calibration) {
-    both_figures(a, b).into_iter().for_each(|(a, b)| hold(a, b));
+    let mut b = as_beside(a, b);
+    for (a, b) in both_figures(a, &mut b) {
+        hold(a, b);
+    }
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
         // The constant belongs to its own run's shares.
         let drift = (b.span.dosed_ns.value - a.span.dosed_ns.value).abs();
@@ -241,6 +225,14 @@ fn hold_both(a: &mut Calibration, b: &Calibration) {
             lo: bound(a.constant_ns.interval.lo, -drift),
             hi: bound(a.constant_ns.interval.hi, drift),
         };
+    }
+}
+
+/// The costs `b` as they would be where a reading costs what it did for `a`.
+fn as_beside(a: &Calibration, b: &Calibration) -> Calibration {
+    match &a.read_ns {
+        Some(read_ns) => b.where_a_reading_costs(read_ns),
+        None => b.clone(),
     }
 }
 
@@ -312,6 +304,7 @@ fn measure_once(
         sampled: Some(sampled::measure(&samples, &pair_ns)?),
         paired: Some(paired),
         interrupt: interrupts::beside(&trace)?,
+        read_ns: trace.manifest.read_ns(),
         ..calibration
     })
 }

@@ -255,6 +255,15 @@ pub mod ring {
     /// u32: 0 no cells of sampled spans yet, [`super::cell::CELLS`] there are
     /// that many, else there can be none. Written by the writer.
     pub const OFF_CELLS: usize = 92;
+    /// u32: samples of what a reading of the clock costs, of [`READS`] readings each.
+    /// Written by the writer, as the three that follow.
+    pub const OFF_READ_COST_SAMPLES: usize = 96;
+    /// u32: ticks of the shortest sample.
+    pub const OFF_READ_COST_LEAST: usize = 100;
+    /// u64: ticks of all of them.
+    pub const OFF_READ_COST_TICKS: usize = 104;
+    /// u64: the sum of their squares.
+    pub const OFF_READ_COST_SQUARES: usize = 112;
     /// u64: bytes drained. Written by the collector, released.
     pub const OFF_TAIL: usize = 128;
     /// u32: 1 when the whole table of uses has pages. Written by the collector, released.
@@ -285,6 +294,8 @@ pub mod ring {
     /// Begins, ends and nexts read the clock when all earlier instructions have been
     /// executed, those with [`crate::Record::UNORDERED`] excepted.
     pub const SPANS_WAIT: u32 = 1;
+    /// Readings in a sample of what one costs.
+    pub const READS: u32 = 8;
     /// State: the thread may still write.
     pub const STATE_OPEN: u32 = 1;
     /// State: the thread is done.

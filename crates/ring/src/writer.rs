@@ -45,6 +45,9 @@ pub trait Source {
     fn has_entry(&mut self, index: u32) -> bool;
     /// Waits a moment for the reader; false if there is no hope.
     fn wait(&mut self) -> bool;
+    /// Room was found, of the ring's first segment a piece and of others all: a moment for
+    /// what is to be done now and then.
+    fn found(&mut self) {}
 }
 
 /// The ring is full and the policy says that the event is to be dropped.
@@ -323,6 +326,9 @@ impl<M: Memory> Writer<M> {
         if self.gap > 0 {
             let gap = core::mem::take(&mut self.gap);
             self.put_continuation(Record::GAP, 0, gap);
+        }
+        if place == 0 || self.next_use <= 1 {
+            source.found();
         }
         Ok(())
     }

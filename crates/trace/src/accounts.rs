@@ -23,7 +23,7 @@ pub(crate) const ACCOUNTS_FILE: &str = "rings.jsonl";
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A ring that is finished.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ended {
     pub(crate) ring: Ring,
     /// How often its sampled spans began.

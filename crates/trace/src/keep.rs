@@ -183,6 +183,7 @@ fn finish_within(
             dropped,
             overwritten: 0,
             spans_wait: None,
+            read_cost: None,
         });
     }
     manifest.rings.sort_by_key(|ring| ring.ring);

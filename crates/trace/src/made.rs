@@ -162,6 +162,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
                     dropped: 0,
                     overwritten: 0,
                     spans_wait: None,
+                    read_cost: None,
                 }
             })
             .collect(),

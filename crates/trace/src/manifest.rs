@@ -2,8 +2,10 @@
 
 mod calibration;
 mod kernel;
+mod read_cost;
 
 use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
 
 pub use crate::hosts::told::{Closure, HostMap, Merged, TraceHost};
 
@@ -11,6 +13,7 @@ pub use calibration::{
     Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost,
 };
 pub use kernel::{Balance, Comparison, Kernel, KernelSource};
+pub use read_cost::{Change, ReadCost};
 
 /// Version of the trace format this crate writes; it reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -206,6 +209,19 @@ pub struct AcrossCpus {
     pub took_ns: u64,
 }
 
+impl Manifest {
+    /// What a reading of the clock cost the recorded threads in the mean, ns; `None` where too
+    /// few samples were taken of that, or by the clocks of several hosts.
+    #[must_use]
+    pub fn read_ns(&self) -> Option<Estimate> {
+        if self.hosts.len() > 1 {
+            return None;
+        }
+        let all = ReadCost::of_all(self.rings.iter().filter_map(|ring| ring.read_cost))?;
+        all.mean_ns(self.clock.ns_per_tick())
+    }
+}
+
 impl Clock {
     /// Nanoseconds per tick.
     #[must_use]
@@ -284,7 +300,7 @@ pub struct Thread {
 }
 
 /// One ring's account: written = received + lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ring {
     /// Ring number, as in the events' `ring` column.
     pub ring: i32,
@@ -305,6 +321,10 @@ pub struct Ring {
     /// (imports, cards, older traces).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans_wait: Option<bool>,
+    /// What a reading of the clock cost while the ring was written; absent where that was not
+    /// sampled (imports, cards, older traces).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_cost: Option<ReadCost>,
 }
 
 /// What a flight recorder has to say beside its rings.

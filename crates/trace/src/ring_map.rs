@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use undertick_ring::layout::{self, SEGMENT_BYTES, cell, ring};
 use undertick_ring::{Mapped, Memory};
 
+use crate::manifest::ReadCost;
 use crate::pool_map::PoolMap;
 
 /// Uses of a ring from which on the whole table of uses gets its pages: a writer takes those of
@@ -106,6 +107,27 @@ impl RingMap {
             .field_u32(ring::OFF_SPAN_READINGS)
             .load(Ordering::Relaxed)
             == ring::SPANS_WAIT
+    }
+
+    /// What readings of the clock cost its thread. Whatever the program wrote there, the
+    /// figures are finite and not below 0.
+    #[must_use]
+    pub fn read_cost(&self) -> Option<ReadCost> {
+        let word = |field| self.memory.field_u64(field).load(Ordering::Relaxed);
+        let samples = self.memory.field_u32(ring::OFF_READ_COST_SAMPLES);
+        let samples = u64::from(samples.load(Ordering::Relaxed));
+        if samples == 0 {
+            return None;
+        }
+        let of_each = |sum: u64| sum as f64 / samples as f64;
+        let mean = of_each(word(ring::OFF_READ_COST_TICKS));
+        let variance = of_each(word(ring::OFF_READ_COST_SQUARES)) - mean * mean;
+        let reads = f64::from(ring::READS);
+        Some(ReadCost {
+            samples,
+            mean_ticks: mean / reads,
+            deviation_ticks: variance.max(0.0).sqrt() / reads,
+        })
     }
 
     /// Whether the thread said that it is done.

@@ -417,6 +417,7 @@ impl Looked {
             dropped: self.dropped,
             overwritten,
             spans_wait: Some(self.map.spans_wait()),
+            read_cost: self.map.read_cost(),
         }
     }
 }

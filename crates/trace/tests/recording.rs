@@ -60,6 +60,16 @@ fn recorded(
     (manifest, counts)
 }
 
+/// What a reading cost is sampled at each segment of 8192 records, at each eighth of the first
+/// one, and left out where something came in between, which happens to few.
+fn assert_readings_are_timed(ring: &undertick_trace::manifest::Ring, records: u64) {
+    let segments = records.div_ceil(8192);
+    let cost = ring.read_cost.expect("a ring that was written");
+    let range = segments.div_ceil(2)..=segments + 7;
+    assert!(range.contains(&cost.samples), "{range:?}: {cost:?}");
+    assert!(cost.mean_ticks > 0.0 && cost.deviation_ticks < 3.0 * cost.mean_ticks);
+}
+
 /// All of it is there, and in order.
 fn assert_complete(trace: &std::path::Path, said: &BTreeMap<(i32, i32), u64>) -> Vec<common::Row> {
     let (manifest, rows) = rows(trace);
@@ -71,6 +81,7 @@ fn assert_complete(trace: &std::path::Path, said: &BTreeMap<(i32, i32), u64>) ->
     assert_eq!(&got, said);
     for ring in &manifest.rings {
         assert_eq!(ring.written, ring.received, "{ring:?}");
+        assert_readings_are_timed(ring, ring.written);
         let times: Vec<i64> = rows
             .iter()
             .filter(|row| row.ring == ring.ring)
@@ -187,6 +198,13 @@ fn the_rust_crate_writes_the_shared_vectors() {
             .iter()
             .all(|ring| ring.spans_wait == Some(true))
     );
+    // 20 000 events of 64 bits have two records each.
+    for ring in &manifest.rings {
+        assert_readings_are_timed(
+            ring,
+            ring.written.max(2 * (ring.written - ring.written % 10_000)),
+        );
+    }
     let seen: Vec<(i8, i32, i64)> = rows
         .iter()
         .filter(|row| row.event != 9 && row.ring == 0)

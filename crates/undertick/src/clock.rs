@@ -2,6 +2,8 @@
 
 use core::arch::asm;
 
+use undertick_ring::layout::ring;
+
 /// Clock codes of the control page.
 pub const COUNTER: u32 = 1;
 const MONOTONIC: u32 = 3;
@@ -123,4 +125,20 @@ pub fn system(clock: u32) -> u64 {
     (time.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(time.tv_nsec as u64)
+}
+
+/// Ticks of [`ring::READS`] readings one after the other, as spans read the clock.
+#[cold]
+#[inline(never)]
+pub fn time_reads(clock: u32) -> u32 {
+    let read = || match clock {
+        COUNTER => counter_after().0,
+        other => system(other),
+    };
+    let from = read();
+    let mut to = from;
+    for _ in 0..ring::READS {
+        to = read();
+    }
+    u32::try_from(to.wrapping_sub(from)).unwrap_or(u32::MAX)
 }

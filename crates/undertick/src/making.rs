@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use undertick_ring::layout::{self, PIECE_BYTES, SEGMENT_BYTES, control, ring};
 use undertick_ring::{Mapped, Memory, Source};
 
+use crate::clock;
 use crate::pool::Pool;
 use crate::process::Session;
 
@@ -16,6 +17,8 @@ pub(crate) struct Supply {
     pub(crate) pool: &'static Pool,
     /// Whether the ring has no segment yet.
     pub(crate) is_first: bool,
+    /// Whether it has no more than one.
+    pub(crate) is_in_first: bool,
     /// A segment that was taken and got no pages.
     pub(crate) spare: Option<u32>,
     /// The place of the next use in the table.
@@ -51,7 +54,13 @@ impl Source for Supply {
         if self.pool.is_written(segment) {
             // SAFETY: in a segment of our own ring, which is in the file.
             unsafe { at.read_volatile() };
-            return (from | (SEGMENT_BYTES / 2 - 1)) + 1;
+            // Smaller steps at first: at each step a sample is taken of what readings cost.
+            let step = if self.is_in_first {
+                PIECE_BYTES
+            } else {
+                SEGMENT_BYTES / 2
+            };
+            return (from | (step - 1)) + 1;
         }
         let bytes = if self.is_first {
             SEGMENT_BYTES
@@ -96,6 +105,35 @@ impl Source for Supply {
             look_for_recorder(self.session);
         }
         true
+    }
+
+    /// A sample of what readings cost here and now: neighbours and the core's frequency change
+    /// that while a program runs. None that was interrupted (three times the least).
+    fn found(&mut self) {
+        let clock = self.session.clock();
+        let [samples, least] = [ring::OFF_READ_COST_SAMPLES, ring::OFF_READ_COST_LEAST]
+            .map(|field| self.memory.field_u32(field));
+        let before = samples.load(Ordering::Relaxed);
+        let mut ticks = clock::time_reads(clock);
+        if before == 0 {
+            ticks = clock::time_reads(clock); // the first one was cold
+            least.store(ticks, Ordering::Relaxed);
+        }
+        least.store(ticks.min(least.load(Ordering::Relaxed)), Ordering::Relaxed);
+        if ticks / 3 > least.load(Ordering::Relaxed) {
+            return;
+        }
+        let ticks = u64::from(ticks);
+        let add = |field: usize, more: u64| {
+            let sum = self.memory.field_u64(field);
+            sum.store(
+                sum.load(Ordering::Relaxed).wrapping_add(more),
+                Ordering::Relaxed,
+            );
+        };
+        add(ring::OFF_READ_COST_TICKS, ticks);
+        add(ring::OFF_READ_COST_SQUARES, ticks * ticks);
+        samples.store(before.wrapping_add(1), Ordering::Relaxed);
     }
 }
 

@@ -69,6 +69,7 @@ fn calibration() -> Calibration {
         sampled: None,
         paired: None,
         interrupt: None,
+        read_ns: None,
         measured_unix_ns: None,
     }
 }
@@ -366,6 +367,7 @@ fn names_and_rings_tell_what_is_recorded() {
         dropped: 0,
         overwritten: 0,
         spans_wait: None,
+        read_cost: None,
     };
     let rings = [ring(7), ring(8)];
     let of = |names: &[Name]| Recorded::by(names, &rings);

@@ -195,6 +195,7 @@ pub fn calibration() -> Calibration {
         sampled: None,
         paired: None,
         interrupt: None,
+        read_ns: None,
         measured_unix_ns: None,
     }
 }

@@ -153,8 +153,7 @@ pub(super) fn calibrate_functions(
         return None;
     }
     let command = crate::own_command(WORKLOAD);
-    let pair_ns = calibration.plain.empty_ns.value;
-    match calibration::functions::measure(&command, choice, facts, pair_ns) {
+    match calibration::functions::measure(&command, choice, facts, calibration) {
         Ok(cost) => {
             let is_sure = !calibration::functions::is_blurred(&cost);
             calibration.functions = Some(cost);

@@ -108,6 +108,7 @@ pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost),
         sampled: None,
         paired: None,
         interrupt: None,
+        read_ns: None,
         measured_unix_ns: None,
     };
     Ok((calibration, span_cost(samples, PAIRED, &pair)?))
@@ -153,11 +154,25 @@ pub(super) fn span_cost(
 const SAME_NS: f64 = 1.0;
 
 /// The first of the doses from which on all cost the same: the core does a part of a short
-/// one beside the reading before it.
+/// one beside the reading before it. What may be chance is no difference: where the core's
+/// frequency changes, the longest dose is known least.
 pub(super) fn least_dose(doses: &[Estimate]) -> usize {
-    let last = doses.last().map_or(0.0, |dose| dose.value);
-    let differs = |dose: &Estimate| (dose.value - last).abs() > SAME_NS;
-    doses.iter().rposition(differs).map_or(0, |at| at + 1)
+    let differs = |&at: &usize| {
+        let (dose, later) = (&doses[at], weighted_mean(&doses[at + 1..]));
+        (dose.value - later.0).abs() > SAME_NS + half(dose) + later.1
+    };
+    let shorter = 0..doses.len().saturating_sub(1);
+    shorter.rev().find(differs).map_or(0, |at| at + 1)
+}
+
+/// Of figures that should agree: their mean, weighted by how well each is known, and its
+/// half-width.
+fn weighted_mean(figures: &[Estimate]) -> (f64, f64) {
+    // A half-width of nothing would leave nothing to the others.
+    let weight = |figure: &Estimate| half(figure).max(1e-6).powi(-2);
+    let weights: f64 = figures.iter().map(weight).sum();
+    let weighted: f64 = figures.iter().map(|f| weight(f) * f.value).sum();
+    (weighted / weights, weights.powf(-0.5))
 }
 
 /// Costs in different code, of which a program's own may be any: their middle, with bounds
@@ -258,24 +273,17 @@ pub(super) fn in_any_surroundings(cost: Estimate, pair: &Estimate) -> Estimate {
 }
 
 /// One figure for doses that should agree: the mean of those in a regular loop,
-/// as where small times matter, and an interval that holds all values, also
-/// those in random order, so that a cost which changes with the work or with the
-/// surroundings shows.
+/// as where small times matter, and an interval that reaches to all others, also
+/// those in random order, as far as these are known: so a cost which changes with
+/// the work or with the surroundings shows, and one that is not known does not.
 pub(super) fn together(regular: &[Estimate], random: &[Estimate]) -> Estimate {
-    let weight = |dose: &Estimate| {
-        let half = dose.interval.half_width().unwrap_or(f64::INFINITY);
-        // A half-width of nothing would leave nothing to the others.
-        half.max(1e-6).powi(-2)
-    };
-    let weights: f64 = regular.iter().map(weight).sum();
-    let weighted: f64 = regular.iter().map(|d| weight(d) * d.value).sum();
-    let (value, half) = (weighted / weights, weights.powf(-0.5));
-    let values = || regular.iter().chain(random).map(|dose| dose.value);
+    let (value, its_half) = weighted_mean(regular);
+    let others = || regular.iter().chain(random);
     Estimate {
         value,
         interval: Interval::new(
-            values().fold(value - half, f64::min),
-            values().fold(value + half, f64::max),
+            others().fold(value - its_half, |lo, dose| lo.min(dose.value + half(dose))),
+            others().fold(value + its_half, |hi, dose| hi.max(dose.value - half(dose))),
         ),
         method: format!(
             "sections around {} known doses of work, less the work",

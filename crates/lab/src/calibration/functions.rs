@@ -9,8 +9,7 @@ use std::ffi::OsString;
 use undertick_clock::{Choice, facts::Facts};
 use undertick_trace::functions::{FIRST_EVENT, Functions};
 use undertick_trace::kernel::Wanted;
-use undertick_trace::manifest::FunctionCost;
-use undertick_units::Estimate;
+use undertick_trace::manifest::{Calibration, Change, FunctionCost};
 
 use super::costs::{
     DOSES, STEP_KINDS, STEPS_EACH, Sections, difference, hull, of_chain, scaled, span_cost,
@@ -30,18 +29,6 @@ const NAMED: &str = "^undertick_calibrated_";
 /// The word after which the workload is that of functions.
 const WORD: &str = "--functions";
 
-/// What is measured directly, of both: figures of the same.
-pub(super) fn figures<'a>(
-    a: &'a mut FunctionCost,
-    b: &'a FunctionCost,
-) -> [(&'a mut Estimate, &'a Estimate); 3] {
-    [
-        (&mut a.span.empty_ns, &b.span.empty_ns),
-        (&mut a.span.dosed_ns, &b.span.dosed_ns),
-        (&mut a.inner_ns, &b.inner_ns),
-    ]
-}
-
 /// Whether a busy machine has blurred it: it is not to be kept for other recordings.
 #[must_use]
 pub fn is_blurred(cost: &FunctionCost) -> bool {
@@ -49,7 +36,7 @@ pub fn is_blurred(cost: &FunctionCost) -> bool {
 }
 
 /// Measures what a recorded function costs. `workload_command` is that of
-/// [`super::measure`]; `pair_ns` is what two plain readings with nothing between take.
+/// [`super::measure`], and `beside` what that found; the cost is as dear as those are.
 ///
 /// # Errors
 /// It could not be recorded, too little was undisturbed, or what came out cannot be.
@@ -57,7 +44,7 @@ pub fn measure(
     workload_command: &[OsString],
     choice: &Choice,
     facts: &Facts,
-    pair_ns: f64,
+    beside: &Calibration,
 ) -> Result<FunctionCost, NotCalibrated> {
     let command = [workload_command, &[WORD.into()]].concat();
     let run = |_| {
@@ -71,19 +58,29 @@ pub fn measure(
                 "none of this program's own functions was recorded: it is stripped, or the loader does not heed LD_PRELOAD".to_owned(),
             ));
         }
-        Ok(Samples::of(&trace).and_then(|samples| of_samples(&samples)))
+        Ok(Samples::of(&trace).and_then(|samples| {
+            let mut cost = of_samples(&samples)?;
+            let read_ns = trace.manifest.read_ns();
+            if let Some(change) = Change::between(read_ns.as_ref(), beside.read_ns.as_ref()) {
+                for (_, cost) in cost.costs_mut() {
+                    change.apply(cost);
+                }
+            }
+            Ok(cost)
+        }))
     };
     let (mut found, others) = runs(run, width)?;
     for other in &others {
-        figures(&mut found, other)
-            .into_iter()
-            .for_each(|(figure, other)| hold(figure, other));
+        let mut other = other.clone();
+        for ((_, cost), (_, other)) in found.costs_mut().into_iter().zip(other.costs_mut()) {
+            hold(cost, other);
+        }
     }
     for (what, cost) in [
         ("a recorded function", &found.span.dosed_ns),
         ("a record of a function inside a span", &found.inner_ns),
     ] {
-        super::believe(what, cost, pair_ns)?;
+        super::believe(what, cost, beside.plain.empty_ns.value)?;
     }
     Ok(found)
 }

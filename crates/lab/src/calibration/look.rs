@@ -8,7 +8,7 @@ use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::Calibration;
 use undertick_units::{Estimate, Interval};
 
-use super::{NotCalibrated, both_figures, half, hold_both, measure_once};
+use super::{NotCalibrated, as_beside, both_figures, half, hold_both, measure_once};
 
 /// Of a look whether costs that were measured before still hold: a tenth of that.
 const PASSES_OF_A_LOOK: u32 = 640;
@@ -58,7 +58,8 @@ pub(super) fn of_looks(
     match compared(before, &second) {
         Look::Holds(mut both) => {
             // What was found once for a moment may have been so during the recording.
-            hold_values(&mut both, &first);
+            let first = as_beside(&both, &first);
+            hold_values(&mut both, first);
             Look::Holds(both)
         }
         said => said,
@@ -91,22 +92,23 @@ pub fn compared(before: &Calibration, look: &Calibration) -> Look {
         return Look::Unknown;
     }
     let mut both = before.clone();
+    let here = as_beside(before, look);
     let contradicts = |(figure, look): &(&mut Estimate, &Estimate)| {
         let far = FAR * half(look) + MOVES * figure.value.abs();
         let Interval { lo, hi } = figure.interval;
         lo.is_some_and(|lo| look.value < lo - far) || hi.is_some_and(|hi| look.value > hi + far)
     };
-    if known(&mut both, look).any(|pair| contradicts(&pair)) {
+    if known(&mut both, &mut here.clone()).any(|pair| contradicts(&pair)) {
         return Look::Changed(Box::new(look.clone()));
     }
-    hold_values(&mut both, look);
+    hold_values(&mut both, here);
     Look::Holds(Box::new(both))
 }
 
 /// Figures of which the look says something.
 fn known<'a>(
     of: &'a mut Calibration,
-    look: &'a Calibration,
+    look: &'a mut Calibration,
 ) -> impl Iterator<Item = (&'a mut Estimate, &'a Estimate)> {
     let says = |(figure, look): &(&mut Estimate, &Estimate)| {
         half(look) <= BUSY_NS.max(VAGUE * half(figure))
@@ -115,8 +117,8 @@ fn known<'a>(
 }
 
 /// Makes intervals hold the values that the look found.
-fn hold_values(of: &mut Calibration, look: &Calibration) {
-    for (figure, look) in known(of, look) {
+fn hold_values(of: &mut Calibration, mut look: Calibration) {
+    for (figure, look) in known(of, &mut look) {
         let Interval { lo, hi } = figure.interval;
         figure.interval = Interval {
             lo: lo.map(|lo| lo.min(look.value)),

@@ -23,19 +23,6 @@ const SAMPLED: Sections = Sections {
 /// Ordered spans around steps of each kind with a sampled span in each.
 const SAMPLED_STEPS: u32 = 190;
 
-/// What is measured directly, of both: figures of the same.
-pub(super) fn figures<'a>(
-    a: &'a mut SampledCost,
-    b: &'a SampledCost,
-) -> [(&'a mut Estimate, &'a Estimate); 4] {
-    [
-        (&mut a.span.empty_ns, &b.span.empty_ns),
-        (&mut a.span.dosed_ns, &b.span.dosed_ns),
-        (&mut a.counted_ns, &b.counted_ns),
-        (&mut a.record_ns, &b.record_ns),
-    ]
-}
-
 /// The costs that must be possible, with names for errors.
 pub(super) fn costs(cost: &SampledCost) -> [(&'static str, &Estimate); 3] {
     [

@@ -27,12 +27,14 @@ fn a_regular_loop_tells_the_value_and_all_widen_it() {
     assert!((lo - (30.2 - 0.8_f64.sqrt())).abs() < 1e-12, "{lo}");
     assert!((hi - (30.2 + 0.8_f64.sqrt())).abs() < 1e-12, "{hi}");
     assert_eq!(alone.n, 20);
-    let wide = together(&regular, &[ns(35.0, 9.0), ns(28.0, 9.0)]);
+    let wide = together(&regular, &[ns(35.0, 0.5), ns(28.0, 1.0)]);
     assert!((wide.value - 30.2).abs() < 1e-12);
     assert_eq!(
         (wide.interval.lo, wide.interval.hi),
-        (Some(28.0), Some(35.0))
+        (Some(29.0), Some(34.5))
     );
+    // What nobody knows says nothing.
+    assert_eq!(together(&regular, &[ns(48.9, 40.0), ns(5.0, 90.0)]), alone);
 }
 
 /// Doses of 15, 12.2, 13.0 and 12.5 ns: the first one differs by more than a nanosecond
@@ -44,6 +46,12 @@ fn the_least_dose_is_the_first_after_which_all_agree() {
     assert_eq!(least_dose(&doses[1..]), 0);
     let last = [ns(15.0, 0.1), ns(12.0, 0.1), ns(14.0, 0.1)];
     assert_eq!(least_dose(&last), 2);
+    // As they came out on a core whose frequency changed: all are about 30.
+    let unsure = [ns(29.8, 1.2), ns(28.2, 5.1), ns(28.6, 10.0), ns(37.4, 41.0)];
+    assert_eq!(least_dose(&unsure), 0);
+    // The short ones are known to be dearer, whatever the longest is.
+    let short = [ns(35.0, 0.1), ns(30.0, 0.3), ns(30.2, 0.6), ns(37.4, 41.0)];
+    assert_eq!(least_dose(&short), 1);
 }
 
 pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
@@ -63,6 +71,7 @@ pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
         sampled: None,
         paired: None,
         interrupt: None,
+        read_ns: None,
         measured_unix_ns: None,
     }
 }
@@ -119,6 +128,31 @@ fn a_look_agrees_contradicts_or_says_nothing() {
     let mut busy = calibration(12.0, 5.0);
     busy.ordered.empty_ns = ns(26.0, 1.6);
     assert_eq!(compared(&before, &busy), Look::Unknown);
+}
+
+/// Readings half dearer at the second time and all costs by three fifths: the same costs, for
+/// which the intervals hardly widen, though 19.2 is far from 12 +- 0.1. A cost alone that is dearer
+/// contradicts, and so do costs that stay where readings become dearer.
+#[test]
+fn costs_are_compared_as_dear_as_readings_were() {
+    let at = |read: f64, plain: f64, by: f64| {
+        let mut found = calibration(plain, 5.0);
+        found.costs_mut().into_iter().for_each(|(_, cost)| {
+            *cost = ns(cost.value * by, 0.1);
+        });
+        found.read_ns = Some(ns(read, 0.01));
+        found
+    };
+    let before = at(20.0, 12.0, 1.0);
+    let Look::Holds(both) = compared(&before, &at(30.0, 12.0, 1.6)) else {
+        panic!("it holds");
+    };
+    let Interval { lo, hi } = both.plain.dosed_ns.interval;
+    assert!((lo.unwrap() - 11.9).abs() < 0.01 && (hi.unwrap() - 12.1).abs() < 0.01);
+    assert_eq!(both.read_ns, before.read_ns);
+    for other in [at(20.0, 18.0, 1.0), at(30.0, 12.0, 1.0)] {
+        assert!(matches!(compared(&before, &other), Look::Changed(_)));
+    }
 }
 
 /// A look of 14 contradicts 12 +- 0.1. If the next one finds 12.2, it was a moment, and the

@@ -234,6 +234,7 @@ impl Rings {
             dropped: 0,
             overwritten: 0,
             spans_wait: None,
+            read_cost: None,
         };
         Ok(Written {
             rings: self.rings.iter().enumerate().map(ring).collect(),

@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde::Serialize;
 use undertick_units::Estimate;
 
+use super::read_cost::Change;
+
 /// The cost of recording, nanoseconds, all with intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
@@ -37,10 +39,72 @@ pub struct Calibration {
     /// those tell of no interrupts, and in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<InterruptCost>,
+    /// One reading of the clock while this was measured, as the recorder samples it
+    /// ([`super::ReadCost`]); absent in older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<Estimate>,
     /// When it was measured, Unix time, nanoseconds: long before a recording, if that found
     /// that what was known of the machine still holds; absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_unix_ns: Option<i64>,
+}
+
+impl Calibration {
+    /// All costs that are made of readings and records, with names.
+    pub fn costs_mut(&mut self) -> Vec<(&'static str, &mut Estimate)> {
+        let mut costs = vec![
+            ("plain, around nothing", &mut self.plain.empty_ns),
+            ("plain", &mut self.plain.dosed_ns),
+            ("ordered, around nothing", &mut self.ordered.empty_ns),
+            ("ordered", &mut self.ordered.dosed_ns),
+            ("event inside", &mut self.inner_event_ns),
+            ("ordered record inside", &mut self.inner_ordered_ns),
+        ];
+        costs.extend((self.inner_span_ns.iter_mut()).map(|cost| ("span record inside", cost)));
+        costs.extend((self.inner_off_ns.iter_mut()).map(|cost| ("point off inside", cost)));
+        costs.extend(self.functions.iter_mut().flat_map(FunctionCost::costs_mut));
+        if let Some(sampled) = &mut self.sampled {
+            costs.extend([
+                ("sampled, around nothing", &mut sampled.span.empty_ns),
+                ("sampled", &mut sampled.span.dosed_ns),
+                ("counting inside", &mut sampled.counted_ns),
+                ("sampled record inside", &mut sampled.record_ns),
+            ]);
+        }
+        if let Some(paired) = &mut self.paired {
+            costs.extend([
+                ("paired", &mut paired.span.dosed_ns),
+                ("bias of pairs", &mut paired.pairs_bias_ns),
+            ]);
+        }
+        costs
+    }
+
+    /// The same costs where a reading costs `read_ns`; as they are, if it is not known what one
+    /// cost while they were measured. Costs of pairs of readings tell by themselves
+    /// ([`PairedCost::pair_ns`]): their constants stay.
+    #[must_use]
+    pub fn where_a_reading_costs(&self, read_ns: &Estimate) -> Self {
+        let mut there = self.clone();
+        if let Some(change) = Change::between(self.read_ns.as_ref(), Some(read_ns)) {
+            for (_, cost) in there.costs_mut() {
+                change.apply(cost);
+            }
+            there.read_ns = Some(read_ns.clone());
+        }
+        there
+    }
+}
+
+impl FunctionCost {
+    /// All its costs, with names.
+    pub fn costs_mut(&mut self) -> [(&'static str, &mut Estimate); 3] {
+        [
+            ("function, around nothing", &mut self.span.empty_ns),
+            ("function", &mut self.span.dosed_ns),
+            ("record of a function inside", &mut self.inner_ns),
+        ]
+    }
 }
 
 /// What a function costs that is recorded (`--functions`): its records, and the compiler's calls

@@ -41,6 +41,7 @@ pub(super) fn of(
         dropped: 0,
         overwritten: 0,
         spans_wait: None,
+        read_cost: None,
     };
     let thread = |master: &Master| Thread {
         pid: PID,

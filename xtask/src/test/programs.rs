@@ -1,0 +1,116 @@
+//! The workspace's test programs, two at a time: most of them wait for a
+//! recorder or a program of theirs for a part of their time, and `cargo test`
+//! runs them one after the other.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use super::Count;
+use crate::run::{command, output, run_lines};
+
+const AT_ONCE: usize = 2;
+
+/// A program of tests, and the directory that its package lies in.
+#[derive(Debug, PartialEq)]
+struct Program {
+    path: String,
+    package: String,
+}
+
+pub struct Programs(Vec<Program>);
+
+/// Builds the command line's program and all tests in one go: building the program
+/// by itself would compile Parquet twice, as the tests' own dependencies ask for more
+/// features.
+pub fn build(count: &mut Count) -> Programs {
+    let mut build = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
+    build.args(["--no-run", "--message-format", "json-render-diagnostics"]);
+    let mut programs = Vec::new();
+    let built = run_lines(build, |line| {
+        programs.extend(program(line));
+        false
+    });
+    count.step(built);
+    Programs(programs)
+}
+
+impl Programs {
+    /// Runs them all, then the examples in the documentation.
+    pub fn run(self, count: &mut Count) {
+        if self.0.is_empty() {
+            count.step(Err("no program of tests has been built".into()));
+        }
+        let libraries = output(command(&["rustc", "--print", "target-libdir"]));
+        let libraries = libraries.unwrap_or_default();
+        let left = Mutex::new(self.0.into_iter());
+        let all = Mutex::new(&mut *count);
+        std::thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                scope.spawn(|| {
+                    while let Some(program) = next(&left) {
+                        let (mut one, mut text) = (Count::default(), String::new());
+                        one.tests_said(tests_of(&program, libraries.trim()), |line| {
+                            text.push_str(line);
+                            text.push('\n');
+                        });
+                        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                        print!("\n{}\n{text}", program.path);
+                        all.with(one);
+                    }
+                });
+            }
+        });
+        let mut examples = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
+        examples.args(["--doc", "--no-fail-fast", "--", "--show-output"]);
+        count.tests(examples);
+    }
+}
+
+fn next(left: &Mutex<std::vec::IntoIter<Program>>) -> Option<Program> {
+    left.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+/// The program of tests that a message of cargo's build tells of, if it does.
+fn program(message: &str) -> Option<Program> {
+    let message: serde_json::Value = serde_json::from_str(message).ok()?;
+    let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
+    let manifest = Path::new(message["manifest_path"].as_str()?);
+    is_test.then_some(Program {
+        path: message["executable"].as_str()?.to_owned(),
+        package: manifest.parent()?.to_string_lossy().into_owned(),
+    })
+}
+
+/// As `cargo test` starts it: in its package's directory, with the compiler's
+/// libraries, which tests of procedural macros are linked with.
+fn tests_of(program: &Program, libraries: &str) -> Command {
+    let mut tests = command(&[&program.path, "--show-output"]);
+    tests
+        .current_dir(&program.package)
+        .env("CARGO_MANIFEST_DIR", &program.package)
+        .env("LD_LIBRARY_PATH", libraries);
+    tests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Program, program};
+
+    #[test]
+    fn programs_of_tests_are_found_in_what_cargo_says() {
+        let test = r#"{"reason":"compiler-artifact","manifest_path":"/a/crates/b/Cargo.toml",
+            "profile":{"test":true},"executable":"/a/target/release/deps/b-1"}"#;
+        let found = Program {
+            path: "/a/target/release/deps/b-1".to_owned(),
+            package: "/a/crates/b".to_owned(),
+        };
+        assert_eq!(program(test), Some(found));
+        assert_eq!(program(&test.replace("true", "false")), None);
+        assert_eq!(
+            program(r#"{"reason":"build-finished","success":true}"#),
+            None
+        );
+        assert_eq!(program("warning: text"), None);
+    }
+}
