@@ -153,7 +153,7 @@ extern "C" {
 #define UT_VERSION_ 2u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
-#define UT_READS_ 8u /* of the clock, for a sample of what they cost */
+#define UT_READS_ 8 /* of the clock, for a sample of what they cost */
 #define UT_PIECE_BYTES_ 16384u /* of a segment: as much as pages are taken for at a time */
 #define UT_PIECE_MASK_ (UT_PIECE_BYTES_ - 1)
 #define UT_MAX_SEGMENTS_ 8192u /* of a ring */
@@ -1017,22 +1017,32 @@ UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 
-/* Ticks of UT_READS_ readings one after the other, as spans read the clock. */
+/* Ticks of UT_READS_ readings one after the other, as spans read the clock; the second time,
+ * when their code is no longer cold. */
 UT_COLD_ uint32_t ut_time_reads_(void) {
     const int is_counter = UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_COUNTER_;
-    uint32_t i, cpu = 0;
-    const uint64_t from = is_counter ? ut_counter_after_(&cpu) : ut_slow_clock_();
-    uint64_t to = from;
-    for (i = 0; i < UT_READS_; i++) to = is_counter ? ut_counter_after_(&cpu) : ut_slow_clock_();
+    uint64_t from = 0, to = 0;
+    uint32_t cpu = 0;
+    int round, i;
+    for (round = 0; round < 2; round++) {
+        if (is_counter) {
+            from = ut_counter_after_(&cpu);
+            (void)ut_counter_after_(&cpu), (void)ut_counter_after_(&cpu), (void)ut_counter_after_(&cpu), (void)ut_counter_after_(&cpu);
+            (void)ut_counter_after_(&cpu), (void)ut_counter_after_(&cpu), (void)ut_counter_after_(&cpu);
+            to = ut_counter_after_(&cpu);
+        } else {
+            from = ut_slow_clock_();
+            for (i = 0; i < UT_READS_; i++) to = ut_slow_clock_();
+        }
+    }
     return to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
 }
 
 /* A sample of what readings cost here and now: neighbours and the core's frequency change
  * that while a program runs. None that was interrupted (three times the least). */
 UT_COLD_ void ut_sample_read_cost_(struct ut_read_cost_ *cost) {
-    uint32_t ticks = ut_time_reads_();
-    if (cost->samples == 0) cost->least_ticks = ticks = ut_time_reads_(); /* the first one was cold */
-    if (ticks < cost->least_ticks) cost->least_ticks = ticks;
+    const uint32_t ticks = ut_time_reads_();
+    if (cost->samples == 0 || ticks < cost->least_ticks) cost->least_ticks = ticks;
     if (ticks / 3 > cost->least_ticks) return;
     cost->ticks += ticks;
     cost->ticks_squared += (uint64_t)ticks * ticks;

@@ -127,18 +127,34 @@ pub fn system(clock: u32) -> u64 {
         .wrapping_add(time.tv_nsec as u64)
 }
 
-/// Ticks of [`ring::READS`] readings one after the other, as spans read the clock.
+/// Ticks of [`ring::READS`] readings one after the other, as spans read the clock; the second
+/// time, when their code is no longer cold.
 #[cold]
 #[inline(never)]
 pub fn time_reads(clock: u32) -> u32 {
-    let read = || match clock {
-        COUNTER => counter_after().0,
-        other => system(other),
-    };
-    let from = read();
-    let mut to = from;
-    for _ in 0..ring::READS {
-        to = read();
+    let (mut from, mut to) = (0, 0);
+    for _ in 0..2 {
+        if clock == COUNTER {
+            from = counter_after().0;
+            // Without a branch: in a loop it would be predicted, or not.
+            let _: [(u64, Option<u32>); READS - 1] = [
+                counter_after(),
+                counter_after(),
+                counter_after(),
+                counter_after(),
+                counter_after(),
+                counter_after(),
+                counter_after(),
+            ];
+            to = counter_after().0;
+        } else {
+            from = system(clock);
+            for _ in 0..READS {
+                to = system(clock);
+            }
+        }
     }
     u32::try_from(to.wrapping_sub(from)).unwrap_or(u32::MAX)
 }
+
+const READS: usize = ring::READS as usize;

@@ -110,17 +110,16 @@ impl Source for Supply {
     /// A sample of what readings cost here and now: neighbours and the core's frequency change
     /// that while a program runs. None that was interrupted (three times the least).
     fn found(&mut self) {
-        let clock = self.session.clock();
         let [samples, least] = [ring::OFF_READ_COST_SAMPLES, ring::OFF_READ_COST_LEAST]
             .map(|field| self.memory.field_u32(field));
         let before = samples.load(Ordering::Relaxed);
-        let mut ticks = clock::time_reads(clock);
-        if before == 0 {
-            ticks = clock::time_reads(clock); // the first one was cold
+        let ticks = clock::time_reads(self.session.clock());
+        let mut shortest = least.load(Ordering::Relaxed);
+        if before == 0 || ticks < shortest {
+            shortest = ticks;
             least.store(ticks, Ordering::Relaxed);
         }
-        least.store(ticks.min(least.load(Ordering::Relaxed)), Ordering::Relaxed);
-        if ticks / 3 > least.load(Ordering::Relaxed) {
+        if ticks / 3 > shortest {
             return;
         }
         let ticks = u64::from(ticks);
