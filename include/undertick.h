@@ -1039,10 +1039,19 @@ UT_COLD_ uint32_t ut_time_reads_(void) {
 }
 
 /* A sample of what readings cost here and now: neighbours and the core's frequency change
- * that while a program runs. None that was interrupted (three times the least). */
+ * that while a program runs. Not one that was interrupted: three times the least. */
 UT_COLD_ void ut_sample_read_cost_(struct ut_read_cost_ *cost) {
-    const uint32_t ticks = ut_time_reads_();
-    if (cost->samples == 0 || ticks < cost->least_ticks) cost->least_ticks = ticks;
+    uint32_t ticks = ut_time_reads_();
+    if (cost->samples == 0) { /* nothing to hold it against */
+        const uint32_t again = ut_time_reads_();
+        if (again < ticks) ticks = again;
+        cost->least_ticks = ticks;
+    }
+    if (ticks < cost->least_ticks / 3) { /* all before were interrupted */
+        cost->samples = 0;
+        cost->ticks = cost->ticks_squared = 0;
+    }
+    if (ticks < cost->least_ticks) cost->least_ticks = ticks;
     if (ticks / 3 > cost->least_ticks) return;
     cost->ticks += ticks;
     cost->ticks_squared += (uint64_t)ticks * ticks;
@@ -1061,8 +1070,7 @@ UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, ui
     const uint32_t bytes = w->allocated == 0 ? (uint32_t)UT_SEGMENT_BYTES_ : UT_PIECE_BYTES_;
     if (__atomic_load_n(&w->pool->written[segment], __ATOMIC_ACQUIRE)) {
         (void)*(const volatile uint64_t *)at;
-        /* Smaller steps at first: at each step a sample is taken of what readings cost. */
-        return (from | ((w->next_use <= 1 ? UT_PIECE_BYTES_ : half) - 1)) + 1;
+        return (from | (half - 1)) + 1;
     }
     return ut_populate_(w->pool, at, bytes) ? from + bytes : from;
 }

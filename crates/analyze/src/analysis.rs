@@ -344,8 +344,9 @@ fn subtracting(
     let measured = manifest.calibration.as_ref();
     // A neighbour, or the core's frequency, can make readings dearer for the program than
     // they were when that was measured.
-    let calibration = &measured.map(|measured| match manifest.read_ns() {
-        Some(read_ns) => measured.where_a_reading_costs(&read_ns),
+    let change = measured.and_then(|measured| measured.change_to(manifest.read_ns().as_ref()));
+    let calibration = &measured.map(|measured| match &change {
+        Some(change) => measured.after(change),
         None => measured.clone(),
     });
     let paired = measured.and_then(|c| c.paired.as_ref());
@@ -356,6 +357,7 @@ fn subtracting(
         Compensate::Auto => {
             if let Some(calibration) = calibration {
                 *costs = CostTable::new(calibration, recorded, ns);
+                costs.read_ratio = change.map(|change| change.ratio);
             }
             costs.beside = paired.map(|paired| match paired.chosen.as_str() {
                 "long-term" => Beside::constant(paired, ns),

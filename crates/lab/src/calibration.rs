@@ -213,7 +213,7 @@ fn both_figures<'a>(
 /// disagree about is not known better than that. Not what readings have become dearer or
 /// cheaper by from one to the other: that is known of a recording, too.
 fn hold_both(a: &mut Calibration, b: &Calibration) {
-    let mut b = as_beside(a, b);
+    let (mut b, _) = as_beside(a, b);
     for (a, b) in both_figures(a, &mut b) {
         hold(a, b);
     }
@@ -228,12 +228,17 @@ fn hold_both(a: &mut Calibration, b: &Calibration) {
     }
 }
 
-/// The costs `b` as they would be where a reading costs what it did for `a`.
-fn as_beside(a: &Calibration, b: &Calibration) -> Calibration {
-    match &a.read_ns {
-        Some(read_ns) => b.where_a_reading_costs(read_ns),
-        None => b.clone(),
+/// The costs `b` as they would be where a reading costs what it did for `a`, and the share by
+/// which that may be wrong.
+fn as_beside(a: &Calibration, b: &Calibration) -> (Calibration, f64) {
+    let mut b = b.clone();
+    let Some(change) = b.change_to(a.read_ns.as_ref()) else {
+        return (b, 0.0);
+    };
+    for (_, cost) in b.costs_mut() {
+        change.scale(cost);
     }
+    (b, change.unsure())
 }
 
 /// The interval of `a` made to hold that of `b` too.

@@ -217,7 +217,9 @@ impl Manifest {
         if self.hosts.len() > 1 {
             return None;
         }
-        let all = ReadCost::of_all(self.rings.iter().filter_map(|ring| ring.read_cost))?;
+        let of_rings = self.rings.iter();
+        let all =
+            ReadCost::of_all(of_rings.filter_map(|ring| Some((ring.received, ring.read_cost?))))?;
         all.mean_ns(self.clock.ns_per_tick())
     }
 }

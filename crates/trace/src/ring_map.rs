@@ -123,8 +123,10 @@ impl RingMap {
         let mean = of_each(word(ring::OFF_READ_COST_TICKS));
         let variance = of_each(word(ring::OFF_READ_COST_SQUARES)) - mean * mean;
         let reads = f64::from(ring::READS);
+        let least = self.memory.field_u32(ring::OFF_READ_COST_LEAST);
         Some(ReadCost {
             samples,
+            least_ticks: f64::from(least.load(Ordering::Relaxed)) / reads,
             mean_ticks: mean / reads,
             deviation_ticks: variance.max(0.0).sqrt() / reads,
         })

@@ -17,8 +17,6 @@ pub(crate) struct Supply {
     pub(crate) pool: &'static Pool,
     /// Whether the ring has no segment yet.
     pub(crate) is_first: bool,
-    /// Whether it has no more than one.
-    pub(crate) is_in_first: bool,
     /// A segment that was taken and got no pages.
     pub(crate) spare: Option<u32>,
     /// The place of the next use in the table.
@@ -54,13 +52,7 @@ impl Source for Supply {
         if self.pool.is_written(segment) {
             // SAFETY: in a segment of our own ring, which is in the file.
             unsafe { at.read_volatile() };
-            // Smaller steps at first: at each step a sample is taken of what readings cost.
-            let step = if self.is_in_first {
-                PIECE_BYTES
-            } else {
-                SEGMENT_BYTES / 2
-            };
-            return (from | (step - 1)) + 1;
+            return (from | (SEGMENT_BYTES / 2 - 1)) + 1;
         }
         let bytes = if self.is_first {
             SEGMENT_BYTES
@@ -108,31 +100,36 @@ impl Source for Supply {
     }
 
     /// A sample of what readings cost here and now: neighbours and the core's frequency change
-    /// that while a program runs. None that was interrupted (three times the least).
+    /// that while a program runs. Not one that was interrupted: three times the least.
     fn found(&mut self) {
         let [samples, least] = [ring::OFF_READ_COST_SAMPLES, ring::OFF_READ_COST_LEAST]
             .map(|field| self.memory.field_u32(field));
-        let before = samples.load(Ordering::Relaxed);
-        let ticks = clock::time_reads(self.session.clock());
-        let mut shortest = least.load(Ordering::Relaxed);
-        if before == 0 || ticks < shortest {
-            shortest = ticks;
+        let sums = [ring::OFF_READ_COST_TICKS, ring::OFF_READ_COST_SQUARES]
+            .map(|field| self.memory.field_u64(field));
+        let clock = self.session.clock();
+        let mut ticks = clock::time_reads(clock);
+        if samples.load(Ordering::Relaxed) == 0 {
+            // Nothing to hold it against.
+            ticks = ticks.min(clock::time_reads(clock));
             least.store(ticks, Ordering::Relaxed);
         }
+        if ticks < least.load(Ordering::Relaxed) / 3 {
+            // All before were interrupted.
+            samples.store(0, Ordering::Relaxed);
+            sums.iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
+        }
+        let shortest = ticks.min(least.load(Ordering::Relaxed));
+        least.store(shortest, Ordering::Relaxed);
         if ticks / 3 > shortest {
             return;
         }
         let ticks = u64::from(ticks);
-        let add = |field: usize, more: u64| {
-            let sum = self.memory.field_u64(field);
-            sum.store(
-                sum.load(Ordering::Relaxed).wrapping_add(more),
-                Ordering::Relaxed,
-            );
-        };
-        add(ring::OFF_READ_COST_TICKS, ticks);
-        add(ring::OFF_READ_COST_SQUARES, ticks * ticks);
-        samples.store(before.wrapping_add(1), Ordering::Relaxed);
+        for (sum, more) in sums.iter().zip([ticks, ticks * ticks]) {
+            let more = sum.load(Ordering::Relaxed).wrapping_add(more);
+            sum.store(more, Ordering::Relaxed);
+        }
+        let one_more = samples.load(Ordering::Relaxed).wrapping_add(1);
+        samples.store(one_more, Ordering::Relaxed);
     }
 }
 

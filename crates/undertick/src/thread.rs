@@ -643,7 +643,6 @@ pub(crate) unsafe fn record_slow(
             memory: *writer.memory(),
             pool,
             is_first: writer.allocated() == 0,
-            is_in_first: writer.allocated() <= 1,
             spare: (*one).spare,
             index: 0,
             waits: 0,

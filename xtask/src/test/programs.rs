@@ -10,10 +10,13 @@ use super::Count;
 use crate::run::{command, output, run_lines};
 
 const AT_ONCE: usize = 2;
+/// Tests that take all CPUs, or compare what two programs get: nothing runs beside them.
+const ALONE: [&str; 2] = ["survey", "interference"];
 
 /// A program of tests, and the directory that its package lies in.
 #[derive(Debug, PartialEq)]
 struct Program {
+    name: String,
     path: String,
     package: String,
 }
@@ -41,30 +44,39 @@ impl Programs {
         if self.0.is_empty() {
             count.step(Err("no program of tests has been built".into()));
         }
-        let libraries = output(command(&["rustc", "--print", "target-libdir"]));
-        let libraries = libraries.unwrap_or_default();
-        let left = Mutex::new(self.0.into_iter());
-        let all = Mutex::new(&mut *count);
-        std::thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
-                scope.spawn(|| {
-                    while let Some(program) = next(&left) {
-                        let (mut one, mut text) = (Count::default(), String::new());
-                        one.tests_said(tests_of(&program, libraries.trim()), |line| {
-                            text.push_str(line);
-                            text.push('\n');
-                        });
-                        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                        print!("\n{}\n{text}", program.path);
-                        all.with(one);
-                    }
-                });
-            }
-        });
+        let libraries = match output(command(&["rustc", "--print", "target-libdir"])) {
+            Ok(libraries) => libraries,
+            Err(error) => return count.step(Err(error)),
+        };
+        let is_alone = |program: &Program| ALONE.contains(&program.name.as_str());
+        let (alone, together) = self.0.into_iter().partition(is_alone);
+        run_all(count, together, AT_ONCE, libraries.trim());
+        run_all(count, alone, 1, libraries.trim());
         let mut examples = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
         examples.args(["--doc", "--no-fail-fast", "--", "--show-output"]);
         count.tests(examples);
     }
+}
+
+fn run_all(count: &mut Count, programs: Vec<Program>, at_once: usize, libraries: &str) {
+    let left = Mutex::new(programs.into_iter());
+    let all = Mutex::new(count);
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(program) = next(&left) {
+                    let (mut one, mut text) = (Count::default(), String::new());
+                    one.tests_said(tests_of(&program, libraries), |line| {
+                        text.push_str(line);
+                        text.push('\n');
+                    });
+                    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                    print!("\n{}\n{text}", program.path);
+                    all.with(one);
+                }
+            });
+        }
+    });
 }
 
 fn next(left: &Mutex<std::vec::IntoIter<Program>>) -> Option<Program> {
@@ -77,6 +89,7 @@ fn program(message: &str) -> Option<Program> {
     let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
     let manifest = Path::new(message["manifest_path"].as_str()?);
     is_test.then_some(Program {
+        name: message["target"]["name"].as_str()?.to_owned(),
         path: message["executable"].as_str()?.to_owned(),
         package: manifest.parent()?.to_string_lossy().into_owned(),
     })
@@ -85,11 +98,12 @@ fn program(message: &str) -> Option<Program> {
 /// As `cargo test` starts it: in its package's directory, with the compiler's
 /// libraries, which tests of procedural macros are linked with.
 fn tests_of(program: &Program, libraries: &str) -> Command {
+    let others = std::env::var("LD_LIBRARY_PATH").map_or(String::new(), |path| format!(":{path}"));
     let mut tests = command(&[&program.path, "--show-output"]);
     tests
         .current_dir(&program.package)
         .env("CARGO_MANIFEST_DIR", &program.package)
-        .env("LD_LIBRARY_PATH", libraries);
+        .env("LD_LIBRARY_PATH", format!("{libraries}{others}"));
     tests
 }
 
@@ -100,8 +114,9 @@ mod tests {
     #[test]
     fn programs_of_tests_are_found_in_what_cargo_says() {
         let test = r#"{"reason":"compiler-artifact","manifest_path":"/a/crates/b/Cargo.toml",
-            "profile":{"test":true},"executable":"/a/target/release/deps/b-1"}"#;
+            "target":{"name":"c"},"profile":{"test":true},"executable":"/a/target/release/deps/b-1"}"#;
         let found = Program {
+            name: "c".to_owned(),
             path: "/a/target/release/deps/b-1".to_owned(),
             package: "/a/crates/b".to_owned(),
         };

@@ -28,6 +28,8 @@ pub(crate) struct CostTable {
     /// By [`Ends`]: spans of this much work or more, ns, have the cost beside known doses,
     /// whatever a span around nothing costs.
     pub(super) worked: [Option<(f64, Cost)>; ENDS],
+    /// What a reading cost the program, over what it cost when this was measured.
+    pub(crate) read_ratio: Option<f64>,
 }
 
 /// What a record inside a sample adds to it, ns.
@@ -134,6 +136,7 @@ impl CostTable {
             disagree: [false; ENDS],
             beside: None,
             worked: [None; ENDS],
+            read_ratio: None,
         }
     }
 

@@ -13,6 +13,9 @@ use crate::tally::Tally;
 /// Share of the mean above which no interval is given for what the clock leaves open.
 const MOST_IN_STEP: f64 = 0.05;
 
+/// Change of what a reading costs that is worth saying.
+const WORTH_SAYING: f64 = 0.05;
+
 impl Summary {
     /// As [`Self::mean`], if one rate of sampling serves all.
     pub(super) fn mean_by_rate(&self, tally: &Tally, figures: &Figures) -> Option<Estimate> {
@@ -123,6 +126,9 @@ impl Summary {
             ),
             (None, _) => ("calibrated", "calibration by known doses of work"),
         };
+        let dearer = (engine.costs.read_ratio)
+            .filter(|ratio| beside.is_none() && (ratio - 1.0).abs() > WORTH_SAYING)
+            .map(|ratio| format!("; a reading took {ratio:.2} times as long as then"));
         Compensation {
             method: method.into(),
             cost: Some(Estimate {
@@ -133,7 +139,7 @@ impl Summary {
                 ),
                 level: self.options.confidence,
                 unit: "ns".into(),
-                method: how.into(),
+                method: how.to_owned() + dearer.as_deref().unwrap_or(""),
                 n,
                 n_effective: n as f64,
                 notes: notes.into_iter().collect(),

@@ -63,7 +63,7 @@ pub fn measure(
             let read_ns = trace.manifest.read_ns();
             if let Some(change) = Change::between(read_ns.as_ref(), beside.read_ns.as_ref()) {
                 for (_, cost) in cost.costs_mut() {
-                    change.apply(cost);
+                    change.scale(cost);
                 }
             }
             Ok(cost)

@@ -58,7 +58,7 @@ pub(super) fn of_looks(
     match compared(before, &second) {
         Look::Holds(mut both) => {
             // What was found once for a moment may have been so during the recording.
-            let first = as_beside(&both, &first);
+            let (first, _) = as_beside(&both, &first);
             hold_values(&mut both, first);
             Look::Holds(both)
         }
@@ -92,9 +92,9 @@ pub fn compared(before: &Calibration, look: &Calibration) -> Look {
         return Look::Unknown;
     }
     let mut both = before.clone();
-    let here = as_beside(before, look);
+    let (here, unsure) = as_beside(before, look);
     let contradicts = |(figure, look): &(&mut Estimate, &Estimate)| {
-        let far = FAR * half(look) + MOVES * figure.value.abs();
+        let far = FAR * half(look) + (MOVES + unsure) * figure.value.abs();
         let Interval { lo, hi } = figure.interval;
         lo.is_some_and(|lo| look.value < lo - far) || hi.is_some_and(|hi| look.value > hi + far)
     };

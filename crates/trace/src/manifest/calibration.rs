@@ -80,17 +80,19 @@ impl Calibration {
         costs
     }
 
-    /// The same costs where a reading costs `read_ns`; as they are, if it is not known what one
-    /// cost while they were measured. Costs of pairs of readings tell by themselves
-    /// ([`PairedCost::pair_ns`]): their constants stay.
+    /// What has changed for readings since this was measured, where one costs `read_ns`.
     #[must_use]
-    pub fn where_a_reading_costs(&self, read_ns: &Estimate) -> Self {
+    pub fn change_to(&self, read_ns: Option<&Estimate>) -> Option<Change> {
+        Change::between(self.read_ns.as_ref(), read_ns)
+    }
+
+    /// The same costs after such a change. Costs of pairs of readings tell of it by
+    /// themselves ([`PairedCost::pair_ns`]): their constants stay.
+    #[must_use]
+    pub fn after(&self, change: &Change) -> Self {
         let mut there = self.clone();
-        if let Some(change) = Change::between(self.read_ns.as_ref(), Some(read_ns)) {
-            for (_, cost) in there.costs_mut() {
-                change.apply(cost);
-            }
-            there.read_ns = Some(read_ns.clone());
+        for (_, cost) in there.costs_mut() {
+            change.apply(cost);
         }
         there
     }

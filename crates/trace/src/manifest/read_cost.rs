@@ -9,7 +9,9 @@ use undertick_units::{Estimate, Interval};
 pub struct ReadCost {
     /// Samples, each of some readings one after the other; none that was interrupted.
     pub samples: u64,
-    /// Their mean, ticks of one reading.
+    /// The shortest of them, ticks of one reading.
+    pub least_ticks: f64,
+    /// Their mean, likewise.
     pub mean_ticks: f64,
     /// Standard deviation of a sample, likewise.
     pub deviation_ticks: f64,
@@ -25,11 +27,14 @@ pub struct Change {
 }
 
 impl Change {
-    /// What makes readings dearer makes the stores and checks around them dearer, too: costs moved
-    /// by 1.0 to 1.4 times as much, between calibrations and over series of recordings.
-    const GAIN: f64 = 1.2;
-    /// In one recording that may be this much less or more.
+    /// What makes readings dearer makes the stores and checks around them dearer, too: a cost
+    /// moves by this power of it. By 1.0 to 1.4, between calibrations and over series of
+    /// recordings.
+    const POWER: f64 = 1.2;
+    /// In one recording the power may be this much less or more.
     const MAY_DIFFER: f64 = 0.5;
+    /// No core, and no neighbour, makes readings so much dearer or cheaper.
+    const MOST: f64 = 4.0;
 
     /// From what one cost to what one costs; `None` where one of them is not known, or cannot
     /// be.
@@ -39,44 +44,78 @@ impl Change {
         let share = |of: &Estimate| Some(of.interval.half_width()? / of.value);
         let ratio = to.value / from.value;
         let error = ratio * share(from)?.hypot(share(to)?);
-        let is_one = ratio > 0.0 && ratio.is_finite() && error.is_finite();
+        let is_one = (1.0 / Self::MOST..=Self::MOST).contains(&ratio) && error.is_finite();
         is_one.then_some(Self { ratio, error })
     }
 
-    /// Changes a cost accordingly, and widens its interval by what is not sure of that.
-    pub fn apply(&self, cost: &mut Estimate) {
-        let factor = (1.0 + Self::GAIN * (self.ratio - 1.0)).max(0.0);
-        let unsure = Self::GAIN * self.error + Self::MAY_DIFFER * (self.ratio - 1.0).abs();
-        let more = unsure * cost.value.abs();
+    /// What a cost is times, after the change.
+    fn factor(&self) -> f64 {
+        self.ratio.powf(Self::POWER)
+    }
+
+    /// Share of a changed cost by which it may be wrong for the change.
+    #[must_use]
+    pub fn unsure(&self) -> f64 {
+        Self::POWER * self.error / self.ratio + Self::MAY_DIFFER * self.ratio.ln().abs()
+    }
+
+    /// The cost and its interval after the change, if that were known exactly.
+    pub fn scale(&self, cost: &mut Estimate) {
         let Interval { lo, hi } = cost.interval;
         cost.interval = Interval {
-            lo: lo.map(|lo| lo * factor - more),
-            hi: hi.map(|hi| hi * factor + more),
+            lo: lo.map(|lo| lo * self.factor()),
+            hi: hi.map(|hi| hi * self.factor()),
         };
-        cost.value *= factor;
+        cost.value *= self.factor();
+    }
+
+    /// As [`Self::scale`], and the interval holds what is not sure of that, too.
+    pub fn apply(&self, cost: &mut Estimate) {
+        self.scale(cost);
+        let more = self.unsure() * cost.value.abs();
+        let Interval { lo, hi } = cost.interval;
+        cost.interval = Interval {
+            lo: lo.map(|lo| lo - more),
+            hi: hi.map(|hi| hi + more),
+        };
     }
 }
 
 impl ReadCost {
     /// Fewer samples say nothing of the rest of the time.
     const LEAST_SAMPLES: u64 = 8;
+    /// Half-width of a mean, in standard errors, at 95 % with so few of them.
+    const QUANTILE: f64 = 2.36;
+    /// A ring whose mean is this many times the shortest sample of all was interrupted in it.
+    const INTERRUPTED: f64 = 3.0;
 
-    /// Of all rings of a recording, by how many samples each has.
-    pub(super) fn of_all(rings: impl Iterator<Item = Self>) -> Option<Self> {
-        let (mut samples, mut sum, mut squares) = (0, 0.0, 0.0);
-        for ring in rings {
-            let n = ring.samples as f64;
-            samples += ring.samples;
-            sum += n * ring.mean_ticks;
-            squares += n * (ring.deviation_ticks.powi(2) + ring.mean_ticks.powi(2));
+    /// Of all rings of a recording, each with how many events it has: these count.
+    pub(super) fn of_all(rings: impl Iterator<Item = (u64, Self)>) -> Option<Self> {
+        let is_one = |(_, ring): &(u64, Self)| {
+            let ticks = [ring.least_ticks, ring.mean_ticks, ring.deviation_ticks];
+            ring.samples > 0 && ring.mean_ticks > 0.0 && ticks.iter().all(|ticks| ticks.is_finite())
+        };
+        let rings: Vec<(u64, Self)> = rings.filter(is_one).collect();
+        let least_ticks =
+            (rings.iter()).fold(f64::INFINITY, |l, (_, ring)| l.min(ring.least_ticks));
+        let (mut samples, mut events, mut sum, mut squares) = (0_u64, 0.0, 0.0, 0.0);
+        for (received, ring) in &rings {
+            if ring.mean_ticks > Self::INTERRUPTED * least_ticks {
+                continue;
+            }
+            let weight = *received as f64;
+            samples = samples.saturating_add(ring.samples);
+            events += weight;
+            sum += weight * ring.mean_ticks;
+            squares += weight * (ring.deviation_ticks.powi(2) + ring.mean_ticks.powi(2));
         }
-        let n = samples as f64;
-        let mean_ticks = sum / n;
-        let variance = (squares / n - mean_ticks * mean_ticks).max(0.0);
+        let mean_ticks = sum / events;
+        let variance = (squares / events - mean_ticks * mean_ticks).max(0.0);
         let deviation_ticks = variance.sqrt();
-        let is_one = samples > 0 && mean_ticks.is_finite() && deviation_ticks.is_finite();
-        is_one.then_some(Self {
+        let is_known = samples > 0 && mean_ticks.is_finite() && deviation_ticks.is_finite();
+        is_known.then_some(Self {
             samples,
+            least_ticks,
             mean_ticks,
             deviation_ticks,
         })
@@ -84,12 +123,12 @@ impl ReadCost {
 
     /// What a reading cost in the mean, ns; `None` where there are too few samples.
     pub(super) fn mean_ns(&self, ns_per_tick: f64) -> Option<Estimate> {
-        if self.samples < Self::LEAST_SAMPLES || self.mean_ticks <= 0.0 {
+        if self.samples < Self::LEAST_SAMPLES {
             return None;
         }
         let value = self.mean_ticks * ns_per_tick;
         let n = self.samples as f64;
-        let half = 1.96 * self.deviation_ticks * ns_per_tick / n.sqrt();
+        let half = Self::QUANTILE * self.deviation_ticks * ns_per_tick / n.sqrt();
         Some(Estimate {
             value,
             interval: Interval::new(value - half, value + half),
