@@ -120,15 +120,17 @@ impl RingMap {
             return None;
         }
         let of_each = |sum: u64| sum as f64 / samples as f64;
+        // Written as text and read again it is the same number.
+        let rounded = |ticks: f64| (ticks * 1024.0).round() / 1024.0;
         let mean = of_each(word(ring::OFF_READ_COST_TICKS));
         let variance = of_each(word(ring::OFF_READ_COST_SQUARES)) - mean * mean;
         let reads = f64::from(ring::READS);
         let least = self.memory.field_u32(ring::OFF_READ_COST_LEAST);
         Some(ReadCost {
             samples,
-            least_ticks: f64::from(least.load(Ordering::Relaxed)) / reads,
-            mean_ticks: mean / reads,
-            deviation_ticks: variance.max(0.0).sqrt() / reads,
+            least_ticks: rounded(f64::from(least.load(Ordering::Relaxed)) / reads),
+            mean_ticks: rounded(mean / reads),
+            deviation_ticks: rounded(variance.max(0.0).sqrt() / reads),
         })
     }
 
