@@ -216,6 +216,11 @@ struct ut_pool_file_ {
     struct ut_queue_ queues[UT_QUEUES_]; /* offset 128 */
 };
 
+struct ut_read_cost_ {
+    uint32_t samples, least_ticks;
+    uint64_t ticks, ticks_squared; /* sums */
+};
+
 struct ut_ring_ {
     uint64_t magic;
     uint32_t version, segment_bytes, ring, max_segments;
@@ -225,10 +230,7 @@ struct ut_ring_ {
     uint64_t reserved1;
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
     uint32_t reserved6, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
-    struct ut_read_cost_ {
-        uint32_t samples, least_ticks;
-        uint64_t ticks, ticks_squared; /* sums */
-    } read_cost;
+    struct ut_read_cost_ read_cost;
     uint64_t reserved3;
     uint64_t tail; /* offset 128: written by the collector */
     uint32_t has_table, reserved4; /* has_table: of all uses the pages are there */
