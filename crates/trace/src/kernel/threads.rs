@@ -44,8 +44,9 @@ pub(super) struct Told {
     pub(super) tracefs: bool,
 }
 
-/// Ticks that records of one switch may be apart, as nanoseconds.
-pub(super) const APART_NS: i64 = 10_000_000;
+/// Ticks that records of one switch may be apart, as nanoseconds: the kernel lets
+/// nothing come in between, but a hypervisor may take the CPU away there.
+pub(super) const APART_NS: i64 = 250_000_000;
 /// And how much perf's may be the earlier one: far more than its clock is off.
 pub(super) const EARLY_NS: i64 = 5_000;
 

@@ -170,3 +170,45 @@ fn a_switch_that_only_perf_tells_is_added() {
     assert_eq!((comparison.both, comparison.added), (3, 1));
     assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
 }
+
+/// One thread hands its CPU to another, and the hypervisor takes that CPU away for
+/// 60 ms between what tracefs and what perf tells of it.
+#[test]
+fn a_switch_that_the_hypervisor_interrupts_is_one() {
+    let told = Told {
+        perf: true,
+        tracefs: true,
+    };
+    let mut threads = Threads::new(told, APART_NS, EARLY_NS);
+    let mut out = Vec::new();
+    let thread = Record {
+        a: 1,
+        ..record(What::NewTask, 15, 0, 21, 20)
+    };
+    let ms = 1_000_000;
+    let records = [
+        record(What::Exec, 10, 0, 20, 0),
+        thread,
+        record(What::Switch, 20, 0, 20, 21),
+        record(What::PerfOut, 60 * ms, 0, 20, 20),
+        record(What::PerfIn, 60 * ms + 1_000, 0, 21, 20),
+        record(What::Switch, 61 * ms, 0, 21, 20),
+        record(What::PerfOut, 61 * ms + 300, 0, 21, 20),
+        record(What::PerfIn, 61 * ms + 1_000, 0, 20, 20),
+    ];
+    for record in &records {
+        threads.take(record.time as i64, record, |row| out.push(row));
+    }
+    let (comparison, balance) = threads.finish(1.0, |row| out.push(row));
+    let told: Vec<_> = (out.iter().map(|row| (row.tid, row.kind, row.ticks))).collect();
+    let expected = [
+        (20, Kind::SwitchOut, 20),
+        (21, Kind::SwitchIn, 20),
+        (21, Kind::SwitchOut, 61_000_000),
+        (20, Kind::SwitchIn, 61_000_000),
+    ];
+    assert_eq!(told, expected);
+    let comparison = comparison.unwrap();
+    assert_eq!((comparison.both, comparison.added), (4, 0));
+    assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
+}
