@@ -17,7 +17,7 @@ pub fn manifest(bytes: &[u8]) {
     std::fs::write(dir.path().join("manifest.json"), bytes).expect("room for a file");
     let _ = std::fs::write(dir.path().join("raw.utb"), b"");
     if let Ok(trace) = Trace::open(dir.path())
-        && let Ok(report) = analyze(&trace, Options::default(), |_| {})
+        && let Ok(report) = analyze(&trace, Options::default(), &mut |_| {})
     {
         let text = serde_json::to_string(&report).expect("numbers that JSON has");
         assert!(!text.contains(":NaN") && !text.contains(":inf"));

@@ -66,7 +66,7 @@ impl Trace {
         let options = options(table, confidence, cull, compensate)?;
         let trace = Arc::clone(&self.trace);
         waited(py, move || {
-            undertick_analyze::analyze(&trace, options, |_| {})
+            undertick_analyze::analyze(&trace, options, &mut |_| {})
         })
         .map(Report::new)
     }
@@ -108,7 +108,7 @@ impl Trace {
         let options = options(table, 0.95, cull, compensate)?;
         let trace = Arc::clone(&self.trace);
         let found = Arc::new(waited(py, move || {
-            undertick_analyze::find_spans(&trace, options, |_| {})
+            undertick_analyze::find_spans(&trace, options, &mut |_| {})
         })?);
         made().insert(key, Arc::clone(&found));
         Ok(found)

@@ -41,7 +41,11 @@ pub enum Failed {
 ///
 /// # Errors
 /// The trace cannot be read, or does not support the options.
-pub fn analyze(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Report, Failed> {
+pub fn analyze(
+    trace: &Trace,
+    options: Options,
+    told: &mut dyn FnMut(f64),
+) -> Result<Report, Failed> {
     let cpus = available_cpus();
     analyze_on(trace, options, cpus, told)
 }
@@ -54,7 +58,7 @@ pub fn analyze_on(
     trace: &Trace,
     options: Options,
     cpus: usize,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Report, Failed> {
     Ok(passes(trace, options, cpus, None, told)?.finish()?)
 }
@@ -64,7 +68,11 @@ pub fn analyze_on(
 ///
 /// # Errors
 /// The trace cannot be read or written, or does not support the options.
-pub fn keep_spans(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Spans, Failed> {
+pub fn keep_spans(
+    trace: &Trace,
+    options: Options,
+    told: &mut dyn FnMut(f64),
+) -> Result<Spans, Failed> {
     spans_in(trace, options, || Writing::kept(trace.dir()), told)
 }
 
@@ -74,7 +82,11 @@ pub fn keep_spans(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Res
 /// # Errors
 /// The trace cannot be read, or does not support the options; the temporary directory
 /// cannot be written.
-pub fn find_spans(trace: &Trace, options: Options, told: impl FnMut(f64)) -> Result<Spans, Failed> {
+pub fn find_spans(
+    trace: &Trace,
+    options: Options,
+    told: &mut dyn FnMut(f64),
+) -> Result<Spans, Failed> {
     spans_in(trace, options, Writing::for_one_use, told)
 }
 
@@ -82,7 +94,7 @@ fn spans_in(
     trace: &Trace,
     options: Options,
     write: impl FnOnce() -> Result<Writing, TraceError>,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
     let about = about(trace, &options);
     if let Some(found) = spans::find(trace.dir(), &about) {
@@ -146,7 +158,7 @@ pub(crate) fn passes(
     options: Options,
     cpus: usize,
     writing: Option<&dyn SpanSink>,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Analysis, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options)?;
     let groups = trace.groups()?;
@@ -161,7 +173,7 @@ pub(crate) fn passes(
             analysis.keep_spans(sink.window());
         }
         let before = pass as u64 * rows;
-        one_pass(trace, &groups, &mut analysis, cpus, writing, |done| {
+        one_pass(trace, &groups, &mut analysis, cpus, writing, &mut |done| {
             told((before + done) as f64 / whole);
         })?;
         let mut file = writing.map(|w| w.part(groups.len())).transpose()?;
@@ -224,7 +236,7 @@ fn one_pass(
     analysis: &mut Analysis,
     cpus: usize,
     writing: Option<&dyn SpanSink>,
-    mut told: impl FnMut(u64),
+    told: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
     let workers = cpus.max(1).min(groups.len());
     let pass = Pass {
@@ -257,7 +269,7 @@ fn one_pass(
             });
         }
         drop(sender);
-        let absorbed = absorb_in_order(&pass, &parts, analysis, &mut told);
+        let absorbed = absorb_in_order(&pass, &parts, analysis, told);
         pass.stop();
         absorbed
     })
@@ -268,7 +280,7 @@ fn absorb_in_order(
     pass: &Pass<'_>,
     parts: &Receiver<Result<(usize, Part), Failed>>,
     analysis: &mut Analysis,
-    told: &mut impl FnMut(u64),
+    told: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
     let mut waiting: Vec<Option<Part>> = pass.groups.iter().map(|_| None).collect();
     let mut next = 0;

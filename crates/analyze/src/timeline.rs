@@ -50,10 +50,10 @@ pub fn analyze_with_timeline(
     trace: &Trace,
     options: &Options,
     second: Option<f64>,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<(Report, Option<Timeline>), Failed> {
     let cpus = available_cpus();
-    let analysis = passes(trace, options.clone(), cpus, None, |share| {
+    let analysis = passes(trace, options.clone(), cpus, None, &mut |share| {
         told(share / 2.0)
     })?;
     let stretch = analysis.stretch();
@@ -69,9 +69,15 @@ pub fn analyze_with_timeline(
         medians: medians.collect(),
         found: Mutex::default(),
     };
-    passes(trace, options.clone(), cpus, Some(&collecting), |share| {
-        told(0.5 + share / 2.0);
-    })?;
+    passes(
+        trace,
+        options.clone(),
+        cpus,
+        Some(&collecting),
+        &mut |share| {
+            told(0.5 + share / 2.0);
+        },
+    )?;
     let found = (collecting.found.into_inner()).unwrap_or_else(PoisonError::into_inner);
     let timeline = Making {
         manifest: &trace.manifest,

@@ -181,7 +181,7 @@ fn written(dir: &Path, name: &str, program: &Program) -> Trace {
         warnings: Vec::new(),
     };
     let path = dir.join(name);
-    made::write(&path, made, &program.rings, |_| {}).unwrap();
+    made::write(&path, made, &program.rings, &mut |_| {}).unwrap();
     Trace::open(&path).unwrap()
 }
 
@@ -238,7 +238,7 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
     ] {
         let [one, two, many] = [1, 2, 9].map(|cpus| {
             let mut last = 0.0;
-            let report = analyze_on(&trace, options.clone(), cpus, |share| {
+            let report = analyze_on(&trace, options.clone(), cpus, &mut |share| {
                 assert!((last..=1.0).contains(&share), "{share} after {last}");
                 last = share;
             });
@@ -261,7 +261,7 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
             assert_eq!(values(ours), values(interval), "{}", interval.name);
         }
     }
-    let report = analyze_on(&trace, with_messages(), 2, |_| {}).unwrap();
+    let report = analyze_on(&trace, with_messages(), 2, &mut |_| {}).unwrap();
     for (name, truth) in &program.truth {
         assert_eq!(exact(&report, name), *truth, "{name}");
     }
@@ -322,7 +322,7 @@ fn raw_blocks_are_analysed_as_they_are() {
     };
     for options in [Options::default(), with_messages(), ratio] {
         let found = analyze_raw(&file, &trace.manifest, options.clone()).unwrap();
-        let kept = analyze_on(&trace, options, 1, |_| {}).unwrap();
+        let kept = analyze_on(&trace, options, 1, &mut |_| {}).unwrap();
         assert_eq!(found.trace, kept.trace);
         assert_eq!(found.intervals.len(), kept.intervals.len());
         for interval in &kept.intervals {
@@ -390,16 +390,16 @@ fn spans_are_kept() {
     let program = program(3, 500);
     let trace = written(dir.path(), "spans.ut", &program);
     // For one use nothing is written into the trace.
-    let made = find_spans(&trace, Options::default(), |_| {}).unwrap();
+    let made = find_spans(&trace, Options::default(), &mut |_| {}).unwrap();
     let once = made.dir().to_owned();
     assert!(!trace.dir().join("spans").exists());
     let mut for_one_use = kept(&once);
     drop(made);
     assert!(!once.exists());
-    let spans = keep_spans(&trace, Options::default(), |_| {}).unwrap();
+    let spans = keep_spans(&trace, Options::default(), &mut |_| {}).unwrap();
     let spans = spans.dir();
     assert_eq!(spans, trace.dir().join("spans"));
-    let again = find_spans(&trace, Options::default(), |_| {}).unwrap();
+    let again = find_spans(&trace, Options::default(), &mut |_| {}).unwrap();
     assert_eq!(again.dir(), spans);
     let mut wanted: Vec<Kept> = Vec::new();
     for ring in &program.rings {
@@ -442,9 +442,9 @@ fn spans_are_kept() {
             .unwrap()
     };
     let first = modified();
-    keep_spans(&trace, Options::default(), |_| {}).unwrap();
+    keep_spans(&trace, Options::default(), &mut |_| {}).unwrap();
     assert_eq!(modified(), first, "made again");
-    keep_spans(&trace, with_messages(), |_| {}).unwrap();
+    keep_spans(&trace, with_messages(), &mut |_| {}).unwrap();
     let messages: Vec<Kept> = kept(spans).into_iter().filter(|s| s.0 == "sent").collect();
     let truth = program.truth["sent"];
     assert_eq!(messages.len() as u64, truth.n);
@@ -470,7 +470,7 @@ fn one_thread_is_as_it_always_was() {
     let options = Options::default();
     let pushed = as_pushed(&trace, &options);
     for cpus in [1, 3] {
-        let report = analyze_on(&trace, options.clone(), cpus, |_| {}).unwrap();
+        let report = analyze_on(&trace, options.clone(), cpus, &mut |_| {}).unwrap();
         assert_eq!(report, pushed);
     }
 }
@@ -479,8 +479,8 @@ fn one_thread_is_as_it_always_was() {
 fn a_trace_without_events() {
     let dir = tempfile::tempdir().unwrap();
     let trace = written(dir.path(), "none.ut", &program(3, 0));
-    let report = analyze_on(&trace, Options::default(), 2, |_| {}).unwrap();
+    let report = analyze_on(&trace, Options::default(), 2, &mut |_| {}).unwrap();
     assert_eq!((report.trace.events, report.intervals.len()), (0, 0));
-    let report = analyze_on(&trace, with_messages(), 2, |_| {}).unwrap();
+    let report = analyze_on(&trace, with_messages(), 2, &mut |_| {}).unwrap();
     assert_eq!(report.intervals.len(), 4);
 }

@@ -91,15 +91,15 @@ fn trace(dir: &Path) -> Trace {
         ring(7, "slow", turns(Some(2_400_000))),
         ring(8, "even", turns(None)),
     ];
-    made::write(&path, made, &rings, |_| {}).unwrap();
+    made::write(&path, made, &rings, &mut |_| {}).unwrap();
     Trace::open(&path).unwrap()
 }
 
 fn timeline(trace: &Trace, second: Option<f64>) -> Timeline {
     let options = Options::default();
-    let (report, timeline) = analyze_with_timeline(trace, &options, second, |_| {}).unwrap();
+    let (report, timeline) = analyze_with_timeline(trace, &options, second, &mut |_| {}).unwrap();
     // Looking at a second changes no figure.
-    assert_eq!(report, analyze(trace, options, |_| {}).unwrap());
+    assert_eq!(report, analyze(trace, options, &mut |_| {}).unwrap());
     timeline.unwrap()
 }
 
@@ -183,7 +183,8 @@ fn without_a_wish_it_is_the_one_with_the_slowest() {
 fn a_second_beyond_the_end_is_refused_with_its_length() {
     let dir = tempfile::tempdir().unwrap();
     let trace = trace(dir.path());
-    let error = analyze_with_timeline(&trace, &Options::default(), Some(6e9), |_| {}).unwrap_err();
+    let error =
+        analyze_with_timeline(&trace, &Options::default(), Some(6e9), &mut |_| {}).unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("--second") && text.contains("5.000 s"),

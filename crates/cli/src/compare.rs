@@ -141,8 +141,8 @@ fn compared(
 ) -> Result<Comparison, Failure> {
     let mut progress = Progress::new();
     let mut open = |index: usize| -> Result<Input, Failure> {
-        let told = |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
-        lab::open(&paths[index], analysis, told).map_err(Failure::usage)
+        let mut told = |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
+        lab::open(&paths[index], analysis, &mut told).map_err(Failure::usage)
     };
     let both = open(0).and_then(|a| Ok((a, open(1)?)));
     progress.done();

@@ -50,7 +50,9 @@ fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String,
     };
     // Before the work: nothing is written over.
     let file = create(&arguments.file)?;
-    let spans = Spans::of(trace, options, |share| progress.share("matching", share));
+    let spans = Spans::of(trace, options, &mut |share| {
+        progress.share("matching", share)
+    });
     let mut out = BufWriter::new(file);
     let written = spans.and_then(|spans| {
         let said = write(&spans, &mut out)?;
@@ -79,7 +81,7 @@ fn rows(
         }
         arrows = undertick_analyze::arrows::arrows(trace, &crate::reporting::read_table(table)?)?;
     }
-    let rows = export(trace, format, &arguments.file, &arrows.ends, |share| {
+    let rows = export(trace, format, &arguments.file, &arrows.ends, &mut |share| {
         progress.share("exporting", share);
     })?;
     let mut said = format!("{rows} rows");

@@ -69,17 +69,17 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         From::Card => Some(Source::Card),
     };
     let mut progress = Progress::new();
-    let told = |share| progress.share("importing", share);
+    let mut told = |share| progress.share("importing", share);
     let imported = match card(arguments)? {
         Some(card) if matches!(source, None | Some(Source::Card)) => {
-            import_card(&arguments.file, card, &arguments.output, told)
+            import_card(&arguments.file, card, &arguments.output, &mut told)
         }
         Some(_) => {
             return Err(Failure::usage(
                 "--events and --ticks-per-second are for the stream of an event card: --from card",
             ));
         }
-        None => import(&arguments.file, source, &arguments.output, told),
+        None => import(&arguments.file, source, &arguments.output, &mut told),
     };
     progress.done();
     let manifest = imported?;

@@ -85,7 +85,7 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
     };
     // Where the view was left, as much as any recording shows.
     let mut progress: Option<Progress> = None;
-    let result = recording::perform(prepared, with, |tell| {
+    let result = recording::perform(prepared, with, &mut |tell| {
         if !view.tell(&tell) {
             progress.get_or_insert_with(Progress::new).tell(tell);
         }

@@ -81,7 +81,7 @@ fn merged(arguments: &Merge, progress: &mut Progress) -> Result<Manifest, Failur
         messages,
         wander_ppm: arguments.wander,
     };
-    Ok(merge(&asked, &arguments.output, |share| {
+    Ok(merge(&asked, &arguments.output, &mut |share| {
         progress.share("merging", share);
     })?)
 }

@@ -38,7 +38,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     }
     let prepared = prepare(arguments.recording)?;
     let mut progress = Progress::new();
-    let result = perform(prepared, With::default(), |tell| progress.tell(tell));
+    let result = perform(prepared, With::default(), &mut |tell| progress.tell(tell));
     progress.done();
     result.map(|ended| ended.say())
 }
@@ -48,7 +48,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     let source = Source::open(undertick_trace::resume::clock_of(trace)?).map_err(Failure::usage)?;
     let facts = facts_of(source)?;
     let mut progress = Progress::new();
-    let result = undertick_trace::resume::resume(trace, &facts, |tell| progress.tell(tell));
+    let result = undertick_trace::resume::resume(trace, &facts, &mut |tell| progress.tell(tell));
     progress.done();
     summary(trace, &result?);
     Ok(0)
@@ -57,7 +57,8 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
 /// Keeps what a recorder has left that was killed.
 fn finish(trace: &Path) -> Result<u8, Failure> {
     let mut progress = Progress::new();
-    let result = undertick_trace::finish::finish(trace, |share| progress.share("keeping", share));
+    let result =
+        undertick_trace::finish::finish(trace, &mut |share| progress.share("keeping", share));
     progress.done();
     summary(trace, &result?);
     Ok(0)
@@ -76,8 +77,8 @@ fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
         names,
     };
     let mut progress = Progress::new();
-    let told = |bytes| progress.count(format!("{} records of the card", bytes / 16));
-    let recorded = record_card(device, stream, card, &trace, told);
+    let mut told = |bytes| progress.count(format!("{} records of the card", bytes / 16));
+    let recorded = record_card(device, stream, card, &trace, &mut told);
     progress.done();
     summary(&trace, &recorded?);
     Ok(0)
@@ -180,7 +181,11 @@ pub struct Ended {
 
 /// Records until the program, or its recording, has ended; measures again what recording
 /// costs.
-pub fn perform(prepared: Prepared, with: With, told: impl FnMut(Tell)) -> Result<Ended, Failure> {
+pub fn perform(
+    prepared: Prepared,
+    with: With,
+    told: &mut dyn FnMut(Tell),
+) -> Result<Ended, Failure> {
     let trace = prepared.request.trace.clone();
     let (choice, facts) = (prepared.request.choice, prepared.request.facts.clone());
     let mut manifest = match prepared.attach {

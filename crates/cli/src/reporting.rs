@@ -86,12 +86,12 @@ fn analyze_runs(
         let share = |within: f64| (index as f64 + within) / traces.len() as f64;
         let trace = Trace::open(path)?;
         if arguments.spans {
-            undertick_analyze::keep_spans(&trace, options.clone(), |_| {})?;
+            undertick_analyze::keep_spans(&trace, options.clone(), &mut |_| {})?;
         }
-        let told = |within| progress.share("analysing", share(within));
+        let mut told = |within| progress.share("analysing", share(within));
         runs.push(Run {
             name: run_set::run_name(path),
-            report: undertick_analyze::analyze(&trace, options.clone(), told)?,
+            report: undertick_analyze::analyze(&trace, options.clone(), &mut told)?,
         });
     }
     runs::combine(&runs, options.confidence)
@@ -105,17 +105,20 @@ fn analyze_one(
 ) -> Result<(Document, Option<Timeline>), Failure> {
     let trace = Trace::open(&arguments.trace)?;
     if arguments.spans {
-        undertick_analyze::keep_spans(&trace, options.clone(), |share| {
+        undertick_analyze::keep_spans(&trace, options.clone(), &mut |share| {
             progress.share("keeping spans", share);
         })?;
     }
-    let told = |share| progress.share("analysing", share);
+    let mut told = |share| progress.share("analysing", share);
     if arguments.html.is_none() {
-        return Ok((undertick_analyze::analyze(&trace, options, told)?, None));
+        return Ok((
+            undertick_analyze::analyze(&trace, options, &mut told)?,
+            None,
+        ));
     }
     let second = arguments.second.map(|second| second.as_secs_f64() * 1e9);
     Ok(undertick_analyze::analyze_with_timeline(
-        &trace, &options, second, told,
+        &trace, &options, second, &mut told,
     )?)
 }
 

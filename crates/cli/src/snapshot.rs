@@ -34,7 +34,7 @@ pub fn run(arguments: &Snapshot) -> Result<u8, Failure> {
         None => undertick_trace::snapshot::numbered(&trace),
     };
     let mut progress = Progress::new();
-    let made = snapshot(&trace, &out, |share| progress.share("keeping", share));
+    let made = snapshot(&trace, &out, &mut |share| progress.share("keeping", share));
     progress.done();
     recording::summary(Path::new(&out), &made?);
     Ok(0)

@@ -144,7 +144,7 @@ fn exchange(
         (source, side),
         asking,
         || stop.load(Ordering::Relaxed),
-        |share| progress.share("asking", share),
+        &mut |share| progress.share("asking", share),
     );
     progress.done();
     let file = asked?;

@@ -289,7 +289,7 @@ fn recorded(
         functions,
     };
     let trace = request.trace.clone();
-    record(request, |_| {})?;
+    record(request, &mut |_| {})?;
     let trace = Trace::open(&trace)?;
     Ok((dir, trace))
 }

@@ -49,7 +49,7 @@ pub fn check(pid: i32) -> Result<(), TraceError> {
 pub fn attach(
     request: Request,
     to: Attach,
-    told: impl FnMut(Tell),
+    told: &mut dyn FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     attach_watched(request, to, None, told)
 }
@@ -62,7 +62,7 @@ pub fn attach_watched(
     mut request: Request,
     to: Attach,
     watch: Option<Watch>,
-    mut told: impl FnMut(Tell),
+    told: &mut dyn FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     if request.settings.overflow == Overflow::Block {
         return Err(TraceError::Usage(
@@ -88,7 +88,7 @@ pub fn attach_watched(
     running.is_of(to.pid, true);
     let pause = running.watched(watch);
     let interrupted = loop {
-        let moved = running.round(&mut told);
+        let moved = running.round(told);
         let was_over = program.has_ended();
         let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
         let interrupted = end_is_wanted(&mut running, &mut signals);

@@ -58,7 +58,7 @@ pub fn export(
     format: Format,
     path: &Path,
     arrows: &[ArrowEnd],
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let file = File::create_new(path).map_err(|error| {
         if error.kind() == io::ErrorKind::AlreadyExists {
@@ -116,7 +116,7 @@ fn drive(
     trace: &Trace,
     path: &Path,
     mut arrows: &[ArrowEnd],
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
     sink: impl FnOnce(Out, &Names) -> Box<dyn Sink>,
     file: File,
 ) -> Result<u64, TraceError> {

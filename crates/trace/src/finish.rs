@@ -31,7 +31,7 @@ use crate::trace_dir::TraceDir;
 /// # Errors
 /// It is finished already, its recorder lives, or the disk refuses; then it can be tried
 /// again.
-pub fn finish(path: &Path, mut told: impl FnMut(f64)) -> Result<Manifest, TraceError> {
+pub fn finish(path: &Path, told: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
     let trace = TraceDir::open(path)?;
     let (mut manifest, lock) = unfinished(&trace)?;
     let warning = match session_identity::take(&trace, &manifest) {
@@ -50,7 +50,7 @@ pub fn finish(path: &Path, mut told: impl FnMut(f64)) -> Result<Manifest, TraceE
         )),
     };
     manifest.warnings.extend(warning);
-    from_blocks(&trace, &mut manifest, &mut told)?;
+    from_blocks(&trace, &mut manifest, told)?;
     drop(lock);
     Ok(manifest)
 }
@@ -61,7 +61,7 @@ fn take_over(
     manifest: Manifest,
     dir: SessionDir,
     lock: File,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let clock = clock_named(trace.path(), &manifest)?;
     // The disk had no room for what the recorder knew at the end.
@@ -110,7 +110,7 @@ fn take_over(
         signal: None,
         interrupted: false,
     });
-    running.finish(exit, |tell| {
+    running.finish(exit, &mut |tell| {
         if let Tell::Keeping(share) = tell {
             told(share);
         }
@@ -122,7 +122,7 @@ fn from_what_is_left(
     trace: &TraceDir,
     manifest: &mut Manifest,
     left: &Damaged,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let (names, threads) = left.names();
     manifest.names = merge_names(names, &manifest.names);
@@ -152,7 +152,7 @@ fn is_same_clock(manifest: &Manifest, clock: ClockId) -> bool {
 fn from_blocks(
     trace: &TraceDir,
     manifest: &mut Manifest,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let accounts = accounts::read(trace);
     if manifest.rings.is_empty() {

@@ -93,7 +93,7 @@ pub fn import(
     file: &Path,
     source: Option<Source>,
     out: &Path,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let source = match source {
         Some(source) => source,
@@ -105,9 +105,9 @@ pub fn import(
     made(out, |intake| {
         let about = match source {
             Source::Ctf => ctf::read(file, intake)?,
-            _ => read(file, source, open(file, &mut told)?, intake)?,
+            _ => read(file, source, open(file, told)?, intake)?,
         };
-        keep(file, source, out, about, intake, &mut told)
+        keep(file, source, out, about, intake, told)
     })
 }
 
@@ -123,11 +123,11 @@ pub fn import_text(
     out: &Path,
 ) -> Result<Manifest, TraceError> {
     if source == Source::Card {
-        return card::record_card(file, text, card::Card::default(), out, |_| {});
+        return card::record_card(file, text, card::Card::default(), out, &mut |_| {});
     }
     made(out, |intake| {
         let about = read(file, source, text, intake)?;
-        keep(file, source, out, about, intake, |_| {})
+        keep(file, source, out, about, intake, &mut |_| {})
     })
 }
 
@@ -139,13 +139,15 @@ pub fn import_card(
     file: &Path,
     card: card::Card,
     out: &Path,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let failed = || TraceError::io(file, "cannot open");
     let opened = input::open(file)?;
     let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
     let stream = BufReader::with_capacity(1 << 18, opened);
-    card::record_card(file, stream, card, out, |read| told(read as f64 / bytes))
+    card::record_card(file, stream, card, out, &mut |read| {
+        told(read as f64 / bytes)
+    })
 }
 
 /// Makes a trace in a new directory, which does not stay if it fails.
@@ -193,7 +195,7 @@ fn keep(
     out: &Path,
     about: About,
     intake: &mut Intake,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     if intake.spool.len() == 0 {
         return Err(TraceError::Usage(format!(
@@ -202,20 +204,22 @@ fn keep(
             source.name()
         )));
     }
-    let written = write::write(out, intake, |share| told(0.6 + 0.2 * share))?;
+    let written = write::write(out, intake, &mut |share| told(0.6 + 0.2 * share))?;
     if !about.messages.is_empty() {
         write_messages(out, &about.messages)?;
     }
     let (mut manifest, kernel) = manifest(file, source, about, intake, written);
     let out = TraceDir::open(out)?;
-    keep::finish_events(&out, &mut manifest, kernel, |share| told(0.8 + 0.2 * share))?;
+    keep::finish_events(&out, &mut manifest, kernel, &mut |share| {
+        told(0.8 + 0.2 * share)
+    })?;
     Ok(manifest)
 }
 
 /// The file, decompressed if it is compressed; `told` hears of the first 0.6.
 fn open<'a>(
     file: &Path,
-    told: &'a mut impl FnMut(f64),
+    told: &'a mut dyn FnMut(f64),
 ) -> Result<Box<dyn BufRead + 'a>, TraceError> {
     let failed = || TraceError::io(file, "cannot open");
     let opened = input::open(file)?;

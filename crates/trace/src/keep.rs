@@ -86,7 +86,7 @@ const SPARE_BYTES: u64 = 32 << 10;
 pub fn finish(
     trace: &TraceDir,
     manifest: &mut Manifest,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let kernel = crate::kernel::keep::finish(trace, manifest)?;
     let possible = possible_times(manifest);
@@ -127,7 +127,7 @@ pub(crate) fn finish_events(
     trace: &TraceDir,
     manifest: &mut Manifest,
     kernel: Option<Part>,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told).map(drop)
 }
@@ -138,14 +138,14 @@ fn finish_within(
     manifest: &mut Manifest,
     kernel: Option<Part>,
     possible: &RangeInclusive<i64>,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let target = trace.join(EVENTS_FILE);
     set_manifest_aside(trace, manifest, manifest.rings.len() as u64, 0);
     let written = trace
         .create(NEW_EVENTS_FILE)
         .map_err(TraceError::io(&target, "cannot create"))
-        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, &mut told));
+        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, told));
     if written.is_err() {
         trace.remove(NEW_EVENTS_FILE);
         trace.release(MANIFEST_FILE);
@@ -310,7 +310,7 @@ fn write_events(
     file: File,
     target: &Path,
     possible: &RangeInclusive<i64>,
-    told: &mut impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Kept, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");

@@ -73,7 +73,7 @@ pub fn write(
     trace: &Path,
     made: Made,
     rings: &[MadeRing],
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     if !made.clock.read_cost_ns_median.is_finite() || !made.clock.rate_error_ppb.is_finite() {
         // JSON has no word for it, and who reads the trace would stumble.
@@ -94,7 +94,7 @@ fn write_into(
     trace: &Path,
     made: Made,
     rings: &[MadeRing],
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let raw = trace.join(RAW_FILE);
     let mut bytes = Vec::new();
@@ -332,7 +332,7 @@ mod tests {
         let trace = dir.path().join("made.ut");
         // More than a block.
         let rings = [ring(11, 20_000), ring(12, 5), MadeRing::default()];
-        let manifest = write(&trace, made(), &rings, |_| {}).unwrap();
+        let manifest = write(&trace, made(), &rings, &mut |_| {}).unwrap();
         assert_eq!((manifest.events, manifest.lost), (20_005, 0));
         let read = Trace::open(&trace).unwrap();
         assert_eq!(read.manifest, manifest);
@@ -363,7 +363,7 @@ mod tests {
         std::fs::remove_file(trace.join(TRUTH_FILE)).unwrap();
         assert_eq!(truth(&trace).unwrap(), None);
         // A second one of that name is refused and harms nothing.
-        let error = write(&trace, made(), &rings, |_| {}).unwrap_err();
+        let error = write(&trace, made(), &rings, &mut |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2);
         assert!(Trace::open(&trace).is_ok());
     }

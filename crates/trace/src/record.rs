@@ -66,7 +66,7 @@ pub enum Tell {
 /// # Errors
 /// The program could not be started, or the trace could not be kept; what was
 /// recorded is still in the trace directory.
-pub fn record(request: Request, told: impl FnMut(Tell)) -> Result<Manifest, TraceError> {
+pub fn record(request: Request, told: &mut dyn FnMut(Tell)) -> Result<Manifest, TraceError> {
     record_with(request, With::default(), told)
 }
 
@@ -114,7 +114,7 @@ pub type About = Box<dyn FnMut(&Manifest)>;
 pub fn record_watched(
     request: Request,
     watch: Watch,
-    told: impl FnMut(Tell),
+    told: &mut dyn FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     let with = With {
         watch: Some(watch),
@@ -130,7 +130,7 @@ pub fn record_watched(
 pub fn record_with(
     request: Request,
     with: With,
-    mut told: impl FnMut(Tell),
+    told: &mut dyn FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     ignore_file_limit();
     let session = Session::create(request.settings.clone())?;
@@ -151,7 +151,7 @@ pub fn record_with(
     )?;
     running.is_of(child.id() as i32, false);
     let pause = running.watched(with.watch);
-    let exit = watch(&mut running, child, &mut signals, pause, &mut told);
+    let exit = watch(&mut running, child, &mut signals, pause, told);
     running.finish(exit, told)
 }
 
@@ -252,7 +252,7 @@ fn watch(
     child: Child,
     signals: &mut SignalsInfo<WithOrigin>,
     pause: Duration,
-    told: &mut impl FnMut(Tell),
+    told: &mut dyn FnMut(Tell),
 ) -> manifest::Exit {
     let mut exit = manifest::Exit {
         status: None,

@@ -54,7 +54,7 @@ pub(crate) fn clock_named(trace: &Path, manifest: &Manifest) -> Result<ClockId, 
 pub fn resume(
     path: &Path,
     facts: &Facts,
-    mut told: impl FnMut(Tell),
+    told: &mut dyn FnMut(Tell),
 ) -> Result<Manifest, TraceError> {
     let name = path.display();
     let trace = TraceDir::open(path)?;
@@ -87,7 +87,7 @@ pub fn resume(
     let interrupted = loop {
         let is_over = ended.as_ref().is_none_or(has_ended);
         running.search_orphans(is_over);
-        let moved = running.round(&mut told);
+        let moved = running.round(told);
         // Children have rings of their own, and may live on.
         if is_over && !running.has_rings() {
             break false;

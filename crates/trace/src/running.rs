@@ -281,7 +281,7 @@ impl Running {
     }
 
     /// Drains what there is, says so now and then; returns the bytes.
-    pub(crate) fn round(&mut self, told: &mut impl FnMut(Tell)) -> u64 {
+    pub(crate) fn round(&mut self, told: &mut dyn FnMut(Tell)) -> u64 {
         let moved = self.collector.round(&self.session, false);
         if self.told.elapsed() >= TELL_EVERY {
             self.told = Instant::now();
@@ -341,7 +341,7 @@ impl Running {
         let (trace, told) = (self.trace.path_now(), self.snapshots.0.clone());
         std::thread::spawn(move || {
             let out = numbered(&trace);
-            let made = snapshot(&trace, &out, |_| {});
+            let made = snapshot(&trace, &out, &mut |_| {});
             let _ = told.send(made.map(|_| out).map_err(|error| error.to_string()));
         });
     }
@@ -415,7 +415,7 @@ impl Running {
     pub(crate) fn finish(
         mut self,
         exit: manifest::Exit,
-        mut told: impl FnMut(Tell),
+        told: &mut dyn FnMut(Tell),
     ) -> Result<Manifest, TraceError> {
         let with_functions = self.functions.is_some();
         let pairs = self.switcher.take().map(Switcher::finish);
@@ -452,7 +452,9 @@ impl Running {
             )(error));
         }
         // The lock is held until all is done: nobody else must finish it too.
-        let finished = keep::finish(&trace, &mut manifest, |share| told(Tell::Keeping(share)));
+        let finished = keep::finish(&trace, &mut manifest, &mut |share| {
+            told(Tell::Keeping(share))
+        });
         drop(lock);
         finished?;
         Ok(manifest)

@@ -60,7 +60,11 @@ const MOST_TRIES: u32 = 1000;
 /// # Errors
 /// It is no recording that overwrites, or it has ended; `out` is there already, or cannot
 /// be written.
-pub fn snapshot(trace: &Path, out: &Path, told: impl FnMut(f64)) -> Result<Manifest, TraceError> {
+pub fn snapshot(
+    trace: &Path,
+    out: &Path,
+    told: &mut dyn FnMut(f64),
+) -> Result<Manifest, TraceError> {
     let mut manifest = read_manifest(trace)?;
     let opened = session_of(trace, &manifest)?;
     let lock = SessionLock::open(&opened)?;

@@ -110,7 +110,7 @@ fn a_rust_program_has_its_door_before_its_first_event() {
     );
     let (pid, length) = (program.pid(), Some(Duration::from_millis(1)));
     assert!(
-        attach(request, Attach { pid, length }, |_| {})
+        attach(request, Attach { pid, length }, &mut |_| {})
             .unwrap()
             .rings
             .is_empty()
@@ -132,7 +132,8 @@ fn a_flight_recorder_can_come_and_go() {
         );
         let (pid, length) = (program.pid(), None);
         std::thread::scope(|scope| {
-            let recorder = scope.spawn(|| attach(request, Attach { pid, length }, |_| {}).unwrap());
+            let recorder =
+                scope.spawn(|| attach(request, Attach { pid, length }, &mut |_| {}).unwrap());
             program.tell("on 0");
             program.tell("main 200000");
             // SAFETY: as in `recorded`.
@@ -301,7 +302,7 @@ fn it_ends_with_its_time_or_with_the_program() {
         let request = request(&trace, &[], settings(Overflow::Grow, 1 << 20, None));
         let (pid, length) = (program.pid(), Some(Duration::from_millis(length)));
         (trace, move || {
-            attach(request, Attach { pid, length }, |_| {})
+            attach(request, Attach { pid, length }, &mut |_| {})
         })
     };
     // Its time.
@@ -347,7 +348,7 @@ fn what_cannot_be_recorded_is_refused_in_words() {
     let refused = |pid: i32, words: &str| {
         let length = Some(Duration::from_millis(1));
         let request = request(&trace, &[], settings(Overflow::Grow, 1 << 20, None));
-        let error = attach(request, Attach { pid, length }, |_| {}).unwrap_err();
+        let error = attach(request, Attach { pid, length }, &mut |_| {}).unwrap_err();
         assert!(matches!(error, TraceError::Usage(_)), "{error:?}");
         let text = error.to_string();
         assert!(
@@ -412,6 +413,6 @@ fn what_cannot_be_recorded_is_refused_in_words() {
     assert_nothing_left(&before);
     // Blocking: the recorder may be killed.
     let request = request(&trace, &[], settings(Overflow::Block, 1 << 20, None));
-    let error = attach(request, Attach { pid, length: None }, |_| {}).unwrap_err();
+    let error = attach(request, Attach { pid, length: None }, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("--overflow block"), "{error}");
 }

@@ -117,7 +117,7 @@ fn handlers_and_threads_while_recorders_come_and_go() {
         );
         let length = Some(Duration::from_micros(3000 + 1997 * round));
         let pid = program.pid();
-        attach(request, Attach { pid, length }, |_| {}).unwrap();
+        attach(request, Attach { pid, length }, &mut |_| {}).unwrap();
         let (manifest, rows) = rows(&trace);
         assert!(program.child.try_wait().unwrap().is_none(), "round {round}");
         let of = |event: i32| {
@@ -182,7 +182,7 @@ fn the_kernel_is_watched_too() {
         length: None,
     };
     let said = std::thread::scope(|scope| {
-        let recorder = scope.spawn(|| attach(request, to, |_| {}).unwrap());
+        let recorder = scope.spawn(|| attach(request, to, &mut |_| {}).unwrap());
         program.tell("on 0");
         let mut commands = vec!["events 10"; TIMES as usize];
         commands.extend(["thread 10", "fork 10"]);
@@ -251,7 +251,7 @@ fn rates_from_outside_end_with_their_session() {
             length: None,
         };
         std::thread::scope(|scope| {
-            let recorder = scope.spawn(|| attach(request, to, |_| {}).unwrap());
+            let recorder = scope.spawn(|| attach(request, to, &mut |_| {}).unwrap());
             program.tell("on 0");
             program.tell("spans 4000");
             // SAFETY: as in `recorded`.

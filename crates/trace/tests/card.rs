@@ -71,7 +71,7 @@ fn imported(stream: &[Vec<u8>], card: Card) -> Result<(Manifest, Vec<Row>), Trac
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("stream.bin"), dir.path().join("t.ut"));
     std::fs::write(&file, stream.concat()).unwrap();
-    let made = import_card(&file, card, &out, |_| {});
+    let made = import_card(&file, card, &out, &mut |_| {});
     assert_eq!(made.is_ok(), out.exists(), "what failed leaves nothing");
     let manifest = made?;
     let trace = Trace::open(&out).unwrap();
@@ -276,9 +276,14 @@ fn a_stream_is_known_by_its_first_record() {
     // The rate's lowest byte is a bracket: no reason to take it for JSON.
     let hz = u64::from_le_bytes(*b"[\n{\"\0\0\0\0");
     std::fs::write(&file, [begins(hz, 1), event(1, 0, 1, 0)].concat()).unwrap();
-    assert_eq!(import(&file, None, &out, |_| {}).unwrap().events, 1);
+    assert_eq!(import(&file, None, &out, &mut |_| {}).unwrap().events, 1);
     std::fs::write(&file, b"[{\"ph\":\"i\",\"ts\":1,\"name\":\"a\"}]").unwrap();
-    let error = import(&file, Some(Source::Card), &dir.path().join("u.ut"), |_| {});
+    let error = import(
+        &file,
+        Some(Source::Card),
+        &dir.path().join("u.ut"),
+        &mut |_| {},
+    );
     assert!(error.unwrap_err().to_string().contains("offset 0"));
 }
 
@@ -307,7 +312,7 @@ fn a_pipe_is_recorded_until_it_ends() {
             }
         }
     });
-    let manifest = record_card(&fifo, device, Card::default(), &out, |_| {}).unwrap();
+    let manifest = record_card(&fifo, device, Card::default(), &out, &mut |_| {}).unwrap();
     writer.join().unwrap();
     assert_eq!((manifest.events, manifest.lost), (20_000, 0));
     assert_eq!(manifest.rings.len(), 8);
@@ -341,7 +346,13 @@ fn no_bytes_stop_the_reader() {
             };
         }
         bytes.truncate(random.random_range(0..=bytes.len()));
-        match record_card(Path::new("f"), &bytes[..], Card::default(), &out, |_| {}) {
+        match record_card(
+            Path::new("f"),
+            &bytes[..],
+            Card::default(),
+            &out,
+            &mut |_| {},
+        ) {
             Ok(manifest) => {
                 let trace = Trace::open(&out).unwrap();
                 let events = rows(&trace).iter().filter(|row| row.2 != GAP).count();

@@ -136,11 +136,11 @@ fn a_trace_that_names_a_directory_of_the_reader() {
             Source::open(clock_of(&trace).unwrap()).unwrap(),
             Duration::ZERO,
         );
-        let error = resume(&trace, &facts.unwrap(), |_| {}).unwrap_err();
+        let error = resume(&trace, &facts.unwrap(), &mut |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2, "{error}");
         assert_eq!(tree(&home), before);
         // Asked for, it is finished from what is in it, and nothing else is touched.
-        let finished = finish(&trace, |_| {}).unwrap();
+        let finished = finish(&trace, &mut |_| {}).unwrap();
         assert!(finished.warnings.iter().any(|w| w.contains("not counted")));
         assert_eq!(
             tree(&home),
@@ -150,7 +150,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
         assert_eq!(read_manifest(&trace).unwrap().state, State::Complete);
     }
     assert!(session.exists(), "the session of another trace was taken");
-    finish(&sent, |_| {}).unwrap();
+    finish(&sent, &mut |_| {}).unwrap();
     assert!(!session.exists());
     assert_eq!(recorders.sessions(), 0);
 }
@@ -181,11 +181,11 @@ fn links_in_place_of_raw_files() {
                 symlink(&outside, trace.join(link)).unwrap();
             }
             assert!(Trace::open(&trace).is_err());
-            let _ = finish(&trace, |_| {});
+            let _ = finish(&trace, &mut |_| {});
             assert_eq!(fs::read(&outside).unwrap(), vec![7; 4096], "{link}");
         }
     }
-    finish(&sent, |_| {}).unwrap();
+    finish(&sent, &mut |_| {}).unwrap();
     assert_eq!(recorders.sessions(), 0);
 }
 
@@ -205,7 +205,7 @@ fn a_copy_of_a_trace_that_is_being_recorded() {
         let copied = dir.path().join(format!("copy-{round}.ut"));
         copy(&trace, &copied);
         assert!(Trace::open(&copied).is_err());
-        let manifest = finish(&copied, |_| {}).unwrap();
+        let manifest = finish(&copied, &mut |_| {}).unwrap();
         let warned = manifest
             .warnings
             .iter()
@@ -218,7 +218,7 @@ fn a_copy_of_a_trace_that_is_being_recorded() {
             recorder.kill();
             let copied = dir.path().join("dead.ut");
             copy(&trace, &copied);
-            finish(&copied, |_| {}).unwrap();
+            finish(&copied, &mut |_| {}).unwrap();
             recorder = recorders.resume();
         }
     }
@@ -326,7 +326,7 @@ fn a_disk_that_others_fill_up() {
         fs::remove_file(&filler).unwrap();
         if of_before.state == State::Recording {
             assert!(Trace::open(&trace).is_err());
-            finish(&trace, |_| {}).unwrap();
+            finish(&trace, &mut |_| {}).unwrap();
         }
         let (manifest, rows) = rows(&trace);
         assert_accounts(&manifest, &rows);
@@ -472,7 +472,7 @@ fn a_recorder_that_died_while_it_finished() {
         Duration::ZERO,
     )
     .unwrap();
-    let refused = || resume(&trace, &facts, |_| {}).unwrap_err().to_string();
+    let refused = || resume(&trace, &facts, &mut |_| {}).unwrap_err().to_string();
     assert!(refused().contains("its rings are gone"), "{}", refused());
     change_manifest(&trace, |manifest| {
         manifest.session = None;
@@ -484,7 +484,7 @@ fn a_recorder_that_died_while_it_finished() {
     assert!(said.contains("--finish"), "{said}");
     let before = raw_bytes(&trace);
     assert!(before > 0);
-    finish(&trace, |_| {}).unwrap();
+    finish(&trace, &mut |_| {}).unwrap();
     assert!(rows(&trace).0.events > 0);
     assert_eq!(recorders.sessions(), 0);
 }
@@ -533,11 +533,11 @@ fn a_session_with_damaged_files_is_finished_without_them() {
             Source::open(clock_of(&trace).unwrap()).unwrap(),
             Duration::ZERO,
         );
-        let refused = resume(&trace, &facts.unwrap(), |_| {}).unwrap_err();
+        let refused = resume(&trace, &facts.unwrap(), &mut |_| {}).unwrap_err();
         assert_eq!(refused.exit_status(), 2, "{refused}");
         let said = refused.to_string();
         assert!(said.contains(why) && said.contains("--finish"), "{said}");
-        let finished = finish(&trace, |_| {}).unwrap();
+        let finished = finish(&trace, &mut |_| {}).unwrap();
         let is_told = |warning: &String| warning.contains(why) && warning.contains("not counted");
         assert!(finished.warnings.iter().any(is_told), "{finished:?}");
         let (manifest, rows) = rows(&trace);
@@ -584,13 +584,13 @@ fn a_clock_that_cannot_be() {
             anchor.ticks += year;
         }
     });
-    let error = finish(&shifted, |_| {}).unwrap_err();
+    let error = finish(&shifted, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("reads another clock"), "{error}");
     let (manifest, found) = rows(&shifted);
     assert_accounts(&manifest, &found);
     assert_eq!((manifest.events, found.len()), (0, 0));
     assert!(manifest.lost > 0);
-    finish(&trace, |_| {}).unwrap();
+    finish(&trace, &mut |_| {}).unwrap();
     assert!(rows(&trace).0.events > 0);
     assert_eq!(recorders.sessions(), 0);
 }

@@ -38,7 +38,7 @@ fn flown<R>(
     );
     std::thread::scope(|scope| {
         let _stop = cells.stop_if_failed();
-        let recorder = scope.spawn(|| record(request, |_| {}).unwrap());
+        let recorder = scope.spawn(|| record(request, &mut |_| {}).unwrap());
         cells.wait_for(PID, 1);
         let seen = look();
         cells.store(STOP, 1);
@@ -63,7 +63,7 @@ fn a_snapshot_has_the_last_events_of_each_thread_without_a_hole() {
             for round in 0..count {
                 let out = dir.path().join(format!("{ring}-{round}.ut"));
                 let earlier = cells.written(3);
-                let made = snapshot(&trace, &out, |_| {}).unwrap();
+                let made = snapshot(&trace, &out, &mut |_| {}).unwrap();
                 let later = cells.written(3);
                 overwritten += look_at(&out, &made, &earlier, &later);
                 fs::remove_dir_all(out).unwrap();
@@ -168,7 +168,7 @@ fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
                 most.1 = most.1.max(bytes_in(&trace, ""));
                 let out = dir.path().join(format!("{round}.ut"));
                 let before = cells.load(ENDED);
-                let made = snapshot(&trace, &out, |_| {}).unwrap();
+                let made = snapshot(&trace, &out, &mut |_| {}).unwrap();
                 ended_threads(&out, &made, before);
                 fs::remove_dir_all(out).unwrap();
             }
@@ -256,7 +256,7 @@ fn a_signal_makes_a_numbered_snapshot() {
     let manifest = std::thread::scope(|scope| {
         let _stop = cells.stop_if_failed();
         let recorder = scope.spawn(move || {
-            record(request, |it| {
+            record(request, &mut |it| {
                 if let Tell::Snapshot(made) = it {
                     tell.send(made).unwrap();
                 }
@@ -315,7 +315,8 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
     std::thread::scope(|scope| {
         let _stop = StopIfFailed;
         let length = None;
-        let recorder = scope.spawn(move || attach(wanted, Attach { pid, length }, |_| {}).unwrap());
+        let recorder =
+            scope.spawn(move || attach(wanted, Attach { pid, length }, &mut |_| {}).unwrap());
         program.tell("on 0");
         let mut all = 0;
         for (round, count) in [200_000u64, 10, 50_000].into_iter().enumerate() {
@@ -325,7 +326,7 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
             // The names at its door and the kernel's records follow in their time.
             std::thread::sleep(Duration::from_millis(300));
             let out = dir.path().join(format!("a-{round}.ut"));
-            let manifest = snapshot(&trace, &out, |_| {}).unwrap();
+            let manifest = snapshot(&trace, &out, &mut |_| {}).unwrap();
             let (_, rows) = rows(&out);
             let ring = manifest.rings.iter().find(|ring| ring.tid == pid).unwrap();
             assert_eq!(ring.written, all, "{ring:?}");
@@ -361,7 +362,7 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
     });
     drop(program); // a recording waits for all children
     let refused = |trace: &Path, out: &Path, words: &str| {
-        let error = snapshot(trace, out, |_| {}).unwrap_err();
+        let error = snapshot(trace, out, &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(error.exit_status(), 2, "{error}");
     };
@@ -374,14 +375,14 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let request = request(&growing, &command, settings(Overflow::Grow, MIB, None));
     std::thread::scope(|scope| {
-        let recorder = scope.spawn(|| record(request, |_| {}).unwrap());
+        let recorder = scope.spawn(|| record(request, &mut |_| {}).unwrap());
         cells.wait_for(0, 10);
         refused(&growing, &free, "--overflow grow");
         cells.store(STOP, 1);
         recorder.join().unwrap();
     });
     assert!(!free.exists());
-    let error = snapshot(&growing, &growing, |_| {}).unwrap_err();
+    let error = snapshot(&growing, &growing, &mut |_| {}).unwrap_err();
     assert!(matches!(error, TraceError::Usage(_)), "{error}");
 }
 
@@ -399,7 +400,7 @@ fn snapshots_one_after_the_other_do_not_keep_the_recorder_from_its_work() {
         let mut made = 0;
         while Instant::now() < end || cells.load(ENDED) < 4000 {
             let out = dir.path().join("now.ut");
-            snapshot(&trace, &out, |_| {}).unwrap();
+            snapshot(&trace, &out, &mut |_| {}).unwrap();
             fs::remove_dir_all(out).unwrap();
             made += 1;
         }

@@ -101,7 +101,7 @@ impl Simulated {
             warnings: vec![format!("mind {}", self.name)],
         };
         let path = dir.join(format!("{}.ut", self.name));
-        write(&path, made, &[ring(0), ring(1)], |_| {}).unwrap();
+        write(&path, made, &[ring(0), ring(1)], &mut |_| {}).unwrap();
         path
     }
 }
@@ -188,7 +188,7 @@ fn merged(
         messages: Vec::new(),
         wander_ppm,
     };
-    merge(&asked, out, |_| {})
+    merge(&asked, out, &mut |_| {})
 }
 
 /// Rows of the event file: ts, ring, pid, tid, event, payload, host, ts_local.

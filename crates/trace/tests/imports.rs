@@ -24,7 +24,7 @@ fn imported(bytes: &[u8], source: Option<Source>) -> (Manifest, Vec<Row>) {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("file"), dir.path().join("t.ut"));
     std::fs::write(&file, bytes).unwrap();
-    let manifest = import(&file, source, &out, |_| {}).unwrap();
+    let manifest = import(&file, source, &out, &mut |_| {}).unwrap();
     let trace = Trace::open(&out).unwrap();
     assert_eq!(trace.manifest, manifest);
     (manifest, rows(&trace))
@@ -125,7 +125,7 @@ fn chrome_spans_of_no_thread_get_lanes_and_messages_a_table() {
         {"ph":"e","cat":"c","id":"0x9","name":"never begun","pid":1,"tid":3,"ts":9},
         {"ph":"v","pid":1,"tid":3,"ts":9,"name":"dump"}]}"#;
     std::fs::write(&file, text).unwrap();
-    let manifest = import(&file, None, &out, |_| {}).unwrap();
+    let manifest = import(&file, None, &out, &mut |_| {}).unwrap();
     let rows = rows(&Trace::open(&out).unwrap());
     let lane = |wanted: usize| {
         let tid = manifest
@@ -339,7 +339,7 @@ fn what_is_none_of_these_is_refused_with_the_mend() {
     let refused = |bytes: &[u8], source: Option<Source>, words: &[&str]| {
         let (file, out) = (dir.path().join("file"), dir.path().join("t.ut"));
         std::fs::write(&file, bytes).unwrap();
-        let error = import(&file, source, &out, |_| {}).unwrap_err();
+        let error = import(&file, source, &out, &mut |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2, "{error}");
         for word in words {
             assert!(
@@ -355,11 +355,13 @@ fn what_is_none_of_these_is_refused_with_the_mend() {
     refused(b"[1,2]", None, &["byte 1"]);
     refused(b"hello", Some(Source::Perfetto), &["Perfetto", "--from"]);
     let out = dir.path().join("t.ut");
-    let missing = import(&dir.path().join("nothing"), None, &out, |_| {}).unwrap_err();
+    let missing = import(&dir.path().join("nothing"), None, &out, &mut |_| {}).unwrap_err();
     assert_eq!(missing.exit_status(), 2);
     let empty = dir.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    let error = import(&empty, None, &out, |_| {}).unwrap_err().to_string();
+    let error = import(&empty, None, &out, &mut |_| {})
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("without a CTF trace"), "{error}");
 }
 
@@ -398,7 +400,7 @@ fn no_bytes_stop_it() {
 
 fn check(file: &Path, bytes: &[u8], source: Source, out: &Path, seed: u64) {
     std::fs::write(file, bytes).unwrap();
-    match import(file, Some(source), out, |_| {}) {
+    match import(file, Some(source), out, &mut |_| {}) {
         Ok(manifest) => {
             let rows = rows(&Trace::open(out).unwrap());
             let kernel = manifest.kernel.map_or(0, |kernel| kernel.rows);

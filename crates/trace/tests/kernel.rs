@@ -174,7 +174,7 @@ fn record_as_this_user() {
         settings(Overflow::Grow, 1 << 20, None),
     );
     request.kernel = Wanted::Auto;
-    record(request, |_| {}).unwrap();
+    record(request, &mut |_| {}).unwrap();
 }
 
 #[test]

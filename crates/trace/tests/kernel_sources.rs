@@ -262,7 +262,7 @@ fn record_for_long() {
         settings(Overflow::Grow, 1 << 20, None),
     );
     request.kernel = Wanted::Auto;
-    let _ = record(request, |_| {});
+    let _ = record(request, &mut |_| {});
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -306,14 +306,14 @@ fn a_killed_recorder_leaves_evidence_and_no_instance() {
         } else {
             fs::remove_file(&raw).unwrap();
         }
-        finish(&trace, |_| {}).unwrap();
+        finish(&trace, &mut |_| {}).unwrap();
         let (manifest, rows) = rows(&trace);
         let expected = if cut { "was cut short" } else { "is missing" };
         let said = manifest.warnings.iter().any(|w| w.contains(expected));
         assert!(said, "{:?}", manifest.warnings);
         assert_eq!(rows.iter().any(|row| row.mode == 1), cut);
     }
-    finish(&path.join("k.ut"), |_| {}).unwrap();
+    finish(&path.join("k.ut"), &mut |_| {}).unwrap();
     let (manifest, rows) = rows(&path.join("k.ut"));
     assert!(!raw.exists());
     let kernel = manifest.kernel.as_ref().unwrap();

@@ -312,7 +312,7 @@ fn a_flight_recorder_goes_on_with_threads_that_ended_before() {
         if at == 1500 {
             // Without a recorder, too, there are snapshots.
             let out = dir.path().join("now.ut");
-            let made = undertick_trace::snapshot::snapshot(&trace, &out, |_| {}).unwrap();
+            let made = undertick_trace::snapshot::snapshot(&trace, &out, &mut |_| {}).unwrap();
             assert!(each_thread_once(&out, &made) >= 1500);
         }
         recorder = recorders.resume();
@@ -357,7 +357,7 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
         .unwrap()
     };
     let refused = |words: &str| {
-        let error = resume(&trace, &facts(&trace), |_| {}).unwrap_err();
+        let error = resume(&trace, &facts(&trace), &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         error
     };
@@ -365,7 +365,7 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
         refused("its recorder lives"),
         TraceError::Recording(_)
     ));
-    let finished = finish(&trace, |_| {}).unwrap_err().to_string();
+    let finished = finish(&trace, &mut |_| {}).unwrap_err().to_string();
     assert!(finished.contains("its recorder lives"), "{finished}");
     recorder.kill();
     let before = cells.written(2);
@@ -374,7 +374,7 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
     assert!(unread.contains("undertick record --finish"), "{unread}");
     assert_eq!(read_manifest(&trace).unwrap().state, State::Recording);
     // What was in the rings is there, too.
-    finish(&trace, |_| {}).unwrap();
+    finish(&trace, &mut |_| {}).unwrap();
     let (manifest, rows) = rows(&trace);
     assert_accounts(&manifest, &rows);
     for (tid, written) in before {

@@ -84,7 +84,7 @@ fn rust_program() {
 fn recorded(trace: &Path, command: &[&str], wanted: Wanted) -> (Manifest, Vec<Row>) {
     let mut request = request(trace, command, settings(Overflow::Grow, 1 << 20, None));
     request.perturbation = Some(wanted);
-    let manifest = record(request, |_| {}).unwrap();
+    let manifest = record(request, &mut |_| {}).unwrap();
     assert_eq!((manifest.exit.unwrap().status, manifest.lost), (Some(0), 0));
     rows(trace)
 }

@@ -33,7 +33,7 @@ pub struct Spans {
 
 impl Spans {
     /// Matches, culls and compensates as the report does.
-    pub fn of(trace: Trace, options: Options, told: impl FnMut(f64)) -> Result<Self, Failure> {
+    pub fn of(trace: Trace, options: Options, told: &mut dyn FnMut(f64)) -> Result<Self, Failure> {
         let spans = undertick_analyze::find_spans(&trace, options, told)?;
         let dir = spans.dir();
         let files = std::fs::read_dir(dir)

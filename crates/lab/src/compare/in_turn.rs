@@ -136,7 +136,7 @@ fn run(wanted: &InTurn, recorded: &Recorded, side: usize) -> Result<bool, Cannot
         output: Some(output),
         watch: None,
     };
-    let manifest = record_with(request, with, |_| {})?;
+    let manifest = record_with(request, with, &mut |_| {})?;
     let what = SIDES[side].to_uppercase();
     let ended = manifest.exit.unwrap_or(Exit {
         status: None,

@@ -45,7 +45,7 @@ pub(super) struct Run {
 pub fn open(
     path: &Path,
     options: &undertick_analyze::Options,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Input, String> {
     if !path.is_dir() || is_trace(path) {
         return Ok(Input::One(one(path, options, told)?));
@@ -55,7 +55,7 @@ pub fn open(
     let mut about: Option<About> = None;
     for (index, file) in files.iter().enumerate() {
         let share = |within: f64| (index as f64 + within) / files.len() as f64;
-        let side = one(file, options, |within| told(share(within))).map_err(|wrong| {
+        let side = one(file, options, &mut |within| told(share(within))).map_err(|wrong| {
             format!(
                 "{}: a directory, so taken for a set of runs, but {wrong}, or move it away",
                 path.display()
@@ -133,7 +133,7 @@ impl Input {
 fn one(
     path: &Path,
     options: &undertick_analyze::Options,
-    told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Side, String> {
     if !is_trace(path) {
         return read(path);

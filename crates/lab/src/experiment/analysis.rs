@@ -241,5 +241,5 @@ fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report
         compensate: Compensate::None,
         confidence,
     };
-    analyze(&trace, options, |_| {}).map_err(|e| cannot(&e))
+    analyze(&trace, options, &mut |_| {}).map_err(|e| cannot(&e))
 }

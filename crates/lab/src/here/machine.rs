@@ -79,7 +79,7 @@ impl Machine for Here {
         };
         let all = experiment.order().len();
         let mut looked = Instant::now();
-        let manifest = record(request, |told| match told {
+        let manifest = record(request, &mut |told| match told {
             record::Tell::Recording(..) if looked.elapsed() >= LOOK_EVERY => {
                 looked = Instant::now();
                 let lines = std::fs::read(&results)

@@ -290,7 +290,7 @@ pub(super) fn run_probe(
         perturbation: None,
         functions: None,
     };
-    let manifest = record_watched(recording, watch, |told| {
+    let manifest = record_watched(recording, watch, &mut |told| {
         if let Tell::Recording(_, elapsed) = told {
             tell(elapsed);
         }

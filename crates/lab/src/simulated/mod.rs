@@ -126,8 +126,8 @@ impl Machine for Simulated {
                 "{too_slow} readings of the clock took longer than its low word lasts: they are left out"
             ));
         }
-        let finish = |share| tell(Tell::Keeping(share));
-        made::write(trace, made, &rings, finish)?;
+        let mut finish = |share| tell(Tell::Keeping(share));
+        made::write(trace, made, &rings, &mut finish)?;
         Ok(performed)
     }
 }

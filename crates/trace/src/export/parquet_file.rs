@@ -20,7 +20,7 @@ pub fn write(
     trace: &Trace,
     file: File,
     path: &Path,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;

@@ -60,7 +60,7 @@ pub(super) struct Survey {
 pub fn merge(
     asked: &Merge<'_>,
     out: &Path,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     check(asked.traces)?;
     let mut surveys = Vec::new();
@@ -81,7 +81,7 @@ pub fn merge(
         other => other,
     })?;
     make_trace_dir(out)?;
-    let written = write(asked, &surveys, alignment, notes, out, |share| {
+    let written = write(asked, &surveys, alignment, notes, out, &mut |share| {
         told(0.3 + 0.7 * share);
     });
     if written.is_err() {
@@ -233,7 +233,7 @@ fn write(
     alignment: Alignment,
     notes: Vec<String>,
     out: &Path,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let (shifts, too_many) = shifts(surveys);
     if too_many {

@@ -168,7 +168,7 @@ pub fn ask(
     (source, side): (Source, Side),
     asking: Asking,
     mut stop: impl FnMut() -> bool,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<SyncFile, TraceError> {
     let socket = connect(address)?;
     let mut random = random();

@@ -70,7 +70,7 @@ pub fn record_card(
     stream: impl Read,
     card: Card,
     out: &Path,
-    mut told: impl FnMut(u64),
+    told: &mut dyn FnMut(u64),
 ) -> Result<Manifest, TraceError> {
     made_in(out, || {
         let mut reader = Reader {
@@ -80,11 +80,11 @@ pub fn record_card(
             cut: 0,
         };
         let mut masters = Masters::create(out)?;
-        let about = masters.take_all(&mut reader, &card, &mut told)?;
+        let about = masters.take_all(&mut reader, &card, told)?;
         let cut = reader.cut;
         masters.flush_all()?;
         let mut manifest = manifest::of(file, &masters, &about, card.names, cut);
-        keep::finish_events(&TraceDir::open(out)?, &mut manifest, None, |_| {})?;
+        keep::finish_events(&TraceDir::open(out)?, &mut manifest, None, &mut |_| {})?;
         Ok(manifest)
     })
 }
@@ -181,7 +181,7 @@ impl Masters {
         &mut self,
         reader: &mut Reader<'_, R>,
         card: &Card,
-        told: &mut impl FnMut(u64),
+        told: &mut dyn FnMut(u64),
     ) -> Result<About, TraceError> {
         let mut about: Option<About> = None;
         let mut records = 0u64;

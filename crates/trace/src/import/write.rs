@@ -36,7 +36,7 @@ pub(super) struct Written {
 pub(super) fn write(
     trace: &Path,
     intake: &mut Intake,
-    mut told: impl FnMut(f64),
+    told: &mut dyn FnMut(f64),
 ) -> Result<Written, TraceError> {
     let empty = super::spool::Spool::new(trace);
     let spool = std::mem::replace(&mut intake.spool, empty);

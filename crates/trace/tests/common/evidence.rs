@@ -104,7 +104,7 @@ pub fn recorded_with(words: &[&str], change: impl FnOnce(&mut Request)) -> Recor
     command.extend(words);
     let mut request = request(&trace, &command, settings(Overflow::Grow, 1 << 20, None));
     change(&mut request);
-    record(request, |_| {}).unwrap();
+    record(request, &mut |_| {}).unwrap();
     read(&trace, &said)
 }
 

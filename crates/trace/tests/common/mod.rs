@@ -149,7 +149,7 @@ pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
 }
 
 pub fn run(trace: &Path, command: &[&str], settings: Settings) -> Result<Manifest, TraceError> {
-    record(request(trace, command, settings), |_| {})
+    record(request(trace, command, settings), &mut |_| {})
 }
 
 /// A small file system in memory.

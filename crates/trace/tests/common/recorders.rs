@@ -32,18 +32,18 @@ pub fn act_as_recorder() {
         "resume" => {
             let source = Source::open(clock_of(trace).unwrap()).unwrap();
             let facts = facts::gather(source, Duration::ZERO).unwrap();
-            resume(trace, &facts, |_| {}).map(drop)
+            resume(trace, &facts, &mut |_| {}).map(drop)
         }
         "attach" => {
             let (pid, length) = (words[5].parse().unwrap(), None);
             attach(
                 request(trace, &[], settings()),
                 Attach { pid, length },
-                |_| {},
+                &mut |_| {},
             )
             .map(drop)
         }
-        _ => record(request(trace, &words[5..], settings()), |_| {}).map(drop),
+        _ => record(request(trace, &words[5..], settings()), &mut |_| {}).map(drop),
     };
     if let Err(error) = done {
         eprintln!("{error}");

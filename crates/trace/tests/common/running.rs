@@ -113,7 +113,7 @@ pub fn recorded<R>(
         settings(Overflow::Grow, 1 << 20, Some(256 << 20)),
     );
     std::thread::scope(|scope| {
-        let recorder = scope.spawn(move || attach(request, to, |_| {}));
+        let recorder = scope.spawn(move || attach(request, to, &mut |_| {}));
         program.tell("on 0");
         let done = work(program);
         // SAFETY: to ourselves; the recorder listens since before the program was on.

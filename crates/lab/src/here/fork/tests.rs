@@ -156,7 +156,7 @@ fn record(with_children: bool) -> [u64; 3] {
                 perturbation: None,
                 functions: None,
             },
-            |_| {},
+            &mut |_| {},
         )
         .unwrap();
         let counts = [manifest.threads.len(), manifest.rings.len()].map(|count| count as u64);

@@ -36,7 +36,7 @@ fn with_listener<T>(ask: impl FnOnce(SocketAddr) -> T) -> (T, Listener) {
 fn stamps_of_one_clock_ascend() {
     let (file, listener) = with_listener(|address| {
         let address = address.to_string();
-        let file = ask(&address, raw(), SHORT, || false, |_| {}).unwrap();
+        let file = ask(&address, raw(), SHORT, || false, &mut |_| {}).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         // Strangers: no answer to any of these.
         let hello = Packet {
@@ -82,7 +82,7 @@ fn stopping_early_keeps_what_there_is() {
             length: Duration::from_secs(60),
             ..SHORT
         };
-        ask(&address.to_string(), raw(), long, stop, |_| {}).unwrap()
+        ask(&address.to_string(), raw(), long, stop, &mut |_| {}).unwrap()
     });
     assert!(
         (1..=20).contains(&file.exchanges.len()),
@@ -170,7 +170,7 @@ fn answers_of_strangers_and_copies_are_not_taken() {
                 );
             }
         });
-        let file = ask(&address, raw(), SHORT, || false, |_| {}).unwrap();
+        let file = ask(&address, raw(), SHORT, || false, &mut |_| {}).unwrap();
         assert!(file.exchanges.len() > 10);
         assert!(file.exchanges.iter().all(|stamps| stamps[1..3] == [3, 4]));
     });
@@ -179,7 +179,7 @@ fn answers_of_strangers_and_copies_are_not_taken() {
 #[test]
 fn who_cannot_be_asked_is_said() {
     let refused = |address: &str| {
-        let error = ask(address, raw(), SHORT, || false, |_| {}).unwrap_err();
+        let error = ask(address, raw(), SHORT, || false, &mut |_| {}).unwrap_err();
         (error.exit_status(), error.to_string())
     };
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -1,10 +1,8 @@
 //! The view of a recording, drawn on screens of many sizes.
 
-mod invented;
-
 use std::collections::VecDeque;
 
-use invented::{NASTY_NAMES, interval};
+use super::invented::{NASTY_NAMES, interval};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Cell;

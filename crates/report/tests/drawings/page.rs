@@ -2,10 +2,10 @@
 //!
 //! The pages are also written to the target directory, to be looked at.
 
-mod invented;
-
 use undertick_report::document::{Report, without_impossible};
 use undertick_report::html::{Beside, render, render_beside};
+
+use super::invented;
 
 /// Writes a page where a person or a browser test finds it.
 fn keep(name: &str, page: &str) {

@@ -1,10 +1,10 @@
 //! The terminal report: it fits, it says what it must, it is harmless.
 
-mod invented;
-
 use undertick_report::document::Reads;
 use undertick_report::terminal::{Options, histogram, render};
 use unicode_width::UnicodeWidthStr;
+
+use super::invented;
 
 fn assert_fits(text: &str, columns: usize) {
     for line in text.lines() {

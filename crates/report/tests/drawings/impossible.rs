@@ -3,13 +3,13 @@
 //! The documents are invented ones in which figures were set at random. What may come
 //! out is judged here by rules of this file's own, on JSON and on text.
 
-mod invented;
-
 use rand::{Rng, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use undertick_report::document::{Report, without_impossible};
 use undertick_report::{html, terminal};
+
+use super::invented;
 
 const DOCUMENTS: u64 = 10_000;
 /// Of these the page and the terminal's text are looked at, too, which takes longer.
