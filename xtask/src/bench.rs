@@ -1,5 +1,5 @@
-//! Benchmarks: figures, never tests. Each prints its target beside the figure
-//! and does not fail for a noisy machine.
+//! Benchmarks: figures, never tests. Each prints its target beside the figure and does not fail on
+//! a noisy machine.
 
 pub mod beside_benchmarks;
 pub mod beside_recorders;
@@ -116,7 +116,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The program under test.
+/// Path of the program under test.
 fn undertick() -> String {
     root()
         .join("target/release/undertick")
@@ -124,7 +124,7 @@ fn undertick() -> String {
         .into_owned()
 }
 
-/// Compiles one of `benches/recorder`.
+/// Compiles a program of `benches/recorder`.
 fn compile(scratch: &Scratch, name: &str) -> Result<String, String> {
     compile_with(scratch, name, &[])
 }
@@ -134,12 +134,12 @@ fn repetitions(word: &str) -> Result<usize, String> {
         .map_err(|_| format!("{word}: how many recordings?"))
 }
 
-/// As [`compile`], with more options.
+/// Compiles as [`compile`], with more options.
 fn compile_with(scratch: &Scratch, name: &str, options: &[String]) -> Result<String, String> {
     compile_as(scratch, name, name, options)
 }
 
-/// As [`compile_with`], under another name.
+/// Compiles as [`compile_with`], under another name.
 fn compile_as(
     scratch: &Scratch,
     name: &str,
@@ -154,7 +154,7 @@ fn compile_as(
     Ok(out)
 }
 
-/// Records a program; gives its standard output.
+/// Records a program; returns its standard output.
 fn record(trace: &str, options: &[&str], program: &[&str]) -> Result<String, String> {
     let _ = std::fs::remove_dir_all(trace);
     let undertick = undertick();
@@ -165,14 +165,14 @@ fn record(trace: &str, options: &[&str], program: &[&str]) -> Result<String, Str
     output(command(&words))
 }
 
-/// `undertick report --json`.
+/// Returns the output of `undertick report --json`.
 fn report_json(trace: &str, options: &[&str]) -> Result<Value, String> {
     let mut command = Command::new(undertick());
     command.args(["report", trace, "--json"]).args(options);
     serde_json::from_str(&output(command)?).map_err(|e| e.to_string())
 }
 
-/// The rows of a trace as CSV, and where that stands.
+/// The path of a trace's rows as CSV, and their text.
 fn csv(trace: &str) -> Result<(String, String), String> {
     let path = format!("{trace}.csv");
     output(command(&[
@@ -193,7 +193,7 @@ fn manifest(trace: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|e| e.to_string())
 }
 
-/// Nanoseconds of a tick of the trace's clock.
+/// Nanoseconds per tick of the trace's clock.
 fn ns_per_tick(trace: &str) -> Result<f64, String> {
     let clock = &manifest(trace)?["clock"];
     let number = |key: &str| clock[key].as_f64().ok_or("no rate of the clock");

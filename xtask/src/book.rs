@@ -1,4 +1,4 @@
-//! The README and the book, held to what they say: first steps, links, samples.
+//! Checks of the README and the book: first steps, links, samples.
 
 mod first_steps;
 mod links;
@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::exchange::{Outcome, Step};
 use crate::run::{command, exists, output, root};
 
-/// All of it, of what has been built.
+/// Runs all checks on the existing build.
 pub fn all() -> Vec<Step> {
     let step = |what, result| Step { what, result };
     vec![
@@ -22,12 +22,12 @@ pub fn all() -> Vec<Step> {
     ]
 }
 
-/// The same path, its `cargo install` included, on a clean checkout: minutes.
+/// The first steps, including `cargo install`, on a clean checkout; this takes minutes.
 pub fn first_steps() -> Result<(), String> {
     first_steps::of_a_clean_checkout().map(|said| println!("{said}"))
 }
 
-/// What mdBook makes of it, where there is mdBook.
+/// Builds the book with mdBook, if it is installed.
 fn pages() -> Result<Outcome, String> {
     if !exists(&["mdbook", "--version"]) {
         return Ok(Outcome::Skipped("no mdbook here".to_owned()));
@@ -40,7 +40,7 @@ fn pages() -> Result<Outcome, String> {
     }
 }
 
-/// The files that are held to what they say: README, design, format, all chapters.
+/// The documents that are checked: README, design, format, all chapters.
 fn documents() -> Result<Vec<String>, String> {
     let mut documents: Vec<String> = [
         "README.md",

@@ -1,4 +1,4 @@
-//! The event card in hardware: `hw/event_card`.
+//! Checks of the event card in hardware: `hw/event_card`.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,19 +9,19 @@ use crate::run::{command, exists, output, root, run};
 
 use Outcome::{Said, Skipped};
 
-/// What Debian calls the programs that it takes.
+/// The programs needed, and the Debian packages that contain them.
 pub const PROGRAMS: [(&str, &[&str]); 3] = [
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),
     ("make", &["make"]),
 ];
-/// The newest release that works with the Verilator of Debian 12 (5.006); later ones ask for
-/// calls that it does not have.
+/// The newest release that works with the Verilator of Debian 12 (5.006); later ones use calls that
+/// it lacks.
 const COCOTB: &str = "cocotb==1.9.2";
 /// A small RISC-V core whose source is on PyPI.
 const PICORV32: &str = "pythondata-cpu-picorv32==1.0.post218";
 const BUILD: &str = "target/card";
-/// Top, and parameters, under which the lint has nothing to say.
+/// Top module and parameters with which the lint reports nothing.
 const LINTED: [(&str, &[&str]); 3] = [
     ("event_card", &[]),
     ("event_card_wishbone", &["-GASYNC_TICK=1'b1", "-GID_BITS=4"]),
@@ -36,7 +36,7 @@ const LINTED: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Runs them all: in the long form for as long as it takes, else within three minutes.
+/// Runs all checks: the long form without a limit of time, the short form within three minutes.
 pub fn all(is_long: bool) -> Vec<Step> {
     for (program, _) in PROGRAMS {
         if !exists(&[program, "--version"]) {
@@ -68,7 +68,7 @@ fn sources() -> Result<Vec<String>, String> {
         .map(|file| file.path().to_string_lossy().into_owned())
         .filter(|name| name.ends_with(".sv"))
         .collect();
-    // What others import comes first.
+    // Packages that others import come first.
     sources.sort_by_key(|name| (!name.ends_with("_pkg.sv"), name.clone()));
     Ok(sources)
 }
@@ -83,7 +83,7 @@ fn lint() -> Result<Outcome, String> {
     Ok(Said(format!("{} files, no warning", sources.len())))
 }
 
-/// What Yosys makes of it in generic cells, beside the memory, which stays a box.
+/// Synthesizes the card with Yosys to generic cells; the memory stays a black box.
 fn synthesis(is_long: bool) -> Result<Outcome, String> {
     let sources = sources()?.join(" ");
     let mut said = Vec::new();
@@ -102,7 +102,7 @@ fn synthesis(is_long: bool) -> Result<Outcome, String> {
     Ok(Said(said.join("; ")))
 }
 
-/// The last cell count and path length that Yosys tells.
+/// The last cell count and path length that Yosys reports.
 fn figures(text: &str, depth: u32) -> String {
     let cells = text
         .lines()
@@ -122,10 +122,10 @@ fn figures(text: &str, depth: u32) -> String {
     )
 }
 
-/// Builds, then runs: each card as it was built for, under each policy.
+/// Builds and runs the test bench for each card, under each policy.
 fn bench(is_long: bool) -> Result<Outcome, String> {
     let started = Instant::now();
-    // A small card is full more often, a large one is as it will be built.
+    // A small card is full more often; a large one is like the one to be built.
     let (small, few) = (built(3, 3)?, built(4, 1)?);
     let mut cards = vec![(small.clone(), "7")];
     if is_long {
@@ -216,7 +216,7 @@ fn cocotb(is_long: bool) -> Result<Outcome, String> {
     last_line(command(&words))
 }
 
-/// Masters that contend for a lock, their events through the card into a report.
+/// Masters that contend for a lock: their events go through the card into a report.
 fn lock(is_long: bool) -> Result<Outcome, String> {
     let dir = build_dir("lock")?;
     run(command(&["hw/event_card/sim/lock/build.sh", &dir]))?;
@@ -224,7 +224,7 @@ fn lock(is_long: bool) -> Result<Outcome, String> {
     experiment(&format!("{dir}/lock"), &dir, runs)
 }
 
-/// The same with programs that a compiler made, on RISC-V processors.
+/// The same experiment with compiled programs on RISC-V processors.
 fn riscv() -> Result<Outcome, String> {
     const COMPILER: &str = "riscv64-unknown-elf-gcc";
     if !exists(&[COMPILER, "--version"]) {
@@ -252,7 +252,7 @@ fn riscv() -> Result<Outcome, String> {
     experiment(&format!("{dir}/system"), &dir, "200")
 }
 
-/// So many runs of a simulation, what is reported beside what was true.
+/// Runs a simulation `runs` times and compares the report with the truth.
 fn experiment(simulation: &str, dir: &str, runs: &str) -> Result<Outcome, String> {
     let undertick = root().join("target/release/undertick");
     if !undertick.exists() {
@@ -277,7 +277,7 @@ fn build_dir(name: &str) -> Result<String, String> {
     Ok(dir.to_string_lossy().into_owned())
 }
 
-/// Runs it, shows what it says, and keeps the last line.
+/// Runs a command, shows its output, and returns the last line.
 fn last_line(command: Command) -> Result<Outcome, String> {
     let mut last = String::new();
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! Import and export beside the other tools themselves: traces that they made, counted by
-//! them; exports, read by their own readers.
+//! Checks of import and export against the other tools: traces that these tools made, with their
+//! own counts; and exports, read by their own readers.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,19 +9,19 @@ use serde_json::Value;
 use crate::lttng::Daemon;
 use crate::run::{Scratch, c_program, command, exists, output, root, run};
 
-/// Orders of each of the two threads of the program under LTTng: three events each.
+/// Orders of each of the two threads of the program under LTTng; each has three events.
 const ORDERS: u64 = 2000;
 const SCRIPT: &str = "crates/cli/tests/exchange.py";
-/// Of Debian's libbenchmark-tools.
+/// A script of Debian's libbenchmark-tools.
 const COMPARE: &str = "/usr/share/benchmark/compare.py";
 
-/// One comparison: what it is called, and what came of it: said, failed, or skipped.
+/// One comparison: its name, and whether it passed with a message, failed or was skipped.
 pub struct Step {
     pub what: &'static str,
     pub result: Result<Outcome, String>,
 }
 
-/// What came of a comparison that did not fail.
+/// The outcome of a comparison that did not fail.
 pub enum Outcome {
     Said(String),
     Skipped(String),
@@ -29,7 +29,7 @@ pub enum Outcome {
 
 use Outcome::{Said, Skipped};
 
-/// Runs them all.
+/// Runs all comparisons.
 pub fn all(python: Option<&str>) -> Vec<Step> {
     let scratch = match Scratch::new("exchange") {
         Ok(scratch) => scratch,
@@ -76,7 +76,7 @@ fn json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|e| e.to_string())
 }
 
-/// Imports, and gives what the command said.
+/// Imports a file, and returns the command's output.
 fn import(file: &str, trace: &str) -> Result<Value, String> {
     json(&undertick(&["import", file, "-o", trace, "--json"])?)
 }
@@ -152,7 +152,7 @@ fn perf(scratch: &Scratch) -> Result<Outcome, String> {
         return Ok(Skipped(format!("perf records no tracepoints here: {why}")));
     }
     let text = output(command(&["perf", "script", "--ns", "-i", &data]))?;
-    // One word a line: what perf itself counts.
+    // One word a line: the count by perf itself.
     let events = output(command(&["perf", "script", "-F", "event", "-i", &data]))?;
     let lines = events
         .lines()
@@ -217,7 +217,7 @@ fn chromium(scratch: &Scratch, python: &str) -> Result<Outcome, String> {
     script(python, &["perfetto", &file, &csv(&trace)?])
 }
 
-/// A trace of our own, of nested sections with a short sleep now and then.
+/// A trace recorded by Undertick, of nested spans with a short sleep now and then.
 fn own_trace(scratch: &Scratch) -> Result<String, String> {
     let trace = scratch.path("own.ut");
     if Path::new(&trace).exists() {
@@ -241,7 +241,7 @@ fn exported(scratch: &Scratch, format: &str) -> Result<(String, String), String>
     Ok((trace, file))
 }
 
-/// Messages of the trace of our own, from event 4 to event 5.
+/// A table for messages in that trace, from event 4 to event 5.
 const MESSAGES: &str = "[[interval]]\nname='sent'\nstart=4\nend=5\nmatch='message'\n";
 
 fn slices(scratch: &Scratch, python: &str) -> Result<Outcome, String> {

@@ -1,24 +1,23 @@
-//! The fuzz targets under libFuzzer, which sees what is reached. What CI runs of them is
-//! the test `fuzz` of `crates/analyze`: compiling all crates once more, for nightly, takes
-//! ten minutes of a CPU.
+//! The fuzz targets under libFuzzer, which is guided by coverage. CI runs only the test `fuzz` of
+//! `crates/analyze` instead: compiling all crates again, for nightly, takes ten minutes of a CPU.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::{command, exists, root, run};
 
-/// Seconds of CPU for all targets together, unless said otherwise.
+/// CPU time for all targets together, s, unless given otherwise.
 pub const SECONDS: u64 = 600;
-/// A target may not take so much memory, MiB, nor so long for one input, seconds.
+/// Limits of a target: memory, MiB, and time for one input, s.
 const MEMORY_MIB: u64 = 2048;
 const LONGEST_SECONDS: u64 = 20;
 const LONGEST_BYTES: u64 = 16 * 1024;
 
-/// Whole trace directories made to harm, every command on each, for so much CPU time: the
-/// test of that name, which CI runs for less.
+/// Runs every command on malicious trace directories for this much CPU time. CI runs the same test
+/// for less.
 ///
 /// # Errors
-/// A command did harm, did not end, or took too much.
+/// A command did harm, did not end, or used too much.
 pub fn directories(seconds: u64) -> Result<(), String> {
     let mut test = command(&[
         "cargo",
@@ -42,7 +41,7 @@ pub fn directories(seconds: u64) -> Result<(), String> {
     run(test)
 }
 
-/// The targets, each a directory of seeds.
+/// Names of the targets, each a directory of seeds.
 fn targets() -> Result<Vec<String>, String> {
     let seeds = root().join("fuzz/seeds");
     let entries = fs::read_dir(&seeds).map_err(|e| format!("{}: {e}", seeds.display()))?;
@@ -54,7 +53,7 @@ fn targets() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Builds all targets and gives each its share of the time; what one found is named.
+/// Builds all targets and gives each its share of the time; the error names the inputs found.
 pub fn all(seconds: u64) -> Result<(), String> {
     if !exists(&["cargo", "+nightly", "--version"]) {
         println!(
@@ -94,7 +93,8 @@ pub fn all(seconds: u64) -> Result<(), String> {
     ))
 }
 
-/// Runs a target on what it found useful before and on the seeds; what it fails with.
+/// Runs a target on its earlier useful inputs and on the seeds; returns the inputs that make it
+/// fail.
 fn one(target: &str, seconds: u64, target_dir: &Path) -> Result<Vec<PathBuf>, String> {
     let (corpus, failed) = (
         target_dir.join("corpus").join(target),
@@ -108,7 +108,7 @@ fn one(target: &str, seconds: u64, target_dir: &Path) -> Result<Vec<PathBuf>, St
     let mut fuzzed = command(&[&program.to_string_lossy()]);
     fuzzed
         .args([
-            // A process beside it, so that it goes on after what it found.
+            // A separate process, so that the target continues after a failure.
             "-fork=1".to_owned(),
             "-ignore_crashes=1".to_owned(),
             "-ignore_ooms=1".to_owned(),

@@ -1,4 +1,4 @@
-//! Licences of everything we build on: each must offer one we allow.
+//! Licences of all dependencies: each must offer one that is allowed.
 
 use serde_json::Value;
 
@@ -48,11 +48,12 @@ pub fn check() -> Result<(), String> {
     Err(format!("licences not allowed:\n  {}", bad.join("\n  ")))
 }
 
-/// `A OR B` needs one of them, `A AND B` both; `/` is the old OR.
+/// Whether a licence expression is allowed. `A OR B` needs one of them, `A AND B` both; `/` is the
+/// old OR.
 pub(crate) fn allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let plain = expression.replace(['(', ')'], " ");
-    // With parentheses only one form occurs: (A OR B) AND C.
+    // With parentheses only one form occurs: `(A OR B) AND C`.
     if expression.contains('(') {
         return plain.split(" AND ").all(allowed);
     }

@@ -1,4 +1,4 @@
-//! Format, clippy, documentation, licences, other targets.
+//! Lints: format, clippy, documentation, licences, other targets.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::{licences, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
-/// All of it; counts what could not be run here.
+/// Runs all lints; counts those that could not be run here.
 pub fn all(skipped: &mut u64) -> Result<(), String> {
     run::run(command(&["cargo", "fmt", "--all", "--check"]))?;
-    // Release, as everything: one copy of the heavy crates.
+    // The release profile, as for everything else, so that the heavy crates are compiled only once.
     run::run(command(&[
         "cargo",
         "clippy",
@@ -60,15 +60,15 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     run::run(command(&check))
 }
 
-/// Crates are compiled once more for each set of features that is asked of them, and all that
-/// stands on them with them: the wheel must ask for no other than the tests of the workspace.
+/// Checks that the wheel requests the same features as the workspace's tests. A crate is compiled
+/// again for each set of features, and so are all crates that depend on it.
 fn compiled_once() -> Result<(), String> {
     let crates = |of: &[&str]| -> Result<BTreeSet<String>, String> {
         let words = [
             "cargo", "tree", "--locked", "--prefix", "none", "-f", "{p} {f}",
         ];
         let tree = output(command(&[&words[..], of].concat()))?;
-        // A star stands where a crate was listed before.
+        // A star marks a crate that was already listed.
         let lines = tree
             .lines()
             .map(|line| line.trim_end_matches(" (*)").to_owned());

@@ -1,4 +1,4 @@
-//! Recording with LTTng, by a session daemon of our own.
+//! Recording with LTTng, by a separate session daemon.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::run::{Scratch, command, output};
 const SESSION: &str = "undertick";
 const CHANNEL: &str = "points";
 
-/// A session daemon of our own, ended when dropped.
+/// A separate session daemon, which is ended when this is dropped.
 pub struct Daemon {
     home: String,
     daemon: std::process::Child,
@@ -33,8 +33,8 @@ impl Daemon {
         output(command)
     }
 
-    /// Records a program in a session that keeps its trace in `to`; gives what the program
-    /// said. `channel`: options of the channel, if not the usual ones.
+    /// Records a program in a session that stores its trace in `to`; returns the program's output.
+    /// `channel` holds options of the channel, if not the usual ones.
     pub fn record(
         &self,
         to: &str,
@@ -64,7 +64,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Asked, not killed: it has daemons of its own to end.
+        // A request instead of a kill: the daemon has its own daemons to end.
         let _ = Command::new("kill")
             .arg(self.daemon.id().to_string())
             .status();

@@ -1,4 +1,4 @@
-//! `cargo xtask test`, `lint`, `bench`: what CI runs, and what measures us.
+//! `cargo xtask test`, `lint`, `bench`: what CI runs, and the benchmarks.
 
 mod bench;
 mod book;
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         ["soak"] => soak::run("1h"),
         ["soak", time] => soak::run(time),
         ["bench", ref which @ ..] => bench::run(which),
-        // Recorded by `bench recorder`: the same blocks through the Rust crate.
+        // `bench recorder` records this: the same blocks through the Rust crate.
         ["__rust-recorder", threads, rounds, n] => {
             bench::recorder::rust_program(threads, rounds, n)
         }

@@ -1,12 +1,11 @@
-//! The page's script: its types, the licences of what it stands on, and its tests in a
-//! browser.
+//! The page's script: its types, the licences of its dependencies, and its tests in a browser.
 
 use serde_json::Value;
 
 use crate::licences::allowed;
 use crate::run::{command, exists, output, root, run};
 
-/// Whether there is what the tests need.
+/// What the tests need and is missing; `None` if all of it is there.
 pub fn missing() -> Option<&'static str> {
     if !exists(&["npm", "--version"]) || !exists(&["node", "--version"]) {
         return Some("no Node.js: the page's script is not checked");
@@ -14,7 +13,7 @@ pub fn missing() -> Option<&'static str> {
     None
 }
 
-/// Installs what `web/` is tested with, and checks its types.
+/// Installs the packages that `web/` is tested with, and checks its types.
 pub fn types() -> Result<(), String> {
     let web = root().join("web");
     let mut install = command(&["npm", "ci", "--prefer-offline", "--loglevel=error"]);
@@ -25,8 +24,8 @@ pub fn types() -> Result<(), String> {
     run(types)
 }
 
-/// The command of the tests in a browser; pages of invented reports are in `target/tmp`,
-/// `real` is the page of a recorded trace, with its document beside it.
+/// The command of the tests in a browser. Pages of synthetic reports are in `target/tmp`; `real` is
+/// the page of a recorded trace, with its document beside it.
 pub fn tests(real: &str) -> std::process::Command {
     let pages = root().join("target/tmp");
     let pages = pages.to_string_lossy();
@@ -35,7 +34,7 @@ pub fn tests(real: &str) -> std::process::Command {
     tests
 }
 
-/// The licences of all packages in the lock file.
+/// Checks the licences of all packages in the lock file.
 pub fn licences() -> Result<(), String> {
     let path = root().join("web/package-lock.json");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -53,7 +52,7 @@ pub fn licences() -> Result<(), String> {
     }
 }
 
-/// Packages of a lock file without a licence that we allow.
+/// Packages of a lock file without an allowed licence.
 fn not_allowed(lock: &str) -> Result<Vec<String>, String> {
     let lock: Value = serde_json::from_str(lock).map_err(|e| e.to_string())?;
     let packages = lock["packages"]
@@ -70,7 +69,7 @@ fn not_allowed(lock: &str) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// What a line of the tests' output counts: passed, failed, skipped.
+/// The counts in a line of the tests' output: passed, failed, skipped.
 pub fn counted(line: &str) -> (u64, u64, u64) {
     let number = |word: &str| {
         let rest = line.strip_prefix("# ")?.strip_prefix(word)?;
@@ -83,7 +82,7 @@ pub fn counted(line: &str) -> (u64, u64, u64) {
     )
 }
 
-/// The document of a report, for the tests to compare with.
+/// Writes the document of a report, which the tests compare with the page.
 pub fn document(undertick: &str, trace: &str, page: &str) -> Result<(), String> {
     let json = output(command(&[
         undertick, "report", trace, "--html", page, "--json",

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::run::{Scratch, command, exists, output, root, run};
 
-/// What the tests of the package, and of import and export, need beside Python.
+/// Python packages that the tests of this package and of import and export need.
 const NEEDED: [&str; 14] = [
     "perfetto==0.59.1",
     "pyperf==2.10.0",
@@ -22,12 +22,12 @@ const NEEDED: [&str; 14] = [
     "duckdb",
     "pyspark",
 ];
-/// Says whether they are there, and Python is one that the package is for.
+/// A script that checks that they are installed and that the Python version is supported.
 const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
     import perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
 
-/// The interpreter of the one virtual environment of all tests, with what they need; `None`
-/// if it cannot be had.
+/// The interpreter of the one virtual environment of all tests, with the packages they need; `None`
+/// if it cannot be created.
 pub fn interpreter() -> Option<String> {
     let python = root().join("target/venv/bin/python");
     let python = python.to_string_lossy().into_owned();
@@ -45,8 +45,8 @@ pub fn interpreter() -> Option<String> {
     is_there().then_some(python)
 }
 
-/// Builds the wheel as `pip install ./python` does, sees that a clean environment can import
-/// it, and installs it into the environment of the tests.
+/// Builds the wheel as `pip install ./python` does, checks that a clean environment can import it,
+/// and installs it into the environment of the tests.
 pub fn install(python: &str) -> Result<(), String> {
     let scratch = Scratch::new("wheel")?;
     let (wheels, clean) = (scratch.path("wheels"), scratch.path("clean"));
@@ -97,7 +97,7 @@ fn one_wheel(dir: &str) -> Result<String, String> {
     }
 }
 
-/// The tests of the package, for [`crate::run::run_lines`].
+/// The command of the package's tests, for [`crate::run::run_lines`].
 pub fn tests(python: &str) -> Command {
     let project = root().join("python/pyproject.toml");
     let tests = root().join("python/tests");
@@ -109,14 +109,14 @@ pub fn tests(python: &str) -> Command {
     command
 }
 
-/// A command in a place from which the package's sources cannot be imported.
+/// A command in a directory from which the package's sources cannot be imported.
 pub fn away(python: &str, words: &[&str]) -> Command {
     let mut command = Command::new(python);
     command.args(words).current_dir(root().join("target"));
     command
 }
 
-/// `N passed, M failed, ...` of pytest's last line.
+/// The number before a word in pytest's last line, `N passed, M failed, ...`.
 pub fn counted(line: &str, word: &str) -> Option<u64> {
     let (before, _) = line.split_once(&format!(" {word}"))?;
     before.rsplit([' ', '=']).next()?.parse().ok()

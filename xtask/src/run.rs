@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Seconds that commands took, and the commands.
+/// Durations of commands, s, with the commands.
 static TOOK: Mutex<Vec<(f64, String)>> = Mutex::new(Vec::new());
 
-/// Notes how long a command takes that begins now, until this is dropped.
+/// A timer of a command, from its creation until it is dropped.
 struct Stopwatch<'a> {
     started: Instant,
     text: &'a str,
@@ -31,7 +31,7 @@ impl Drop for Stopwatch<'_> {
     }
 }
 
-/// The commands that took longest so far, a line each; those under ten seconds are not worth one.
+/// The commands that took longest so far, one a line, without those under ten seconds.
 pub fn slowest(most: usize) -> Vec<String> {
     let mut all = TOOK.lock().unwrap_or_else(PoisonError::into_inner).clone();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -44,7 +44,7 @@ pub fn slowest(most: usize) -> Vec<String> {
         .collect()
 }
 
-/// The repository.
+/// Root directory of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -52,14 +52,14 @@ pub fn root() -> PathBuf {
         .to_owned()
 }
 
-/// A command in the repository, from words.
+/// A command in the repository, from its words.
 pub fn command(words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(root());
     command
 }
 
-/// Runs it to its end; its output is ours.
+/// Runs a command to its end, with this process's output.
 pub fn run(mut command: Command) -> Result<(), String> {
     let text = format!("{command:?}");
     println!("\n$ {text}");
@@ -71,13 +71,14 @@ pub fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// The program and all that the benchmarks call, as users build them.
+/// Builds the program and everything that the benchmarks call, as users build them.
 pub fn build_workspace() -> Result<(), String> {
     let words = ["cargo", "build", "--release", "--locked", "--workspace"];
     run(command(&words))
 }
 
-/// Runs it and hands over each line of its standard output, which says whether to show it.
+/// Runs a command and passes each line of its standard output to a function, which says whether to
+/// show it.
 pub fn run_lines(
     mut command: Command,
     mut is_shown: impl FnMut(&str) -> bool,
@@ -104,7 +105,7 @@ pub fn run_lines(
     }
 }
 
-/// Runs it quietly and gives its standard output.
+/// Runs a command quietly and returns its standard output.
 pub fn output(mut command: Command) -> Result<String, String> {
     let text = format!("{command:?}");
     let _took = Stopwatch::start(&text);

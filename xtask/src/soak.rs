@@ -1,5 +1,5 @@
-//! A long recording at a rate that a busy program has: does the recorder's memory grow,
-//! and is anything lost?
+//! A long recording at the rate of a busy program: does the recorder's memory grow, and is anything
+//! lost?
 
 use std::fmt;
 use std::fs;
@@ -11,19 +11,19 @@ use crate::exchange::{Outcome, Step};
 use crate::run::{Scratch, build_workspace, c_program, command, output, root, run as run_command};
 use crate::statistics::median;
 
-/// Events in a second, and threads that write them.
+/// Events per second, and the number of threads that write them.
 const EVENTS: u64 = 5_000_000;
 const THREADS: u64 = 2;
-/// Room that an event needs on the disk meanwhile, bytes: what the raw blocks of two
-/// threads take (2.5), the Parquet file that is made of them (0.8), and a fifth to spare.
+/// Disk space that an event needs during the recording, bytes: the raw blocks of two threads (2.5),
+/// the Parquet file made from them (0.8), and a fifth in reserve.
 const BYTES_AN_EVENT: u64 = 4;
 
-/// What the recorder's memory may grow by: a share, and its four buffers for blocks, whose
-/// pages are memory from when many blocks come at once.
+/// Allowed growth of the recorder's memory: a share, and its four buffers for blocks. Their pages
+/// are used only once many blocks come together.
 const MOST_GROWTH: f64 = 0.1;
 const BLOCKS_KIB: f64 = 4.0 * (1024.0 + 256.0);
 
-/// `90s`, `20m`, `8h`, or seconds.
+/// Seconds in a text: `90s`, `20m`, `8h`, or a bare number of seconds.
 fn seconds(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(number) => (number, &text[number.len()..]),
@@ -41,7 +41,7 @@ fn seconds(text: &str) -> Option<u64> {
         .filter(|&all| all > 0)
 }
 
-/// What a process holds, KiB: of its own, and of the rings that it has mapped.
+/// Memory of a process, KiB: private, and of the rings that it has mapped.
 fn memory_kib(pid: u32) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let of = |name: &str| {
@@ -57,7 +57,7 @@ fn free_bytes(dir: &str) -> Result<u64, String> {
     last.parse().map_err(|_| format!("df of {dir}: {said}"))
 }
 
-/// Builds, records for so long, and says rate, memory and losses.
+/// Builds, records for the given time, and prints rate, memory and losses.
 pub fn run(time: &str) -> Result<(), String> {
     let seconds =
         seconds(time).ok_or_else(|| format!("soak {time}: give a time as 90s, 20m or 8h"))?;
@@ -67,7 +67,7 @@ pub fn run(time: &str) -> Result<(), String> {
     soaked.check()
 }
 
-/// Of what has been built, a minute: the form that CI has.
+/// The short form for CI: a minute, on the existing build.
 pub fn short() -> Step {
     let result = record(60).and_then(|recorded| match recorded {
         Ok(soaked) => soaked.check().map(|()| Outcome::Said(soaked.to_string())),
@@ -79,19 +79,19 @@ pub fn short() -> Step {
     }
 }
 
-/// What a recording came to.
+/// Results of a recording.
 struct Soaked {
     seconds: u64,
     written: u64,
     kept: u64,
     lost: u64,
-    /// The recorder's memory at the start and at the end, KiB: its own, and of its rings.
+    /// The recorder's memory at the start and at the end, KiB: private, and of its rings.
     own: (f64, f64),
     rings: (f64, f64),
     readings: usize,
 }
 
-/// Records for so long; the inner error: there is not the room for that.
+/// Records for this many seconds; the inner error says that the disk space is not enough.
 fn record(seconds: u64) -> Result<Result<Soaked, String>, String> {
     let scratch = Scratch::new("soak")?;
     let (program, trace) = (scratch.path("soak"), scratch.path("s.ut"));
@@ -126,7 +126,7 @@ fn record(seconds: u64) -> Result<Result<Soaked, String>, String> {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
             break status;
         }
-        // While it records: putting the trace together takes other memory.
+        // Only during the recording: writing the trace afterwards takes other memory.
         let elapsed_s = started.elapsed().as_secs();
         if elapsed_s < seconds {
             seen.extend(memory_kib(child.id()));
@@ -149,13 +149,13 @@ fn record(seconds: u64) -> Result<Result<Soaked, String>, String> {
 }
 
 impl Soaked {
-    /// From what the trace says, and what was seen of the recorder.
+    /// Results from the trace's figures and from the samples of the recorder's memory.
     fn of(trace: &str, written: u64, seconds: u64, seen: &[(u64, u64)]) -> Result<Self, String> {
         let text = fs::read_to_string(format!("{trace}/manifest.json"))
             .map_err(|e| format!("{trace}: {e}"))?;
         let manifest: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
         let number = |name: &str| manifest[name].as_u64().unwrap_or(u64::MAX);
-        // The first second is the start; a tenth of the others at each end.
+        // The first second is the start-up; each end is a tenth of the other seconds.
         let steady = &seen[seen.len().min(1)..];
         let tenth = (steady.len() / 10).max(1).min(steady.len());
         let (first, last) = (&steady[..tenth], &steady[steady.len() - tenth..]);
@@ -174,8 +174,8 @@ impl Soaked {
         })
     }
 
-    /// Losses are for the reader to judge: on a machine that others use, too, who gets a
-    /// CPU in time is not the recorder's.
+    /// Checks that losses are counted, not how many there are, which the reader judges: on a shared
+    /// machine the recorder cannot ensure that it gets a CPU in time.
     fn check(&self) -> Result<(), String> {
         if self.kept + self.lost != self.written {
             return Err(format!(

@@ -1,4 +1,4 @@
-//! Debian's source packages of programs that nobody here wrote, for tests and benchmarks.
+//! Debian's source packages of programs from other projects, for tests and benchmarks.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::run::{command, output, root};
 
 /// The part of a source package that upstream made.
 pub struct Package {
-    /// Where Debian's mirrors have it.
+    /// Address of the tarball on Debian's mirrors.
     pub tarball: &'static str,
     pub sha256: &'static str,
-    /// What it unpacks to.
+    /// Directory that it unpacks to.
     pub dir: &'static str,
 }
 
@@ -34,12 +34,12 @@ pub const REDIS: Package = Package {
     dir: "redis-7.0.15",
 };
 
-/// The unpacked source, kept in `target`. The error says why there is none.
+/// Path of the unpacked source, kept in `target`. The error says why there is none.
 pub fn unpacked(package: &Package) -> Result<String, String> {
     let dir = root().join("target/sources");
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let unpacked = dir.join(package.dir);
-    // Written when it is whole.
+    // This file is written once the source is complete.
     let mark = dir.join(format!("{}.unpacked", package.dir));
     if mark.exists() {
         return Ok(text(&unpacked));

@@ -1,11 +1,11 @@
-//! The little that the benchmarks need: medians of ratios within one run.
+//! The statistics that the benchmarks need: medians of ratios within one run.
 
-/// Median; NaN if there is nothing.
+/// Median; NaN for no values.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// Quantile by nearest rank; NaN if there is nothing.
+/// Quantile by nearest rank; NaN for no values.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -16,7 +16,7 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// 95 % interval of the median by order statistics (binomial, normal ranks).
+/// 95 % confidence interval of the median by order statistics (binomial, normal ranks).
 pub fn median_interval(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let half = 1.96 * n.sqrt() / 2.0;
@@ -35,7 +35,7 @@ mod tests {
     fn order_statistics_of_a_hundred() {
         let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         assert_eq!(median(&values), 50.0);
-        // Ranks 40 and 61: the tabled 95 % interval of the median for n = 100.
+        // Ranks 40 and 61 are the tabled 95 % interval of the median for n = 100.
         assert_eq!(median_interval(&values), (40.0, 61.0));
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert!(median(&[]).is_nan());

@@ -1,4 +1,4 @@
-//! Everything that CI runs.
+//! All tests that CI runs.
 
 mod headers;
 mod install;
@@ -10,19 +10,19 @@ use crate::exchange::{Outcome, Step};
 use crate::run::{Scratch, c_program, command, exists, root, run, run_lines, slowest};
 use crate::{lint, page};
 
-/// What was run so far.
+/// Counts of the tests run so far.
 #[derive(Default)]
 struct Count {
     passed: u64,
     failed: u64,
     skipped: u64,
-    /// What failed, in its own words: said again at the end, so that nobody has
-    /// to look for it between thousands of lines.
+    /// The messages of failed tests. They are repeated at the end, so that nobody has to search
+    /// thousands of lines.
     failures: Vec<String>,
 }
 
 impl Count {
-    /// Runs a step that is one test as a whole.
+    /// Runs a step that counts as one test.
     fn step(&mut self, result: Result<(), String>) {
         match result {
             Ok(()) => self.passed += 1,
@@ -39,12 +39,12 @@ impl Count {
         self.failures.push(text);
     }
 
-    /// Runs a test command and adds up what it says.
+    /// Runs a test command and adds up its counts.
     fn tests(&mut self, command: std::process::Command) {
         self.tests_said(command, |line| println!("{line}"));
     }
 
-    /// The same, for a place that shows the lines.
+    /// Runs a test command, adds up its counts, and passes its lines to `show`.
     fn tests_said(&mut self, command: std::process::Command, mut show: impl FnMut(&str)) {
         let mut said = Said::default();
         let result = run_lines(command, |line| {
@@ -56,7 +56,7 @@ impl Count {
         self.add(said.numbers, said.failures, result);
     }
 
-    /// What a command of many tests said of itself, and how it ended.
+    /// Adds the output and exit status of a command with many tests.
     fn add(
         &mut self,
         [passed, failed, skipped]: [u64; 3],
@@ -84,19 +84,20 @@ impl Count {
     }
 }
 
-/// What a command of Rust's tests has said so far.
+/// The output of a command of Rust's tests so far.
 #[derive(Default)]
 struct Said {
-    /// Passed, failed, skipped.
+    /// Numbers of passed, failed and skipped tests.
     numbers: [u64; 3],
     failures: Vec<String>,
     is_failure: bool,
-    /// What tests printed that passed is asked for because of what they skipped.
+    /// Whether the lines are output of passed tests, which is requested because it names what they
+    /// skipped.
     is_success: bool,
 }
 
 impl Said {
-    /// Takes a line; whether it is worth showing.
+    /// Parses a line; returns whether to show it.
     fn line(&mut self, line: &str) -> bool {
         let is_end = line.starts_with("test result:");
         self.is_failure = (self.is_failure || line == "failures:") && !is_end;
@@ -121,13 +122,13 @@ impl Said {
     }
 }
 
-/// Runs it all and says how much passed, failed and was skipped.
+/// Runs all tests and prints the numbers passed, failed and skipped.
 pub fn all() -> Result<(), String> {
     let started = Instant::now();
     let mut count = Count::default();
     install::packages_and_tools();
     let programs = programs::build(&mut count);
-    // A minute that is mostly waiting.
+    // This takes a minute that is mostly waiting.
     let soak = std::thread::spawn(|| vec![crate::soak::short()]);
     let mut skipped = 0;
     count.step(lint::all(&mut skipped));
@@ -140,7 +141,7 @@ pub fn all() -> Result<(), String> {
     headers::aarch64(&mut count);
     let python = wheel(&mut count);
     outside_readers(&mut count);
-    // What follows has no times to compare, and needs one CPU each.
+    // The next steps compare no times and need one CPU each.
     let beside = std::thread::spawn(|| {
         let mut count = Count::default();
         steps(&mut count, crate::card::all(false));
@@ -180,7 +181,7 @@ pub fn all() -> Result<(), String> {
     }
 }
 
-/// Calls of a real program, as another tool counts them.
+/// Compares the calls of a real program with the counts of another tool.
 fn unedited(count: &mut Count) {
     if let Err(why) = crate::unedited::zlib() {
         return count.skip(&format!("a real program's calls are not compared: {why}"));
@@ -188,7 +189,7 @@ fn unedited(count: &mut Count) {
     count.step(crate::unedited::counts_agree().map(|said| println!("minigzip, unedited: {said}")));
 }
 
-/// The Python package's wheel; the interpreter that has it, for [`package`].
+/// Builds the Python package's wheel; returns the interpreter that has it, for [`package`].
 fn wheel(count: &mut Count) -> Option<String> {
     let Some(python) = crate::python::interpreter() else {
         count.skip("no Python with the packages that the tests of the Python package need");
@@ -200,7 +201,7 @@ fn wheel(count: &mut Count) -> Option<String> {
     is_there.then_some(python)
 }
 
-/// The tests of the Python package, with the wheel installed.
+/// Runs the tests of the Python package, with the wheel installed.
 fn package(count: &mut Count, python: &str) {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     let mut failures = Vec::new();
@@ -218,18 +219,18 @@ fn package(count: &mut Count, python: &str) {
     count.add([passed, failed, skipped], failures, result);
 }
 
-/// What a thread has done beside the others.
+/// The steps that a parallel thread has run.
 fn joined(what: &'static str, thread: std::thread::JoinHandle<Vec<Step>>) -> Vec<Step> {
     let result = Err("its thread panicked".to_owned());
     (thread.join()).unwrap_or_else(|_| vec![Step { what, result }])
 }
 
-/// Import and export beside other tools.
+/// Runs the checks of import and export against other tools.
 fn exchanges() -> Vec<Step> {
     crate::exchange::all(crate::python::interpreter().as_deref())
 }
 
-/// Each step is one test as a whole.
+/// Counts each step as one test.
 fn steps(count: &mut Count, steps: Vec<Step>) {
     for step in steps {
         let what = step.what;
@@ -244,18 +245,18 @@ fn steps(count: &mut Count, steps: Vec<Step>) {
     }
 }
 
-/// Import and export by themselves: of what has been built.
+/// Runs only the checks of import and export, on the existing build.
 pub fn exchange_alone() -> Result<(), String> {
     install::packages_and_tools();
     alone(exchanges())
 }
 
-/// README and book by themselves: of what has been built.
+/// Runs only the checks of the README and the book, on the existing build.
 pub fn book_alone() -> Result<(), String> {
     alone(crate::book::all())
 }
 
-/// The event card by itself; its experiment reads with what has been built.
+/// Runs only the checks of the event card; its experiment uses the existing build.
 pub fn card_alone(is_long: bool) -> Result<(), String> {
     install::packages_and_tools();
     alone(crate::card::all(is_long))
@@ -274,7 +275,7 @@ fn alone(of: Vec<Step>) -> Result<(), String> {
     }
 }
 
-/// A page in a browser and an export under another project's schema.
+/// Checks a page in a browser and an export under another project's schema.
 fn outside_readers(count: &mut Count) {
     let Ok(scratch) = Scratch::new("outside") else {
         return count.skip("no temporary directory for the readers of other projects");
@@ -328,7 +329,7 @@ fn outside_readers(count: &mut Count) {
     );
 }
 
-/// The page's script: its types, and its tests in a browser.
+/// Checks the types of the page's script, and runs its tests in a browser.
 fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) {
     if let Some(why) = page::missing() {
         return count.skip(why);
@@ -352,8 +353,8 @@ fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) 
     count.add([passed, failed, skipped], failures, result);
 }
 
-/// The ring's protocol and the clock page's latch, all interleavings, and with
-/// each ordering weakened.
+/// Checks the ring's protocol and the clock page's latch under all interleavings, and with each
+/// ordering weakened.
 fn model(count: &mut Count) {
     for (package, test) in [
         ("undertick-ring", "protocol"),
@@ -377,7 +378,7 @@ fn model(count: &mut Count) {
     }
 }
 
-/// Miri and ThreadSanitizer, which need a nightly toolchain.
+/// Runs Miri and ThreadSanitizer, which need a nightly toolchain.
 fn nightly(count: &mut Count) {
     if !exists(&["cargo", "+nightly", "--version"]) {
         return count.skip("no nightly toolchain: Miri and ThreadSanitizer are not run");

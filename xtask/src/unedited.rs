@@ -1,5 +1,5 @@
-//! A real program that nobody edited: minigzip of Debian's source package zlib,
-//! compiled with hooks, and its calls as `gcov` counts them.
+//! Compares the calls of an unmodified real program with the counts of `gcov`: minigzip of Debian's
+//! source package zlib, compiled with hooks.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 use crate::run::{Scratch, command, output, root};
 use crate::sources;
 
-/// Calls by function.
+/// Number of calls of each function.
 pub type Calls = BTreeMap<String, u64>;
 
-/// The unpacked source. The error says why there is none.
+/// Path of the unpacked source. The error says why there is none.
 pub fn zlib() -> Result<String, String> {
     sources::unpacked(&sources::ZLIB)
 }
 
-/// Compiles minigzip in a directory of its own; gives the program.
+/// Compiles minigzip in a separate directory; returns the program's path.
 pub fn minigzip(source: &str, dir: &str, options: &[&str]) -> Result<String, String> {
     std::fs::create_dir_all(dir).map_err(|e| format!("{dir}: {e}"))?;
     let program = format!("{dir}/minigzip");
@@ -37,7 +37,7 @@ pub fn minigzip(source: &str, dir: &str, options: &[&str]) -> Result<String, Str
     Ok(program)
 }
 
-/// What is compressed: the package's own C, `times` over.
+/// Writes the file to be compressed: the package's own C source, `times` over.
 pub fn input(source: &str, path: &str, times: usize) -> Result<(), String> {
     let mut all = Vec::new();
     for name in [
@@ -52,19 +52,19 @@ pub fn input(source: &str, path: &str, times: usize) -> Result<(), String> {
     std::fs::write(path, all.repeat(times)).map_err(|e| format!("{path}: {e}"))
 }
 
-/// There and back again, in a shell.
+/// A shell command that compresses and decompresses the input.
 fn both_ways(program: &str, input: &str, out: &str) -> String {
     format!("'{program}' < '{input}' > '{out}' && '{program}' -d < '{out}' | cmp - '{input}'")
 }
 
-/// Compares all counts; says how many there were.
+/// Compares all counts; returns how many there were.
 pub fn counts_agree() -> Result<String, String> {
     let source = zlib()?;
     let scratch = Scratch::new("unedited")?;
     let (file, out) = (scratch.path("input"), scratch.path("input.gz"));
     input(&source, &file, 2)?;
     let expected = {
-        // Without optimisation, so that no function is inlined before it is counted.
+        // Compile without optimisation, so that no function is inlined before it is counted.
         let dir = scratch.path("gcov");
         let program = minigzip(&source, &dir, &["-O0", "--coverage"])?;
         output(command(&["sh", "-c", &both_ways(&program, &file, &out)]))?;
@@ -115,7 +115,7 @@ pub fn counts_agree() -> Result<String, String> {
     Err(format!("counts differ from gcov's: {}", differ.join("; ")))
 }
 
-/// What gcov says of the objects in a directory.
+/// The counts of gcov for the objects in a directory.
 fn gcov(dir: &str) -> Result<Calls, String> {
     let script = "gcov --json-format --stdout *.gcda";
     let mut gcov = command(&["sh", "-c", script]);
@@ -136,7 +136,7 @@ fn gcov(dir: &str) -> Result<Calls, String> {
     Ok(calls)
 }
 
-/// Whole calls of a report.
+/// The numbers of complete calls in a report.
 fn calls(report: &Value) -> Result<Calls, String> {
     let intervals = report["intervals"]
         .as_array()

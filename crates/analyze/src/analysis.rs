@@ -1,4 +1,4 @@
-//! The kernel: batches in, report out.
+//! The analysis kernel: batches in, report out.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -28,12 +28,12 @@ use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
 
-/// One analysis of one trace. Feed every batch in the order of the trace,
-/// [`Analysis::passes`] times, and say after each time that the pass is over.
+/// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
+/// times, and report the end of each pass.
 ///
-/// Or let several work side by side: tell the rows of the kernel to the analysis
-/// ([`Analysis::push`]), those of the program to workers ([`Analysis::worker`]), each of
-/// which has rings of its own, and put together what they found ([`Analysis::absorb`]).
+/// Or run several workers in parallel: pass the rows of the kernel to the analysis
+/// ([`Analysis::push`]) and those of the program to workers ([`Analysis::worker`]), each of which
+/// has different rings. Then merge their results ([`Analysis::absorb`]).
 #[derive(Debug)]
 pub struct Analysis {
     manifest: Manifest,
@@ -42,9 +42,9 @@ pub struct Analysis {
     table: Option<Arc<Table>>,
     /// What is known of the trace before there are samples.
     known: Engine,
-    /// What has been put together in this pass.
+    /// What has been merged in this pass.
     whole: Engine,
-    /// Who takes what is pushed here.
+    /// Analyses the rows that are pushed here.
     worker: Option<Box<Worker>>,
     rings: Vec<RingAccount>,
     rows: RowCounts,
@@ -53,13 +53,13 @@ pub struct Analysis {
     passes_done: usize,
 }
 
-/// A part of a trace, ticks.
+/// A stretch of a trace, ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     /// First and last event of the trace.
     pub(crate) first: i64,
     pub(crate) last: i64,
-    /// The part.
+    /// The beginning of the stretch.
     pub(crate) from: i64,
     pub(crate) to: i64,
 }
@@ -126,8 +126,8 @@ impl Analysis {
         })
     }
 
-    /// How often the trace must be read: 2 if samples are culled by their ratio
-    /// to the least, or compensated by pairs that the trace holds, else 1.
+    /// How often the trace must be read: 2 if samples are dropped by their ratio to the smallest,
+    /// or compensated by pairs that the trace holds, otherwise 1.
     #[must_use]
     pub fn passes(&self) -> usize {
         if matches!(self.options.cull, Cull::Ratio(_)) || needs_pairs(self.options.compensate) {
@@ -141,9 +141,8 @@ impl Analysis {
     /// be interleaved.
     ///
     /// # Errors
-    /// A batch without the columns of [`undertick_trace::schema`], or more
-    /// rings than a trace can have. Rows with meaningless codes are counted and
-    /// reported, not errors.
+    /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
+    /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::of(batch)?;
         let mut at = 0;
@@ -163,7 +162,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// A row of the kernel; these come before all others, in the first pass.
+    /// Takes a row of the kernel; these come before all others, in the first pass.
     fn push_kernel(&mut self, columns: &Columns<'_>, at: usize) {
         self.rows.kernel += 1;
         if self.passes_done == 0 {
@@ -180,23 +179,23 @@ impl Analysis {
         }
     }
 
-    /// Who takes the rows of some rings in this pass; all rows of the kernel have come.
-    /// `by_ring`: those of each ring come together.
+    /// Analyses the rows of a subset of rings in this pass, once all rows of the kernel have
+    /// come. `by_ring`: the rows of each ring come together.
     #[must_use]
     pub fn worker(&mut self, by_ring: bool) -> Worker {
         self.known.settle();
         Worker::new(self.known.clone(), self.table.clone(), by_ring)
     }
 
-    /// Spans are to be kept as rows, all or those that touch a time: in the pass that
-    /// comes, which is the last.
+    /// Stores spans as rows in the next pass, which is the last: all spans, or those that touch a
+    /// time.
     pub(crate) fn keep_spans(&mut self, window: Option<(i64, i64)>) {
         let clock = &self.manifest.clock;
         let origin = clock.anchors.first().map_or(0, |anchor| anchor.ticks);
         self.known.spans = Some(Box::new(SpanRows::new(clock.ns_per_tick(), origin, window)));
     }
 
-    /// Where in the trace samples took longest; `None` without events.
+    /// The stretch of the trace in which samples took longest; `None` without events.
     pub(crate) fn stretch(&self) -> Option<Stretch> {
         let (first, last) = self.span?;
         let rows = self.whole.tallies.iter().map(|tally| tally.row);
@@ -209,11 +208,11 @@ impl Analysis {
         })
     }
 
-    /// Adds what the rings of a worker say. The same parts in the same order give the
-    /// same report, whoever made them.
+    /// Merges the results for a worker's rings. The same parts in the same order give the same
+    /// report, whichever worker made them.
     pub fn absorb(&mut self, mut part: Part) {
         if self.rings.is_empty() {
-            // What is told of the trace is known now.
+            // The kernel's rows of the trace are complete now.
             self.known.settle();
             self.whole = self.known.clone();
         }
@@ -225,12 +224,12 @@ impl Analysis {
         self.whole.absorb(part);
     }
 
-    /// Says that the trace has been read to its end once.
+    /// Reports that the trace has been read to its end once.
     pub fn finish_pass(&mut self) {
         let Ok(()) = self.finish_pass_into(|_| Ok::<(), Infallible>(()));
     }
 
-    /// The same; `spans` receives those between threads, if spans are kept.
+    /// As [`Self::finish_pass`]; `spans` receives the spans between threads, if spans are stored.
     pub(crate) fn finish_pass_into<E>(
         &mut self,
         spans: impl FnMut(RecordBatch) -> Result<(), E>,
@@ -249,7 +248,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// From what the first pass gathered.
+    /// Prepares the second pass from the results of the first.
     fn prepare_second_pass(&mut self) {
         let step = self.step();
         let mut whole = std::mem::take(&mut self.whole);
@@ -267,7 +266,7 @@ impl Analysis {
         self.span = None;
     }
 
-    /// After the pass that gathered them.
+    /// Uses the pairs after the pass that gathered them.
     fn use_pairs(&mut self) {
         if self.options.compensate == Compensate::LongTerm {
             let ns = self.manifest.clock.ns_per_tick();
@@ -283,10 +282,10 @@ impl Analysis {
         self.manifest.clock.granularity_ticks.max(1.0)
     }
 
-    /// The report.
+    /// Returns the report.
     ///
     /// # Errors
-    /// If the trace was not read [`Analysis::passes`] times.
+    /// The trace was not read [`Analysis::passes`] times.
     pub fn finish(mut self) -> Result<Report, Error> {
         if self.passes_done != self.passes() {
             return Err(Error::Passes {
@@ -333,8 +332,7 @@ fn needs_pairs(compensate: Compensate) -> bool {
     )
 }
 
-/// What the engine is to subtract, as far as that is known before the trace is
-/// read.
+/// What the engine is to subtract, as far as that is known before the trace is read.
 fn subtracting(
     engine: &mut Engine,
     manifest: &Manifest,
@@ -342,8 +340,8 @@ fn subtracting(
 ) -> Result<(), Error> {
     let ns = manifest.clock.ns_per_tick();
     let measured = manifest.calibration.as_ref();
-    // A neighbour, or the core's frequency, can make readings dearer for the program than
-    // they were when that was measured.
+    // A neighbour, or the core's frequency, can make readings dearer for the program than they
+    // were when the cost was measured.
     let change = measured.and_then(|measured| measured.change_to(manifest.read_ns().as_ref()));
     let calibration = &measured.map(|measured| match &change {
         Some(change) => measured.after(change),
@@ -389,7 +387,7 @@ fn subtracting(
     Ok(())
 }
 
-/// Mean of all pairs as the cost of one reading, ns; its interval that of
+/// Mean of all pairs as the cost of one reading, ns; its confidence interval is that of
 /// independent pairs.
 fn mean_cost(ticks: &Moments, level: f64, ns_per_tick: f64) -> Cost {
     let (Some(mean), Some(variance)) = (ticks.mean(), ticks.variance()) else {
@@ -404,8 +402,8 @@ fn mean_cost(ticks: &Moments, level: f64, ns_per_tick: f64) -> Cost {
     }
 }
 
-/// Samples above `ratio` times the least are dropped; a least of no step at all
-/// counts as one step, as nothing is a multiple of nothing.
+/// Samples above `ratio` times the smallest are dropped. A smallest sample below one step counts
+/// as one step, because a multiple of 0 is 0.
 fn limit(tally: &Tally, ratio: f64, step: f64) -> i64 {
     let least = tally
         .least

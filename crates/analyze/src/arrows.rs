@@ -1,4 +1,4 @@
-//! From which row to which row messages went: for tools that draw them as arrows.
+//! Finds the rows from which and to which messages went, for tools that draw them as arrows.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::rules::{Action, Rule, actions, rules};
 use crate::side_by_side::Failed;
 use crate::table::{Matching, Table};
 
-/// Ends of messages that are looked at: 100 MB.
+/// Most ends of messages that are examined: 100 MB.
 const MOST: usize = 1 << 21;
 
 /// The arrows of a trace.
@@ -21,13 +21,13 @@ const MOST: usize = 1 << 21;
 pub struct Arrows {
     /// In the order of rows.
     pub ends: Vec<ArrowEnd>,
-    /// Rows that found no other side.
+    /// Number of rows that found no other side.
     pub alone: u64,
-    /// Rows for which there was no room, the last ones.
+    /// Number of rows for which there was no room, the last ones.
     pub left_out: u64,
 }
 
-/// One side of a message; in the order in which they find each other.
+/// One side of a message; sides are ordered so that matching ones find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Side {
     rule: u32,
@@ -37,7 +37,7 @@ struct Side {
     row: u64,
 }
 
-/// The messages that a table says: per key the k-th start belongs to the k-th end, by
+/// Returns the messages that a table defines. Per key the k-th start belongs to the k-th end, by
 /// their times, as in a report.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ pub fn arrows(trace: &Trace, table: &Table) -> Result<Arrows, Failed> {
     Ok(found)
 }
 
-/// What a row is of a message.
+/// The side of a message that a row is, if any.
 fn side(action: Action, rules: &[Rule], row: &Row) -> Option<Side> {
     let (rule, is_end) = match action {
         Action::Start(rule) => (rule, false),

@@ -1,4 +1,4 @@
-//! Corrections by the pairs of readings that samples carry or lie beside.
+//! Corrections by the pairs of readings that samples carry or that lie beside them.
 
 use undertick_estimate::Cost;
 use undertick_estimate::compensation::Correction;
@@ -10,28 +10,28 @@ use crate::cost::span_cost;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside {
     pub(crate) correction: Correction,
-    /// How far its constant may be wrong, ns.
+    /// Uncertainty of its constant, ns.
     pub(crate) error: Cost,
     /// Name of the method.
     pub(crate) name: &'static str,
-    /// Mean of a pair when the constant was found, ticks.
+    /// Mean of a pair when the constant was measured, ticks.
     reference: Option<f64>,
-    /// Below this much work, ns, the error is the other one: what spans around
-    /// nothing cost beside is in it.
+    /// Below this much work, ns, the second value is the error: it includes what spans around
+    /// nothing additionally cost.
     pub(crate) small: Option<(f64, Cost)>,
 }
 
-/// How far a span's cost moves when a pair's moves by one: the reading is in
-/// both, but a span also holds the recorder's stores and checks, and another
-/// thread on the core slows these too. Seen: 1.4 (least squares over 40
-/// recordings, residual 0.1..0.2 ns), single ones 1.1..2.
+/// By how much a span's cost changes when a pair's changes by one. The reading is in both, but a
+/// span also holds the recorder's stores and checks, and another thread on the core slows these
+/// too. Observed: 1.4 (least squares over 40 recordings, residual 0.1..0.2 ns), in single
+/// recordings 1.1..2.
 const DRIFT_SLOPE: f64 = 1.5;
-/// Share of a drift by which it may be wrong: slopes from 1 to 2.
+/// Uncertainty of a drift, as its share: slopes from 1 to 2.
 pub(crate) const DRIFT_ERROR: f64 = 1.0 / 3.0;
 
 impl Beside {
-    /// Half of both pairs, as published; `bias` is what is known to be left,
-    /// and is not subtracted.
+    /// Half of both pairs, as published; `bias` is what is known to remain, and is not
+    /// subtracted.
     pub(crate) fn published(name: &'static str, bias: Option<&PairedCost>) -> Self {
         Self {
             correction: Correction::pairs(),
@@ -42,11 +42,11 @@ impl Beside {
         }
     }
 
-    /// What spans with pairs cost, whatever their pairs say.
+    /// The constant cost of spans with pairs, independent of what their pairs show.
     pub(crate) fn constant(paired: &PairedCost, ns_per_tick: f64) -> Self {
         let cost = Cost::of(&paired.span.dosed_ns);
         Self {
-            // The fence is for what the pairs say of drift.
+            // The fence applies to what the pairs show of drift.
             correction: Correction {
                 fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
                 ..Correction::constant(cost.value / ns_per_tick)
@@ -56,7 +56,7 @@ impl Beside {
         }
     }
 
-    /// The errors and the reference of a constant that known doses gave.
+    /// The errors and the reference of a constant that was measured with known doses.
     fn of_calibration(paired: &PairedCost, constant: Cost, ns_per_tick: f64) -> Self {
         let error = Cost {
             value: 0.0,
@@ -79,7 +79,7 @@ impl Beside {
         }
     }
 
-    /// In the report's words.
+    /// The method's name in the report.
     pub(crate) fn how(&self) -> &'static str {
         match self.name {
             "pairs" => "half of both pairs beside each sample",
@@ -89,7 +89,7 @@ impl Beside {
         }
     }
 
-    /// Fitted shares, and the constant that known doses ask for.
+    /// Fitted shares, and the constant that known doses require.
     pub(crate) fn fitted(paired: &PairedCost, ns_per_tick: f64) -> Self {
         let constant = Cost::of(&paired.constant_ns);
         Self {
@@ -104,10 +104,10 @@ impl Beside {
         }
     }
 
-    /// By how much spans cost more than when the constant was found, ticks, as
-    /// the means of their first and of their last pairs say, less what the shares
-    /// have subtracted. A reading that got slower shows in both; what only one of
-    /// them shows is of the code beside it, so the smaller change counts.
+    /// By how much spans cost more than when the constant was measured, ticks. This is what the
+    /// means of their first and of their last pairs show, less what the shares have subtracted. A
+    /// reading that became slower shows in both. A change that only one of them shows comes from
+    /// the code beside it, so the smaller change counts.
     pub(crate) fn drift(&self, means: [f64; 2]) -> f64 {
         let Some(then) = self.reference else {
             return 0.0;
@@ -124,7 +124,7 @@ impl Beside {
     }
 }
 
-/// What is left although nothing should be, as an error in its direction.
+/// The remainder where none should be, as an error in its direction.
 fn systematic(left: &undertick_units::Estimate) -> Cost {
     let bound = |b: Option<f64>| b.unwrap_or(left.value);
     Cost {

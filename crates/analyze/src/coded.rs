@@ -1,8 +1,8 @@
-//! The common rows of a raw block by a way that is shorter still than that of
-//! [`crate::plain`]: what an event is, and where its samples go, is looked up once for each word of the
-//! block's palette. Whether a span begins or ends nobody can foretell, so the loop has no
-//! branch for it: of every row a start and a sample are made, and what the row does not mean is
-//! written over by the next one. What comes out is the same, to the last digit.
+//! A faster path for the common rows of a raw block than [`crate::plain`]. The meaning of an
+//! event, and the slot for its samples, are looked up once for each word of the block's palette.
+//! Whether a span begins or ends is not predictable, so the loop has no branch for it. Every row
+//! makes a start and a sample, and the next row overwrites what the row does not mean. The
+//! results are the same, to the last digit.
 
 use undertick_trace::coded::Coded;
 use undertick_trace::rows::Key;
@@ -14,46 +14,46 @@ use crate::plain::{MOST, Plain, Samples, is_plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::tally::Parent;
 
-/// Words of a palette at most.
+/// Most words of a palette.
 const CODES: usize = 256;
-/// Cells of the instants come first, then those of the stack, the one below its first included:
-/// a power of two, so that no place lies outside.
+/// Number of cells. Those of the instants come first, then those of the stack and the one below
+/// its first: a power of two, so that no index lies outside.
 const CELLS: usize = 2048;
 const STACK: usize = CODES;
-/// The stack grows no deeper: others need room.
+/// Greatest depth of the stack, to leave room for others.
 const DEEPEST: usize = 1000;
-/// No place of anything.
+/// Marks a missing place.
 const NOWHERE: u32 = u32::MAX;
-/// Of an interval in a cell: only the general way ends it.
+/// Mark of an interval in a cell: only the general path ends it.
 const NOT_PLAIN: u32 = 1 << 31;
 
-/// What the rows of one word of the palette do. An instant ends what it began the last time.
+/// The action of the rows of one word of the palette. An instant ends what the last one began.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))] // so that its place is found by a shift
 struct Code {
-    /// What must be in the cell, as far as these bits go, or the general way takes the row: of a
-    /// start the interval around it, of an end or an instant its own.
+    /// What must be in the cell, as far as these bits go; otherwise the general path takes the
+    /// row. For a start it is the interval around it, for an end or an instant its own.
     expected: u32,
     compared: u32,
-    /// Bits of the payload with which the general way takes the row.
+    /// Bits of the payload that send the row to the general path.
     payload: u32,
     /// Interval that it begins.
     interval: u32,
-    /// Its cell: of an instant, or where the stack begins and the bits of the depth to add.
+    /// Its cell: that of an instant, or the start of the stack and the bits of the depth to add.
     cell: u32,
     stacked: u32,
-    /// So much deeper is the stack afterwards.
+    /// Change of the stack's depth.
     deeper: i16,
     /// 1 where it ends something, else 0.
     ends: u8,
-    /// Where its samples are.
+    /// The slot of its samples.
     slot: u8,
     /// 1 where its reading is an event's.
     is_event: u8,
 }
 
 impl Code {
-    /// The general way takes it: no cell has what it expects.
+    /// The general path takes it: no cell has what it expects.
     const ODD: Self = Self {
         expected: NOT_PLAIN - 2,
         compared: u32::MAX,
@@ -67,7 +67,7 @@ impl Code {
         is_event: 0,
     };
 
-    /// Of a span whose samples lay in `parent` so far.
+    /// A span whose samples so far all had the parent `parent`.
     fn start(interval: u32, slot: u8, parent: Parent) -> Self {
         let (expected, compared) = match parent {
             Parent::Various => (0, 0),
@@ -111,11 +111,11 @@ impl Code {
     }
 }
 
-/// A start between such readings alone as [`Plain`] samples have.
+/// A start with only such readings as [`Plain`] samples have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Begun {
     ts: i64,
-    /// Readings so far, its own included.
+    /// Readings so far, including its own.
     plain: Inner,
     interval: u32,
 }
@@ -135,7 +135,7 @@ impl Begun {
         }
     }
 
-    /// With what else is counted, which plain rows do not change.
+    /// Adds the other counts, which plain rows do not change.
     fn open(&self, now: Counts, reading: Reading) -> Open {
         Open {
             at: Edge::alone(self.ts, reading),
@@ -148,19 +148,19 @@ impl Begun {
     }
 }
 
-/// What the words of a block's palette mean here.
+/// The meaning of the words of a block's palette here.
 #[derive(Debug)]
 struct Codes {
     each: [Code; CODES],
-    /// Rows of each that are not counted yet, and where they are.
+    /// Rows of each word that are not counted yet, and their slice.
     rows: [u32; CODES],
     counted: [u32; CODES],
-    /// Samples that wait in each slot.
+    /// Number of samples that wait in each slot.
     waiting: [u32; CODES],
 }
 
-/// What is open of a ring, what its rows do, and samples that wait to be tallied: so long as no
-/// other rows come, they may.
+/// Open starts of a ring, actions of its rows, and samples that wait to be tallied. They may wait
+/// as long as no other rows come.
 #[derive(Debug)]
 pub(crate) struct Coding {
     codes: Codes,
@@ -192,9 +192,9 @@ impl Coding {
         }
     }
 
-    /// Rows of one ring from `from` on, as far as they are plain; returns the first that is not.
-    /// Time was said to reach from `lo` to `hi` of them. Their samples wait: before other rows
-    /// come [`Self::tally`] takes them.
+    /// Takes rows of one ring from `from` on, as long as they are plain; returns the first that
+    /// is not. Their times lie between `lo` and `hi`. Their samples wait: call [`Self::tally`]
+    /// before other rows come.
     pub(crate) fn rows(
         &mut self,
         ring: &mut Ring,
@@ -219,7 +219,7 @@ impl Coding {
                 false => row + engine.slices.alike(&block.ts()[row..until]),
             };
             while row < to && !stopped {
-                // Of so many rows none can lie too deep.
+                // This many rows cannot nest too deeply.
                 let end = to.min(row + DEEPEST.saturating_sub(self.depth));
                 let (n, full) = self.run(&mut ring.counts.plain, block, row, end);
                 row += n;
@@ -234,7 +234,7 @@ impl Coding {
         row
     }
 
-    /// Looks up what these words do.
+    /// Looks up the actions of these words.
     fn learn(&mut self, keys: &[Key], set: usize, engine: &mut Engine) {
         if self.intervals.len() + keys.len() > CODES {
             self.tally(engine);
@@ -255,14 +255,14 @@ impl Coding {
                     Code::start(cell.span, self.slot(cell.span), parent(cell.span))
                 }
                 END if cell.span < TOO_MANY => Code::end(cell.span, self.slot(cell.span)),
-                // Its first samples say that they lie in none.
+                // Its first samples decide that they have no parent.
                 INSTANT
                     if cell.period < TOO_MANY
                         && cell.instant < TOO_MANY
                         && parent(cell.period) == Parent::Various =>
                 {
                     self.codes.counted[at] = cell.counted;
-                    // The same event may have several words: of each CPU one.
+                    // The same event may have several words, one for each CPU.
                     let place = place_of(cell.instant, &mut self.instants);
                     Code::instant(cell.period, self.slot(cell.period), place as u32)
                 }
@@ -271,19 +271,19 @@ impl Coding {
         }
     }
 
-    /// Where samples of an interval wait; there is room for those of a palette.
+    /// Returns the slot for samples of an interval; there is room for those of a palette.
     fn slot(&mut self, interval: u32) -> u8 {
         place_of(interval, &mut self.intervals) as u8
     }
 
-    /// Takes over what is open.
+    /// Takes over the open starts.
     fn take_over(&mut self, ring: &Ring, engine: &Engine) {
         self.depth = ring.stack.len();
         self.cells[STACK] = NOTHING;
         let mut around = Parent::Various;
         for (cell, open) in self.cells[STACK + 1..].iter_mut().zip(&ring.stack) {
             *cell = Begun::of(open);
-            // Where those that begin here lie is looked at when they begin.
+            // The parent of those that begin here is checked when they begin.
             let parent = engine.tallies[open.interval as usize].parent;
             if !is_plain(open, ring.counts, Reading::Plain)
                 || (parent != Parent::Various && parent != around)
@@ -300,7 +300,7 @@ impl Coding {
         }
     }
 
-    /// Leaves what is open now.
+    /// Returns the starts that are open now to the ring.
     fn leave(&self, ring: &mut Ring) {
         let now = ring.counts;
         let begun = &self.cells[STACK + 1..][..self.depth];
@@ -317,7 +317,7 @@ impl Coding {
         ring.stack
             .extend((begun[stay..].iter()).map(|begun| begun.open(now, Reading::Plain)));
         for (begun, &instant) in self.cells.iter().zip(&self.instants) {
-            // What was nothing is what the general way left, and still is.
+            // An empty cell is what the general path left, and remains so.
             if *begun != NOTHING {
                 ring.last[instant as usize] = Some(Last {
                     open: begun.open(now, Reading::Unordered),
@@ -327,8 +327,8 @@ impl Coding {
         }
     }
 
-    /// Plain rows until there are enough samples of an interval; returns how many, and the slot
-    /// of that interval.
+    /// Takes plain rows until there are enough samples of an interval; returns how many rows, and
+    /// the slot of that interval.
     #[inline(never)] // by itself it keeps its state in registers
     fn run(
         &mut self,
@@ -381,7 +381,7 @@ impl Coding {
         (n_taken, full)
     }
 
-    /// All samples that wait are tallied.
+    /// Tallies all samples that wait.
     pub(crate) fn tally(&mut self, engine: &mut Engine) {
         for slot in 0..self.intervals.len() {
             self.tally_slot(slot as u8, engine);
@@ -396,7 +396,7 @@ impl Coding {
     }
 }
 
-/// Where it is among these; at their end from now on if it was not there.
+/// Index of `this` in `among`, where it is appended if it is missing.
 fn place_of(this: u32, among: &mut Vec<u32>) -> usize {
     let known = among.iter().position(|&other| other == this);
     known.unwrap_or_else(|| {

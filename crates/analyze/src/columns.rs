@@ -1,4 +1,4 @@
-//! The columns of a batch that the kernel reads, checked once per batch.
+//! The columns of a batch that the analysis reads, checked once per batch.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type};
@@ -21,7 +21,7 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self, Error> {
-        // In the order of the columns: the first that is wrong is named.
+        // In the order of the columns: the error names the first wrong one.
         let ts = column::<Int64Type>(batch, schema::TS, "ts")?;
         let ring = column::<Int32Type>(batch, schema::RING, "ring")?;
         let pid = column::<Int32Type>(batch, schema::PID, "pid")?;
@@ -47,7 +47,7 @@ impl<'a> Columns<'a> {
         self.ring.len()
     }
 
-    /// Whose row it is.
+    /// The writer of a row.
     pub(crate) fn writer(&self, row: usize) -> Writer {
         Writer {
             ring: self.ring[row],
@@ -58,7 +58,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Who writes to a ring.
+/// The writer of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer {
     pub(crate) ring: i32,
@@ -78,7 +78,7 @@ impl Writer {
     }
 }
 
-/// These rows only.
+/// Returns only the rows in `range`.
 pub(crate) fn cut<'a>(rows: &RowsOfRing<'a>, range: std::ops::Range<usize>) -> RowsOfRing<'a> {
     RowsOfRing {
         ts: &rows.ts[range.clone()],

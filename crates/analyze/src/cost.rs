@@ -1,4 +1,4 @@
-//! What the recording itself adds to a span, from the manifest's calibration.
+//! The cost that recording adds to a span, from the manifest's calibration.
 
 mod read;
 mod subtracted;

@@ -1,5 +1,5 @@
-//! What all rings share while the events pass: interval tallies, slices of
-//! time, and which event feeds which.
+//! State that all rings share while the events pass: interval tallies, slices of time, and which
+//! event feeds which.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,29 +21,29 @@ use crate::span_rows::{Dropped, SpanRow, SpanRows};
 use crate::table::Table;
 use crate::tally::{Dropping, Parent, Sample, Tally};
 
-/// Intervals kept, and frequencies. About 100 KiB each when long; names beyond
-/// are counted, not analysed.
+/// Most intervals, and most frequencies. Long ones take about 100 KiB each; further names are
+/// counted, not analysed.
 pub(crate) const MOST_NAMES: usize = 4096;
-/// Last instants kept over all rings, 40 bytes each.
+/// Most last instants stored over all rings, 40 bytes each.
 pub(crate) const MOST_LASTS: usize = 1 << 22;
 
-/// Cells in tables, over all name sets, 24 bytes each. Those beyond are found by
-/// hashing: event numbers are the program's choice, and a few high ones in each of many
-/// processes must not cost a table each.
+/// Most cells in tables, over all name sets, 24 bytes each. Further ones are found by hashing.
+/// Programs choose event numbers, and a few high ones in each of many processes must not cost a
+/// table each.
 const MOST_CELLS_IN_TABLES: usize = 1 << 22;
 
-/// No place: not seen yet.
+/// Place of an event that has not been seen yet.
 pub(crate) const UNSEEN: u32 = u32::MAX;
-/// No place: beyond [`MOST_NAMES`].
+/// Place of an event beyond [`MOST_NAMES`].
 pub(crate) const TOO_MANY: u32 = u32::MAX - 1;
 
-/// Where the rows of one event go.
+/// The destinations of the rows of one event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     pub(crate) span: u32,
     pub(crate) pair: u32,
     pub(crate) period: u32,
-    /// Place in [`crate::ring::Ring::last`].
+    /// Index into [`crate::ring::Ring::last`].
     pub(crate) instant: u32,
     /// Row of counts.
     pub(crate) counted: u32,
@@ -60,7 +60,7 @@ const NEW_CELL: Cell = Cell {
     actions: UNSEEN,
 };
 
-/// Which of an event's intervals.
+/// The kind of an event's interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Family {
     Span,
@@ -86,7 +86,7 @@ impl Family {
     }
 }
 
-/// Where samples get pairs of readings from that they do not carry.
+/// The source of pairs of readings for samples that carry none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Nearest {
     /// Nowhere.
@@ -105,54 +105,54 @@ pub(crate) struct Frequency {
     pub(crate) row: u32,
     /// Rows of the event, inside the enclosing interval or not.
     pub(crate) seen: u64,
-    /// Occurrences of which no row tells when they were.
+    /// Occurrences for which no row gives a time.
     pub(crate) untold: u64,
     pub(crate) within: Option<u32>,
 }
 
-/// What all rings share. A copy made before there are samples shares what is known of
-/// the trace, and gathers samples of its own.
+/// State that all rings share. A copy made before there are samples shares what is known of the
+/// trace, and gathers separate samples.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Engine {
     pub(crate) names: Arc<Names>,
-    /// Intervals of the table; empty without one. Same places as `tallies`.
+    /// Intervals of the table, with the same indices as `tallies`; empty without a table.
     pub(crate) rules: Arc<[Rule]>,
     pub(crate) tallies: Vec<Tally>,
     pub(crate) frequencies: Vec<Frequency>,
     pub(crate) slices: Slices,
-    /// Where spans are kept, if they are.
+    /// The spans as rows, if they are stored.
     pub(crate) spans: Option<Box<SpanRows>>,
     pub(crate) costs: CostTable,
     pub(crate) pairs: Pairs,
     pub(crate) evidence: Evidence,
-    /// Where measuring points were switched off and on.
+    /// Times at which measuring points were switched off and on.
     pub(crate) perturbation: Option<Perturbation>,
-    /// Where samples without pairs of their own get some from.
+    /// The source of pairs for samples that carry none.
     pub(crate) nearest: Nearest,
     pub(crate) messages: Messages,
     /// Samples that are not in their tallies yet.
     pub(crate) waiting: Waiting,
     /// Rings whose spans were read without waiting, whatever their records say.
     pub(crate) never_wait: Arc<HashSet<i32>>,
-    /// Of the hosts, where there are several.
+    /// Clocks of the hosts, where there are several.
     pub(crate) clocks: Arc<Clocks>,
     pub(crate) dropping: Option<Dropping>,
-    /// First pass of two: only least samples are wanted.
+    /// First of two passes: only the smallest samples are wanted.
     pub(crate) scanning: bool,
     pub(crate) actions: Vec<Box<[Action]>>,
-    /// Tables by event, one for each name set; not of every event ([`Engine::cell`]).
+    /// Tables by event, one for each name set; they do not hold every event ([`Engine::cell`]).
     pub(crate) cells: Vec<Vec<Cell>>,
-    /// Cells in all these tables.
+    /// Number of cells in all these tables.
     cells_in_tables: usize,
-    /// Cells that found no room in them, by name set and event.
+    /// Cells for which the tables have no room, by name set and event.
     cells_beyond: HashMap<(usize, usize), Cell>,
     instants: Vec<u32>,
     intervals: HashMap<(String, Family), u32>,
     counted: HashMap<String, u32>,
     pub(crate) lasts: usize,
-    /// Starts pushed out of full stores.
+    /// Starts that were pushed out of full stores.
     pub(crate) pushed_out: u64,
-    /// Events that found no room for their name or state.
+    /// Events for whose name or state there was no room.
     pub(crate) crowded: u64,
 }
 
@@ -165,7 +165,7 @@ impl Engine {
         self.names = Arc::new(names);
     }
 
-    /// Where an event's rows go; made on first sight.
+    /// The destinations of an event's rows; made at its first occurrence.
     #[inline]
     pub(crate) fn cell(&mut self, set: usize, event: u16) -> &mut Cell {
         let event = usize::from(event);
@@ -175,10 +175,10 @@ impl Engine {
         &mut self.cells[set][event]
     }
 
-    /// Makes the table long enough for the event, if all tables together may be.
+    /// Makes the table long enough for the event, if the limit for all tables allows it.
     ///
-    /// An event that was refused once stays refused: tables only grow, so the same
-    /// length asks for at least as much later on.
+    /// An event that was refused once stays refused: tables only grow, so the same length asks
+    /// for at least as much later on.
     #[cold]
     #[inline(never)]
     fn more_cells(&mut self, set: usize, event: usize) -> bool {
@@ -192,8 +192,8 @@ impl Engine {
         true
     }
 
-    /// Counts an occurrence of an event, and finds the interval of its spans
-    /// and stages: the common path of every start.
+    /// Counts an occurrence of an event, and finds the interval of its spans and stages: the path
+    /// of every start.
     #[inline]
     pub(crate) fn count_and_span(&mut self, set: usize, event: u16, ts: i64) -> Option<u32> {
         let Cell { span, counted, .. } = *self.cell(set, event);
@@ -260,7 +260,7 @@ impl Engine {
         Some(place)
     }
 
-    /// The interval of that name, made on first sight; `None` beyond [`MOST_NAMES`].
+    /// The interval of that name, made at first use; `None` beyond [`MOST_NAMES`].
     pub(crate) fn place_of(&mut self, name: &str, family: Family) -> Option<u32> {
         let key = (name.to_owned(), family);
         if let Some(&place) = self.intervals.get(&key) {
@@ -277,7 +277,7 @@ impl Engine {
         Some(place)
     }
 
-    /// The frequency of that name, made on first sight; `None` beyond [`MOST_NAMES`].
+    /// The frequency of that name, made at first use; `None` beyond [`MOST_NAMES`].
     pub(crate) fn frequency_of(&mut self, name: &str) -> Option<u32> {
         if let Some(&row) = self.counted.get(name) {
             return Some(row);
@@ -290,7 +290,7 @@ impl Engine {
         Some(row)
     }
 
-    /// The samples that come now are of another thread.
+    /// Announces that the next samples are from another thread.
     pub(crate) fn next_thread(&mut self) {
         self.tallies.iter_mut().for_each(Tally::next_thread);
     }
@@ -300,7 +300,7 @@ impl Engine {
         (self.perturbation.as_ref()).is_some_and(|found| found.switches(event))
     }
 
-    /// The place of an event among the instants of its name set.
+    /// The index of an event among the instants of its name set.
     pub(crate) fn instant(&mut self, set: usize, event: u16) -> usize {
         let place = self.cell(set, event).instant;
         if place != UNSEEN {
@@ -340,7 +340,7 @@ impl Engine {
         (place < TOO_MANY).then_some(place)
     }
 
-    /// A new frequency; returns its row, which is its place too.
+    /// Adds a frequency; returns its row, which is also its index.
     pub(crate) fn add_frequency(&mut self, name: String, within: Option<u32>) -> u32 {
         let row = self.slices.count_row();
         self.frequencies.push(Frequency {
@@ -353,7 +353,7 @@ impl Engine {
         row
     }
 
-    /// A matched sample that ended at `ts`.
+    /// Takes a matched sample that ended at `ts`.
     #[inline]
     pub(crate) fn take(&mut self, interval: u32, sample: &Sample, ts: i64, parent: Parent) {
         if self.waiting.has(interval) {
@@ -369,7 +369,7 @@ impl Engine {
             Nearest::None => None,
             Nearest::Own if sample.pairs != [0; 2] => None,
             Nearest::Own => self.pairs.own(ts.saturating_sub(sample.ticks), ts),
-            // Its own pairs are not the sampler's.
+            // The ring's own pairs are not the sampler's.
             Nearest::Sampler => {
                 let start = ts.saturating_sub(sample.ticks);
                 Some(self.pairs.of_sampler(start, ts).unwrap_or([0; 2]))
@@ -429,7 +429,7 @@ impl Engine {
             others = value;
         }
         if sample.sampling.one_in > 1 {
-            // One that was recorded speaks for those that were not.
+            // A recorded execution stands for those that were not recorded.
             let more = i64::from(sample.sampling.one_in - 1);
             others = value.saturating_mul(more).saturating_add(others);
         }
@@ -438,7 +438,7 @@ impl Engine {
         }
     }
 
-    /// So many spans are open around the sample that comes.
+    /// Notes how many spans are open around the next sample.
     #[inline]
     pub(crate) fn note_depth(&mut self, depth: usize) {
         if let Some(spans) = &mut self.spans {
@@ -446,7 +446,7 @@ impl Engine {
         }
     }
 
-    /// The interval of an event is a stage.
+    /// Marks the interval of an event as a stage.
     #[inline]
     pub(crate) fn mark_stage(&mut self, interval: u32) {
         self.tallies[interval as usize].kind = IntervalKind::Stage;
@@ -462,7 +462,7 @@ impl Engine {
         }
     }
 
-    /// What a table has an event do: place in `actions`, made on first sight.
+    /// The actions that a table defines for an event: index in `actions`, made at first use.
     pub(crate) fn actions_of(&mut self, table: &Table, set: usize, event: u16) -> usize {
         let place = self.cell(set, event).actions;
         if place != UNSEEN {
@@ -476,7 +476,7 @@ impl Engine {
                 }
             }
         }
-        // Most events have none: those share one list.
+        // Most events have no actions: those share one list.
         let place = if list.is_empty() && !self.actions.is_empty() {
             0
         } else {
@@ -490,7 +490,7 @@ impl Engine {
         place
     }
 
-    /// Prepares the second pass: everything but names and limits starts anew.
+    /// Prepares the second pass: everything but names and limits is reset.
     pub(crate) fn restart(&mut self, limit: impl Fn(&Tally) -> i64) {
         for tally in &mut self.tallies {
             let limit = limit(tally);

@@ -1,4 +1,4 @@
-//! What can be wrong with what was asked or given.
+//! Errors in options and input.
 
 use thiserror::Error;
 
@@ -10,12 +10,12 @@ pub enum Error {
     /// The table does not fit the trace.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An option is not what it must be.
+    /// An option has an invalid value.
     #[error("{option} {given:?}: {mend}")]
     Option {
-        /// Its name on the command line.
+        /// The option's name on the command line.
         option: &'static str,
-        /// What was given.
+        /// The value that was given.
         given: String,
         /// What to do.
         mend: String,
@@ -31,7 +31,7 @@ pub enum Error {
     /// The manifest contradicts itself.
     #[error("manifest: {0}")]
     Manifest(&'static str),
-    /// A batch has not the columns of a trace.
+    /// A batch does not have the columns of a trace.
     #[error("event batch: column {column} ({name}) {what}")]
     Batch {
         /// Index of the column.

@@ -1,4 +1,4 @@
-//! What hit a thread while it was being measured, by the kernel's own events.
+//! Disturbances of a thread while it was measured, from the kernel's events.
 
 mod cause;
 
@@ -10,36 +10,37 @@ use undertick_trace::schema::Kind;
 use cause::{AFTER_INTERRUPT_US, Hit};
 pub(crate) use cause::{CAUSES, Cause, Timer};
 
-/// Samples over this many times the least that nothing explains are counted
-/// (TRAMS drops them).
+/// Samples over this many times the smallest without a known cause are counted (TRAMS drops
+/// them).
 pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
 
-/// Soft interrupts that a system call raises: the network's two, block devices' and tasklets'.
+/// Soft interrupts that a system call raises: the network's two, those of block devices and of
+/// tasklets.
 const RAISED_BY_CALLS: [i32; 4] = [2, 3, 4, 6];
-/// A sample keeps its place if without the disturbance it is at least this many times as long as
-/// what is not known of that: 5 %.
+/// A sample stays if, without the disturbance, it is at least this many times as long as the
+/// unknown part of the disturbance: 5 %.
 const TIMES_BESIDE: i64 = 20;
 
-/// What fell into one sample.
+/// The disturbances and other causes in one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Bit `c` for cause `c`.
     causes: u16,
-    /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts
-    /// for both.
+    /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts for
+    /// both.
     pub(crate) ticks: [i64; CAUSES],
-    /// Ticks inside the sample during which any disturbance was there.
+    /// Ticks inside the sample with at least one disturbance.
     by_others: i64,
-    /// The same of all causes.
+    /// Ticks inside the sample with at least one cause of any kind.
     taken: i64,
-    /// The most ticks that one disturbance may have taken beside what is known of it.
+    /// Most ticks that one disturbance may have taken beyond what is known of it.
     beside: i64,
-    /// It is too short for what is not known of its disturbances.
+    /// The sample is too short for the unknown part of its disturbances.
     too_short: bool,
 }
 
 impl Found {
-    /// Of most samples, so that nothing is filled in for each of them.
+    /// The value for most samples, so that nothing is computed for each of them.
     pub(crate) const NOTHING: Self = Self {
         causes: 0,
         ticks: [0; CAUSES],
@@ -60,13 +61,13 @@ impl Found {
             .find(|c| c.disturbs() && self.has(*c))
     }
 
-    /// What the sample is dropped for: a disturbance of which too much is not known. From
-    /// others its time is taken off ([`Self::by_others`]).
+    /// The disturbance for which the sample is dropped, because too much of it is unknown. For
+    /// others their time is taken off ([`Self::by_others`]).
     pub(crate) fn dropped_for(&self) -> Option<Cause> {
         self.disturbance().filter(|_| self.too_short)
     }
 
-    /// Whether the thread was off its CPU, for whatever reason.
+    /// Whether the thread was off its CPU, for any reason.
     pub(crate) fn was_off(&self) -> bool {
         [
             Cause::Preempted,
@@ -78,42 +79,44 @@ impl Found {
         .any(|c| self.has(c))
     }
 
-    /// Ticks of the sample that it did not run, waiting included: at most its length.
+    /// Ticks of the sample during which it did not run, waiting included: at most its length.
     pub(crate) fn taken(&self) -> i64 {
         self.taken
     }
 
-    /// Ticks of the sample that something else had the CPU, which the thread did not give
+    /// Ticks of the sample during which something else had the CPU, unless the thread gave it
     /// away itself: at most its length.
     pub(crate) fn by_others(&self) -> i64 {
         self.by_others
     }
 
-    /// Whether what is not known of the disturbances is too much for a sample of that length.
+    /// Decides whether the unknown part of the disturbances is too long for a sample of that
+    /// length.
     fn judge(&mut self, ticks: i64) {
         let least = self.beside.saturating_mul(TIMES_BESIDE);
         self.too_short = ticks.saturating_sub(self.by_others) < least;
     }
 
-    /// Whether there is anything.
+    /// Whether there is no cause.
     pub(crate) fn is_empty(&self) -> bool {
         self.causes == 0
     }
 }
 
-/// A thread is off its CPU.
+/// A stretch during which a thread is off its CPU.
 #[derive(Clone, Copy, Debug)]
 struct Off {
     since: i64,
     cause: Cause,
-    /// Another thread of the program has come on there in its place.
+    /// Another thread of the program has come on that CPU in its place.
     to_own: bool,
 }
 
 impl Off {
-    /// Until then; `from_own`: in place of another thread of the program, or elsewhere. Which
-    /// thread follows another on a CPU is known where both are rows of one switch, of one
-    /// time; what another program had in between is not known, so both ends must be of ours.
+    /// Ends the stretch at `end`. `from_own`: in place of another thread of the program, or
+    /// elsewhere. Which thread follows another on a CPU is known where both are rows of one
+    /// switch, with one time. What another program had in between is unknown, so both ends must
+    /// be the program's.
     fn until(self, end: i64, from_own: bool, per_us: i64) -> Hit {
         let cause = match self.cause {
             Cause::Preempted if self.to_own && from_own => Cause::OwnThread,
@@ -127,17 +130,17 @@ impl Off {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     hits: Vec<Hit>,
-    /// Latest end of the hits up to each.
+    /// Latest end of the hits up to each one.
     reach: Vec<i64>,
     off: Option<Off>,
     /// End of the last interrupt, and of the soft interrupts that followed it.
     interrupted_until: Option<i64>,
 }
 
-/// Where the last question about a thread was: they come in order.
+/// Position of the last query of a thread: queries come in order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    /// Hits that start up to `seen`.
+    /// Number of hits that start up to `seen`.
     cursor: usize,
     seen: i64,
 }
@@ -147,20 +150,21 @@ struct Place {
 pub(crate) struct Evidence {
     threads: Arc<Vec<Thread>>,
     place_of: Arc<HashMap<i32, usize>>,
-    /// The thread whose samples come now, and how far along it.
+    /// The thread of the next samples, and the position in its hits.
     current: Option<usize>,
     at: Place,
-    /// The last thread that left a CPU, and the last that went on on another one, with when.
+    /// The last thread that left a CPU, and the last that continued on another one, with the
+    /// times.
     left: Option<(i32, i64)>,
     migrated: Option<(i32, i64)>,
     /// What is known of the timer's interrupt.
     timer: Option<Timer>,
-    /// How far the kernel's times may be off against the program's, ticks.
+    /// Bound on the error of the kernel's times against the program's, ticks.
     error: i64,
     /// Ticks in a microsecond, at least 1.
     per_us: i64,
     settled: bool,
-    /// Rows that were of use.
+    /// Rows that were used.
     pub(crate) rows: u64,
     /// Records that the sources lost.
     pub(crate) lost: u64,
@@ -169,7 +173,8 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Evidence whose times may be off by `error` ticks; `per_us` ticks are a microsecond.
+    /// Makes evidence whose times have errors up to `error` ticks; `per_us` ticks are a
+    /// microsecond.
     pub(crate) fn with_error(error: i64, per_us: i64) -> Self {
         Self {
             error: error.max(0),
@@ -178,12 +183,12 @@ impl Evidence {
         }
     }
 
-    /// With what the timer's interrupt takes beside its rows.
+    /// Adds what the timer's interrupt takes beyond its rows.
     pub(crate) fn with_timer(self, timer: Option<Timer>) -> Self {
         Self { timer, ..self }
     }
 
-    /// A row of the kernel; in order of time.
+    /// Takes a row of the kernel; rows come in order of time.
     pub(crate) fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
@@ -272,20 +277,20 @@ impl Evidence {
         &mut threads[place]
     }
 
-    /// Whether there are any rows that say something of a thread.
+    /// Whether any row says something of a thread.
     #[inline]
     pub(crate) fn is_there(&self) -> bool {
         self.rows > 0
     }
 
-    /// The samples that come now are of this thread.
+    /// Announces that the next samples are from this thread.
     pub(crate) fn select(&mut self, tid: i32) {
         self.settle();
         self.current = self.place_of.get(&tid).copied();
         self.at = Place::default();
     }
 
-    /// All rows are there: those of the kernel come before all others.
+    /// Announces that all rows have come: those of the kernel come before all others.
     pub(crate) fn settle(&mut self) {
         if self.settled {
             return;
@@ -293,7 +298,7 @@ impl Evidence {
         let per_us = self.per_us;
         for thread in Arc::make_mut(&mut self.threads) {
             if let Some(off) = thread.off.take() {
-                // It never came back.
+                // The thread never came back.
                 thread.hits.push(off.until(i64::MAX, true, per_us));
             }
             thread.hits.sort_by_key(|hit| hit.start);
@@ -308,7 +313,7 @@ impl Evidence {
         self.settled = true;
     }
 
-    /// Whether anything may have hit the thread selected between these readings.
+    /// Whether anything may have hit the selected thread between these readings.
     pub(crate) fn is_anything(&self, start: i64, end: i64) -> bool {
         let Some(place) = self.current else {
             return false;
@@ -319,8 +324,8 @@ impl Evidence {
         begun > 0 && thread.reach[begun - 1] >= start.saturating_sub(self.error)
     }
 
-    /// What fell into the sample from `start` to `end` of the thread selected.
-    /// What may lie in it, because the kernel's times are not exact, counts.
+    /// The causes in the sample from `start` to `end` of the selected thread. What may lie in it,
+    /// because the kernel's times are not exact, counts.
     #[inline]
     pub(crate) fn of(&mut self, start: i64, end: i64) -> Found {
         let error = self.error;
@@ -345,7 +350,7 @@ impl Thread {
             place.cursor = 0;
         }
         place.seen = until;
-        // Samples end in order, so this moves on by a few at a time.
+        // Samples end in order, so this moves by a few hits at a time.
         place.cursor += if place.cursor == 0 {
             self.hits.partition_point(|hit| hit.start <= until)
         } else {
@@ -374,7 +379,7 @@ impl Thread {
     }
 }
 
-/// Ticks from `start` to `end` that any of the hits covers; they come in the order of their
+/// Ticks from `start` to `end` that at least one of the hits covers; hits are ordered by their
 /// starts.
 fn covered<'a>(hits: impl Iterator<Item = &'a Hit>, start: i64, end: i64) -> i64 {
     let mut until = start;

@@ -47,7 +47,7 @@ fn each_cause_with_its_time() {
     assert_eq!(causes(&both), [Cause::Interrupt, Cause::SoftInterrupt]);
     assert_eq!(both.ticks[Cause::Interrupt as usize], 7);
     assert_eq!(both.ticks[Cause::SoftInterrupt as usize], 2);
-    // The soft interrupt lies in the interrupt: 7 ticks in all, not 9.
+    // The soft interrupt lies inside the interrupt: 7 ticks in all, not 9.
     assert_eq!((both.taken(), both.by_others()), (7, 7));
     assert_eq!(both.disturbance(), Some(Cause::Interrupt));
     // Of 95 to 320: preempted 50, waited 80, interrupted 20.
@@ -56,8 +56,8 @@ fn each_cause_with_its_time() {
     assert!(e.of(151, 199).is_empty() && e.of(700, 1000).is_empty());
 }
 
-/// A long absence under which short interrupts of other times lie: the walk
-/// back must not stop at the short ones.
+/// A long absence that overlaps short interrupts at other times: the search backward must not
+/// stop at the short ones.
 #[test]
 fn outer_samples_and_long_absences() {
     let mut rows = vec![(Kind::SwitchOut, 7, 10, 0), (Kind::SwitchIn, 7, 1000, 0)];
@@ -87,7 +87,7 @@ fn threads_are_apart_and_the_error_reaches_further() {
     e.select(8);
     assert!(e.of(90, 120).is_empty());
     assert!(!e.of(490, 505).is_empty());
-    // Never came back.
+    // The thread never came back.
     assert!(e.of(5000, 6000).has(Cause::Waited));
     e.select(7);
     assert!(e.of(80, 99).is_empty() && e.of(111, 120).is_empty());
@@ -104,9 +104,9 @@ fn threads_are_apart_and_the_error_reaches_further() {
     }
 }
 
-/// Vector 3 receives from the network. At 100 it comes from a call of the thread's own;
-/// at 218 right after an interrupt, and at 232 after that; at 300 it is another thread that
-/// was interrupted. Vector 1 is the timer's, which no call raises.
+/// Vector 3 receives from the network. At 100 it comes from a call of the thread itself. At 218
+/// it comes right after an interrupt, and at 232 after that; at 300 another thread was
+/// interrupted. Vector 1 is the timer's, which no call raises.
 #[test]
 fn what_its_own_calls_raise_is_its_own() {
     let mut e = Evidence::with_error(0, 5);
@@ -138,9 +138,9 @@ fn what_its_own_calls_raise_is_its_own() {
     }
 }
 
-/// 5 ticks are a microsecond: without an interrupt's 10 ticks a sample has to be 100 long,
-/// 20 times the microsecond that nobody sees; 500 where it was preempted or migrated. What
-/// is of the thread's own doing asks for nothing.
+/// 5 ticks are a microsecond. Without an interrupt's 10 ticks a sample has to be 100 long, 20
+/// times the unobserved microsecond; 500 where it was preempted or migrated. What the thread does
+/// itself requires nothing.
 #[test]
 fn what_is_long_beside_a_disturbance_stays() {
     let mut e = evidence(&[
@@ -170,8 +170,8 @@ fn what_is_long_beside_a_disturbance_stays() {
 }
 
 /// Thread 7 is taken off its CPU six times: for thread 8, which hands it back; for another
-/// program; for 8, after which another program had it; for 8, and goes on elsewhere; for
-/// another program and then for 8; for 8 until the recording ends. What 8 waits for is its own.
+/// program; for 8, after which another program had it; for 8, and continues elsewhere; for
+/// another program and then for 8; for 8 until the recording ends. The waiting of 8 is its own.
 #[test]
 fn a_thread_of_the_program_is_no_disturbance() {
     let mut e = evidence(&[
@@ -220,10 +220,10 @@ fn a_thread_of_the_program_is_no_disturbance() {
     assert_eq!(causes(&e.of(160, 1_000)), [Cause::Waited]);
 }
 
-/// 5 ticks are a microsecond. The timer's interrupt takes 40 ticks before the kernel knows of
-/// it and 10 after it, give or take 7: of a sample from 900 to 2 000 it had 40 + 30 + 10, and
-/// one of 140 others is long enough for what is not known, one of 139 not. Another interrupt
-/// may take those 50 beside its own 30: it needs 1000.
+/// 5 ticks are a microsecond. The timer's interrupt takes 40 ticks before the kernel knows of it
+/// and 10 after it, give or take 7. Of a sample from 900 to 2 000 it had 40 + 30 + 10. A sample
+/// of 140 other ticks is long enough for the unknown part, one of 139 is not. Another interrupt
+/// may take those 50 in addition to its own 30: it needs 1000.
 #[test]
 fn a_timer_takes_more_than_the_kernel_knows() {
     let timer = Timer {
@@ -241,7 +241,8 @@ fn a_timer_takes_more_than_the_kernel_knows() {
         (900, 2_000, 80, false),
         (900, 900 + 80 + 140, 80, false),
         (900, 900 + 80 + 139, 80, true),
-        // They end and begin while the kernel does not know yet, or no longer.
+        // The samples end or begin while the kernel does not yet, or no longer, know of the
+        // interrupt.
         (500, 970, 10, false),
         (1_035, 2_000, 5, false),
         (1_041, 2_000, 0, false),

@@ -1,5 +1,5 @@
-//! Several hosts: messages between their traces, and what the doubt about their clocks does
-//! to intervals from one to the other.
+//! Several hosts: messages between their traces, and how the uncertainty of their clocks widens
+//! intervals from one host to the other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,14 +18,13 @@ use crate::rules::known;
 use crate::side_by_side::Failed;
 use crate::table::{Matching, NameOrNumber, Table};
 
-/// Keys of one interval that are kept; beyond, every second key is forgotten again, on all
-/// hosts the same ones.
+/// Most keys of one interval that are stored; with more, every second key is removed, the same
+/// ones on all hosts.
 const MOST_KEYS: usize = 1 << 21;
 
-/// Messages between hosts that their traces hold: intervals of the table with
-/// `match = "message"` whose start is in one trace and whose end is in another. A key that
-/// comes more than once says nothing for certain and is left out, and so are boundaries
-/// without a key.
+/// Messages between hosts that their traces hold: intervals of the table with `match = "message"`
+/// whose start is in one trace and whose end is in another. A key that comes more than once is
+/// ambiguous and is left out, and so are boundaries without a key.
 ///
 /// # Errors
 /// A trace cannot be read, or the table names an event that no trace has.
@@ -76,12 +75,12 @@ pub fn messages(traces: &[Trace], table: &Table, source: &str) -> Result<Vec<Mes
     Ok(messages)
 }
 
-/// Where a key was seen as a start, or as an end.
+/// The place where a key was seen as a start, or as an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
     #[default]
     None,
-    /// On that host, at that reading of its clock.
+    /// On one host, at one reading of its clock.
     One(usize, i64),
     More,
 }
@@ -90,7 +89,7 @@ enum End {
 #[derive(Debug, Default)]
 struct Keys {
     ends: HashMap<i64, [End; 2]>,
-    /// So many of a key's lowest bits must be 0.
+    /// Number of a key's lowest bits that must be 0.
     thinned: u32,
 }
 
@@ -136,7 +135,7 @@ fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usi
     }
 }
 
-/// The maps of a trace of several hosts; none of a trace of one.
+/// The maps of a trace of several hosts; empty for a trace of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clocks(Vec<Option<HostMap>>);
 
@@ -146,7 +145,7 @@ impl Clocks {
         Self(maps.collect())
     }
 
-    /// How wrong the time from one reading to another may be, ticks: `None` on one host.
+    /// Bound on the error of the time from one reading to another, ticks: `None` on one host.
     pub(crate) fn doubt(&self, start: (i16, i64), end: (i16, i64)) -> Option<i64> {
         if start.0 == end.0 {
             return None;
@@ -159,14 +158,14 @@ impl Clocks {
     }
 }
 
-/// What the clocks leave open of an interval's samples.
+/// The uncertainty of an interval's samples that comes from the clocks.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Doubt {
     samples: u64,
-    /// Half-widths, ticks.
+    /// Sum of half-widths, ticks.
     sum: i128,
     max: i64,
-    /// Samples whose sign is not certain.
+    /// Samples of uncertain sign.
     concurrent: u64,
 }
 
@@ -185,9 +184,9 @@ impl Doubt {
         self.concurrent += other.concurrent;
     }
 
-    /// Widens what is said of the interval. The clocks' error is the same for samples that
-    /// are near, so no number of them makes it smaller: a mean is off by the mean of the
-    /// half-widths at most, a quantile by the greatest.
+    /// Widens the estimates of the interval. The clocks' error is the same for neighbouring
+    /// samples, so more samples do not make it smaller. A mean is off by at most the mean of the
+    /// half-widths, a quantile by the largest.
     pub(crate) fn tell(&self, report: &mut IntervalReport, ns_per_tick: f64) {
         if self.samples == 0 {
             return;
@@ -283,7 +282,7 @@ mod tests {
         assert_eq!(clocks.doubt((1, 1000), (1, 1100)), None);
         assert_eq!(clocks.doubt((0, 5), (1, 1050)), Some(15));
         assert_eq!(clocks.doubt((2, 1000), (1, 1100)), Some(30));
-        // Outside of the map the greatest.
+        // Outside of the map the largest half-width holds.
         assert_eq!(clocks.doubt((0, 5), (1, 5000)), Some(20));
         let mut doubt = Doubt::default();
         for (ticks, half_width) in [(100, 15), (-15, 15), (15, 15), (0, 15), (16, 15), (-16, 15)] {

@@ -1,7 +1,7 @@
 //! The analysis kernel of Undertick: event batches in, report out.
 //!
-//! **Question.** Given the events of a trace, how long did each section take,
-//! how often did each event come, and how sure is that?
+//! **Question.** Given the events of a trace, how long did each span take, how often did each
+//! event come, and how sure is that?
 //!
 //! ```no_run
 //! use undertick_analyze::{Analysis, Options};
@@ -19,21 +19,21 @@
 //! # }
 //! ```
 //!
-//! **Method.** Match interval boundaries, take off the time of disturbances that
-//! the kernel's events show, drop what they leave unknown, take the cost of the
-//! recording off, estimate (the order is that of TRAMS). Without a [`Table`] every
-//! begin/end pair, every stage between two `next` points, every pair and every
-//! period of an instant is an interval. One pass; two if samples are culled by
-//! their ratio to the least ([`Cull::Ratio`]).
+//! **Method.** Match interval boundaries. Take off the time of disturbances that the kernel's
+//! events show, and drop the samples for which it stays unknown. Subtract the cost of recording,
+//! then estimate (the order is that of TRAMS). Without a [`Table`] every begin/end pair, every
+//! stage between two `next` points, every pair and every period of an instant is an interval.
+//! There is one pass; there are two if samples are dropped by their ratio to the smallest
+//! ([`Cull::Ratio`]).
 //!
-//! **Bounds.** Memory does not grow with the trace: per interval about 100 KiB
-//! (at most 4096 intervals), per ring its open starts (at most 1024), 2^20
-//! waiting messages. What finds no room is counted and warned of.
+//! **Bounds.** Memory does not grow with the trace: about 100 KiB per interval (at most 4096
+//! intervals), the open starts of each ring (at most 1024), and 2^20 waiting messages. What finds
+//! no room is counted, and a warning says so.
 //!
 //! **Caveats.** Events of one ring must come in order. Differences are signed:
 //! a clock that steps back gives negative samples, which are counted and kept.
 
-// Unit tests share the hand-made traces of the others.
+// Unit tests share the hand-made traces of the other tests.
 #[cfg(test)]
 extern crate self as undertick_analyze;
 

@@ -1,4 +1,4 @@
-//! Rows to samples: by the pairs that events form themselves, or by a table.
+//! Turns rows into samples: by the pairs that events form themselves, or by a table.
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
@@ -24,12 +24,12 @@ const BEGIN_ORDERED: i8 = Kind::BeginOrdered as i8;
 const END_ORDERED: i8 = Kind::EndOrdered as i8;
 const GAP: i8 = Kind::Gap as i8;
 
-/// What is counted of the rows themselves.
+/// Counts of the rows themselves.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RowCounts {
     /// Rows that are events.
     pub(crate) events: u64,
-    /// Rows whose codes mean nothing.
+    /// Rows with meaningless codes.
     pub(crate) bad: u64,
     /// Rows of the kernel.
     pub(crate) kernel: u64,
@@ -97,8 +97,7 @@ pub(crate) fn rows(
     seen
 }
 
-/// The pairs that events form themselves. Returns whether the row means
-/// anything.
+/// Takes a row by the pairs that events form themselves. Returns whether the row is meaningful.
 #[inline]
 fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) -> bool {
     let set = ring.set;
@@ -154,7 +153,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
                 engine.note_depth(ring.stack.len());
                 take_pair(engine, interval, row.flag, ts, payload);
             }
-            // Two readings inside whatever encloses them.
+            // Two readings inside all spans that enclose them.
             ring.counts.note_reading(row.reading());
             ring.counts.note_reading(row.reading());
         }
@@ -163,7 +162,7 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
     true
 }
 
-/// From the last instant of the same event in this ring to this one.
+/// Takes the sample from the last instant of the same event in this ring to this one.
 #[inline]
 fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     let place = engine.instant(ring.set, event);
@@ -207,8 +206,8 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
     });
 }
 
-/// Two successive readings; their record carries the difference. Whether the
-/// thread was descheduled between them only the record's own flag can tell.
+/// Takes two successive readings; their record carries the difference. Only the record's own flag
+/// tells whether the thread was descheduled between them.
 fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) {
     let sample = Sample {
         ticks,
@@ -224,7 +223,7 @@ fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) 
     engine.take(interval, &sample, ts, Parent::Various);
 }
 
-/// The intervals of a table.
+/// Takes a row by the intervals of a table.
 fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, event: u16) -> bool {
     let (ends, starts) = match row.kind {
         INSTANT | PAIR => (Some(event), Some(event)),
@@ -270,7 +269,7 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
     true
 }
 
-/// A row, as far as matching looks at it.
+/// The parts of a row that matching uses.
 pub(crate) struct Row {
     kind: i8,
     flag: i8,
@@ -279,7 +278,7 @@ pub(crate) struct Row {
     never_waits: bool,
 }
 
-/// Of the payload of a begin or an end: its reading waited for nothing.
+/// Bit in the payload of a begin or an end: its reading waited for nothing.
 const UNORDERED: u32 = undertick_trace::schema::UNORDERED;
 
 impl Row {
@@ -293,7 +292,7 @@ impl Row {
         }
     }
 
-    /// Whether the event of the row itself ends something, or begins it.
+    /// Whether the event of the row itself ends or begins something.
     pub(crate) fn does(&self, end: bool) -> bool {
         match self.kind {
             INSTANT | PAIR => true,
@@ -319,8 +318,8 @@ impl Row {
         }
     }
 
-    /// The reading as one end of a sample. A serialised boundary carries a pair
-    /// in its payload, a plain one what sampling has to say.
+    /// The reading as one end of a sample. A serialised boundary carries a pair in its payload, a
+    /// plain one the sampling rate or the executions that it stands for.
     #[inline]
     fn edge(&self) -> Edge {
         let carried = u32::try_from(self.payload).unwrap_or(0);
@@ -337,9 +336,9 @@ impl Row {
         }
     }
 
-    /// The key it carries; a `next` carries a stage instead, a serialised
-    /// boundary its pair, any other what sampling has to say. Between threads all
-    /// these have one key, so the k-th start belongs to the k-th end.
+    /// The key that it carries. A `next` carries a stage instead, a serialised boundary its pair,
+    /// any other what sampling needs. Between threads all these have one key, so the k-th start
+    /// belongs to the k-th end.
     pub(crate) fn key(&self, matching: Matching) -> Option<i64> {
         let is_edge = matches!(self.kind, BEGIN | END | NEXT) || self.is_ordered();
         let payload = if is_edge { 0 } else { self.payload };
@@ -376,7 +375,7 @@ fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
     ring.open_ruled(engine, at, place, within, key);
 }
 
-/// A boundary of an interval between threads.
+/// Takes a boundary of an interval between threads.
 fn message((host, engine): (i16, &mut Engine), place: u32, row: &Row, is_start: bool) {
     let Some(key) = row.key(Matching::Message) else {
         return;
@@ -390,11 +389,11 @@ fn message((host, engine): (i16, &mut Engine), place: u32, row: &Row, is_start: 
     engine.messages.add(place, key, boundary);
 }
 
-/// Messages after which the spans that they make are handed on.
+/// Number of messages after which the spans that they make are passed on.
 const MESSAGES_AT_ONCE: usize = 1 << 16;
 
-/// All boundaries between threads are there: takes what they make. `spans` receives
-/// them as rows, where spans are kept.
+/// Takes the messages once all boundaries between threads have come. `spans` receives them as
+/// rows, where spans are stored.
 ///
 /// # Errors
 /// Those of `spans`.

@@ -1,7 +1,7 @@
 //! Starts and ends in different threads, matched by key.
 //!
-//! Threads are analysed one after the other, or side by side, so the two sides of a
-//! message may come far apart. All boundaries are gathered and put in order first.
+//! Threads are analysed one after the other, or in parallel, so the two sides of a message may
+//! come far apart. All boundaries are gathered and sorted first.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cost::{Ends, Reading};
 use crate::spool::{Spool, Words};
 
-/// Unmatched boundaries of one key that wait; beyond, the newest is dropped and
-/// counted.
+/// Most unmatched boundaries of one key that wait; with more, the newest is dropped and counted.
 const MOST_WAITING: usize = 1 << 20;
 
 /// One boundary of a message.
@@ -31,21 +30,21 @@ pub(crate) struct Message {
     /// End less start, ticks.
     pub(crate) ticks: i64,
     pub(crate) ends: Ends,
-    /// Where it starts, and where it ends.
+    /// The hosts on which it starts and ends.
     pub(crate) hosts: [i16; 2],
 }
 
-/// Boundaries, as they come.
+/// Boundaries, in the order in which they arrive.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Messages(Spool);
 
-/// What became of them.
+/// The result of matching.
 #[derive(Debug, Default)]
 pub(crate) struct Matched {
     messages: Spool,
-    /// Rule, whether a start, and how many found no other side.
+    /// Rule, whether it is a start, and how many found no other side.
     pub(crate) unmatched: Vec<(u32, bool, u64)>,
-    /// Of these, those for which there was no room.
+    /// Of these, the number for which there was no room.
     pub(crate) pushed_out: u64,
 }
 
@@ -103,8 +102,8 @@ impl Messages {
 fn words(rule: u32, [start, end]: [Boundary; 2]) -> Words {
     let ordered = i64::from(start.ordered) << 1 | i64::from(end.ordered);
     let hosts = i64::from(start.host) << 16 | i64::from(end.host as u16);
-    // By time within a rule: neighbours in time have more in common than neighbours by
-    // key, and the figures' intervals must see it.
+    // By time within a rule. Neighbours in time have more in common than neighbours by key, and
+    // the confidence intervals of the figures must include that.
     [
         i64::from(rule),
         end.ts,
@@ -113,7 +112,7 @@ fn words(rule: u32, [start, end]: [Boundary; 2]) -> Words {
     ]
 }
 
-/// How a boundary was read, as far as it is kept: nothing is subtracted from a message.
+/// How a boundary was read, as far as it is stored: nothing is subtracted from a message.
 fn reading(ordered: bool) -> Reading {
     match ordered {
         true => Reading::Ordered,
@@ -136,7 +135,7 @@ impl Matched {
         }
     }
 
-    /// In the order of their ends.
+    /// Returns the messages in the order of their ends.
     pub(crate) fn messages(self) -> impl Iterator<Item = Message> {
         self.messages
             .sorted()
@@ -186,7 +185,7 @@ mod tests {
             .inspect(|m| assert_eq!(m.hosts, [3, 400]))
             .map(|m| (m.rule, m.end, m.ticks))
             .collect();
-        // One that ends before it begins stays as it is.
+        // A message that ends before it begins stays as it is.
         assert_eq!(found, [(0, 7, -2), (1, 15, 5), (1, 40, 20)]);
     }
 

@@ -6,7 +6,7 @@ use undertick_report::document::{Mode, Valley};
 use crate::summary::{Figures, Summary};
 
 impl Summary {
-    /// Of the samples behind the figures. Empty without samples.
+    /// The modes of the samples behind the figures. Empty without samples.
     pub(crate) fn modes(&self, kept: &Figures) -> Vec<Mode> {
         let found = kept.sample.modes(&ModeOptions {
             step: self.granularity(),

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use undertick_trace::manifest::Name;
 
-/// Names that came with the program, under those that a table gave.
+/// Names that came with the program, overridden by those from a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     overrides: HashMap<u16, String>,
-    /// Set 0 holds for every process; the others for one that named its own.
+    /// Set 0 holds for every process; each other one holds for a process with names of its own.
     sets: Vec<HashMap<u16, String>>,
     of_pid: HashMap<i32, usize>,
 }
@@ -33,7 +33,7 @@ impl Names {
         this
     }
 
-    /// Number of the set of names that a process uses.
+    /// Index of the set of names that a process uses.
     pub(crate) fn set_of(&self, pid: i32) -> usize {
         self.of_pid.get(&pid).copied().unwrap_or(0)
     }

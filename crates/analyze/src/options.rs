@@ -1,4 +1,4 @@
-//! How an analysis is asked to work.
+//! Options of an analysis.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::table::Table;
 
-/// What is asked of an analysis.
+/// Options of an analysis.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Intervals and frequencies wanted; without a table every pair that the
-    /// events themselves form.
+    /// The intervals and frequencies wanted; without a table, every pair that the events
+    /// themselves form.
     pub table: Option<Table>,
     /// Which samples to drop.
     pub cull: Cull,
     /// Whether to subtract the cost of recording.
     pub compensate: Compensate,
-    /// Level of every interval, above 0 and below 1.
+    /// Level of every confidence interval, above 0 and below 1.
     pub confidence: f64,
 }
 
@@ -34,16 +34,16 @@ impl Default for Options {
 /// Which samples to drop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cull {
-    /// As `Kernel` where the trace holds kernel events, else those during which the
-    /// thread was descheduled, as its records say.
+    /// As `Kernel` where the trace holds kernel events; otherwise samples during which the thread
+    /// was descheduled, as its records say.
     Auto,
-    /// Those that the kernel's own events say were hit: by a preemption, an
-    /// interrupt or a migration, not by waiting of their own.
+    /// Samples that were disturbed according to the kernel's events: by a preemption, an
+    /// interrupt or a migration, not by waiting of the thread itself.
     Kernel,
-    /// Those over this many times the least (TRAMS, pass 2): a fallback without
-    /// evidence, and marked so.
+    /// Samples over this many times the smallest (TRAMS, pass 2): a fallback without evidence,
+    /// and marked so.
     Ratio(f64),
-    /// None.
+    /// No samples.
     None,
 }
 
@@ -131,7 +131,7 @@ impl fmt::Display for Compensate {
 }
 
 impl Options {
-    /// Refuses what cannot be done.
+    /// Refuses invalid options.
     ///
     /// # Errors
     /// A level outside 0..1.

@@ -1,12 +1,12 @@
-//! Pairs of readings found in a trace: what one reading costs, when.
+//! Pairs of readings found in a trace: the cost of one reading, and when it was measured.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use undertick_estimate::Moments;
 
-/// Pairs kept for looking up, 24 bytes each: 96 MiB. Beyond, every second one
-/// is forgotten and only every second one more is kept, and so on.
+/// Most pairs stored for look-up, 24 bytes each: 96 MiB. With more, every second one is removed
+/// and only every second further one is stored, and so on.
 const MOST: usize = 1 << 22;
 
 /// A pair of readings of one ring.
@@ -17,25 +17,24 @@ struct Pair {
     ring: i32,
 }
 
-/// Everything known of the pairs. They are gathered in a pass of their own,
-/// before samples are taken.
+/// All pairs of a trace. They are gathered in a separate pass, before samples are taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
-    /// Whether this pass gathers.
+    /// Whether this pass gathers pairs.
     pub(crate) gathering: bool,
-    /// Number of the ring whose rows come now.
+    /// Number of the ring of the next rows.
     pub(crate) ring: i32,
-    /// In order of time.
+    /// The pairs in order of time.
     settled: Arc<Vec<Pair>>,
     pub(crate) gathered: Gathered,
 }
 
-/// Pairs as they come.
+/// Pairs in the order in which they arrive.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Gathered {
     /// Plain pairs (`ut_pair`).
     plain: Vec<Pair>,
-    /// One in this many is kept.
+    /// One pair in this many is stored.
     every: u64,
     seen: u64,
     /// Ticks of all plain pairs, and of those that serialised boundaries carry.
@@ -72,7 +71,7 @@ impl Gathered {
         self.every = self.every.max(1) * 2;
     }
 
-    /// Adds what was gathered elsewhere.
+    /// Merges pairs that were gathered by others.
     pub(crate) fn merge(&mut self, mut other: Self) {
         while self.every.max(1) < other.every {
             self.thin();
@@ -91,8 +90,7 @@ impl Gathered {
 }
 
 impl Pairs {
-    /// A `ut_pair`; one during which the thread was descheduled is not of the
-    /// clock.
+    /// Adds a `ut_pair`. One during which the thread was descheduled is not a cost of the clock.
     #[inline]
     pub(crate) fn add(&mut self, ts: i64, ticks: i64, flag: i8) {
         if self.gathering && flag != 1 {
@@ -100,7 +98,7 @@ impl Pairs {
         }
     }
 
-    /// The pair of a serialised boundary; 0: it has none.
+    /// Adds the pair of a serialised boundary; 0: it has none.
     #[inline]
     pub(crate) fn note(&mut self, ticks: u32) {
         if ticks != 0 && self.gathering {
@@ -108,7 +106,7 @@ impl Pairs {
         }
     }
 
-    /// Gathering is over.
+    /// Ends the gathering.
     pub(crate) fn settle(&mut self) {
         self.gathering = false;
         let mut plain = std::mem::take(&mut self.gathered.plain);
@@ -116,8 +114,8 @@ impl Pairs {
         self.settled = Arc::new(plain);
     }
 
-    /// Method I: the last pair of this ring before `start` and the first after
-    /// `end`; where one is missing, the other for both.
+    /// Method I: the last pair of this ring before `start` and the first after `end`; where one
+    /// is missing, the other one is used for both.
     pub(crate) fn own(&self, start: i64, end: i64) -> Option<[u32; 2]> {
         self.around(start, end, |p| p.ring == self.ring)
     }
@@ -151,7 +149,7 @@ impl Pairs {
     }
 }
 
-/// Pairs of other rings that are passed over in looking for a near one.
+/// Most pairs of other rings that are skipped in the search for a near one.
 const FAR: usize = 256;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! A part of the work: some rings of a trace, analysed by themselves, and what they say
-//! put together again.
+//! Analyses a subset of the rings of a trace, and merges the results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,10 +23,10 @@ use crate::slices::Slices;
 use crate::table::Table;
 use crate::tally::{Parent, Tally};
 
-/// Most rings of a trace; each costs a few hundred bytes at least.
+/// Most rings of a trace; each costs at least a few hundred bytes.
 const MOST_RINGS: usize = 1 << 20;
 
-/// Who takes rows of some rings. Made by [`crate::Analysis::worker`].
+/// Analyses the rows of a subset of rings. Made by [`crate::Analysis::worker`].
 #[derive(Debug)]
 pub struct Worker {
     engine: Engine,
@@ -40,12 +39,12 @@ pub struct Worker {
     rows: RowCounts,
     /// First and last reading, ticks.
     span: Option<(i64, i64)>,
-    /// Where blocks come as their palettes say them.
+    /// Where blocks come in terms of their palettes.
     coding: Option<Box<Coding>>,
 }
 
-/// What some rings of a trace say. Parts of one trace are put together by
-/// [`crate::Analysis::absorb`]; they can be sent to where that is done.
+/// Results for a subset of the rings of a trace. Parts of one trace are merged by
+/// [`crate::Analysis::absorb`]; they can be sent to the place of merging.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Part {
     tallies: Vec<Tally>,
@@ -61,18 +60,18 @@ pub struct Part {
     crowded: u64,
 }
 
-/// What stays of a ring when all its rows have been seen.
+/// What remains of a ring when all its rows have been seen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RingAccount {
     pub(crate) id: i32,
     pub(crate) pid: i32,
     pub(crate) tid: i32,
-    /// What begins of sampled spans stood for.
+    /// Executions that the begins of sampled spans stood for.
     pub(crate) begun: Begun,
 }
 
 impl Worker {
-    /// `engine` knows the trace, and no samples.
+    /// Makes a worker; `engine` knows the trace, and has no samples.
     pub(crate) fn new(engine: Engine, table: Option<Arc<Table>>, by_ring: bool) -> Self {
         Self {
             engine,
@@ -87,18 +86,17 @@ impl Worker {
         }
     }
 
-    /// Another one, for other rings, if this one has not taken any rows yet.
+    /// Makes another worker, for other rings, if this one has not taken any rows yet.
     pub(crate) fn again(&self, by_ring: bool) -> Self {
         Self::new(self.engine.clone(), self.table.clone(), by_ring)
     }
 
-    /// Takes the next batch: rows of the program. Events of one ring must come in
-    /// order; rings may be interleaved, unless it was said that they are not.
+    /// Takes the next batch: rows of the program. Events of one ring must come in order; rings
+    /// may be interleaved, unless `by_ring` was set.
     ///
     /// # Errors
-    /// A batch without the columns of [`undertick_trace::schema`], or more rings than
-    /// a trace can have. Rows with meaningless codes are counted and reported, not
-    /// errors.
+    /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
+    /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::of(batch)?;
         let mut at = 0;
@@ -108,8 +106,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes rows from `at` on, as long as they are of one ring and of the program;
-    /// returns how many it passed.
+    /// Takes rows from `at` on, as long as they are of one ring and of the program; returns how
+    /// many it took.
     pub(crate) fn push_from(&mut self, columns: &Columns<'_>, at: usize) -> Result<usize, Error> {
         if columns.mode[at] != 0 {
             return Ok(1); // of the kernel: told to all workers before
@@ -122,7 +120,7 @@ impl Worker {
         Ok(run)
     }
 
-    /// Takes rows of one ring, which its block says whose they are.
+    /// Takes rows of the ring that their block names.
     ///
     /// # Errors
     /// More rings than a trace can have.
@@ -133,8 +131,8 @@ impl Worker {
         self.push_run(Writer::of(block), rows)
     }
 
-    /// Takes rows of one ring from there on, as far as they can be taken so; returns the first
-    /// that was not: [`Self::push_rows`] takes it.
+    /// Takes rows of one ring from a position on, as long as this path can take them; returns the
+    /// first that it cannot take: [`Self::push_rows`] takes it.
     ///
     /// # Errors
     /// More rings than a trace can have.
@@ -157,7 +155,7 @@ impl Worker {
         Ok(to)
     }
 
-    /// The place of a ring, whose rows come now.
+    /// The index of the ring whose rows come next.
     fn enter(&mut self, writer: Writer) -> Result<usize, Error> {
         let place = self.ring(writer)?;
         if self.last != Some(place) {
@@ -176,20 +174,20 @@ impl Worker {
         Ok(place)
     }
 
-    /// Notes the least and the greatest of readings.
+    /// Notes the smallest and the largest of readings.
     fn reach(&mut self, (lo, hi): (i64, i64)) {
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         self.engine.slices.reach(lo, hi);
     }
 
-    /// What waits of blocks is tallied: other rows come.
+    /// Tallies the samples that wait from blocks, because other rows come.
     fn tally_coded(&mut self) {
         if let Some(coding) = &mut self.coding {
             coding.tally(&mut self.engine);
         }
     }
 
-    /// Rows of one ring.
+    /// Takes rows of one ring.
     fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
         let place = self.enter(writer)?;
         self.tally_coded();
@@ -208,8 +206,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Up to the first row, from `from` on, that comes after points were switched on
-    /// again.
+    /// Returns the position of the first row, from `from` on, that comes after points were
+    /// switched on again.
     fn until_renewal(&self, place: usize, rows: &RowsOfRing<'_>, from: usize) -> usize {
         let renewal = (self.engine.perturbation.as_ref())
             .and_then(|found| found.renewals().get(self.rings[place].renewals));
@@ -252,12 +250,12 @@ impl Worker {
         Ok(self.rings.len() - 1)
     }
 
-    /// Spans matched since the last time, if they are kept ([`crate::keep_spans`]).
+    /// Returns spans matched since the last call, if they are stored ([`crate::keep_spans`]).
     pub(crate) fn take_spans(&mut self) -> Option<RecordBatch> {
         self.engine.take_spans()
     }
 
-    /// All rows of these rings have come.
+    /// Ends the work: all rows of these rings have come.
     #[must_use]
     pub fn finish(mut self) -> Part {
         self.tally_coded();
@@ -293,7 +291,7 @@ impl Engine {
         self.spans.as_mut()?.take(&self.tallies)
     }
 
-    /// All rows of the kernel have come.
+    /// Announces that all rows of the kernel have come.
     pub(crate) fn settle(&mut self) {
         self.evidence.settle();
         if let Some(perturbation) = &mut self.perturbation {
@@ -301,7 +299,7 @@ impl Engine {
         }
     }
 
-    /// Adds what some rings say.
+    /// Merges the results for some rings.
     pub(crate) fn absorb(&mut self, part: Part) {
         let Part {
             tallies,
@@ -318,8 +316,8 @@ impl Engine {
         self.crowded += crowded;
         self.messages.append(messages);
         self.pairs.gathered.merge(gathered);
-        // Where each of its intervals and frequencies is here; those for which there is
-        // no room any more go into one that is not shown.
+        // The index here of each of its intervals and frequencies; those for which there is no
+        // room any more go into one that is not shown.
         let places: Vec<Option<u32>> = (tallies.iter().enumerate())
             .map(|(place, tally)| match tally.family {
                 None => Some(place as u32),

@@ -1,5 +1,5 @@
-//! Which half of which pair a sample lies in, where measuring points were switched
-//! off and on, and what that says.
+//! Assigns samples to the halves of pairs, where measuring points were switched off and on, and
+//! compares the halves.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,38 +11,37 @@ use undertick_trace::manifest;
 use undertick_trace::schema::{Kind, Switched};
 use undertick_units::Estimate;
 
-/// What comes within so long after a switch is in no half: caches and the
-/// predictor of branches settle.
+/// Samples that begin this soon after a switch are in no half: caches and the branch predictor
+/// settle.
 const SETTLE_NS: f64 = 20_000.0;
-/// Sections over so many times the median are long.
+/// Spans over this many times the median are long.
 const LONG: i64 = 4;
-/// Sections whose median decides what is long.
+/// Number of spans whose median decides what is long.
 const FIRST: usize = 101;
-/// Intervals that are kept account of.
+/// Most intervals that are tracked.
 const MOST_INTERVALS: usize = 256;
 
-/// Halves in the order of time, and what lay in them. A copy shares the halves.
+/// Halves in the order of time, and the samples in them. A copy shares the halves.
 #[derive(Clone, Debug)]
 pub(crate) struct Perturbation {
     kept: Arc<HashSet<u16>>,
-    /// The kernel's events were switched: what they tell is not the same in both
-    /// states.
+    /// The kernel's events were switched, so their evidence differs between the two states.
     pub(crate) of_kernel: bool,
     settle: i64,
-    /// Before and after each switch, and to what.
+    /// Readings before and after each switch, and the new state.
     switches: Vec<(i64, i64, Switched)>,
     halves: Arc<Vec<Half>>,
-    /// When points came on again: what was open then may have ended meanwhile.
+    /// Times at which points came on again: spans open then may have ended in between.
     renewals: Arc<Vec<i64>>,
     settled: bool,
     sections: SectionsOf,
-    /// Where the last sample lay: the next one lies there or a little later.
+    /// Half of the last sample: the next one lies there or a little later.
     cursor: usize,
-    /// The last switch before it.
+    /// The last switch before that sample.
     last_switch: usize,
 }
 
-/// Half of a pair.
+/// One half of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Half {
     from: i64,
@@ -50,29 +49,29 @@ struct Half {
     is_on: bool,
 }
 
-/// By interval.
+/// Spans by interval.
 pub(crate) type SectionsOf = HashMap<u32, Sections>;
 
-/// What is known of one interval.
+/// The spans of one interval.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sections {
-    /// Until what is long is known: start, ticks, readings inside.
+    /// Until the limit of long spans is known: start, ticks, readings inside.
     first: Vec<(i64, i64, u64)>,
     limit: Option<i64>,
     halves: Vec<HalfSections>,
     /// Readings inside, with all points on and with some off.
     inside: [u64; 2],
-    /// All, also those that lie in no half, by whether all points were on or some off when
-    /// they began.
+    /// Numbers of all spans, also of those that lie in no half, by whether all points were on or
+    /// some off when they began.
     began: [u64; 2],
 }
 
-/// What came of it.
+/// The result for one interval.
 #[derive(Debug)]
 struct Found {
-    /// In ticks.
+    /// Slow-down in ticks.
     slowdown: Slowdown,
-    /// Readings more inside a section while all points are on.
+    /// Number of additional readings inside a span while all points are on.
     points: f64,
 }
 
@@ -97,7 +96,7 @@ impl Perturbation {
         !self.kept.contains(&event)
     }
 
-    /// A row of the kernel; in order of time, before all samples.
+    /// Takes a row of the kernel; rows come in order of time, before all samples.
     pub(crate) fn push(&mut self, kind: i8, event: i32, ts: i64, payload: i64) {
         let state = Switched::from_code(event);
         if let (Some(Kind::Epoch), Some(state)) = (Kind::from_code(kind), state) {
@@ -106,7 +105,7 @@ impl Perturbation {
         }
     }
 
-    /// All switches are known.
+    /// Announces that all switches are known.
     pub(crate) fn settle(&mut self) {
         if self.settled {
             return;
@@ -136,14 +135,14 @@ impl Perturbation {
                 // The other half comes next.
                 None => pair = Some(half),
                 Some(first) if first.is_on != half.is_on => halves.extend([first, half]),
-                // One was lost: this may be the first of a pair.
+                // A switch was lost: this may be the first half of a pair.
                 Some(_) => pair = Some(half),
             }
         }
         (self.halves, self.renewals) = (Arc::new(halves), Arc::new(renewals));
     }
 
-    /// What was found so far, to be put together with that of others.
+    /// Takes the spans so far, to be merged with those of others.
     pub(crate) fn take_sections(&mut self) -> SectionsOf {
         let mut sections = std::mem::take(&mut self.sections);
         for sections in sections.values_mut().filter(|s| s.limit.is_none()) {
@@ -152,7 +151,7 @@ impl Perturbation {
         sections
     }
 
-    /// Adds what was found elsewhere, of intervals that go by these numbers here.
+    /// Merges spans from another worker; `here` maps its interval indices to those here.
     pub(crate) fn merge(&mut self, sections: SectionsOf, here: impl Fn(u32) -> Option<u32>) {
         let mut sections: Vec<(u32, Sections)> = sections.into_iter().collect();
         sections.sort_by_key(|(interval, _)| *interval);
@@ -180,13 +179,12 @@ impl Perturbation {
         }
     }
 
-    /// The renewals, in order.
+    /// Returns the renewals, in order.
     pub(crate) fn renewals(&self) -> &[i64] {
         &self.renewals
     }
 
-    /// A whole sample of an interval whose points stay on, that nothing named fell
-    /// into.
+    /// Takes a whole sample, without a known cause in it, of an interval whose points stay on.
     pub(crate) fn take(&mut self, interval: u32, start: i64, ticks: i64, inside: u64) {
         if self.halves.is_empty()
             || (self.sections.len() >= MOST_INTERVALS && !self.sections.contains_key(&interval))
@@ -208,7 +206,7 @@ impl Perturbation {
         }
     }
 
-    /// What the sections of an interval say, durations in ticks.
+    /// The result for the spans of an interval, durations in ticks.
     fn found(&mut self, interval: u32, level: f64) -> Option<Found> {
         let sections = self.sections.get_mut(&interval)?;
         if sections.limit.is_none() {
@@ -232,14 +230,14 @@ impl Perturbation {
         })
     }
 
-    /// Share of an interval's samples that began while all points were on: also between pairs of
-    /// halves, and while caches settled. 0 if none is known.
+    /// Share of an interval's samples that began while all points were on, including those
+    /// between pairs of halves and those while caches settled. 0 if none is known.
     pub(crate) fn share_on(&self, interval: u32) -> f64 {
         let [on, off] = (self.sections.get(&interval)).map_or([0; 2], |sections| sections.began);
         on as f64 / (on + off).max(1) as f64
     }
 
-    /// What the points inside an interval cost it.
+    /// The slow-down of an interval by the points inside it.
     pub(crate) fn slowed(&mut self, interval: u32, level: f64, ns_per_tick: f64) -> Option<Slowed> {
         let found = self.found(interval, level)?;
         let slowdown = found.slowdown;
@@ -278,7 +276,7 @@ impl Perturbation {
 }
 
 impl Sections {
-    /// What is long is decided.
+    /// Decides which spans are long.
     fn begin(&mut self, halves: &[Half], cursor: &mut usize) {
         let first = std::mem::take(&mut self.first);
         let mut ticks: Vec<i64> = first.iter().map(|&(_, ticks, _)| ticks).collect();
@@ -292,8 +290,8 @@ impl Sections {
         }
     }
 
-    /// Goes by the start alone, and not so late that a section of ordinary length
-    /// would not have ended in the same half: else the short ones would win.
+    /// Assigns a span by its start alone. The start must be early enough that a span of ordinary
+    /// length would have ended in the same half; otherwise short spans would be favoured.
     fn add(
         &mut self,
         halves: &[Half],
@@ -320,7 +318,7 @@ impl Sections {
     }
 }
 
-/// Whether some points were off at a time; `last` is the switch before a time asked for earlier.
+/// Whether some points were off at a time; `last` is the switch before an earlier query.
 fn is_off_at(switches: &[(i64, i64, Switched)], last: &mut usize, time: i64) -> bool {
     let begins = |place: usize| switches.get(place).map_or(i64::MAX, |&(before, ..)| before);
     if !(begins(*last) <= time && time < begins(last.saturating_add(1))) {
@@ -351,7 +349,7 @@ pub(crate) fn by_total(a: &IntervalReport, b: &IntervalReport) -> core::cmp::Ord
         .total_cmp(&b.total_ns.unwrap_or(f64::NEG_INFINITY))
 }
 
-/// The share by which the interval that stayed on and took most time was slowed.
+/// The slow-down, as a share, of the interval that stayed on and took most time.
 pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
     let slowed = intervals
         .iter()
@@ -414,8 +412,8 @@ mod tests {
         assert!(found.switches(2) && !found.switches(1));
     }
 
-    /// 110 with and 100 without, four points inside; what begins while it settles,
-    /// or within four medians of the end, is in no half.
+    /// 110 with and 100 without, four points inside. Spans that begin while caches settle, or
+    /// within four medians of the end, are in no half.
     #[test]
     fn sections_go_where_they_begin() {
         let mut switches = Vec::new();
@@ -430,7 +428,7 @@ mod tests {
         let halves = found.halves.clone();
         assert_eq!(halves.len(), 80);
         for half in halves.iter() {
-            // A switch costs; four times the median are 440 or 400.
+            // A switch has a cost; four times the median are 440 or 400.
             found.take(7, half.from - 20, 5000, 9);
             found.take(7, half.until - 100, 5000, 9);
             let (ticks, inside) = if half.is_on { (110, 4) } else { (100, 0) };
@@ -438,7 +436,8 @@ mod tests {
                 found.take(7, half.from + 200 * i, ticks, inside);
             }
         }
-        // On is also what began while it settled after the last half, or before the first.
+        // Spans that began while caches settled after the last half or before the first also
+        // count as on.
         found.take(7, -5, 110, 4);
         found.take(7, 400_010, 110, 4);
         let on = found.share_on(7);

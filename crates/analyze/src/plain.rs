@@ -1,7 +1,7 @@
-//! The common rows of a trace by the shortest way: plain boundaries of spans, between
-//! which nothing happened that the general way ([`crate::matching`]) would have to look
-//! at. Their samples wait until there are many of one interval, and are then tallied
-//! together. What comes out is the same, to the last digit.
+//! The fast path for the common rows of a trace: plain boundaries of spans, with nothing between
+//! them that the general path ([`crate::matching`]) would have to handle. Their samples wait
+//! until there are many of one interval, and are then tallied together. The results are the same,
+//! to the last digit.
 
 use undertick_trace::rows::RowsOfRing;
 
@@ -13,7 +13,7 @@ use crate::sampled::Sampling;
 use crate::slices::Counting;
 use crate::tally::{Dropping, Parent, Sample, Tally};
 
-/// Samples of an interval tallied at a time, as many as there are numbers of 8 bits: 5 KiB.
+/// Samples of an interval tallied at a time; 8 bits can number them: 5 KiB.
 pub(crate) const MOST: usize = 256;
 
 /// A sample between the readings of a plain span or of two instants: not descheduled, not
@@ -44,7 +44,7 @@ impl Plain {
     }
 }
 
-/// Samples of one interval, column by column: as [`Plain`] has them.
+/// Samples of one interval, stored by the columns of [`Plain`].
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
     starts: [i64; MOST],
@@ -59,7 +59,7 @@ impl Samples {
         inside: [Inner::NONE; MOST],
     };
 
-    /// Puts a sample there, in place of what is there.
+    /// Stores a sample at that index.
     #[inline]
     pub(crate) fn put(&mut self, at: u8, sample: Plain) {
         let at = usize::from(at);
@@ -93,9 +93,9 @@ impl Columns<'_> {
             .map(|((&start, &end), &inside)| Plain { start, end, inside })
     }
 
-    /// How long each took; nothing where one is longer than there is a number for.
+    /// Computes the duration of each; `None` where one does not fit into 64 bits.
     fn ticks(&self, ticks: &mut Vec<i64>) -> Option<()> {
-        // The sign of this is set where a difference does not fit: one look for all.
+        // The sign bit of this is set where a difference overflows: one check for all.
         let mut far = 0;
         ticks.clear();
         ticks.extend(self.ends.iter().zip(self.starts).map(|(&end, &start)| {
@@ -107,27 +107,27 @@ impl Columns<'_> {
     }
 }
 
-/// Samples that wait, by interval.
+/// Samples that wait to be tallied, by interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     of: Vec<Of>,
     /// Intervals that may have some.
     some: Vec<u32>,
-    /// Room for how long they took, and for that less what measuring cost.
+    /// Buffers for their durations, and for those less the cost of recording.
     ticks: Vec<i64>,
     values: Vec<i64>,
 }
 
-/// What waits of one interval.
+/// The samples of one interval that wait.
 #[derive(Clone, Debug)]
 struct Of {
-    /// Room for [`MOST`], or none yet.
+    /// Space for [`MOST`] samples, or none yet.
     samples: Option<Box<Samples>>,
-    /// Samples that wait there.
+    /// Number of samples that wait.
     n: usize,
-    /// It is among those that may have some.
+    /// Whether it is listed among the intervals that may have some.
     is_some: bool,
-    /// Its samples lay in one interval, as far as is known: where the next one lies may matter.
+    /// All samples so far share one parent: the parent of the next one may matter.
     lies_in_one: bool,
 }
 
@@ -148,7 +148,7 @@ impl Waiting {
         (self.of.get(interval as usize)).is_some_and(|of| of.n > 0)
     }
 
-    /// So many intervals are known.
+    /// Extends the table to this many intervals.
     fn know(&mut self, intervals: usize) {
         if self.of.len() < intervals {
             self.of.resize_with(intervals, Of::default);
@@ -156,7 +156,7 @@ impl Waiting {
     }
 }
 
-/// Rows from `from` on, as far as they are plain; returns the first that is not.
+/// Takes rows from `from` on, as long as they are plain; returns the first that is not.
 pub(crate) fn rows(
     ring: &mut Ring,
     engine: &mut Engine,
@@ -175,7 +175,7 @@ pub(crate) fn rows(
     }
 }
 
-/// What the rows of a run change, side by side so that nothing is looked for twice.
+/// What the rows of a run change, gathered so that nothing is looked up twice.
 struct Run<'a> {
     stack: &'a mut Vec<Open>,
     last: &'a mut [Option<Last>],
@@ -185,7 +185,7 @@ struct Run<'a> {
     counting: Counting<'a>,
 }
 
-/// What a row came to.
+/// The result of a row.
 enum Taken {
     Yes,
     /// There are now [`MOST`] samples of this interval.
@@ -194,8 +194,8 @@ enum Taken {
     No,
 }
 
-/// Plain rows until there are enough samples of an interval; returns the first row that
-/// was not taken, and that interval.
+/// Takes plain rows until there are enough samples of an interval; returns the first row that was
+/// not taken, and that interval.
 #[inline(never)] // by itself it keeps its state in registers
 fn run(
     ring: &mut Ring,
@@ -212,7 +212,7 @@ fn run(
         tallies: &engine.tallies,
         counting: engine.slices.counting(),
     };
-    // Of these rows only the plain readings are counted.
+    // For these rows only the plain readings are counted.
     let mut now = ring.counts;
     let mut full = None;
     let mut row = from;
@@ -279,7 +279,7 @@ impl Run<'_> {
         taken
     }
 
-    /// From the last instant of the same event to this one.
+    /// Takes the sample from the last instant of the same event to this one.
     #[inline]
     fn instant(&mut self, cell: &Cell, now: Counts, ts: i64) -> Taken {
         let Some(Some(last)) = self.last.get(cell.instant as usize) else {
@@ -301,7 +301,7 @@ impl Run<'_> {
         taken
     }
 
-    /// A sample that lay in `parent`.
+    /// Stores a sample with the parent `parent`.
     #[inline]
     fn wait(&mut self, interval: u32, sample: Plain, parent: Parent) -> Taken {
         let Some(of) = self.waiting.of.get_mut(interval as usize) else {
@@ -328,7 +328,7 @@ impl Run<'_> {
     }
 }
 
-/// A plain reading that begins something; `now` is before it.
+/// Opens a start at a plain reading; `now` is before it.
 #[inline]
 fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
     now.note_reading(reading);
@@ -339,7 +339,7 @@ fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
     }
 }
 
-/// Whether a sample from there to a reading of that kind here is a [`Plain`] one.
+/// Whether a sample from `open` to a reading of that kind here is a [`Plain`] one.
 #[inline]
 pub(crate) fn is_plain(open: &Open, now: Counts, reading: Reading) -> bool {
     let at = &open.at;
@@ -356,8 +356,8 @@ fn plain(open: &Open, now: Counts, end: i64) -> Plain {
 }
 
 impl Engine {
-    /// Whether samples may wait: nobody wants them in the order in which they end, or
-    /// asks for what only the general way finds.
+    /// Whether samples may wait: nothing needs them in the order in which they end, or asks for
+    /// what only the general path finds.
     pub(crate) fn lets_wait(&self) -> bool {
         !self.scanning
             && self.spans.is_none()
@@ -366,7 +366,7 @@ impl Engine {
             && self.dropping != Some(Dropping::OverLimit)
     }
 
-    /// All samples that wait are tallied.
+    /// Tallies all samples that wait.
     pub(crate) fn tally_all_waiting(&mut self) {
         while let Some(interval) = self.waiting.some.pop() {
             self.waiting.of[interval as usize].is_some = false;
@@ -374,7 +374,7 @@ impl Engine {
         }
     }
 
-    /// Those of one interval.
+    /// Tallies the samples of one interval that wait.
     #[inline(never)]
     pub(crate) fn tally_waiting(&mut self, interval: u32) {
         let place = interval as usize;
@@ -387,7 +387,7 @@ impl Engine {
         self.waiting.of[place].samples = Some(samples);
     }
 
-    /// Samples of an interval that lie where its samples lay before.
+    /// Tallies samples of an interval whose parent is that of its samples before.
     pub(crate) fn tally(&mut self, interval: u32, samples: Columns<'_>) {
         let place = interval as usize;
         let parent = self.tallies[place].parent;
@@ -399,7 +399,7 @@ impl Engine {
         }
     }
 
-    /// Whether these could be tallied together; if not nothing was done.
+    /// Tallies these together if possible; returns false, having changed nothing, if not.
     fn tally_together(&mut self, place: usize, samples: Columns<'_>) -> bool {
         if self.evidence.is_there() && self.is_hit(samples) {
             return false;
@@ -423,7 +423,7 @@ impl Engine {
         true
     }
 
-    /// Whether the kernel says anything of the time from the first start to the last end.
+    /// Whether the kernel's rows contain anything between the first start and the last end.
     fn is_hit(&self, samples: Columns<'_>) -> bool {
         let from = samples.starts.iter().min().copied().unwrap_or(i64::MAX);
         let until = samples.ends.iter().max().copied().unwrap_or(i64::MIN);
@@ -440,9 +440,9 @@ impl Tally {
         }
     }
 
-    /// Adds samples that nothing fell into, of which each took so many ticks with so many
-    /// readings inside, if what is subtracted from them does not change what is kept; else does
-    /// nothing. Returns them compensated.
+    /// Adds samples without any cause in them; each has its ticks and its number of readings
+    /// inside. This works only if the cost subtracted from them leaves the stored form unchanged;
+    /// otherwise nothing is done. Returns them compensated.
     fn add_plain<'a>(
         &mut self,
         samples: Columns<'_>,
@@ -457,7 +457,7 @@ impl Tally {
         };
         let filled: u32 = inside.iter().map(|&i| u32::from(i != Inner::NONE)).sum();
         let without = costs.of(Inner::NONE);
-        // Until its first sample an interval has none, and the general way takes that.
+        // Before its first sample an interval has none, and the general path takes that sample.
         let constant = self.cost_so_far()?;
         let mut is_constant = true;
         let mut rounded = without * i64::from(filled);

@@ -1,5 +1,4 @@
-//! Distributions of several recordings put together: repetitions of an experiment, runs of
-//! a program.
+//! Pooled distributions of several recordings: repetitions of an experiment, runs of a program.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +8,14 @@ use undertick_report::document::{
 };
 use undertick_units::{Estimate, Interval};
 
-/// The samples of all repetitions in one histogram, `null_ns` taken off each.
+/// The samples of all repetitions in one histogram, with `null_ns` subtracted from each.
 ///
 /// Their bins lie on the lattice of the clock's steps, `granularity_ns` apart.
 #[must_use]
 pub fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histogram {
     let half_step = granularity_ns.max(1e-3) / 2.0;
-    // All lie on the lattice of the clock's steps: equal cells have equal edges but
-    // for rounding.
+    // All lie on the lattice of the clock's steps: equal cells have equal edges except for
+    // rounding.
     let key = |edge: f64| (edge / half_step).round() as i64;
     let mut cells: BTreeMap<i64, (f64, f64, u64)> = BTreeMap::new();
     for Histogram { edges, counts, .. } in all {
@@ -55,7 +54,7 @@ pub fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histo
 /// Sums of the times of recordings of the same interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// As [`IntervalReport::total_ns`]; `None` where one recording does not tell.
+    /// As [`IntervalReport::total_ns`]; `None` where one recording does not have it.
     pub total_ns: Option<f64>,
     /// As [`IntervalReport::on_cpu_ns`]; likewise.
     pub on_cpu_ns: Option<f64>,
@@ -65,7 +64,7 @@ pub struct Times {
     pub taken_off: TakenOff,
 }
 
-/// The times of all these recordings together.
+/// Adds up the times of these recordings.
 #[must_use]
 pub fn times(of: &[&IntervalReport]) -> Times {
     let sum = |time: fn(&IntervalReport) -> Option<f64>| of.iter().map(|i| time(i)).sum();
@@ -80,7 +79,7 @@ pub fn times(of: &[&IntervalReport]) -> Times {
     }
 }
 
-/// What was dropped of all these recordings, and what disturbed them.
+/// Adds up what was dropped in these recordings, and the evidence of their disturbances.
 #[must_use]
 pub fn dropped(of: &[&IntervalReport]) -> (Culled, Vec<Evidence>) {
     let count: u64 = of.iter().map(|i| i.culled.count).sum();
@@ -108,14 +107,14 @@ pub fn dropped(of: &[&IntervalReport]) -> (Culled, Vec<Evidence>) {
     (culled, evidence.into_values().collect())
 }
 
-/// A repetition has samples in a mode if that is its share.
+/// A repetition has samples in a mode if at least this share lies there.
 const SEEN: f64 = 0.05;
 
-/// The modes of all samples together; `repetitions` are their histograms, with the
-/// null step still in them. Two modes are told apart if each is one of two repetitions at
-/// least: where every repetition lies at a place of its own, these are no modes but the
-/// scatter that the interval tells of. The interval of a share comes from the scatter between
-/// repetitions: one may be in one mode from its first sample to its last.
+/// The modes of all samples together; `repetitions` are their histograms, which still include the
+/// null step. Two modes are distinguished if each is a mode of at least two repetitions. Where
+/// every repetition lies at a different place, these are not modes but the scatter that the
+/// confidence interval shows. The interval of a share comes from the scatter between repetitions:
+/// one may be in one mode from its first sample to its last.
 #[must_use]
 pub fn modes(
     pooled: &Histogram,
@@ -173,14 +172,14 @@ pub fn modes(
         .collect()
 }
 
-/// From each valley to the next.
+/// The ranges from each valley to the next.
 fn between(valleys: &[Divide], (first, last): (f64, f64)) -> Vec<(f64, f64)> {
     let inner: Vec<f64> = valleys.iter().map(|valley| valley.at).collect();
     let from = std::iter::once(first).chain(inner.iter().copied());
     from.zip(inner.iter().copied().chain([last])).collect()
 }
 
-/// Between 0 and 1, as a share is.
+/// Limits the estimate to 0 to 1, as for a share.
 fn as_share(between: Estimate) -> Estimate {
     let bound = |b: Option<f64>| b.map(|b| b.clamp(0.0, 1.0));
     Estimate {
@@ -193,7 +192,7 @@ fn as_share(between: Estimate) -> Estimate {
     }
 }
 
-/// Bins between two values, by their middles.
+/// The bins whose middles lie between two values.
 fn bins(of: &Histogram, lo: f64, hi: f64) -> impl Iterator<Item = (f64, u64)> {
     (of.edges.windows(2).zip(&of.counts))
         .map(|(pair, &count)| (f64::midpoint(pair[0], pair[1]), count))
@@ -234,7 +233,7 @@ mod tests {
     fn cells_of_all_repetitions_add_up() {
         let a = of(&[5.0, 15.0, 25.0], &[1, 2]);
         let b = of(&[15.0, 25.0, 35.0], &[3, 4]);
-        // Far away: an empty cell between.
+        // Far away: with an empty cell between.
         let c = of(&[95.0, 105.0], &[5]);
         assert_eq!(
             histogram(&[&a, &b, &c], 10.0, 2.0),
@@ -242,7 +241,7 @@ mod tests {
         );
     }
 
-    /// Steps that begin elsewhere: nothing is lost, and edges rise.
+    /// Steps that begin elsewhere: nothing is lost, and edges ascend.
     #[test]
     fn another_lattice_is_taken_in() {
         let a = of(&[0.0, 10.0, 20.0], &[1, 1]);
@@ -253,8 +252,8 @@ mod tests {
         assert_eq!(both.edges.len(), both.counts.len() + 1);
     }
 
-    /// Six repetitions of 7 us, two of 32 us: two modes, and their shares are not
-    /// known better than eight repetitions know them.
+    /// Six repetitions of 7 us, two of 32 us: two modes, whose shares are known no better than
+    /// from eight repetitions.
     #[test]
     fn modes_of_repetitions() {
         let edges = |at: f64| [at - 500.0, at - 100.0, at + 100.0, at + 500.0];
@@ -270,7 +269,7 @@ mod tests {
         assert!((found[0].share - 0.75).abs() < 1e-9, "{found:?}");
         let interval = found[0].share_interval.as_ref().unwrap();
         assert!((interval.value - 0.75).abs() < 1e-9);
-        // Student's t with 7 degrees: 2.365 * 0.463 / sqrt(8) = 0.387; skewness is mended.
+        // Student's t with 7 degrees: 2.365 * 0.463 / sqrt(8) = 0.387; skewness is corrected.
         let half = interval.interval.half_width().unwrap();
         assert!((0.25..=0.6).contains(&half), "{half}");
         assert!(found[0].valley.is_some() && found[1].valley.is_none());

@@ -1,5 +1,5 @@
-//! Raw blocks analysed as they are, before they are kept as Parquet: for a look at a
-//! recording that goes on, at a third of the price of one that is kept.
+//! Analyses raw blocks directly, before they are finalized: this serves a view of a recording in
+//! progress, at a third of the cost of a finalized one.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::options::Options;
 use crate::part::Worker;
 use crate::side_by_side::Failed;
 
-/// Analyses the raw blocks of a recording, on one CPU; `manifest` says of what.
+/// Analyses the raw blocks of a recording, on one CPU; `manifest` is that of the recording.
 ///
-/// The blocks that are there are taken: a block that is being written, and what follows
-/// bytes that are none, are left out. What the kernel says is not among them.
+/// It takes the blocks that exist: a block that is being written, and what follows bytes that are
+/// not a block, are left out. Kernel events are not included.
 ///
 /// # Errors
 /// The file cannot be read, or does not support the options.
@@ -45,7 +45,7 @@ fn by(file: &Path, mut analysis: Analysis) -> Result<Report, Failed> {
     Ok(analysis.finish()?)
 }
 
-/// Room to decode blocks in.
+/// Buffers for decoding blocks.
 #[derive(Default)]
 struct Room {
     blocks: Vec<u8>,
@@ -53,11 +53,11 @@ struct Room {
     rows: Rows,
 }
 
-/// Rows that the general way gets where the shorter one cannot go on: to begin again costs as
-/// much as some tens of rows.
+/// Rows that the general path gets where the faster one cannot continue: to restart costs as much
+/// as some tens of rows.
 const HANDED_OVER: usize = 64;
 
-/// Blocks one after the other.
+/// Takes blocks one after the other.
 fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
     let mut blocks = &room.blocks[..];
     loop {
@@ -79,7 +79,7 @@ fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
             room.rows.push_coded(header, &room.coded, at..to);
             worker.push_rows(header, &room.rows.of_ring())?;
             at = worker.push_coded(header, &room.coded, to)?;
-            // Where that did not help once it hardly will the next time.
+            // If that did not help this time it is unlikely to help next time.
             handed_over *= if at - to < HANDED_OVER { 2 } else { 1 };
         }
         blocks = &blocks[bytes..];
@@ -104,7 +104,7 @@ mod tests {
     use crate::plain::tests::of_ring;
     use crate::{Compensate, Cull};
 
-    /// Blocks of so many rows of each ring; what the kernel says is left out.
+    /// Makes blocks of `each` rows of each ring; the kernel's rows are left out.
     fn blocks(rows: &[Row], each: usize) -> Vec<u8> {
         let mut bytes = vec![];
         let records: Vec<&Row> = rows
@@ -124,7 +124,7 @@ mod tests {
                                 row.payload as u32
                             },
                             event: row.event as u16,
-                            // Each CPU makes words of its own.
+                            // Each CPU makes different words.
                             cpu: row.ts.rem_euclid(3) as u16,
                             kind: Kind::from_code(row.kind as u16),
                             descheduled: match row.descheduled {
@@ -149,8 +149,8 @@ mod tests {
         bytes
     }
 
-    /// The report on these blocks, which is to the last digit what the general way says: where
-    /// spans are kept no sample waits, so that all goes that way.
+    /// The report on these blocks, after a check that it equals that of the general path to the
+    /// last digit. Where spans are stored no sample waits, so all rows take the general path.
     fn by_both(blocks: &[u8], manifest: &Manifest, options: &Options, what: &str) -> Report {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), blocks).unwrap();
@@ -162,12 +162,12 @@ mod tests {
         found
     }
 
-    /// As [`by_both`], of rows in blocks of so many.
+    /// As [`by_both`], for rows in blocks of that size.
     fn found(rows: &[Row], each: usize) -> Report {
         by_both(&blocks(rows, each), &manifest(), &Options::default(), "")
     }
 
-    /// Whatever stands between plain rows, and however often.
+    /// Everything that may stand between plain rows, at any frequency.
     #[test]
     fn codes_say_what_the_general_way_says() {
         let mut samples = 0;
@@ -200,7 +200,7 @@ mod tests {
         assert!(samples > 200_000, "{samples} samples only");
     }
 
-    /// Kind and event of each, and the ticks since the row before.
+    /// Rows from kind and event of each, and the ticks since the row before.
     fn at_times(rows: impl IntoIterator<Item = (RowKind, i32, i64)>) -> Vec<Row> {
         let mut ts = 0;
         let rows = rows.into_iter().map(|(kind, event, after)| {
@@ -210,8 +210,8 @@ mod tests {
         rows.collect()
     }
 
-    /// An interval that lies in one other for long, and then, in the midst of a block, in another:
-    /// it lies in none then.
+    /// An interval that has one parent for long and then, in the middle of a block, another: from
+    /// then on it has no common parent.
     #[test]
     fn an_interval_that_moves_to_another() {
         // All are known from the first rows on.
@@ -231,7 +231,8 @@ mod tests {
         }
     }
 
-    /// One that begins in another where the general way has the rows, and ends long after.
+    /// A span that begins inside another while the general path has the rows, and ends long
+    /// after.
     #[test]
     fn an_interval_elsewhere_that_is_taken_over() {
         let inner = || (0..100).flat_map(|_| [(Begin, 6, 3), (End, 6, 5)]);
@@ -258,8 +259,7 @@ mod tests {
         assert_eq!(in_one(&rows), 1);
     }
 
-    /// From the last instant before a loss to the first one long after it no time passed that is
-    /// known.
+    /// From the last instant before a loss to the first one long after it, no known time passed.
     #[test]
     fn an_instant_after_a_loss() {
         let spans = || (0..100).flat_map(|_| [(Begin, 6, 3), (End, 6, 5)]);
@@ -274,7 +274,7 @@ mod tests {
         assert!(periods.contains(&(99 + 49)), "{periods:?}");
     }
 
-    /// Deeper than a ring's starts are kept.
+    /// Deeper than the stored starts of a ring.
     #[test]
     fn a_recursion_without_end() {
         for deep in [900, 1_500] {

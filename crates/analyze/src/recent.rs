@@ -1,19 +1,18 @@
-//! The last seconds of a recording that goes on, as far as they were looked at.
+//! The last seconds of a recording in progress, as far as they were observed.
 //!
-//! **Question.** How long do the sections of a running program take now, at a price that
-//! does not grow with what it writes?
+//! **Question.** How long do the spans of a running program take now, at a cost that does not
+//! grow with what it writes?
 //!
-//! **Method.** Records are looked at in windows of time, the same for all threads: what
-//! lies in them is a fair sample of what happens, busy and quiet threads in their
-//! proportion. [`Look`] takes the records of a window out of the stream, where that
-//! costs a comparison for each block; [`Recent`] holds those of the last windows and
-//! analyses them as a report does ([`crate::Analysis`]).
+//! **Method.** Records are taken in windows of time, the same for all threads. What lies in them
+//! is a fair sample of what happens, busy and quiet threads in their proportion. [`Look`] takes
+//! the records of a window out of the stream, at the cost of a comparison for each block.
+//! [`Recent`] holds those of the last windows and analyses them as a report does
+//! ([`crate::Analysis`]).
 //!
-//! **Caveats.** Of a section that begins or ends outside of a window only one end is
-//! seen. It is counted at its end ([`Found::ends`]), and has no duration: where sections
-//! are as long as windows, the long ones are missed more often than the short ones, which
-//! [`Found::cut`] shows. What the kernel says is not there: samples are dropped by the
-//! descheduled flag alone.
+//! **Caveats.** Of a span that begins or ends outside of a window only one end is seen. It is
+//! counted at its end ([`Found::ends`]), and has no duration. Where spans are as long as windows,
+//! long ones are missed more often than short ones, which [`Found::cut`] shows. Kernel events are
+//! not included: samples are dropped only by the descheduled flag.
 
 use std::collections::VecDeque;
 
@@ -28,8 +27,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::part::Worker;
 
-/// A part of the time, ticks of the recording clock: from the first on, until before the
-/// second.
+/// A stretch of time, ticks of the recording clock: from the first on, until before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First reading in it.
@@ -39,14 +37,14 @@ pub struct Window {
 }
 
 impl Window {
-    /// Holds nothing.
+    /// A window that holds nothing.
     pub const EMPTY: Self = Self { from: 0, until: 0 };
 
     const fn ticks(self) -> u64 {
         self.until.saturating_sub(self.from)
     }
 
-    /// What two windows have in common.
+    /// The common part of two windows.
     fn and(self, other: Self) -> Self {
         let from = self.from.max(other.from);
         Self {
@@ -56,7 +54,7 @@ impl Window {
     }
 }
 
-/// Records of one ring, one after the other.
+/// Consecutive records of one ring.
 #[derive(Clone, Debug)]
 struct Run {
     header: BlockHeader,
@@ -64,12 +62,12 @@ struct Run {
 }
 
 impl Run {
-    /// Where in the ring the next record would be.
+    /// Position in the ring of the record that would follow.
     fn end(&self) -> u64 {
         self.header.position + 16 * self.records.len() as u64
     }
 
-    /// What of it was written in a window.
+    /// The part of it that was written in a window.
     fn within(&self, window: Window) -> Option<Self> {
         let part = part_within(&self.records, window);
         (!part.is_empty()).then(|| Self {
@@ -88,37 +86,37 @@ pub struct Look {
     window: Window,
     /// The window that was closed last.
     before: Window,
-    /// Records after which the window is closed.
+    /// Number of records after which the window is closed.
     most: usize,
     records: usize,
     late: usize,
     runs: Vec<Run>,
 }
 
-/// What was found in a window.
+/// The records of a window.
 #[derive(Debug)]
 pub struct Taken {
     window: Window,
     runs: Vec<Run>,
     late: usize,
-    /// There was more than could be taken: the window was closed early.
+    /// The window was closed early, because it had more records than could be taken.
     pub is_cut: bool,
 }
 
 impl Taken {
-    /// Records in it.
+    /// Number of records in it.
     #[must_use]
     pub fn records(&self) -> usize {
         self.runs.iter().map(|run| run.records.len()).sum()
     }
 }
 
-/// Of a thread that was far behind, this many times the records asked for are taken at
-/// most; then the window is given up.
+/// For a thread that is far behind, at most this many times the requested records are taken; then
+/// the window is given up.
 const FAR_TOO_MANY: usize = 4;
 
 impl Default for Look {
-    /// Looks at nothing yet.
+    /// Observes nothing yet.
     fn default() -> Self {
         Self {
             window: Window::EMPTY,
@@ -132,12 +130,12 @@ impl Default for Look {
 }
 
 impl Look {
-    /// Closes the window, at `until` if that comes first, and begins another one, which
-    /// must not begin earlier. What was written in the old one and has not come yet is
-    /// left out: wait a moment.
+    /// Closes the window, at `until` if that comes first, and begins another one, which must not
+    /// begin earlier. Records that were written in the old one and have not come yet are left
+    /// out, so wait a moment before the call.
     ///
-    /// `most` is how many records may be taken, about; what is beyond closes the window
-    /// for all threads alike.
+    /// `most` is roughly how many records may be taken; with more the window is closed for all
+    /// threads alike.
     pub fn at(&mut self, until: u64, next: Window, most: usize) -> Taken {
         let from = self.window.from;
         let closed = Window {
@@ -163,25 +161,26 @@ impl Look {
         taken
     }
 
-    /// There was more in the window than could be taken.
+    /// Whether the window had more records than could be taken.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.records > self.most
     }
 
-    /// Records taken so far.
+    /// Number of records taken so far.
     #[must_use]
     pub const fn records(&self) -> usize {
         self.records
     }
 
-    /// How much of the window is over at `now`, ticks.
+    /// The part of the window that is over at `now`, ticks.
     #[must_use]
     pub fn looked(&self, now: u64) -> u64 {
         self.window.until.min(now).saturating_sub(self.window.from)
     }
 
-    /// Takes of a block what was written in the window. Blocks of a ring come in order.
+    /// Takes the records of a block that were written in the window. Blocks of a ring come in
+    /// order.
     pub fn offer(&mut self, header: BlockHeader, records: &[[u64; 2]]) {
         self.late += part_within(records, self.before).len();
         let part = part_within(records, self.window);
@@ -213,19 +212,19 @@ impl Look {
     }
 }
 
-/// When a record was written; `None` of one that goes with the one before it.
+/// The reading of a record; `None` for one that belongs to the one before it.
 fn reading(words: &[u64; 2]) -> Option<u64> {
     let record = Record::from_words(*words);
     (record.kind != Kind::Continuation).then_some(record.ts)
 }
 
-/// Which of the records of a ring were written in a window, with what goes with them.
+/// The range of a ring's records that were written in a window, with what belongs to them.
 fn part_within(records: &[[u64; 2]], window: Window) -> std::ops::Range<usize> {
     let first_from = |ts: u64| {
         let (mut low, mut high) = (0, records.len());
         while low < high {
             let middle = low.midpoint(high);
-            // The next one that has a reading of its own speaks for those before it.
+            // The next record with a reading decides for those before it.
             let read = (records[middle..high].iter().enumerate())
                 .find_map(|(i, words)| Some((middle + i, reading(words)?)));
             match read {
@@ -233,7 +232,7 @@ fn part_within(records: &[[u64; 2]], window: Window) -> std::ops::Range<usize> {
                 _ => high = middle,
             }
         }
-        // What goes with a record before it is not the first.
+        // A record that belongs to the one before it is not the first.
         let more = records[low..].iter().take_while(|w| reading(w).is_none());
         if low == 0 { 0 } else { low + more.count() }
     };
@@ -244,29 +243,29 @@ fn part_within(records: &[[u64; 2]], window: Window) -> std::ops::Range<usize> {
     from..first_from(window.until).max(from)
 }
 
-/// What was looked at in the last seconds.
+/// The records that were taken in the last seconds.
 #[derive(Debug, Default)]
 pub struct Recent {
     windows: VecDeque<Taken>,
 }
 
-/// What the last seconds say.
+/// The results for the last seconds.
 #[derive(Debug)]
 pub struct Found {
-    /// Estimates from what was looked at. Its counts are of that, and what it says of
-    /// the trace as a whole (losses, threads) is not known here.
+    /// Estimates from the records taken. Its counts are of those, and values for the trace as a
+    /// whole (losses, threads) are unknown here.
     pub report: Report,
-    /// Time that was looked at, seconds.
+    /// Total length of the windows, seconds.
     pub looked_s: f64,
-    /// From the first window to the end of the last one, seconds.
+    /// Time from the first window to the end of the last one, seconds.
     pub of_s: f64,
-    /// Records in it.
+    /// Number of records taken.
     pub records: usize,
 }
 
 impl Recent {
-    /// Adds what was found in a window. If records of the one before came after it was
-    /// closed, what is known of the past is not whole, and is forgotten.
+    /// Adds a window. If records of the previous one came after it was closed, the earlier
+    /// windows are incomplete and are removed.
     pub fn add(&mut self, taken: Taken) {
         if taken.late > 0 {
             self.windows.clear();
@@ -276,15 +275,15 @@ impl Recent {
         }
     }
 
-    /// Forgets what was written before.
+    /// Removes what was written before that reading.
     pub fn forget(&mut self, before: u64) {
         while (self.windows.front()).is_some_and(|oldest| oldest.window.until <= before) {
             self.windows.pop_front();
         }
     }
 
-    /// Takes in what is there of the time in `span`; `manifest` says of what recording.
-    /// What that takes goes with the records, [`Gathered::report`] with the intervals.
+    /// Gathers the records of the time in `span`; `manifest` is that of the recording. The cost
+    /// of this grows with the records, that of [`Gathered::report`] with the intervals.
     ///
     /// # Errors
     /// The recording does not support the options.
@@ -320,11 +319,11 @@ impl Recent {
     }
 }
 
-/// Runs in the order of their rings.
+/// Takes runs in the order of their rings.
 fn take(worker: &mut Worker, runs: &[Run]) -> Result<(), Error> {
     let (mut rows, mut decoded) = (Rows::default(), Vec::new());
-    // Where the record after the last one would be: without a gap between, what begins in
-    // one run may end in the next; else it is as if it were another ring.
+    // Position after the last record: without a gap, a span that begins in one run may end in the
+    // next; otherwise the next run counts as another ring.
     let (mut after, mut as_ring) = (None::<(u32, u64)>, 0);
     for run in runs {
         let header = run.header;
@@ -345,18 +344,18 @@ fn take(worker: &mut Worker, runs: &[Run]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last seconds, before they are estimated.
+/// The records of the last seconds, before estimation.
 #[derive(Debug)]
 pub struct Gathered {
     analysis: Analysis,
     looked_s: f64,
     of_s: f64,
-    /// Records in it.
+    /// Number of records in them.
     pub records: usize,
 }
 
 impl Gathered {
-    /// Estimates.
+    /// Returns the estimates.
     ///
     /// # Errors
     /// The recording does not support the options.
@@ -371,20 +370,20 @@ impl Gathered {
 }
 
 impl Found {
-    /// How often an interval ended in what was looked at.
+    /// Number of times an interval ended in the windows.
     #[must_use]
     pub const fn ends(interval: &IntervalReport) -> u64 {
         interval.count + interval.culled.count + interval.unmatched_ends
     }
 
-    /// How often an interval was executed in what was looked at: of a sampled one, those
+    /// Number of times an interval was executed in the windows; for a sampled one, the executions
     /// that the recorded ones stand for.
     #[must_use]
     pub fn executions(interval: &IntervalReport) -> u64 {
         (interval.sampled.as_ref()).map_or(Self::ends(interval), |sampled| sampled.executions)
     }
 
-    /// Share of the ends of an interval whose start was not looked at; `None` without ends.
+    /// Share of the ends of an interval whose start was not seen; `None` without ends.
     #[must_use]
     pub fn cut(interval: &IntervalReport) -> Option<f64> {
         let ends = Self::ends(interval);

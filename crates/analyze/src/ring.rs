@@ -1,4 +1,4 @@
-//! Match state of one ring, i.e. of one thread.
+//! Match state of one ring, that is, of one thread.
 
 use std::collections::HashMap;
 
@@ -7,34 +7,34 @@ use crate::engine::{Engine, UNSEEN};
 use crate::sampled::{Begun, Sampling};
 use crate::tally::{Parent, Sample};
 
-/// Open starts kept per ring (and per interval of a table). Deeper recursion,
-/// or starts that never end, push out the oldest half, which count as
-/// unmatched. Searching this many takes about a microsecond.
+/// Most open starts stored per ring (and per interval of a table). Deeper recursion, or starts
+/// that never end, push out the oldest half, which count as unmatched. Searching this many takes
+/// about a microsecond.
 pub(crate) const MOST_OPEN: usize = 1024;
-/// Open keys kept per ring.
+/// Most open keys stored per ring.
 const MOST_KEYS: usize = 1 << 16;
 
-/// Running counts of a ring; differences tell what lies between two rows.
-/// They wrap; a span of 2^32 rows is beyond any ring.
+/// Running counts of a ring; their differences give what lies between two rows. They wrap; a span
+/// of 2^32 rows is beyond any ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Readings that wait for nothing or for what came before.
     pub(crate) plain: Inner,
     pub(crate) ordered: u32,
-    /// Rows whose flag says descheduled.
+    /// Rows with the flag descheduled.
     pub(crate) hits: u32,
-    /// Rows whose flag does not know.
+    /// Rows with an unknown flag.
     pub(crate) unknown: u32,
     /// Sampled executions that begins stand for.
     pub(crate) sampled: u64,
-    /// Records of sampled spans that wait, which are not among the others.
+    /// Records of sampled spans that wait; they are not among the others.
     pub(crate) sampled_records: u32,
-    /// Changes with each of these but `plain`: one look tells whether any did.
+    /// Changes with each of these but `plain`: one comparison shows whether any did.
     pub(crate) changes: u32,
 }
 
 impl Counts {
-    /// A reading was taken, for a sampled span or another record.
+    /// Counts a reading, for a sampled span or another record.
     #[inline]
     pub(crate) fn note_record(&mut self, at: &Edge) {
         if at.sampled == 0 || at.reading != Reading::Plain {
@@ -44,7 +44,7 @@ impl Counts {
         self.changes = self.changes.wrapping_add(1);
     }
 
-    /// A reading was taken.
+    /// Counts a reading.
     #[inline]
     pub(crate) fn note_reading(&mut self, reading: Reading) {
         match reading {
@@ -57,7 +57,7 @@ impl Counts {
         }
     }
 
-    /// What a row's flag says.
+    /// Counts a row's flag.
     #[inline]
     pub(crate) fn note_flag(&mut self, flag: i8) {
         if flag != 0 {
@@ -73,10 +73,10 @@ impl Counts {
 pub(crate) struct Edge {
     pub(crate) ts: i64,
     pub(crate) reading: Reading,
-    /// Ticks between two readings right beside this one; 0: none were taken.
+    /// Ticks between two readings right beside this one; 0: there are none.
     pub(crate) pair: u32,
-    /// Of a sampled span: how many the begin stands for, one in how many the end
-    /// was recorded; else 0.
+    /// For a sampled span: the executions that the begin stands for, or the rate at which the end
+    /// was recorded; otherwise 0.
     pub(crate) sampled: u32,
 }
 
@@ -96,7 +96,7 @@ impl Edge {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
     pub(crate) at: Edge,
-    /// Including the start's own row.
+    /// Counts including the start's own row.
     pub(crate) counts: Counts,
     pub(crate) interval: u32,
 }
@@ -154,27 +154,27 @@ pub(crate) struct Ring {
     pub(crate) pid: i32,
     pub(crate) tid: i32,
     pub(crate) host: i16,
-    /// Its spans were read without waiting, whatever their records say.
+    /// Whether its spans were read without waiting, whatever their records say.
     pub(crate) never_waits: bool,
-    /// Which set of names its process uses.
+    /// The set of names that its process uses.
     pub(crate) set: usize,
     pub(crate) counts: Counts,
     pub(crate) gaps: u32,
     pub(crate) stack: Vec<Open>,
-    /// By the event's place among the instants of its name set.
+    /// Indexed by the event's place among the instants of its name set.
     pub(crate) last: Vec<Option<Last>>,
-    /// By interval of the table.
+    /// Indexed by interval of the table.
     pub(crate) stacks: Vec<Vec<RuledOpen>>,
     pub(crate) keyed: HashMap<(u32, i64), RuledOpen>,
     pub(crate) serials: u64,
-    /// What begins of sampled spans stood for.
+    /// Executions that begins of sampled spans stood for.
     pub(crate) begun: Begun,
-    /// Times that points came on again which this ring is past.
+    /// Number of renewals of points that this ring has passed.
     pub(crate) renewals: usize,
 }
 
 impl Ring {
-    /// A sampled span begins that stands for so many.
+    /// Notes the begin of a sampled span that stands for this many executions.
     #[inline(never)]
     pub(crate) fn note_sampled(&mut self, event: u16, stands_for: u32) {
         self.counts.sampled = self.counts.sampled.wrapping_add(u64::from(stands_for));
@@ -203,8 +203,8 @@ impl Ring {
         }
     }
 
-    /// Closes the innermost open start of that interval; what was opened above
-    /// it and not closed stays unmatched.
+    /// Closes the innermost open start of that interval; starts opened after it and not closed
+    /// stay unmatched.
     #[inline]
     pub(crate) fn close(&mut self, engine: &mut Engine, end: Edge, interval: u32) {
         let top = self.stack.len().wrapping_sub(1);
@@ -321,8 +321,8 @@ impl Ring {
             .is_some_and(|s| !s.is_empty())
     }
 
-    /// Points that were off are on again: what was open of theirs may have ended
-    /// meanwhile.
+    /// Handles that points which were off are on again: their open spans may have ended in
+    /// between.
     pub(crate) fn renew(&mut self, engine: &mut Engine) {
         self.renewals += 1;
         let tallies = &mut engine.tallies;
@@ -344,8 +344,8 @@ impl Ring {
         }
     }
 
-    /// Events were lost here (`by_loss`) or the ring ended: what is open stays
-    /// unmatched, for what happened to it is unknown.
+    /// Closes all open starts as unmatched, because what happened to them is unknown: events were
+    /// lost here (`by_loss`), or the ring ended.
     pub(crate) fn abandon(&mut self, engine: &mut Engine, by_loss: bool) {
         self.gaps = self.gaps.wrapping_add(1);
         let keyed = self.keyed.drain().map(|(_, o)| o.open.interval);

@@ -1,4 +1,4 @@
-//! A table fitted to a trace: which row of which event does what.
+//! A table fitted to a trace: the action of each event's rows.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ pub(crate) struct Rule {
     pub(crate) period: bool,
     start: NameOrNumber,
     end: NameOrNumber,
-    /// Enclosing intervals above it.
+    /// Number of enclosing intervals.
     pub(crate) depth: usize,
 }
 
-/// What a row of an event does, in this order: inner ends, outer ends, outer
-/// starts, inner starts, counts.
+/// The action of an event's row, in this order: inner ends, outer ends, outer starts, inner
+/// starts, counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     End(u32),
@@ -83,7 +83,7 @@ pub(crate) fn known(
     })
 }
 
-/// The actions of an event, by its number and the name it goes by.
+/// The actions of an event, by its number and the name that it has.
 pub(crate) fn actions(
     rules: &[Rule],
     table: &Table,

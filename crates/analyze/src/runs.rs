@@ -1,14 +1,14 @@
-//! Several recordings of one program put together: what a repetition gives.
+//! Combines several recordings of one program into the figures of a repetition.
 //!
-//! **Method.** Within a run everything shares a fate: where its memory lies, how fast its
-//! core runs. So each run is one number for each figure. The figure of the set is the median
-//! of these numbers ([`median_of_runs`]), because one run in twenty may be hit by what else
-//! the machine does. Its interval holds the figure of a repetition, which is a set of as many
-//! fresh runs, widened by what the cost of recording and the clock's step leave open in every
-//! run alike. Counts and times are sums, distributions hold the samples of all runs.
+//! **Method.** All samples of a run share conditions: where its memory lies, how fast its core
+//! runs. So each run is one number for each figure. The figure of the set is the median of these
+//! numbers ([`median_of_runs`]), because one run in twenty may be disturbed by other work of the
+//! machine. Its interval holds the figure of a repetition, which is a set of the same number of
+//! fresh runs. It is widened by what the cost of recording and the clock's step leave uncertain
+//! in every run alike. Counts and times are sums; distributions hold the samples of all runs.
 //!
-//! **Caveats.** A single further run scatters more. Two runs give a very wide interval, five
-//! a useful one. Totals are of all runs, so a total over its count is not the figure `mean`.
+//! **Caveats.** A single further run scatters more. Two runs give a very wide interval, five a
+//! useful one. Totals are of all runs, so a total over its count is not the figure `mean`.
 
 mod warnings;
 
@@ -32,11 +32,11 @@ use warnings::{close, far_off, missing, notes, warnings, within_ns};
 pub struct Run {
     /// Name, unique in its set.
     pub name: String,
-    /// What its analysis gave.
+    /// The report of its analysis.
     pub report: Report,
 }
 
-/// Puts runs together; intervals have this level. `None` without a run.
+/// Combines runs; intervals have this level. `None` without a run.
 #[must_use]
 pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
     let first = runs.first()?;
@@ -62,7 +62,7 @@ pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
     Some(without_impossible(report))
 }
 
-/// An interval of a name may be one of several kinds.
+/// Identifies an interval: one name may have several kinds.
 type Key = (String, IntervalKind);
 
 fn interval_key(interval: &IntervalReport) -> Key {
@@ -107,7 +107,7 @@ fn trace(runs: &[Run]) -> TraceSummary {
     }
 }
 
-/// One interval of those runs that have it.
+/// One interval in those runs that have it.
 struct OfRuns<'a> {
     of: Vec<(&'a str, &'a IntervalReport)>,
     level: f64,
@@ -122,8 +122,8 @@ impl<'a> OfRuns<'a> {
         self.each().map(of).sum()
     }
 
-    /// A figure between runs, with what is left open in every run alike: `own` is the same
-    /// figure as a fact of its run, which knows the clock's step and the cost.
+    /// A figure between runs, with the uncertainty that every run shares. `own` is the figure as
+    /// a fact of its run, which includes the clock's step and the cost.
     fn figure(
         &self,
         of: impl Fn(&'a IntervalReport) -> Option<&'a Estimate>,
@@ -133,7 +133,7 @@ impl<'a> OfRuns<'a> {
         let open: Vec<(f64, f64)> = (self.each())
             .filter_map(|i| match own(i) {
                 Some(own) => Some(arms(own)),
-                // A cost that is higher than thought makes the figure lower.
+                // A cost higher than assumed makes the figure lower.
                 None => (i.compensation.cost.as_ref()).map(|cost| {
                     let (below, above) = arms(cost);
                     (above, below)
@@ -153,7 +153,7 @@ impl<'a> OfRuns<'a> {
         of: fn(&IntervalReport) -> &Alternative,
         compensated: bool,
     ) -> Alternative {
-        // Nothing was taken off, or it is as uncertain as that of all samples.
+        // Nothing was subtracted, or it is as uncertain as that of all samples.
         let figure = |of: &dyn Fn(&'a IntervalReport) -> Option<&'a Estimate>| match compensated {
             true => self.figure(of, |_| None),
             false => between(self.each().filter_map(of), self.level),
@@ -183,7 +183,7 @@ impl<'a> OfRuns<'a> {
             method: self.of[0].1.compensation.method.clone(),
             cost: costs.first().map(|first| Estimate {
                 value: costs.iter().map(|cost| cost.value).sum::<f64>() / n,
-                // Each run was calibrated by itself: between them lies the truth.
+                // Each run was calibrated separately: the truth lies between them.
                 interval: Interval {
                     lo: bound(|i| i.lo, f64::min),
                     hi: bound(|i| i.hi, f64::max),
@@ -197,8 +197,8 @@ impl<'a> OfRuns<'a> {
         }
     }
 
-    /// Standard deviation of all samples, from each run's and from what their means differ
-    /// by.
+    /// Standard deviation of all samples, from each run's and from the differences of their
+    /// means.
     fn sd(&self) -> Option<f64> {
         let each: Option<Vec<(f64, f64, f64)>> = (self.each())
             .filter(|i| i.count > 1)
@@ -413,8 +413,8 @@ fn frequency(runs: &[Run], name: &str, level: f64) -> Option<FrequencyReport> {
     })
 }
 
-/// The median of a figure over runs, with the interval of what as many fresh runs give;
-/// without bounds of one run. `None` of none.
+/// The median of a figure over runs, with the interval of what the same number of fresh runs
+/// give; without bounds for one run. `None` without runs.
 fn between<'a>(figures: impl Iterator<Item = &'a Estimate>, level: f64) -> Option<Estimate> {
     let figures: Vec<&Estimate> = figures.collect();
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
@@ -426,7 +426,7 @@ fn between<'a>(figures: impl Iterator<Item = &'a Estimate>, level: f64) -> Optio
     })
 }
 
-/// From an estimate down to its lower and up to its upper bound; nothing where there is none.
+/// Distances from an estimate to its lower and to its upper bound; 0 where there is none.
 fn arms(of: &Estimate) -> (f64, f64) {
     let interval = &of.interval;
     (

@@ -1,10 +1,9 @@
 //! Sampled spans: executions are counted, some of them timed.
 //!
-//! Each execution was recorded with probability 1/r, whatever happened in it, so
-//! the recorded ones are a fair sample of all as long as r was one number. Where
-//! it was changed while the program ran, the spans recorded under each rate are a
-//! sample of what was executed under it: their means are weighted by that
-//! (post-stratification).
+//! Each execution was recorded with probability 1/r, whatever happened in it. So the recorded
+//! ones are a fair sample of all as long as r was one number. Where it was changed while the
+//! program ran, the spans recorded under each rate are a sample of what was executed under it.
+//! Their means are weighted by that (post-stratification).
 
 use std::collections::HashMap;
 
@@ -19,18 +18,17 @@ use crate::part::RingAccount;
 use crate::rules::Action;
 use crate::table::Table;
 
-/// Different rates kept apart, about 50 KiB each; more are put together with the
-/// last.
+/// Most rates that are distinguished, about 50 KiB each; further ones are merged with the last.
 const MOST_RATES: usize = 16;
 
-/// What one sample knows of sampling.
+/// The sampling data of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sampling {
-    /// One in so many was recorded when it was; 0: it is a full span.
+    /// One execution in this many was recorded at that time; 0: it is a full span.
     pub(crate) one_in: u32,
-    /// Executions that it stands for.
+    /// Number of executions that it stands for.
     pub(crate) stands_for: u32,
-    /// Sampled executions inside it, recorded or not, as far as records tell.
+    /// Sampled executions inside it, recorded or not, as far as records report them.
     pub(crate) inside: u64,
     /// Records of sampled spans inside it.
     pub(crate) records: u32,
@@ -45,18 +43,18 @@ struct Stratum {
     kept: Series,
 }
 
-/// What is kept of an interval's sampling.
+/// The sampling data of an interval.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Strata {
     /// Executions, recorded or not.
     pub(crate) executions: u64,
     by_rate: Vec<Stratum>,
-    /// Sampled executions inside the samples kept.
+    /// Sampled executions inside the kept samples.
     inside: u64,
 }
 
 impl Strata {
-    /// Of a sampled interval, or of one that encloses sampled spans.
+    /// Returns whether no execution of a sampled span was counted.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.executions == 0
@@ -67,7 +65,7 @@ impl Strata {
         self.is_empty() && self.by_rate.is_empty() && self.inside == 0
     }
 
-    /// A matched sample, kept or not; `kept` are those before it.
+    /// Adds a matched sample, kept or not; `kept` are those before it.
     #[inline]
     pub(crate) fn add(&mut self, sampling: Sampling, value: Option<i64>, kept: &Series) {
         if sampling == Sampling::default() {
@@ -81,13 +79,13 @@ impl Strata {
         }
     }
 
-    /// The samples that come now are of another thread.
+    /// Announces that the next samples are from another thread.
     pub(crate) fn next_thread(&mut self) {
         self.by_rate.iter_mut().for_each(|s| s.kept.next_thread());
     }
 
-    /// Adds what was sampled elsewhere. Under one rate alone is kept what is kept at all:
-    /// `ours` here and `theirs` there.
+    /// Merges what was sampled elsewhere. Under a single rate the kept samples are stored only
+    /// with the interval: `ours` here and `theirs` there.
     pub(crate) fn merge(&mut self, other: Self, ours: &Series, theirs: &Series) {
         self.executions += other.executions;
         self.inside += other.inside;
@@ -145,8 +143,8 @@ impl Strata {
         }
     }
 
-    /// The mean of all executions, ticks, where one rate does not serve all;
-    /// `None` where the plain mean is it.
+    /// The mean of all executions, ticks, where several rates apply; `None` where the plain mean
+    /// is valid.
     pub(crate) fn mean(&self, sample: &Sample, level: f64, granularity: f64) -> Option<Estimate> {
         let used = || self.by_rate.iter().filter(|s| s.kept.n() > 0);
         if used().count() < 2 {
@@ -162,7 +160,7 @@ impl Strata {
             let weight = stratum.executions as f64 / executions as f64;
             let own = stratum.kept.clone().sample();
             let estimate = own.mean(level, granularity)?;
-            // Too few to scatter: as much as all do.
+            // Too few to have a scatter of their own: that of all is used.
             let spread = sample.moments().sd()? / (own.moments().n() as f64).sqrt();
             let few = normal_quantile(level) * spread;
             let side = |bound: Option<f64>| bound.map_or(few, |b| (b - estimate.value).abs());
@@ -211,7 +209,7 @@ impl Strata {
     }
 }
 
-/// What the begins of a ring stood for, by event.
+/// Executions that the begins of a ring stood for, by event.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Begun(Vec<(u16, u64)>);
 
@@ -230,8 +228,8 @@ impl Begun {
     }
 }
 
-/// Adds the executions that no record tells of, from the rings' cells: those
-/// after the last recorded one, and those whose records were lost.
+/// Adds the executions that no record reports, from the rings' cells: those after the last
+/// recorded one, and those whose records were lost.
 pub(crate) fn settle(
     engine: &mut Engine,
     rings: &[RingAccount],
@@ -277,7 +275,7 @@ pub(crate) fn settle(
 }
 
 impl Engine {
-    /// Occurrences of an event of which no row tells when they were.
+    /// Counts occurrences of an event for which no row gives a time.
     fn count_untold(&mut self, set: usize, event: u16, more: u64) {
         let place = self.count_place(set, event);
         if let Some(place) = place.filter(|&place| place < TOO_MANY) {

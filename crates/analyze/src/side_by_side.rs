@@ -1,4 +1,4 @@
-//! A whole trace, on as many CPUs as there are.
+//! Analyses a whole trace, on all available CPUs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -17,9 +17,9 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::part::{Part, Worker};
 
-/// Batches read ahead of their analysis, where there are CPUs to spare.
+/// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
-/// How often progress is told.
+/// How often progress is reported.
 const TOLD: Duration = Duration::from_millis(100);
 
 /// Why a trace could not be analysed.
@@ -28,16 +28,16 @@ pub enum Failed {
     /// It cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// It does not allow what was asked for.
+    /// It does not allow the requested analysis.
     #[error(transparent)]
     Analysis(#[from] Error),
 }
 
-/// Analyses a trace on as many CPUs as this process may use. `told` receives the share
-/// done, 0 to 1.
+/// Analyses a trace on all CPUs that this process may use. `told` receives the share done, 0 to
+/// 1.
 ///
-/// Each piece of the trace ([`Trace::groups`]) is analysed by itself and what they say
-/// is put together in their order, so the report does not depend on the number of CPUs.
+/// Each shard of the trace ([`Trace::groups`]) is analysed separately, and the results are merged
+/// in order, so the report does not depend on the number of CPUs.
 ///
 /// # Errors
 /// The trace cannot be read, or does not support the options.
@@ -50,7 +50,7 @@ pub fn analyze(
     analyze_on(trace, options, cpus, told)
 }
 
-/// The same on so many CPUs, at least one.
+/// As [`analyze`], on that many CPUs, at least one.
 ///
 /// # Errors
 /// As [`analyze`].
@@ -63,8 +63,8 @@ pub fn analyze_on(
     Ok(passes(trace, options, cpus, None, told)?.finish()?)
 }
 
-/// Keeps the intervals of a trace as Parquet beside its events, if those that are
-/// wanted are not there already. Columns: [`spans::span_schema`].
+/// Stores the intervals of a trace as Parquet beside its events, unless the requested ones are
+/// there already. Columns: [`spans::span_schema`].
 ///
 /// # Errors
 /// The trace cannot be read or written, or does not support the options.
@@ -76,8 +76,8 @@ pub fn keep_spans(
     spans_in(trace, options, || Writing::kept(trace.dir()), told)
 }
 
-/// The intervals of a trace as Parquet, for as long as the value lives: those that are
-/// kept beside its events, or made for this use; nothing is written into the trace.
+/// Returns the intervals of a trace as Parquet, valid for as long as the value lives. They are
+/// those stored beside its events, or made for this use; nothing is written into the trace.
 ///
 /// # Errors
 /// The trace cannot be read, or does not support the options; the temporary directory
@@ -105,28 +105,28 @@ fn spans_in(
     Ok(writing.finish(&about)?)
 }
 
-/// Who wants the spans of a trace as they are found.
+/// Receives the spans of a trace as they are found.
 pub(crate) trait SpanSink: Sync {
-    /// Takes those of one piece of the trace.
+    /// Returns the receiver for one shard of the trace.
     fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed>;
 
-    /// Only spans that touch this time are wanted, ticks; all if there is none.
+    /// Only spans that touch this time are wanted, ticks; `None`: all.
     fn window(&self) -> Option<(i64, i64)> {
         None
     }
 }
 
-/// Takes the spans of one piece of a trace.
+/// Receives the spans of one shard of a trace.
 pub(crate) trait SpanPart {
-    /// The rows that spans are found in.
+    /// Takes the rows in which spans are found.
     fn rows(&mut self, _: &RecordBatch) -> Result<(), Failed> {
         Ok(())
     }
 
-    /// Spans, as [`spans::span_schema`].
+    /// Takes spans, as [`spans::span_schema`].
     fn spans(&mut self, spans: &RecordBatch) -> Result<(), Failed>;
 
-    /// There are no more.
+    /// Called when there are no more.
     fn close(self: Box<Self>) -> Result<(), Failed>;
 }
 
@@ -146,13 +146,13 @@ impl SpanPart for SpanFile {
     }
 }
 
-/// CPUs that this process may use.
+/// Number of CPUs that this process may use.
 pub(crate) fn available_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Reads the trace as often as the options ask for; in the last pass spans are handed to
-/// whoever wants them.
+/// Reads the trace as often as the options require; in the last pass spans are passed to the
+/// sink, if there is one.
 pub(crate) fn passes(
     trace: &Trace,
     options: Options,
@@ -188,7 +188,7 @@ pub(crate) fn passes(
     Ok(analysis)
 }
 
-/// What the spans of a trace are of, under these options.
+/// Describes the spans of a trace under these options.
 fn about(trace: &Trace, options: &Options) -> About {
     let table = match &options.table {
         Some(table) => format!("{table:?}"),
@@ -205,28 +205,28 @@ fn about(trace: &Trace, options: &Options) -> About {
     }
 }
 
-/// What the workers of a pass share.
+/// State that the workers of a pass share.
 struct Pass<'a> {
     trace: &'a Trace,
     groups: &'a [Group],
-    /// Rows analysed.
+    /// Number of rows analysed.
     done: AtomicU64,
-    /// One has failed, or the pass was given up: the others stop.
+    /// A worker has failed, or the pass was given up: the others stop.
     stopped: AtomicBool,
     turn: Mutex<Turn>,
     moved: Condvar,
-    /// How many groups may be in work or done and not absorbed: bounds memory.
+    /// Most groups that may be in work, or done and not merged: bounds memory.
     at_once: usize,
     reads_ahead: bool,
-    /// Where spans go, if they are wanted.
+    /// Receives the spans, if they are wanted.
     writing: Option<&'a dyn SpanSink>,
 }
 
-/// Who is next.
+/// The state of the distribution of groups.
 struct Turn {
-    /// Group that nobody has taken.
+    /// The first group that no worker has taken.
     next: usize,
-    /// Groups absorbed.
+    /// Number of groups merged.
     absorbed: usize,
 }
 
@@ -275,7 +275,7 @@ fn one_pass(
     })
 }
 
-/// Takes the parts as they come, in the order of the groups.
+/// Merges the parts as they arrive, in the order of the groups.
 fn absorb_in_order(
     pass: &Pass<'_>,
     parts: &Receiver<Result<(usize, Part), Failed>>,
@@ -296,7 +296,7 @@ fn absorb_in_order(
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // A worker panicked, which the scope passes on.
+            // A worker panicked; the scope propagates that.
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
         told(pass.done.load(Ordering::Relaxed));
@@ -309,7 +309,7 @@ impl Pass<'_> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next group, once there is room for what it says.
+    /// Returns the next group, once there is room for its result.
     fn take(&self) -> Option<usize> {
         let mut turn = self.turn();
         loop {

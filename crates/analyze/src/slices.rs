@@ -4,12 +4,12 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Slices kept; their length doubles when the trace outgrows them.
+/// Most slices; their length doubles when the trace outgrows them.
 const MOST: i64 = 512;
 /// Length of a slice at first: 2^10 ticks.
 const FIRST_SHIFT: u32 = 10;
 
-/// So many ticks may be added 2^16 times.
+/// This many ticks may be added 2^16 times.
 const SHORT: i64 = 1 << 46;
 
 /// Rows of counts and of durations over common slices of 2^shift ticks.
@@ -18,17 +18,17 @@ pub(crate) struct Slices {
     shift: u32,
     /// Number of the slice in column 0: floor(ts / 2^shift).
     base: i64,
-    /// First and last slice that time has reached.
+    /// First and last slice that have been reached.
     used: Option<(i64, i64)>,
     counts: Rows<u64>,
-    /// Of the samples kept.
+    /// Counts and sums of the kept samples.
     kept: Rows<Kept>,
-    /// Durations beyond those; same rows.
+    /// Durations of samples that were not kept; same rows.
     others: Rows<f64>,
 }
 
-/// Samples that ended in a slice, and their sum: side by side, as every sample goes
-/// into both.
+/// Number of samples that ended in a slice, and their sum: together, because every sample changes
+/// both.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Kept {
     n: u64,
@@ -42,18 +42,18 @@ impl AddAssign for Kept {
     }
 }
 
-/// Rows of a value for each slice. What lies in one slice lies together: events come in
-/// order of time, so counting works in a few cache lines, and not in one of each row,
+/// Rows with a value for each slice. The values of one slice are adjacent: events come in order
+/// of time, so counting works in a few cache lines. Otherwise it would use one line of each row,
 /// 4 KiB apart and so in the same set of the cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Rows<T> {
     rows: usize,
-    /// Rows that there is room for.
+    /// Number of rows for which there is room.
     stride: usize,
     cells: Vec<T>,
 }
 
-/// Rows that there is room for at first: a cache line of counts.
+/// Number of rows for which there is room at first: a cache line of counts.
 const FIRST_ROWS: usize = 8;
 
 impl<T: Copy + Default + AddAssign> Rows<T> {
@@ -97,7 +97,7 @@ impl<T: Copy + Default + AddAssign> Rows<T> {
         self.cells[column * self.stride + row as usize]
     }
 
-    /// Every value goes from one column to another.
+    /// Moves every value from one column to another.
     fn moved(&mut self, columns: &[(usize, usize)]) {
         let mut moved = Self {
             cells: vec![T::default(); self.cells.len()],
@@ -109,7 +109,7 @@ impl<T: Copy + Default + AddAssign> Rows<T> {
         *self = moved;
     }
 
-    /// Adds the row `of` of another.
+    /// Adds row `of` of another to `row`.
     fn add(&mut self, row: u32, other: &Self, of: u32, columns: &[(usize, usize)]) {
         for &(from, to) in columns {
             *self.at(row, to) += other.get(of, from);
@@ -130,7 +130,7 @@ impl Default for Slices {
     }
 }
 
-/// Counting alone, without looking for where.
+/// Only counts events, without a search for the slices.
 pub(crate) struct Counting<'a> {
     counts: &'a mut Rows<u64>,
     shift: u32,
@@ -145,30 +145,29 @@ impl Counting<'_> {
     }
 }
 
-/// The column of the slice that a reading lies in.
+/// The column of the slice in which a reading lies.
 #[inline]
 fn column(ts: i64, shift: u32, base: i64) -> usize {
-    // Readings outside what was reached cannot occur; were one to, it would count in
-    // the nearest slice, not out of bounds.
+    // Readings outside the reached range cannot occur. If one did, it would count in the nearest
+    // slice, not out of bounds.
     ((ts >> shift).wrapping_sub(base)).clamp(0, MOST - 1) as usize
 }
 
 impl Slices {
-    /// A new row of counts.
+    /// Adds a row of counts.
     pub(crate) fn count_row(&mut self) -> u32 {
         self.counts.push();
         self.counts.len() as u32 - 1
     }
 
-    /// A new row of durations.
+    /// Adds a row of durations.
     pub(crate) fn duration_row(&mut self) -> u32 {
         self.kept.push();
         self.others.push();
         self.kept.len() as u32 - 1
     }
 
-    /// Notes that time reached from `lo` to `hi`; later calls for readings in
-    /// between find their slice.
+    /// Extends the range to `lo` to `hi`; later calls for readings in between find their slice.
     pub(crate) fn reach(&mut self, lo: i64, hi: i64) {
         for ts in [lo, hi] {
             let slice = ts >> self.shift;
@@ -210,12 +209,12 @@ impl Slices {
         self.used = Some((lo, hi));
     }
 
-    /// Whether these lie in one slice.
+    /// Whether both readings lie in one slice.
     pub(crate) fn is_one(&self, lo: i64, hi: i64) -> bool {
         self.column(lo) == self.column(hi)
     }
 
-    /// How many readings from the first on lie in its slice.
+    /// The number of readings from the first on that lie in its slice.
     pub(crate) fn alike(&self, readings: &[i64]) -> usize {
         let column = readings.first().map(|&ts| self.column(ts));
         let alike = readings
@@ -244,13 +243,13 @@ impl Slices {
         *self.counts.at(row, column) += 1;
     }
 
-    /// Counts more of an event at `ts`.
+    /// Counts `more` occurrences of an event at `ts`.
     pub(crate) fn count_more(&mut self, row: u32, ts: i64, more: u64) {
         let column = self.column(ts);
         *self.counts.at(row, column) += more;
     }
 
-    /// Adds a sample that was kept and ended at `ts`.
+    /// Adds a kept sample that ended at `ts`.
     #[inline]
     pub(crate) fn keep(&mut self, row: u32, ts: i64, ticks: i64) {
         let column = self.column(ts);
@@ -259,12 +258,12 @@ impl Slices {
         kept.sum += ticks as f64;
     }
 
-    /// As [`Self::keep`], of many.
+    /// As [`Self::keep`], for many samples.
     pub(crate) fn keep_all(&mut self, row: u32, ends: &[i64], ticks: &[i64]) {
         let Some(&first) = ends.first() else {
             return;
         };
-        // Most lie in one slice, and are short: seen of all at once.
+        // Most lie in one slice, and are short: one check for all.
         let apart = ends.iter().fold(0, |apart, &ts| apart | (ts ^ first)) as u64;
         let wide = (ticks.iter()).fold(0, |wide, &ticks| wide | (ticks ^ (ticks >> 63)));
         if apart >> self.shift == 0 && wide < SHORT {
@@ -286,15 +285,15 @@ impl Slices {
         *self.kept.at(row, at) += Kept { n, sum: sum as f64 };
     }
 
-    /// Adds a duration that ended at `ts`, of what was not kept.
+    /// Adds the duration of a sample that was not kept and ended at `ts`.
     #[inline(never)]
     pub(crate) fn add_other(&mut self, row: u32, ts: i64, ticks: i64) {
         let column = self.column(ts);
         *self.others.at(row, column) += ticks as f64;
     }
 
-    /// Makes the slices at least so long, and notes what time another has reached;
-    /// returns where its columns lie here.
+    /// Makes the slices at least as long as those of another, and covers its range; returns the
+    /// positions of its columns here.
     fn reach_as(&mut self, other: &Self) -> Vec<(usize, usize)> {
         let Some((first, last)) = other.used else {
             return Vec::new();
@@ -339,8 +338,8 @@ impl Slices {
         self.used = Some((first >> 1, last >> 1));
     }
 
-    /// Adds the rows of another: its row of counts `i` is ours `counts[i]`, that of
-    /// durations `durations[i]`; where that is none, it is left out.
+    /// Merges the rows of another: its row of counts `i` is ours `counts[i]`, and its row of
+    /// durations is `durations[i]`. A row with `None` is left out.
     pub(crate) fn merge(
         &mut self,
         other: &Self,
@@ -359,7 +358,7 @@ impl Slices {
         }
     }
 
-    /// Counts and sums of the samples kept, in all slices that time reached.
+    /// Counts and sums of the kept samples, in all slices reached.
     pub(crate) fn kept(&self, row: u32) -> (Vec<f64>, Vec<f64>) {
         let Some((first, last)) = self.used else {
             return (Vec::new(), Vec::new());
@@ -369,7 +368,7 @@ impl Slices {
         kept.map(|kept| (kept.n as f64, kept.sum)).unzip()
     }
 
-    /// Counts in the slices that time covered whole.
+    /// Counts in the slices that the range covers completely.
     pub(crate) fn whole_counts(&self, row: u32) -> Vec<f64> {
         let Some((first, last)) = self.used else {
             return Vec::new();
@@ -384,7 +383,7 @@ impl Slices {
         self.counts.row(row).sum()
     }
 
-    /// Durations in all slices that time reached.
+    /// Durations in all slices reached.
     pub(crate) fn durations(&self, row: u32) -> Vec<f64> {
         let Some((first, last)) = self.used else {
             return Vec::new();
@@ -395,8 +394,8 @@ impl Slices {
             .collect()
     }
 
-    /// From when to when, ticks, samples of these rows took the most time beyond what
-    /// those that were kept take in the mean.
+    /// The stretch, ticks, in which samples of these rows took the most time beyond the mean of
+    /// the kept ones.
     pub(crate) fn slowest(&self, rows: impl Iterator<Item = u32>) -> Option<(i64, i64)> {
         let (first, last) = self.used?;
         let mut over = vec![0.0; usize::try_from(last - first).ok()? + 1];
@@ -407,7 +406,7 @@ impl Slices {
                 *over += (all - n * mean).max(0.0);
             }
         }
-        // The first of several, as they are in order.
+        // The first of equal ones, because they are in order.
         let most = (0..over.len())
             .rev()
             .max_by(|&a, &b| over[a].total_cmp(&over[b]))?;
@@ -415,7 +414,7 @@ impl Slices {
         Some((begin as i64, (begin + (1 << self.shift)) as i64))
     }
 
-    /// Empties every row, and forgets the time.
+    /// Empties every row and the range.
     pub(crate) fn clear(&mut self) {
         *self = Self {
             counts: Rows::of(self.counts.len()),

@@ -1,4 +1,4 @@
-//! Spans as rows, while they are matched.
+//! Collects spans as rows, while they are matched.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use undertick_trace::spans::span_schema;
 use crate::evidence::{CAUSES, Cause};
 use crate::tally::Tally;
 
-/// Why a span is dropped, beyond [`Cause`].
+/// Reason for dropping a span, in addition to those of [`Cause`].
 const DESCHEDULED: i32 = CAUSES as i32;
 const RATIO: i32 = DESCHEDULED + 1;
-/// It is not dropped; it lies in nothing.
+/// The span is not dropped, or has no parent.
 const NONE: i32 = -1;
 
 /// One span.
@@ -25,7 +25,7 @@ pub(crate) struct SpanRow {
     pub(crate) interval: u32,
     pub(crate) start: i64,
     pub(crate) ticks: i64,
-    /// Without the cost of recording.
+    /// Duration without the cost of recording.
     pub(crate) value: i64,
     pub(crate) parent: Option<u32>,
     pub(crate) dropped: Option<Dropped>,
@@ -42,9 +42,9 @@ pub(crate) enum Dropped {
 /// Rows that have not been written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpanRows {
-    /// Ring, process, thread and host of the rows that come.
+    /// Ring, process, thread and host of the next rows.
     pub(crate) whose: (i32, i32, i32, i16),
-    /// Spans open around the one that is ending.
+    /// Number of spans open around the one that is ending.
     pub(crate) depth: i32,
     ns_per_tick: f64,
     /// Ticks from which `start_ns` counts.
@@ -99,7 +99,7 @@ impl SpanRows {
         });
     }
 
-    /// The rows so far, whose intervals are these.
+    /// Takes the rows so far; `tallies` are their intervals.
     pub(crate) fn take(&mut self, tallies: &[Tally]) -> Option<RecordBatch> {
         if self.name.is_empty() {
             return None;
@@ -149,7 +149,7 @@ impl SpanRows {
     }
 }
 
-/// Kinds by their places here.
+/// The kinds, by their index.
 const KINDS: [(IntervalKind, &str); 6] = [
     (IntervalKind::Nested, "nested"),
     (IntervalKind::Stage, "stage"),

@@ -1,4 +1,4 @@
-//! More records than fit in memory, in order.
+//! Sorts more records than fit in memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A record; its words say in what order it comes.
+/// A record; its words define its place in the order.
 pub(crate) type Words = [i64; 4];
 
 /// Bytes of a record.
@@ -17,17 +17,17 @@ const BYTES: usize = size_of::<Words>();
 /// Records kept in memory before they are sorted and written to a file: 32 MiB.
 const MOST: usize = 1 << 20;
 
-/// A sorted stretch in a file without a name, which goes when it is closed.
+/// A sorted stretch in an unnamed file, which disappears when it is closed.
 #[derive(Clone, Debug)]
 struct Run(Arc<File>);
 
-/// Records that come in any order and leave in ascending order.
+/// Receives records in any order and returns them in ascending order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Vec<Words>", from = "Vec<Words>")]
 pub(crate) struct Spool {
     runs: Vec<Run>,
     tail: Vec<Words>,
-    /// More are kept once the disk refused.
+    /// Whether the disk refused a write; then more records are kept in memory.
     refused: bool,
 }
 
@@ -39,7 +39,7 @@ impl Spool {
         }
     }
 
-    /// Without a disk that takes it, all stays in memory.
+    /// Writes the records out; if the disk refuses, all stay in memory.
     #[cold]
     fn write_out(&mut self) {
         self.tail.sort_unstable();
@@ -60,7 +60,7 @@ impl Spool {
         }
     }
 
-    /// All of them, ascending.
+    /// Returns all records, ascending.
     pub(crate) fn sorted(mut self) -> Sorted {
         self.tail.sort_unstable();
         let in_memory = Source::Memory(self.tail.into_iter());
@@ -98,7 +98,7 @@ fn written(records: &[Words]) -> std::io::Result<File> {
         .map_err(std::io::IntoInnerError::into_error)
 }
 
-/// Where records in order come from.
+/// The source of sorted records.
 #[derive(Debug)]
 enum Source {
     Memory(std::vec::IntoIter<Words>),
@@ -115,7 +115,7 @@ impl Source {
             Self::Memory(records) => records.next(),
             Self::File(reader) => {
                 let mut bytes = [0; BYTES];
-                // What was just written and is gone is a broken disk, not bad input.
+                // Data just written that cannot be read means a broken disk, not bad input.
                 match reader.read_exact(&mut bytes) {
                     Ok(()) => Some(std::array::from_fn(|i| {
                         let word = &bytes[8 * i..8 * i + 8];
@@ -129,7 +129,7 @@ impl Source {
     }
 }
 
-/// A file that several read, each at a place of its own.
+/// A file that several readers share, each with a separate position.
 #[derive(Debug)]
 struct At(Arc<File>, u64);
 
@@ -141,7 +141,7 @@ impl Read for At {
     }
 }
 
-/// Records in ascending order.
+/// Returns records in ascending order.
 #[derive(Debug)]
 pub(crate) struct Sorted {
     sources: Vec<Source>,
@@ -164,7 +164,7 @@ impl Iterator for Sorted {
 mod tests {
     use super::*;
 
-    /// 7 (i mod 1009) - 3000 falls back again and again; what is right is that of the
+    /// 7 (i mod 1009) - 3000 falls back again and again; the expected order is that of the
     /// standard library.
     fn records(n: i64) -> Vec<Words> {
         (0..n)

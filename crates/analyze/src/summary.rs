@@ -1,4 +1,4 @@
-//! From tallies to the report document.
+//! Makes the report document from tallies.
 
 mod estimates;
 mod remarks;
@@ -24,13 +24,13 @@ use crate::perturbation::{by_total, of_the_program};
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{FEW_STEPS, Facts, warnings};
 
-/// Said of an interval whose cost is uncertain by more than chance.
+/// The note for an interval whose cost is uncertain by more than chance.
 const DISPUTED: &str = "the cost of an empty span and the cost beside known work disagree: the interval is widened to hold both";
 
 /// Quantiles of the report beside the median: key and value.
 const SHOWN: [(&str, f64); 3] = [("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)];
 
-/// What the report is made of, beside the engine.
+/// The input of the report, in addition to the engine.
 pub(crate) struct Summary {
     pub(crate) manifest: Manifest,
     pub(crate) options: Options,
@@ -43,12 +43,12 @@ pub(crate) struct Summary {
 /// Estimates of one treatment of the samples of an interval.
 pub(crate) struct Figures {
     pub(crate) sample: Sample,
-    /// Added to every figure: what rounding costs to ticks left over.
+    /// Correction of every figure for the rounding of costs to ticks.
     pub(crate) residue: f64,
     cost: Cost,
-    /// It is how long something took, less a cost: not below 0, whatever the cost was.
+    /// Whether it is a duration less a cost: not below 0, whatever the cost was.
     is_time: bool,
-    /// How far its mean may be off because the program keeps step with the clock, ticks.
+    /// How far its mean may be wrong because the program keeps step with the clock, ticks.
     in_step: Option<f64>,
 }
 
@@ -250,7 +250,7 @@ impl Summary {
         let before = before.as_ref().unwrap_or(&kept);
         let moments = kept.sample.moments();
         let (n, culled) = (moments.n(), tally.culled());
-        // Dropped samples are time that passed, too.
+        // Dropped samples are also time that passed.
         let sum = (moments.sum() + tally.dropped_sum) as f64;
         let total_ns = match (sum + kept.residue * (n + culled) as f64) * self.ns() {
             total if kept.is_time => total.max(0.0),
@@ -265,7 +265,7 @@ impl Summary {
         ]
         .into_iter()
         .chain(by_cause);
-        // A switch takes the other side of some: the note tells.
+        // A switch of points leaves some without the other side: a note says so.
         let unmatched = if tally.is_switched {
             [0, 0]
         } else {
@@ -301,7 +301,7 @@ impl Summary {
                     ..self.compensation(engine, tally, &kept, compensated, in_place)
                 },
             },
-            // Of executions that were not recorded nothing is a fact.
+            // For executions that were not recorded nothing is known as a fact.
             of_this_run: (tally.strata.is_unused())
                 .then(|| self.of_this_run(&kept))
                 .flatten(),
@@ -353,7 +353,8 @@ impl Summary {
         report
     }
 
-    /// Time of the total that its thread was off the CPU, ns; `None` where nothing tells.
+    /// The part of the total during which its thread was off the CPU, ns; `None` where it is
+    /// unknown.
     fn off_cpu(&self, engine: &Engine, tally: &Tally, total_ns: f64) -> Option<f64> {
         if !engine.evidence.is_there()
             || tally.kind == IntervalKind::Message
@@ -368,12 +369,12 @@ impl Summary {
         };
         let own = ticks(Cause::Waited) + ticks(Cause::OwnThread);
         let off = (own + still_in) as f64 * self.ns();
-        // What was subtracted for recording may be of that time.
+        // The cost subtracted for recording may be part of that time.
         Some(off.min(total_ns.max(0.0)))
     }
 
-    /// Share of the one interval that all samples lay in. Culled samples count
-    /// on both sides: time that passed, passed in both.
+    /// Share of the one interval that all samples lay in. Dropped samples count on both sides:
+    /// time that passed, passed in both.
     fn share(&self, engine: &Engine, i: usize) -> Option<ShareOf> {
         let tally = &engine.tallies[i];
         let Parent::One(outer) = tally.parent else {
@@ -413,8 +414,8 @@ impl Summary {
             .collect()
     }
 
-    /// Share of events that lay inside; exact of this trace, so the interval
-    /// is that of independent events (Wilson 1927), and says so.
+    /// Share of events that lay inside. It is exact for this trace, so the interval is that of
+    /// independent events (Wilson 1927), and says so.
     fn share_of_events(&self, inside: u64, seen: u64) -> Option<Estimate> {
         undertick_estimate::proportion(inside, seen, self.options.confidence)
     }

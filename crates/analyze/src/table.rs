@@ -17,13 +17,12 @@
 //! name = "miss"
 //! ```
 //!
-//! A start matches an instant, a begin, a pair, or the `next` that enters the
-//! stage; an end matches an instant, an end, a pair, or the `next` that leaves
-//! it. `nested` pairs the innermost open start of one thread; `key` pairs equal
-//! payloads in one thread; `message` pairs equal payloads in any threads, the
-//! k-th start with the k-th end; begins, ends and stages have none and so are paired
-//! in their order. A table without intervals and frequencies
-//! only renames.
+//! A start matches an instant, a begin, a pair, or the `next` that enters the stage. An end
+//! matches an instant, an end, a pair, or the `next` that leaves it. `nested` pairs the innermost
+//! open start of one thread. `key` pairs equal payloads in one thread. `message` pairs equal
+//! payloads in any threads, the k-th start with the k-th end. Begins, ends and stages have no
+//! payload and so are paired in their order. A table without intervals and frequencies only
+//! renames.
 
 use std::collections::HashMap;
 
@@ -84,7 +83,7 @@ pub(crate) struct FrequencyRule {
     pub(crate) within: Option<usize>,
 }
 
-/// How starts and ends find each other.
+/// How starts and ends are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matching {
     Nested,
@@ -130,7 +129,7 @@ struct RawName {
 
 /// Most intervals and frequencies of a table; a report shows 4096 of either.
 const MOST_ENTRIES: usize = 4096;
-/// Longest name, bytes: as of the events of a trace.
+/// Longest name, bytes: the same as for the events of a trace.
 const MOST_NAME_BYTES: usize = 1024;
 /// Most intervals that enclose one.
 const MOST_ENCLOSING: usize = 512;
@@ -151,7 +150,7 @@ impl Table {
     /// Parses a table; `file` is only its name in errors.
     ///
     /// # Errors
-    /// Names the file, the line and the nearest right word.
+    /// The error names the file, the line and the nearest right word.
     pub fn parse(text: &str, file: &str) -> Result<Self, TableError> {
         let place = Place::new(text, file);
         let raw: RawTable = toml::from_str(text).map_err(|e| {
@@ -214,7 +213,7 @@ impl Table {
 
 const ONLY_NESTED: &str = "only an interval with match = \"nested\" can enclose others";
 
-/// An enclosing interval must be nested, and no interval may enclose itself.
+/// Checks that enclosing intervals are nested, and that no interval encloses itself.
 fn check_enclosing(
     raw: &[RawInterval],
     intervals: &[IntervalRule],
@@ -254,7 +253,7 @@ fn check_enclosing(
     Ok(())
 }
 
-/// Refuses names and numbers of entries that no table needs.
+/// Refuses names that are too long, and too many entries.
 fn check_size(raw: &RawTable, place: &Place<'_>) -> Result<(), TableError> {
     let entries = raw.interval.len() + raw.frequency.len();
     if entries > MOST_ENTRIES {
@@ -277,7 +276,7 @@ fn check_size(raw: &RawTable, place: &Place<'_>) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Where the lines of the text begin.
+/// Offsets of the lines of the text.
 struct Place<'a> {
     line_ends: Vec<usize>,
     file: &'a str,
@@ -367,15 +366,15 @@ pub fn suggestion<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> S
     nearest(word, among).map_or_else(String::new, |right| format!("; did you mean {right:?}?"))
 }
 
-/// The nearest of these words, if it is near: a third of its letters wrong. A word that is
-/// longer than names are has none.
+/// The nearest of these words, if it is near: at most a third of its letters wrong. A word that
+/// is longer than any name has none.
 fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     let is_long = |letters: usize| letters > MOST_NAME_BYTES;
     among
         .into_iter()
         .filter(|candidate| {
-            // As many letters are wrong as the lengths differ by, at least.
+            // At least as many letters are wrong as the lengths differ by.
             let letters = candidate.chars().count();
             !is_long(length) && !is_long(letters) && letters.abs_diff(length) <= 1.max(letters / 3)
         })

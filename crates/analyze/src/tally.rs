@@ -1,4 +1,4 @@
-//! What is kept of one interval while the events pass.
+//! The data of one interval while the events pass.
 
 use serde::{Deserialize, Serialize};
 use undertick_estimate::compensation::improvement;
@@ -28,7 +28,7 @@ pub(crate) struct Sample {
     pub(crate) inner_ordered: u32,
     /// A record after the start, up to the end, says descheduled.
     pub(crate) hit: bool,
-    /// One of them does not know.
+    /// The flag of one of those records is unknown.
     pub(crate) unknown: bool,
     pub(crate) sampling: Sampling,
 }
@@ -41,12 +41,12 @@ impl Sample {
     }
 }
 
-/// Samples that were dropped, which come back if they are many.
+/// Samples that were dropped; they are readmitted if they are many.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Dropped {
-    /// Without what is known of their disturbances, compensated.
+    /// Compensated, without the known time of their disturbances.
     own: Series,
-    /// The same with nothing subtracted.
+    /// As read: nothing subtracted.
     as_read: Series,
     /// As [`Tally::flagged`].
     flagged: SignedHistogram,
@@ -55,27 +55,27 @@ struct Dropped {
 /// Share of the samples above which dropping would hide what is measured: then all stay.
 pub(crate) const MOST_DROPPED: f64 = 0.1;
 
-/// By what samples are dropped.
+/// The rule by which samples are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropping {
     Nothing,
     Descheduled,
-    /// By what the kernel says fell into it, where its time cannot be taken off.
+    /// By the kernel's evidence, where the time of a disturbance cannot be taken off.
     Evidence,
     /// Over the limit that the first pass set.
     OverLimit,
 }
 
-/// What one cause did to an interval's samples.
+/// The effect of one cause on an interval's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fallen {
-    /// Samples it fell into.
+    /// Number of samples that it was in.
     pub(crate) samples: u64,
-    /// Time that it took of them.
+    /// Time that it took of them, ticks.
     pub(crate) ticks: i128,
 }
 
-/// In which interval the samples lay.
+/// The interval in which the samples lay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Parent {
     Unseen,
@@ -84,8 +84,8 @@ pub(crate) enum Parent {
     Various,
 }
 
-/// Samples whose pairs told their cost, before and after, as far as they are
-/// needed to say whether that made them scatter less.
+/// Samples whose pairs gave their cost, before and after its subtraction: as many as are needed
+/// to say whether that made them scatter less.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Improvement {
     before: Vec<f64>,
@@ -111,7 +111,7 @@ impl Improvement {
         self.after.extend(&other.after[..room]);
     }
 
-    /// The factor on the first samples.
+    /// The improvement factor, from the first samples.
     pub(crate) fn k(&self, level: f64) -> Option<Estimate> {
         let mut k = improvement(&self.before, &self.after, level)?;
         if self.before.len() == MOST_FOR_K {
@@ -121,11 +121,11 @@ impl Improvement {
     }
 }
 
-/// Everything kept of one interval.
+/// The data of one interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) name: String,
-    /// Of what its event does; none if a table says what it is.
+    /// The kind of its event; `None` if a table defines it.
     pub(crate) family: Option<Family>,
     pub(crate) kind: IntervalKind,
     pub(crate) unmatched_starts: u64,
@@ -137,46 +137,46 @@ pub(crate) struct Tally {
     pub(crate) unknown: u64,
     pub(crate) culled_descheduled: u64,
     pub(crate) culled_ratio: u64,
-    /// By cause of [`crate::evidence::Cause`].
+    /// Number of dropped samples by [`crate::evidence::Cause`].
     pub(crate) culled_evidence: [u64; CAUSES],
     pub(crate) evidence: [Fallen; CAUSES],
-    /// Samples that something fell into and that are kept nevertheless, as read but without
-    /// their disturbances.
+    /// Kept samples with a cause in them, as read but without the time of their disturbances.
     pub(crate) flagged: SignedHistogram,
-    /// All samples that something fell into, less the time that it took.
+    /// All samples with a cause in them, less the time that it took.
     pub(crate) own: SignedHistogram,
     /// Sum of these over the samples dropped on the kernel's evidence, and their number.
     pub(crate) culled_own: (i128, u64),
-    /// Sum of all samples dropped, for whatever reason, compensated and without what is known
-    /// of their disturbances, ticks.
+    /// Sum of all dropped samples, for any reason, compensated and without the known time of
+    /// their disturbances, ticks.
     pub(crate) dropped_sum: i128,
-    /// Time that disturbances took of all samples, which is in no figure, ticks; and the kept
-    /// samples that it was taken off.
+    /// Time that disturbances took of all samples, which is in no figure, ticks; and the number
+    /// of kept samples from which it was taken off.
     pub(crate) taken_off: Fallen,
-    /// Dropped at first, and back again because they were too many.
+    /// Samples that were dropped at first, and readmitted because they were too many.
     pub(crate) readmitted: u64,
     dropped: Option<Box<Dropped>>,
-    /// Least sample of the first pass.
+    /// Smallest sample of the first pass.
     pub(crate) least: Option<i64>,
-    /// Samples above are dropped in the second.
+    /// Samples above this are dropped in the second pass.
     pub(crate) limit: i64,
     pub(crate) kept: Series,
-    /// When its samples began.
+    /// Times at which its samples began.
     pub(crate) begins: Begins,
     pub(crate) kept_costs: Costs,
     pub(crate) culled_costs: Costs,
     pub(crate) improvement: Improvement,
-    /// Every matched sample with its disturbances; absent while none was dropped or had some.
+    /// Every matched sample, with the time of its disturbances; absent while none was dropped or
+    /// disturbed.
     all: Option<Box<Series>>,
-    /// Kept samples with nothing subtracted; absent while the cost was constant.
+    /// Kept samples as read; absent while the cost was constant.
     uncompensated: Option<Box<Series>>,
     /// The constant cost so far, ticks.
     cost: Option<i64>,
     pub(crate) parent: Parent,
-    /// Points that it begins or ends with were switched off and on.
+    /// Whether points at its begin or end were switched off and on.
     pub(crate) is_switched: bool,
     pub(crate) strata: Strata,
-    /// What the clocks of several hosts leave open.
+    /// The uncertainty that the clocks of several hosts add.
     pub(crate) doubt: Doubt,
     /// Row of durations per slice.
     pub(crate) row: u32,
@@ -223,7 +223,7 @@ impl Tally {
         }
     }
 
-    /// Forgets everything but the name and the limit: for the second pass.
+    /// Resets everything but the name and the limit, for the second pass.
     pub(crate) fn restart(&mut self, limit: i64) {
         *self = Self {
             limit,
@@ -238,23 +238,23 @@ impl Tally {
         };
     }
 
-    /// Readings of two threads, and pairs, which are the cost themselves, are
-    /// not compensated.
+    /// Whether its samples are compensated: not readings of two threads, and not pairs, which are
+    /// the cost themselves.
     pub(crate) fn is_compensated(&self) -> bool {
         !matches!(self.kind, IntervalKind::Pair | IntervalKind::Message)
     }
 
-    /// Whether points inside it can be told to slow it.
+    /// Whether a slow-down by points inside it can be measured.
     pub(crate) fn can_be_slowed(&self) -> bool {
         self.is_compensated() && !self.is_switched
     }
 
-    /// The first pass of two: only the least sample.
+    /// Takes a sample in the first of two passes: only the smallest is stored.
     pub(crate) fn scan(&mut self, sample: &Sample) {
         self.least = Some(self.least.map_or(sample.ticks, |l| l.min(sample.ticks)));
     }
 
-    /// The samples that come now are of another thread.
+    /// Announces that the next samples are from another thread.
     pub(crate) fn next_thread(&mut self) {
         self.kept.next_thread();
         self.begins.next_chain();
@@ -271,8 +271,8 @@ impl Tally {
         self.strata.next_thread();
     }
 
-    /// Adds what others saw of the same interval; where it says in which interval its
-    /// samples lay, that is a place here.
+    /// Merges what another worker saw of the same interval; its parent must be given as an index
+    /// here.
     pub(crate) fn merge(&mut self, other: Self) {
         self.kind = other.kind;
         self.is_switched |= other.is_switched;
@@ -304,7 +304,7 @@ impl Tally {
         self.taken_off.samples += other.taken_off.samples;
         self.taken_off.ticks += other.taken_off.ticks;
         self.least = self.least.into_iter().chain(other.least).min();
-        // Before `kept` is, of which they may be copies.
+        // Done before `kept` is merged, of which they may be copies.
         self.merge_alternatives(&other);
         self.strata.merge(other.strata, &self.kept, &other.kept);
         self.kept.merge(other.kept);
@@ -325,8 +325,8 @@ impl Tally {
         };
     }
 
-    /// Samples with the dropped ones, and samples as they were read, where either has
-    /// them apart.
+    /// Merges the series with the dropped samples, and those of samples as read, where either
+    /// side stores them separately.
     fn merge_alternatives(&mut self, other: &Self) {
         if self.all.is_some() || other.all.is_some() {
             let mut all = self.all.take().map_or_else(|| self.kept.clone(), |s| *s);
@@ -346,8 +346,8 @@ impl Tally {
         self.uncompensated = Some(Box::new(raw));
     }
 
-    /// Takes a sample in, with what fell into it; returns it compensated and without its
-    /// disturbances, and whether it was kept.
+    /// Adds a sample with its causes; returns it compensated and without its disturbances, and
+    /// whether it was kept.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -382,7 +382,7 @@ impl Tally {
         let dropped = match dropping {
             Dropping::Nothing => false,
             Dropping::Descheduled => sample.hit && self.kind != IntervalKind::Message,
-            // A flag that no row explains is believed all the same.
+            // A flag that no row explains is still believed.
             Dropping::Evidence => {
                 found.dropped_for().is_some()
                     || (sample.hit && !found.was_off() && self.kind != IntervalKind::Message)
@@ -427,17 +427,18 @@ impl Tally {
         (self.all).get_or_insert_with(|| Box::new(kept.clone()));
     }
 
-    /// What was subtracted from all samples so far, if it was the same, ticks.
+    /// The cost subtracted from all samples so far, if it was the same, ticks.
     pub(crate) fn cost_so_far(&self) -> Option<i64> {
         self.cost
     }
 
-    /// Samples as they were read are kept apart.
+    /// Whether samples as read are stored separately.
     pub(crate) fn has_uncompensated(&self) -> bool {
         self.uncompensated.is_some()
     }
 
-    /// Keeps these values; `read` are the same as they were read, from `starts` on.
+    /// Stores these values as kept; `read` are the same samples as read, and `starts` their
+    /// begins.
     pub(crate) fn keep(&mut self, values: &[i64], read: &[i64], starts: &[i64]) {
         self.kept.extend(values);
         self.begins.extend(starts);
@@ -499,7 +500,7 @@ impl Tally {
     #[inline(never)]
     fn change_cost(&mut self, cost: i64) {
         if let Some(constant) = self.cost {
-            // Until now a shift of what was kept told what was read.
+            // Until now the values as read were the kept ones, shifted by a constant.
             let kept = &self.kept;
             self.uncompensated
                 .get_or_insert_with(|| Box::new(kept.clone().shifted(constant)));
@@ -512,8 +513,8 @@ impl Tally {
         self.culled_descheduled + self.culled_ratio + self.culled_evidence.iter().sum::<u64>()
     }
 
-    /// All samples are in: where dropping would take too many of them, none is. Those that the
-    /// ratio rule drops stay out, for that was asked for.
+    /// Called when all samples are in: if dropping would remove too many of them, none is
+    /// dropped. The ratio rule's samples stay dropped, because that was requested.
     pub(crate) fn settle(&mut self) {
         let culled = self.culled();
         let too_many = culled as f64 > MOST_DROPPED * (self.kept.n() + culled) as f64;
@@ -538,13 +539,13 @@ impl Tally {
         self.culled_evidence = [0; CAUSES];
     }
 
-    /// Every matched sample, compensated; `None` if that is `kept`.
+    /// Takes every matched sample, compensated; `None` if that is `kept`.
     pub(crate) fn take_all(&mut self) -> Option<Series> {
         self.all.take().map(|s| *s)
     }
 
-    /// Takes the mean of what was subtracted off each kept sample alike; returns the part of
-    /// a tick that this leaves to be subtracted.
+    /// Subtracts the mean cost from each kept sample alike; returns the fraction of a tick that
+    /// remains to be subtracted.
     pub(crate) fn subtract_their_mean(&mut self) -> f64 {
         let (kept, read) = (self.kept.clone().sample(), self.as_read());
         let mean = |sample: &undertick_estimate::Sample| sample.moments().mean().unwrap_or(0.0);
@@ -553,7 +554,7 @@ impl Tally {
         cost - cost.round()
     }
 
-    /// Kept samples as they were read.
+    /// The kept samples as read.
     pub(crate) fn as_read(&self) -> Series {
         match &self.uncompensated {
             Some(series) => Series::clone(series),

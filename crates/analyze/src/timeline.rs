@@ -1,5 +1,5 @@
-//! One second of a trace for the page: a second reading of the trace, in which only what
-//! touches that second is kept.
+//! One second of a trace for the page. The trace is read a second time, and only what touches
+//! that second is stored.
 
 mod cells;
 mod collect;
@@ -21,31 +21,31 @@ use cells::{Cells, Window};
 use collect::{Collecting, Found, Longest, Single, Words};
 use kernel::OfKernel;
 
-/// Columns at most, and at least with many threads.
+/// Fewest columns, with many threads, and most columns.
 const COLUMNS: (u32, u32) = (200, 2000);
-/// Columns of all rings together while they are gathered: bounds memory.
+/// Most columns of all rings together while they are gathered: bounds memory.
 const ALL_COLUMNS: usize = 400_000;
-/// Cells in the document, about 12 bytes each.
+/// Most cells in the document, about 12 bytes each.
 const MOST_CELLS: usize = 40_000;
-/// Threads with a lane of their own; the busiest.
+/// Most threads with separate lanes; the busiest are chosen.
 const MOST_THREADS: usize = 48;
-/// CPUs with lanes.
+/// Most CPUs with lanes.
 const MOST_CPUS: usize = 32;
-/// Spans in the overview, and in the window around the slowest; about 40 bytes each.
+/// Most spans in the overview, and in the window around the slowest; about 40 bytes each.
 const MOST_SPANS: usize = 6_000;
 const MOST_DETAIL: usize = 3_000;
-/// The window around the slowest span is so many times as long, where that has room.
+/// Lengths of the window around the slowest span, in spans; the first one with room is used.
 const AROUND: [f64; 7] = [16.0, 8.0, 4.0, 2.0, 1.2, 0.5, 0.1];
-/// And at least this long, ns.
+/// Shortest window around the slowest span, ns.
 const LEAST_DETAIL_NS: f64 = 1_000.0;
 const SECOND_NS: f64 = 1e9;
 
-/// A report, and a second of the same trace beside it: the one that begins `second` ns
-/// after the first event, else one chosen by where the samples took longest. `told`
-/// receives the share done, 0 to 1.
+/// Returns a report, and one second of the same trace: the one that begins `second` ns after the
+/// first event, or one chosen by where the samples took longest. `told` receives the share done,
+/// 0 to 1.
 ///
 /// # Errors
-/// As [`crate::analyze`]; the trace ends before that second.
+/// As [`crate::analyze`]; or the trace ends before that second.
 pub fn analyze_with_timeline(
     trace: &Trace,
     options: &Options,
@@ -89,7 +89,7 @@ pub fn analyze_with_timeline(
     Ok((report, Some(timeline)))
 }
 
-/// The second, in ticks, and why it is this one.
+/// Returns the second, in ticks, and why it was chosen.
 fn window(
     manifest: &Manifest,
     stretch: &Stretch,
@@ -127,7 +127,7 @@ fn window(
     let rings = manifest.rings.len().max(1);
     let columns = u32::try_from(ALL_COLUMNS / rings).unwrap_or(u32::MAX);
     let columns = columns.clamp(COLUMNS.0, COLUMNS.1);
-    // No column shorter than a tick.
+    // No column is shorter than a tick.
     let columns = columns
         .min(u32::try_from(to - from).unwrap_or(u32::MAX))
         .max(1);
@@ -217,7 +217,7 @@ impl Making<'_> {
         Ok(timeline)
     }
 
-    /// Ns from the window's begin.
+    /// Time from the window's begin, ns.
     fn at(&self, ts: i64) -> f64 {
         rounded((ts - self.window.from) as f64 * self.ns)
     }
@@ -225,7 +225,7 @@ impl Making<'_> {
     /// Names of threads.
     fn labels(&self) -> HashMap<(i16, i32), String> {
         let of = |tid: i32, name: &str, host| self.on_host(host, format!("{name} ({tid})"));
-        // The manifest's threads say no host; with several, the first one's name stands.
+        // The manifest's threads have no host; with several hosts, the first one's name is used.
         let threads = self.manifest.threads.iter();
         let hosts = i16::try_from(self.manifest.hosts.len().max(1)).unwrap_or(1);
         threads
@@ -318,7 +318,7 @@ impl Making<'_> {
         Some((lane, span.row, start, length, span.name, span.dropped))
     }
 
-    /// As much around the slowest span as there is room for.
+    /// The window around the slowest span, as large as there is room for.
     fn detail(&self, found: &Found, lane_of: &HashMap<i32, u32>) -> Option<Detail> {
         let (over_median_ns, slowest) = found.slowest?;
         let drawn = self.span(&slowest, lane_of)?;
@@ -362,12 +362,12 @@ impl Making<'_> {
     }
 }
 
-/// A tenth of a nanosecond is more than a clock can tell.
+/// Rounds to a tenth of a nanosecond, which is finer than any clock.
 fn rounded(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
 }
 
-/// Gives names the numbers of their alphabetical order; those that nothing uses go.
+/// Numbers the names in alphabetical order; unused ones are removed.
 fn name_what_is_used(timeline: &mut Timeline, words: &Words) {
     let mut used: BTreeMap<String, u32> = BTreeMap::new();
     let mut all: Vec<&mut u32> = Vec::new();

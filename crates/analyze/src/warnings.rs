@@ -1,4 +1,4 @@
-//! What the reader must know, in plain words, gravest first.
+//! Warnings for the reader, in plain words, gravest first.
 
 use undertick_report::document::{IntervalKind, IntervalReport, Warning};
 use undertick_trace::manifest::{AcrossCpus, Descheduled, Manifest};
@@ -6,13 +6,13 @@ use undertick_trace::manifest::{AcrossCpus, Descheduled, Manifest};
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Cull, Options};
 
-/// Share dropped from which culling may hide what is measured.
+/// Share of dropped samples from which on dropping may hide what is measured.
 const MUCH_CULLED: f64 = 0.05;
-/// Clock steps in a median below which it is not the figure to use.
+/// The median is not the figure to use if it has fewer clock steps than this.
 pub(crate) const FEW_STEPS: f64 = 20.0;
-/// Samples below which an interval is hardly worth a figure.
+/// An interval with fewer samples than this is hardly worth a figure.
 const FEW_SAMPLES: u64 = 30;
-/// Names listed in one warning.
+/// Most names listed in one warning.
 const LISTED: usize = 4;
 
 /// Facts that are not in the intervals themselves.
@@ -22,19 +22,19 @@ pub(crate) struct Facts<'a> {
     pub(crate) rows: RowCounts,
     /// Kernel events that their sources lost.
     pub(crate) kernel_lost: u64,
-    /// Samples are dropped by kernel events.
+    /// Whether samples are dropped by kernel events.
     pub(crate) by_evidence: bool,
     pub(crate) pushed_out: u64,
     pub(crate) crowded: u64,
-    /// Samples with unknown flags.
+    /// Number of samples with unknown flags.
     pub(crate) unknown: u64,
-    /// The calibrations that were used contradict each other.
+    /// Whether the calibrations that were used contradict each other.
     pub(crate) disagree: bool,
-    /// Intervals whose least sample is no step at all.
+    /// Intervals with a smallest sample of 0 or less.
     pub(crate) least_below_step: Vec<String>,
 }
 
-/// Every warning that applies.
+/// Returns every warning that applies.
 pub(crate) fn warnings(facts: &Facts<'_>, intervals: &[IntervalReport]) -> Vec<Warning> {
     let mut list = List(Vec::new());
     completeness(&mut list, facts, intervals);
@@ -160,7 +160,7 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
     }
 }
 
-/// What the short audit at the start of the recording found.
+/// Adds the findings of the short audit at the start of the recording.
 fn clock_across_cpus(list: &mut List, across: &AcrossCpus, ns_per_tick: f64) {
     let ns = |ticks: f64| (ticks * ns_per_tick).round();
     if across.backward > 0 {
@@ -268,7 +268,7 @@ fn named(intervals: &[IntervalReport], which: impl Fn(&IntervalReport) -> bool) 
     )
 }
 
-/// The first few names, and how many more.
+/// The first few names, and the number of further ones.
 fn shortened<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown = names[..names.len().min(LISTED)].join(", ");

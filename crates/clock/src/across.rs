@@ -1,20 +1,17 @@
 //! One clock read on several CPUs.
 //!
-//! **Question.** How far apart do two CPUs show the same clock, and does it ever
-//! go back for who looks at it from one CPU after the other?
+//! **Question.** How far apart do two CPUs show the same clock, and does it ever go back for a
+//! thread that reads it on one CPU after the other?
 //!
-//! **Method.** *Offset*: CPU A reads, passes a number over a shared cache line,
-//! CPU B sees it, reads, passes it back, A reads again: B's reading was taken
-//! between A's two. Each exchange bounds the offset from both sides; all bounds
-//! together (the greatest lower, the least upper one) still hold the truth, as
-//! nothing but the order of events is assumed. The bounds are widened by a step
-//! of the clock, which may show a time a step old.
-//! *Going back*: all CPUs at once read after looking at the greatest reading
-//! that anybody has published; a smaller one went back.
+//! **Method.** *Offset*: CPU A reads, passes a number over a shared cache line, CPU B sees it,
+//! reads, passes it back, A reads again: B's reading was taken between A's two. Each exchange
+//! bounds the offset from both sides. All bounds together (the largest lower, the smallest upper
+//! one) still contain the truth, as nothing but the order of events is assumed. The bounds are
+//! widened by a step of the clock, which may show a time a step old. *Going back*: all CPUs read at
+//! once, after loading the largest reading published by any of them; a smaller reading went back.
 //!
-//! **Caveats.** The offset is taken to stand still for the milliseconds that
-//! this takes; bounds that contradict each other say that it did not
-//! ([`Offset::is_consistent`]).
+//! **Caveats.** The offset is assumed constant for the milliseconds that this takes; bounds that
+//! contradict each other show that it was not ([`Offset::is_consistent`]).
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Barrier;
@@ -31,9 +28,9 @@ pub struct Offset {
     pub reference_cpu: usize,
     /// The clock on `cpu` is ahead by at least this, ticks.
     pub lo_ticks: i64,
-    /// And by at most this, ticks.
+    /// The clock on `cpu` is ahead by at most this, ticks.
     pub hi_ticks: i64,
-    /// Exchanges behind the bounds.
+    /// Number of exchanges behind the bounds.
     pub exchanges: u64,
 }
 
@@ -51,41 +48,41 @@ impl Offset {
     }
 }
 
-/// What several CPUs together showed of a clock.
+/// Results of the comparison of a clock on several CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Across {
-    /// CPUs that this process may use.
+    /// Number of CPUs that this process may use.
     pub cpus_allowed: usize,
     /// CPUs compared; one alone is compared with nothing.
     pub cpus: Vec<usize>,
-    /// Each CPU's offset to the first one; those missing did not answer in time.
+    /// Each CPU's offset to the first one; CPUs that did not answer in time are missing.
     pub offsets: Vec<Offset>,
-    /// Readings that were compared with the greatest published one.
+    /// Number of readings that were compared with the largest published one.
     pub readings: u64,
-    /// Of them, those below it.
+    /// Number of these readings that were below it.
     pub backward: u64,
-    /// The furthest that one was below it, ticks.
+    /// The largest distance of a reading below it, ticks.
     pub worst_backward_ticks: u64,
 }
 
-/// How long and how widely to look.
+/// Limits of the time and the number of CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// For each pair of CPUs, from its first answer on.
+    /// Time for each pair of CPUs, from its first answer on.
     pub pair: Duration,
-    /// For the first answer of a pair: another program may hold its CPU.
+    /// Time to wait for the first answer of a pair: another program may occupy its CPU.
     pub patience: Duration,
-    /// For all pairs.
+    /// Time for all pairs.
     pub all_pairs: Duration,
-    /// For all CPUs at once.
+    /// Time for all CPUs at once.
     pub together: Duration,
-    /// At most so many CPUs, spread over those that there are.
+    /// Maximum number of CPUs, spread over all available ones.
     pub most_cpus: usize,
 }
 
 impl Effort {
-    /// What the start of a recording spends: 20 ms at most on idle CPUs. Longer
-    /// patience does not help on busy ones: who spins uses up its time slice.
+    /// The effort at the start of a recording: 20 ms at most on idle CPUs. Longer patience does not
+    /// help on busy ones: a spinning thread uses up its time slice.
     pub const SHORT: Self = Self {
         pair: Duration::from_millis(2),
         patience: Duration::from_millis(2),
@@ -93,7 +90,7 @@ impl Effort {
         together: Duration::from_millis(4),
         most_cpus: 8,
     };
-    /// What an audit spends.
+    /// The effort of an audit.
     pub const FULL: Self = Self {
         pair: Duration::from_millis(15),
         patience: Duration::from_millis(50),
@@ -138,7 +135,7 @@ pub fn measure(source: Source, step_ticks: f64, effort: Effort) -> Across {
     across
 }
 
-/// At most `most` of the CPUs, evenly spread, the first one among them.
+/// Returns at most `most` of the CPUs, evenly spread, including the first one.
 fn spread(cpus: &[usize], most: usize) -> Vec<usize> {
     let taken = cpus.len().min(most);
     (0..taken).map(|i| cpus[i * cpus.len() / taken]).collect()
@@ -152,7 +149,8 @@ struct Exchange {
     after: u64,
 }
 
-/// Least and most that B is ahead of A, by all exchanges; `None` without one.
+/// Returns the smallest and the largest amount by which B is ahead of A, by all exchanges; `None`
+/// without one.
 fn bounds(exchanges: &[Exchange], step_ticks: f64) -> Option<(i64, i64)> {
     let ahead = |there: u64, here: u64| there.wrapping_sub(here).cast_signed();
     let lo = exchanges.iter().map(|e| ahead(e.there, e.after)).max()?;
@@ -161,16 +159,15 @@ fn bounds(exchanges: &[Exchange], step_ticks: f64) -> Option<(i64, i64)> {
     Some((lo.saturating_sub(step), hi.saturating_add(step)))
 }
 
-/// Most exchanges of a pair: the bounds hardly get closer beyond.
+/// Maximum number of exchanges of a pair: the bounds hardly get closer beyond.
 const MOST_EXCHANGES: usize = 20_000;
 
-/// A line of the cache for each word that is passed, so that one does not
-/// disturb the other.
+/// A cache line for each word that is passed, so that one does not disturb the other.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);
 
-/// Passes a number to and fro between two CPUs, at most until `last`.
+/// Passes a number to and fro between two CPUs, until `last` at the latest.
 fn exchange(
     source: Source,
     [here, there]: [usize; 2],
@@ -228,7 +225,7 @@ fn exchange(
     exchanges
 }
 
-/// Waits until the word is the number; false if `given_up` said so before.
+/// Waits until the word is the number; returns false if `given_up` said so before.
 fn seen(word: &AtomicU64, number: u64, given_up: impl Fn() -> bool) -> bool {
     loop {
         for _ in 0..256 {
@@ -243,9 +240,9 @@ fn seen(word: &AtomicU64, number: u64, given_up: impl Fn() -> bool) -> bool {
     }
 }
 
-/// All CPUs at once against the greatest reading published.
+/// Compares readings of all CPUs at once with the largest published reading.
 fn together(source: Source, across: &mut Across, time: Duration) {
-    // Signed and from a common start, so that a wrap of the clock is no step back.
+    // Signed and from a common start, so that a wrap of the clock is not a step back.
     let start = source.read_ticks_ordered();
     let greatest = AtomicI64::new(0);
     let go = Barrier::new(across.cpus.len());
@@ -273,7 +270,7 @@ fn together(source: Source, across: &mut Across, time: Duration) {
     }
 }
 
-/// Readings, those that went back, and the furthest.
+/// Returns the number of readings, of those that went back, and the furthest step back.
 fn look(source: Source, start: u64, greatest: &AtomicI64, time: Duration) -> (u64, u64, u64) {
     let end = Instant::now() + time;
     let (mut readings, mut backward, mut worst) = (0, 0, 0);
@@ -366,7 +363,7 @@ mod tests {
     fn a_reading_below_the_published_one_went_back() {
         let source = Source::open(crate::ClockId::MonotonicRaw).unwrap();
         let start = source.read_ticks();
-        // Somebody published a reading from an hour ahead.
+        // A reading from an hour ahead has been published.
         let greatest = AtomicI64::new(3_600_000_000_000);
         let (readings, backward, worst) = look(source, start, &greatest, Duration::ZERO);
         assert_eq!((readings, backward), (128, 128));

@@ -1,10 +1,10 @@
-//! Which clocks may be used here, and why not.
+//! Determines which clocks may be used here, and the reasons against the others.
 
 use core::fmt;
 
 use crate::{ClockId, kernel};
 
-/// Why the TSC must not be recorded with.
+/// Why the TSC must not be used for recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TscUnavailable {
     /// The CPU is not an x86.
@@ -15,8 +15,8 @@ pub enum TscUnavailable {
     /// The CPU (or its hypervisor) does not promise one rate in all power
     /// states: CPUID 0x8000_0007 EDX bit 8 is clear.
     NotInvariant,
-    /// The kernel does not offer `tsc` as a clock source: it found the counters
-    /// of the CPUs apart, or the rate wandering.
+    /// The kernel does not offer `tsc` as a clock source: it found that the counters of the CPUs
+    /// disagree, or that the rate wanders.
     KernelSaysUnstable,
 }
 
@@ -38,9 +38,9 @@ impl fmt::Display for TscUnavailable {
 /// Why a clock cannot be read here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// The TSC, and why.
+    /// The TSC cannot be read, for this reason.
     Tsc(TscUnavailable),
-    /// The Arm counter on a CPU that is not a 64-bit Arm.
+    /// The Arm counter was requested on a CPU that is not a 64-bit Arm.
     NotAarch64,
     /// The kernel has no such clock.
     KernelLacks(ClockId),
@@ -58,7 +58,7 @@ impl fmt::Display for Unavailable {
 
 impl core::error::Error for Unavailable {}
 
-/// What is known of the TSC before it is read for the first time.
+/// Facts about the TSC before it is read for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TscFacts {
     /// The CPU is an x86-64.
@@ -73,7 +73,7 @@ pub struct TscFacts {
 }
 
 impl TscFacts {
-    /// The facts of this machine and process.
+    /// Gathers the facts of this machine and process.
     #[must_use]
     pub fn gather() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -94,8 +94,8 @@ impl TscFacts {
         }
     }
 
-    /// Whether the TSC may be recorded with. A kernel that says nothing is
-    /// taken to have no objection.
+    /// Checks whether the TSC may be used for recording. A kernel that says nothing counts as
+    /// having no objection.
     ///
     /// # Errors
     /// The first reason against it.
@@ -116,10 +116,10 @@ impl TscFacts {
     }
 }
 
-/// Whether a clock can be read here, and recorded with.
+/// Checks whether a clock can be read here, and used for recording.
 ///
 /// # Errors
-/// Why not.
+/// The reason against it.
 pub fn usable(clock: ClockId) -> Result<(), Unavailable> {
     match clock {
         ClockId::Tsc => TscFacts::gather().verdict().map_err(Unavailable::Tsc),
@@ -133,13 +133,13 @@ pub fn usable(clock: ClockId) -> Result<(), Unavailable> {
     }
 }
 
-/// Where the kernel lists the clock sources that it would use. A TSC that it
-/// once marked unstable is taken off the list.
+/// The file in which the kernel lists its clock sources. A TSC that it once marked unstable is
+/// removed from the list.
 #[cfg(target_arch = "x86_64")]
 const AVAILABLE_CLOCKSOURCE: &str =
     "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// Whether the kernel's list names `tsc` itself, not `tsc-early`.
+/// Returns whether the kernel's list names `tsc` itself, not `tsc-early`.
 #[cfg(any(target_arch = "x86_64", test))]
 fn lists_tsc(available_clocksource: &str) -> bool {
     available_clocksource
@@ -156,8 +156,8 @@ fn invariance_is_masked() -> bool {
     std::env::var_os(MASK_INVARIANT_TSC_VARIABLE).is_some_and(|set| !set.is_empty())
 }
 
-/// Whether `rdtsc` would raise SIGSEGV. A kernel that does not know the
-/// question does not refuse.
+/// Returns whether `rdtsc` would raise SIGSEGV. A kernel that does not know the request does not
+/// refuse.
 #[cfg(target_arch = "x86_64")]
 fn prctl_refuses_tsc() -> bool {
     let mut setting: libc::c_int = 0;
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_refused_tsc_comes_before_its_other_faults() {
-        // It must not be read at all then, whatever else is wrong.
+        // In this case it must not be read, whatever else is wrong.
         let facts = TscFacts {
             disabled_by_prctl: true,
             invariant: false,
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn a_thread_that_refuses_rdtsc_is_found_out() {
-        // PR_SET_TSC holds for one thread; this one ends with the test.
+        // PR_SET_TSC applies to one thread; this one ends with the test.
         let (before, refused) = std::thread::spawn(|| {
             let before = TscFacts::gather().disabled_by_prctl;
             // SAFETY: sets a flag of this thread; the thread reads no TSC hereafter.

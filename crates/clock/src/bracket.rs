@@ -2,27 +2,27 @@
 //!
 //! **Question.** What did clock A show when clock B showed this?
 //!
-//! **Method.** No instruction reads two clocks. So read A, then B, then A: B was
-//! read between the two readings of A, and the middle of them is right within
-//! half their distance. Of several tries the one with the least distance is
-//! kept; an interrupt in between makes a try wide, never wrong.
+//! **Method.** No instruction reads two clocks. So this module reads A, then B, then A: B was read
+//! between the two readings of A, and their middle is right within half their distance. Of several
+//! tries the one with the smallest distance is kept. An interrupt in between makes a try wide,
+//! never wrong.
 //!
-//! **Caveats.** The bound holds for one CPU's view; a thread that moves between
-//! CPUs whose counters differ adds that difference. Both clocks show their last
-//! step: half the step of A and all of B's are added to the bound where known.
+//! **Caveats.** The bound is valid for one CPU's view; a thread that moves between CPUs whose
+//! counters differ adds that difference. Both clocks show their last step: half the step of A and
+//! all of B's are added to the bound where known.
 
 use crate::{ClockId, Source};
 
-/// Tries of which the tightest is kept; about 10 us in all. The least of 64 is
-/// within one clock step of the least of 10 000 on a machine that is not overloaded.
+/// Number of tries of which the tightest is kept; about 10 us in all. The smallest of 64 is within
+/// one clock step of the smallest of 10 000 on a machine that is not overloaded.
 pub const TRIES: usize = 64;
 
-/// What a clock and a reference showed at one instant.
+/// The readings of a clock and a reference at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The clock, ticks.
+    /// Reading of the clock, ticks.
     pub ticks: u64,
-    /// The reference, nanoseconds: the middle of the bracket.
+    /// Reading of the reference, nanoseconds: the middle of the bracket.
     pub reference_ns: u64,
     /// The reference was within this of `reference_ns` when `ticks` was read,
     /// ns: half the bracket and half the reference's step, rounded up.
@@ -32,7 +32,7 @@ pub struct Pair {
 /// A point that ties a clock to Unix time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// The clock, ticks.
+    /// Reading of the clock, ticks.
     pub ticks: u64,
     /// Unix time, nanoseconds.
     pub unix_ns: i64,
@@ -81,7 +81,7 @@ pub fn anchor(clock: Source, realtime_step_ns: u64) -> Option<Anchor> {
     })
 }
 
-/// The tightest try in which the reference did not step back.
+/// Returns the tightest try in which the reference did not step back.
 pub(crate) fn tightest(tries: &[Try], reference_step_ns: u64) -> Option<Pair> {
     let (width_ns, best) = tries
         .iter()

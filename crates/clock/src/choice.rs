@@ -1,4 +1,4 @@
-//! Which clock to record with.
+//! Choice of the clock for recording.
 
 use core::fmt;
 
@@ -9,21 +9,21 @@ use crate::{ClockId, UnknownClock};
 /// `UNDERTICK_CLOCK=monotonic_raw`.
 pub const CLOCK_VARIABLE: &str = "UNDERTICK_CLOCK";
 
-/// The chosen clock, and why it was chosen.
+/// The chosen clock, and the reason for the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The clock to record with.
     pub clock: ClockId,
-    /// Why this one.
+    /// The reason for the choice.
     pub why: Why,
 }
 
 /// Why a clock was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It was asked for by name.
+    /// It was requested by name.
     Asked,
-    /// The CPU's own counter is usable: the cheapest reading there is.
+    /// The CPU's own counter is usable: it has the cheapest reading.
     Counter,
     /// The CPU's own counter is not usable.
     Fallback(Unavailable),
@@ -39,16 +39,16 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Why no clock could be chosen as asked.
+/// Why the requested clock could not be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChoiceError {
     /// The name belongs to no clock.
     Unknown(UnknownClock),
-    /// The clock exists, but not here.
+    /// The clock exists, but is not available here.
     Unavailable(ClockId, Unavailable),
-    /// `CLOCK_REALTIME` can be set while one records.
+    /// `CLOCK_REALTIME` can be set during a recording.
     CanBeSet,
-    /// Recorded programs have no reading of it.
+    /// Recorded programs cannot read it.
     NotRecorded(ClockId),
 }
 
@@ -71,14 +71,14 @@ impl fmt::Display for ChoiceError {
 
 impl core::error::Error for ChoiceError {}
 
-/// The recording clock of this machine: the CPU's counter where it is usable,
-/// else `CLOCK_MONOTONIC_RAW`, which Linux has everywhere.
+/// Returns the recording clock of this machine: the CPU's counter where it is usable, otherwise
+/// `CLOCK_MONOTONIC_RAW`, which Linux has everywhere.
 #[must_use]
 pub fn best() -> Choice {
     best_given(counter(), usable)
 }
 
-/// The clock with this name if one is given, else [`best`].
+/// Returns the clock with this name if one is given, otherwise [`best`].
 ///
 /// # Errors
 /// The name is unknown, or the clock cannot be used here or not be recorded with.
@@ -101,7 +101,7 @@ pub fn choose(name: Option<&str>) -> Result<Choice, ChoiceError> {
     })
 }
 
-/// [`choose`] with the name in [`CLOCK_VARIABLE`]; an empty one counts as none.
+/// Calls [`choose`] with the name in [`CLOCK_VARIABLE`]; an empty one counts as none.
 ///
 /// # Errors
 /// As [`choose`].
@@ -113,7 +113,7 @@ pub fn choose_from_environment() -> Result<Choice, ChoiceError> {
     )
 }
 
-/// The counter that an instruction reads on this architecture.
+/// Returns the counter that an instruction reads on this architecture.
 const fn counter() -> ClockId {
     if cfg!(target_arch = "aarch64") {
         ClockId::Cntvct
@@ -135,9 +135,9 @@ fn best_given(counter: ClockId, usable: impl Fn(ClockId) -> Result<(), Unavailab
     }
 }
 
-/// The reason in [`Why::Fallback`], if it is about the TSC.
+/// Access to the reason in [`Why::Fallback`], if it concerns the TSC.
 impl Why {
-    /// Why the TSC was not taken, where that is what decided.
+    /// Returns why the TSC was not taken, where that decided the choice.
     #[must_use]
     pub const fn tsc_unavailable(self) -> Option<TscUnavailable> {
         match self {

@@ -13,7 +13,7 @@ use core::arch::asm;
 
 use undertick_units::{Cntvct, Reading};
 
-/// `mrs CNTVCT_EL0`, not ordered.
+/// Reads `mrs CNTVCT_EL0`, not ordered.
 #[inline(always)]
 #[must_use]
 pub fn read() -> Reading<Cntvct> {
@@ -26,8 +26,7 @@ pub fn read() -> Reading<Cntvct> {
     Reading::from_raw(ticks)
 }
 
-/// `isb; mrs CNTVCT_EL0; isb`. Memory accesses are not moved across it by the
-/// compiler either.
+/// Reads `isb; mrs CNTVCT_EL0; isb`. The compiler does not move memory accesses across it either.
 #[inline(always)]
 #[must_use]
 pub fn read_ordered() -> Reading<Cntvct> {
@@ -39,7 +38,7 @@ pub fn read_ordered() -> Reading<Cntvct> {
     Reading::from_raw(ticks)
 }
 
-/// `CNTFRQ_EL0`: the rate that the firmware declares, Hz; `None` if it left 0.
+/// Returns `CNTFRQ_EL0`: the rate that the firmware declares, Hz; `None` if it left 0.
 #[must_use]
 pub fn declared_hz() -> Option<u64> {
     let hz: u64;

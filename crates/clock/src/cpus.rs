@@ -1,8 +1,8 @@
-//! CPUs that this thread may run on, and staying on one.
+//! The CPUs that this thread may run on, and pinning it to one.
 
 use std::io;
 
-/// CPUs that the calling thread may run on; at least one.
+/// Returns the CPUs that the calling thread may run on; at least one.
 #[must_use]
 pub fn allowed() -> Vec<usize> {
     let mut set = empty();
@@ -16,7 +16,7 @@ pub fn allowed() -> Vec<usize> {
     if cpus.is_empty() { vec![0] } else { cpus }
 }
 
-/// Keeps the calling thread on one CPU from now on.
+/// Pins the calling thread to one CPU from now on.
 ///
 /// # Errors
 /// There is no such CPU, or this process may not use it.

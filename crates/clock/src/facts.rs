@@ -1,4 +1,4 @@
-//! Everything that a trace's manifest says of its clock, in one call.
+//! Everything that a trace's manifest says about its clock, in one call.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::rate::{self, ClockRate, NoRate};
 use crate::read_cost::{self, ReadCost, ReadKind};
 use crate::{ClockId, Source};
 
-/// A clock's rate, step and price, as found on this machine just now.
+/// A clock's rate, step and read cost, as found on this machine just now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// The clock.
     pub clock: ClockId,
-    /// Its rate, the source of that, and the bound.
+    /// Its rate, the source of the rate, and the bound.
     pub rate: ClockRate,
     /// Its step; `None` if it hardly moved while it was watched.
     pub granularity: Option<Granularity>,
@@ -22,8 +22,8 @@ pub struct Facts {
     pub read_cost_ordered: Option<ReadCost>,
 }
 
-/// Finds the facts of a clock on the calling thread: 60 ms or so, most of it
-/// asleep. `rate_span` as in [`rate::find`].
+/// Gathers the facts of a clock on the calling thread: about 60 ms, most of it asleep. `rate_span`
+/// as in [`rate::find`].
 ///
 /// # Errors
 /// The clock's rate could not be found.

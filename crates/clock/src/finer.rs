@@ -1,4 +1,4 @@
-//! Clocks finer than the usual ones, where this machine lets a user have them.
+//! Clocks finer than the usual ones, where this machine lets a user read them.
 //!
 //! | name | what it counts | condition |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | `rdpmc_cycles` | cycles of this thread | a perf event for cycles whose page says `cap_user_rdpmc` |
 //! | `pmccntr` | cycles | 64-bit Arm, `PMUSERENR_EL0` lets a user read it |
 //!
-//! An instruction that a hypervisor may refuse is tried in a child process
-//! first, which dies of it without harm.
+//! An instruction that a hypervisor may refuse is first tried in a child process, which may die of
+//! it without harm.
 
 use core::fmt;
 
@@ -17,24 +17,25 @@ use core::fmt;
 pub struct Finer {
     /// Its name.
     pub name: &'static str,
-    /// Counts per TSC (or `cntvct`) tick while busy, in millionths; or why not.
+    /// Counts per TSC (or `cntvct`) tick while busy, in millionths; or the reason why it cannot be
+    /// read.
     pub counts_per_megatick: Result<u64, NotHere>,
 }
 
 /// Why a finer clock cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotHere {
-    /// It belongs to another architecture.
+    /// The clock belongs to another architecture.
     OtherArchitecture,
     /// The CPU, or the hypervisor for it, does not offer the instruction.
     NotOffered,
     /// The instruction is offered but was refused when tried.
     Refused,
-    /// No perf event for CPU cycles can be had.
+    /// No perf event for CPU cycles is available.
     NoCyclesEvent,
     /// The kernel does not let user space read the counter.
     KernelForbids,
-    /// It was read and did not move.
+    /// The counter was read and did not move.
     StandsStill,
 }
 
@@ -53,7 +54,7 @@ impl fmt::Display for NotHere {
     }
 }
 
-/// Tries every finer clock that there is.
+/// Tries every finer clock.
 #[must_use]
 pub fn probe() -> Vec<Finer> {
     let finer = |name, counts_per_megatick| Finer {
@@ -68,7 +69,7 @@ pub fn probe() -> Vec<Finer> {
     ]
 }
 
-/// Counts of `read` per million ticks of the machine's counter while it spins.
+/// Returns the counts of `read` per million ticks of the machine's counter while it spins.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn against(ticks: impl Fn() -> u64, read: impl Fn() -> u64) -> Result<u64, NotHere> {
     const SPAN_TICKS: u64 = 2_000_000;
@@ -96,7 +97,7 @@ mod machine {
     }
 
     fn offers_rdpru() -> bool {
-        // Leaf 0x80000008 EBX is reserved, and may be anything, on other makes.
+        // Leaf 0x80000008 EBX is reserved, and may be anything, on CPUs of other vendors.
         let vendor = __cpuid(0);
         let is_amd = [vendor.ebx, vendor.edx, vendor.ecx]
             .map(u32::to_le_bytes)
@@ -105,7 +106,7 @@ mod machine {
         is_amd && __cpuid(0x8000_0000).eax >= 0x8000_0008 && __cpuid(0x8000_0008).ebx & 1 << 4 != 0
     }
 
-    /// `rdpru` of MPERF (0) or APERF (1). It raises SIGILL where it is refused.
+    /// Reads MPERF (0) or APERF (1) by `rdpru`. It raises SIGILL where it is refused.
     fn read_rdpru(register: u32) -> u64 {
         let (low, high): (u32, u32);
         // SAFETY: RDPRU reads a register; no memory. It may raise a signal,
@@ -129,7 +130,7 @@ mod machine {
         against(tsc, || read_rdpru(register))
     }
 
-    /// Whether a child process that does this ends in peace.
+    /// Returns whether a child process survives the attempt.
     pub(super) fn survives(attempt: impl FnOnce()) -> bool {
         // SAFETY: the child calls only async-signal-safe functions and ends
         // without running anything of the parent's.
@@ -169,7 +170,7 @@ mod machine {
         against(tsc, || read_rdpmc(index))
     }
 
-    /// `rdpmc`. It raises SIGSEGV where it is refused.
+    /// Reads by `rdpmc`. It raises SIGSEGV where it is refused.
     fn read_rdpmc(index: u32) -> u64 {
         let (low, high): (u32, u32);
         // SAFETY: as `read_rdpru`.
@@ -198,7 +199,7 @@ mod machine {
         Err(NotHere::OtherArchitecture)
     }
 
-    /// EN (bit 0) or CR (bit 2) of `PMUSERENR_EL0`, which a user may always read.
+    /// Checks EN (bit 0) or CR (bit 2) of `PMUSERENR_EL0`, which a user may always read.
     pub(super) fn pmccntr() -> Result<u64, NotHere> {
         let allowed: u64;
         // SAFETY: reads a register that is readable at EL0.

@@ -1,8 +1,8 @@
 //! The step that a clock really takes.
 //!
-//! **Question.** A clock counts in units of 0.4 ns (its resolution). Does it
-//! take every value? On some virtual machines the TSC moves 10 ns at a time,
-//! and whoever times 5 ns with it sees 0 or 10.
+//! **Question.** A clock counts in units of 0.4 ns (its resolution). Does it take every value? On
+//! some virtual machines the TSC moves 10 ns at a time, and a measurement of 5 ns with it gives 0
+//! or 10.
 //!
 //! **Method.** Read the clock often, at varied distances, keep the differences
 //! that are not zero, and find the largest step that at least 99 % of them are
@@ -25,17 +25,17 @@ use std::hint::black_box;
 
 use crate::{ClockId, Source};
 
-/// What besides rounding moves the readings of a clock off its steps.
+/// Sources besides rounding that move the readings of a clock off its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// Nothing: a counter.
+    /// None: a counter.
     Steady,
     /// The kernel steers its rate, by up to 0.1 %.
     Steered,
 }
 
 impl Grid {
-    /// How the readings of this clock lie.
+    /// Returns how the readings of this clock lie.
     #[must_use]
     pub const fn of(clock: ClockId) -> Self {
         match clock {
@@ -44,7 +44,7 @@ impl Grid {
         }
     }
 
-    /// How far a difference may lie from a multiple of the step, units.
+    /// Returns how far a difference may lie from a multiple of the step, in units.
     fn may_miss(self, difference: u64) -> f64 {
         match self {
             Self::Steady => ROUNDED,
@@ -60,9 +60,9 @@ pub struct Granularity {
     pub step_ticks: f64,
     /// Share of the differences that are multiples of it.
     pub share: f64,
-    /// Differences used: those above zero.
+    /// Number of differences used: those above zero.
     pub differences: u64,
-    /// Differences below zero: the clock stepped back. A finding.
+    /// Number of differences below zero: the clock stepped back, which is a finding.
     pub backward: u64,
 }
 
@@ -71,37 +71,37 @@ pub struct Granularity {
 /// differences), and far from what a wrong step reaches (half at best).
 const SHARE_ON_GRID: f64 = 0.99;
 
-/// Fewest differences that a step is concluded from.
+/// Minimum number of differences from which a step is concluded.
 const FEWEST_DIFFERENCES: u64 = 8;
 
-/// Distinct differences that candidates for a whole step are drawn from; bounds the search.
+/// Number of distinct differences from which candidates for a whole step are drawn; it bounds the
+/// search.
 const MOST_SEEDS: usize = 128;
 /// The same for steps that need not be whole, of which each seed gives many.
 const FEW_SEEDS: usize = 32;
 
-/// A smallest difference of up to this many steps still gives a step away.
+/// Maximum number of steps in a smallest difference that still reveals a step.
 const MOST_STEPS_IN_SEED: u64 = 16;
 
-/// Least step that rounding to whole units leaves visible.
+/// Smallest step that rounding to whole units leaves visible.
 const LEAST_ROUNDED_STEP: f64 = 4.0;
 
-/// Each of two readings is rounded down: their difference misses by less than a unit; a
-/// little more, because the step is not known exactly.
+/// Maximum deviation from rounding. Each of two readings is rounded down, so their difference
+/// misses by less than a unit; a little more is allowed, because the step is not known exactly.
 const ROUNDED: f64 = 1.1;
 
-/// Differences that would lie on a step that is none with more than this probability do
-/// not tell.
+/// Maximum probability of lying on a wrong step: differences with a higher one are not evidence.
 const BY_CHANCE: f64 = 1e-6;
 
-/// Of the differences, one in this many at least must tell.
+/// At least one in this many of the differences must be evidence.
 const SHOWN: u64 = 8;
 
-/// A difference of one unit is none on a clock whose step is larger: a TSC of 10 ns was
-/// seen to show, now and then, a tick more within a step.
+/// A difference of one unit does not count on a clock whose step is larger: a TSC of 10 ns
+/// sometimes showed one tick more within a step.
 const NO_STEP: u64 = 1;
 
-/// The largest step that 99 % of the positive differences are multiples of; `None` with fewer
-/// than 8 of them.
+/// Returns the largest step that 99 % of the positive differences are multiples of; `None` with
+/// fewer than 8 of them.
 ///
 /// ```
 /// use undertick_clock::granularity::{Grid, step_of};
@@ -128,7 +128,7 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
     let table = Table::new(counts, back_by_one);
     let exact = whole_step(&table, differences);
     let (step_ticks, share) = match rounded_step(&table, differences, grid) {
-        // By less it is the same one, less well known.
+        // If it is larger by less, it is the same step, less well known.
         Some(found) if found.0 > exact.0 + 0.5 => found,
         _ => exact,
     };
@@ -140,7 +140,8 @@ pub fn step_of(differences_ticks: &[i64], grid: Grid) -> Option<Granularity> {
     })
 }
 
-/// The largest whole step that the differences are multiples of, and the share that are.
+/// Returns the largest whole step that the differences are multiples of, and the share of those
+/// that are.
 fn whole_step(table: &Table, differences: u64) -> (f64, f64) {
     let share = |step: u64| {
         let on_grid: u64 = (table.counts.iter())
@@ -156,14 +157,14 @@ fn whole_step(table: &Table, differences: u64) -> (f64, f64) {
         .unwrap_or((1.0, 1.0))
 }
 
-/// The largest step, whole or not, that the differences are rounded multiples of, and the
-/// share that are.
+/// Returns the largest step, whole or not, that the differences are rounded multiples of, and the
+/// share of those that are.
 fn rounded_step(table: &Table, differences: u64, grid: Grid) -> Option<(f64, f64)> {
     candidates(&smallest(table.from(NO_STEP + 1), differences, FEW_SEEDS))
         .into_iter()
         .filter(|candidate| {
-            // Known to a twentieth of a unit in the smallest difference: in eight of those
-            // it misses by half a unit more than rounding does.
+            // The candidate is known to a twentieth of a unit in the smallest difference: in eight
+            // of those it misses by half a unit more than rounding does.
             let longest = 8.0 * candidate.seed;
             let found = table.on_grid(candidate.step, longest, SHARE_ON_GRID, |d| {
                 grid.may_miss(d) + 0.5
@@ -176,8 +177,8 @@ fn rounded_step(table: &Table, differences: u64, grid: Grid) -> Option<(f64, f64
             (step >= LEAST_ROUNDED_STEP).then_some((step, candidate))
         })
         .find_map(|(step, candidate)| {
-            // Some lie there by chance, of a small step most: the odd ones are more than seen,
-            // and few differences all lie there easily.
+            // Some lie there by chance, most of them for a small step: the odd ones are more than
+            // those seen, and few differences all lie there easily.
             let by_chance = ((2.0 * grid.may_miss(step as u64) + 1.0) / step).min(1.0);
             let least = 1.0 - (1.0 - SHARE_ON_GRID) * (1.0 - by_chance);
             let longest = 64.0 * candidate.seed;
@@ -187,8 +188,8 @@ fn rounded_step(table: &Table, differences: u64, grid: Grid) -> Option<(f64, f64
         })
 }
 
-/// The smallest distinct differences, `most` of them or as many as make up more than twice the
-/// share which may be off the grid: at least one of them is a multiple of the step.
+/// Returns the smallest distinct differences, `most` of them or as many as make up more than twice
+/// the share that may be off the grid: at least one of them is a multiple of the step.
 fn smallest(counts: &[(u64, u64)], differences: u64, most: usize) -> Vec<u64> {
     let enough = 2.0 * (1.0 - SHARE_ON_GRID) * differences as f64;
     let mut seen = 0_u64;
@@ -203,7 +204,7 @@ fn smallest(counts: &[(u64, u64)], differences: u64, most: usize) -> Vec<u64> {
     seeds
 }
 
-/// Every divisor of any seed, largest first.
+/// Returns every divisor of any seed, largest first.
 fn divisors(seeds: &[u64]) -> Vec<u64> {
     let mut all = Vec::new();
     for &seed in seeds {
@@ -213,7 +214,7 @@ fn divisors(seeds: &[u64]) -> Vec<u64> {
                 all.extend([small, seed / small]);
             }
             small += 1;
-            // A difference above 2^40 ticks (minutes) is no step; do not factor it.
+            // A difference above 2^40 ticks (minutes) is not a step; do not factor it.
             if small > 1 << 20 {
                 break;
             }
@@ -228,11 +229,11 @@ fn divisors(seeds: &[u64]) -> Vec<u64> {
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     step: f64,
-    /// The difference that it is a part of.
+    /// The difference of which the step is a part.
     seed: f64,
 }
 
-/// Every seed, and what lies within its rounding, divided by 1 to 16; largest first.
+/// Returns every seed, and what lies within its rounding, divided by 1 to 16; largest first.
 fn candidates(seeds: &[u64]) -> Vec<Candidate> {
     let parts = |seed: u64| {
         (1..=MOST_STEPS_IN_SEED).flat_map(move |n| {
@@ -243,26 +244,26 @@ fn candidates(seeds: &[u64]) -> Vec<Candidate> {
         })
     };
     let mut all: Vec<_> = (seeds.iter().flat_map(|&seed| parts(seed)))
-        // Of smaller ones every number is a rounded multiple.
+        // For smaller ones every number is a rounded multiple.
         .filter(|candidate| candidate.step >= LEAST_ROUNDED_STEP - 0.1)
         .collect();
     all.sort_by(|a, b| b.step.total_cmp(&a.step));
     all
 }
 
-/// What lies on a grid.
+/// The differences that lie on a grid.
 struct OnGrid {
     share: f64,
-    /// Number of differences that it is a share of.
+    /// Number of differences of which it is a share.
     of: u64,
 }
 
 /// Distinct differences above 0, ascending, and how often each came.
 struct Table {
     counts: Vec<(u64, u64)>,
-    /// How many came before each place.
+    /// Number of differences before each place.
     before: Vec<u64>,
-    /// Differences of -1.
+    /// Number of differences of -1.
     back_by_one: u64,
 }
 
@@ -281,13 +282,13 @@ impl Table {
         }
     }
 
-    /// Those from `least` on.
+    /// Returns the differences from `least` on.
     fn from(&self, least: u64) -> &[(u64, u64)] {
         &self.counts[self.counts.partition_point(|&(d, _)| d < least)..]
     }
 
-    /// Of the differences above one unit and up to `longest`, those that are `step` or a
-    /// multiple, but for what they may miss by; `None` if their share is below `least`.
+    /// Selects, of the differences above one unit and up to `longest`, those that are `step` or a
+    /// multiple, within the allowed deviation; `None` if their share is below `least`.
     fn on_grid(
         &self,
         step: f64,
@@ -317,8 +318,8 @@ impl Table {
         })
     }
 
-    /// The step that is about `near`, from the time of many over their number: what rounding
-    /// takes from one difference it gives to the next. Of differences up to `longest`.
+    /// Refines the step near `near`, from the time of many over their number: what rounding takes
+    /// from one difference it gives to the next. It uses differences up to `longest`.
     fn fitted(&self, near: f64, longest: f64, grid: Grid) -> Option<f64> {
         let (mut ticks, mut steps) = (-(self.back_by_one as f64), 0.0);
         for &(difference, count) in &self.counts {
@@ -335,28 +336,27 @@ impl Table {
     }
 }
 
-/// The nearest whole number of steps, and how far it is.
+/// Returns the nearest whole number of steps, and the distance to it.
 fn nearest(difference: u64, step: f64) -> (f64, f64) {
     let steps = (difference as f64 / step).round();
     (steps, (difference as f64 - steps * step).abs())
 }
 
-/// Differences collected from a clock that steps at every or every other read.
+/// Number of differences collected from a clock that steps at every or every other read.
 const FINE_DIFFERENCES: usize = 20_000;
 
-/// Steps waited for on a clock that stands still for long.
+/// Number of steps awaited on a clock that stands still for long.
 const COARSE_STEPS: usize = 12;
 
-/// Most reads of a coarse clock: at 5 ns or more each, half a second or so.
+/// Maximum number of reads of a coarse clock: at 5 ns or more each, about half a second.
 const MOST_READS: u64 = 20_000_000;
 
-/// Most nanoseconds spent on a coarse clock. Twelve steps of 10 ms, the
-/// coarsest tick that Linux is built with, and as much again.
+/// Maximum time spent on a coarse clock, ns: twelve steps of 10 ms, the coarsest tick that Linux is
+/// built with, and as much again.
 const LONGEST_NS: u64 = 240_000_000;
 
-/// Measures the step of a clock on the calling thread: under a millisecond for
-/// a fine clock, twelve steps (up to 0.24 s) for a coarse one. `None` if it
-/// hardly moved in that time.
+/// Measures the step of a clock on the calling thread: under a millisecond for a fine clock, twelve
+/// steps (up to 0.24 s) for a coarse one. `None` if it hardly moved in that time.
 #[must_use]
 pub fn measure(source: Source) -> Option<Granularity> {
     let grid = Grid::of(source.clock());
@@ -376,7 +376,7 @@ pub fn measure(source: Source) -> Option<Granularity> {
     step_of(&differences, grid)
 }
 
-/// The differences at which a coarse clock moves.
+/// Returns the differences at which a coarse clock moves.
 fn wait_for_steps(source: Source) -> Vec<i64> {
     let started_ns = crate::kernel::read_ns(libc::CLOCK_MONOTONIC_RAW).unwrap_or(0);
     let mut differences = Vec::with_capacity(COARSE_STEPS);
@@ -386,7 +386,7 @@ fn wait_for_steps(source: Source) -> Vec<i64> {
         if now != last {
             differences.push(now.wrapping_sub(last).cast_signed());
             last = now;
-            // Also the first is whole: the clock showed its last step when we came.
+            // The first one is whole too: the clock showed its last step at the start.
             if differences.len() == COARSE_STEPS {
                 break;
             }
@@ -401,8 +401,8 @@ fn wait_for_steps(source: Source) -> Vec<i64> {
     differences
 }
 
-/// Work of 0 to 63 dependent multiplications, so that the distances between
-/// reads do not keep to one multiple of the step.
+/// Work of 0 to 63 dependent multiplications, so that the distances between reads are not multiples
+/// of one step.
 struct Delay {
     state: u64,
 }

@@ -1,4 +1,4 @@
-//! Simulated clocks whose step is chosen here; the code under test must find it.
+//! Simulated clocks with a known step, which the code under test must find.
 
 use super::*;
 
@@ -29,9 +29,9 @@ struct Simulated {
     /// Reads are this far apart, plus up to `jitter`, ticks.
     read_cost: u64,
     jitter: u64,
-    /// One read in so many per million is off the grid.
+    /// Reads per million that are off the grid.
     odd_per_million: u64,
-    /// One read in so many per million waits for an interrupt of up to 100 000 ticks.
+    /// Reads per million that wait for an interrupt of up to 100 000 ticks.
     interrupted_per_million: u64,
 }
 
@@ -124,8 +124,8 @@ fn many_steps_are_found() {
 
 #[test]
 fn too_many_odd_differences_are_not_explained_away() {
-    // 1 % odd readings make 2 % odd differences: 26 is no longer the whole
-    // story. Half of the odd values are even, so 2 still is; at 5 %, nothing is.
+    // 1 % odd readings make 2 % odd differences: 26 no longer fits enough of them. Half of the odd
+    // values are even, so 2 still does; at 5 %, no step does.
     for (odd_per_million, step_ticks) in [(10_000, 2.0), (50_000, 1.0)] {
         let clock = Simulated {
             step: 26,
@@ -172,7 +172,7 @@ fn rounded_nanoseconds_show_the_step_beneath() {
     }
 }
 
-/// A clock that goes `step` ticks at a time and shows whole ones.
+/// A clock that moves `step` ticks at a time and shows whole ones.
 struct Rounded {
     step: f64,
     /// Reads per million that show a tick more than the step's.
@@ -209,8 +209,8 @@ impl Rounded {
     }
 }
 
-/// 10 ns of a TSC of 2.445 GHz are 24.45 ticks: what it shows differs by 24 or 25, by 48 or
-/// 49, and so on, whose common divisor is 1.
+/// 10 ns of a TSC of 2.445 GHz are 24.45 ticks: its readings differ by 24 or 25, by 48 or 49, and
+/// so on, whose common divisor is 1.
 #[test]
 fn a_step_of_no_whole_number_of_ticks_is_found() {
     for step_ticks in [
@@ -221,7 +221,7 @@ fn a_step_of_no_whole_number_of_ticks_is_found() {
                 let clock = Rounded {
                     step: step_ticks,
                     more_per_million: 0,
-                    // Of long steps few differences are not zero.
+                    // With long steps few differences are not zero.
                     odd_per_million: if step_ticks > 100.0 {
                         0
                     } else {
@@ -239,8 +239,8 @@ fn a_step_of_no_whole_number_of_ticks_is_found() {
     }
 }
 
-/// Seen on a Zen 5 guest: every thirteenth reading or so shows a tick more than the one
-/// before it, the next again what the step has.
+/// Seen on a Zen 5 guest: about every thirteenth reading shows a tick more than the one before it,
+/// and the next is on the step again.
 #[test]
 fn a_tick_more_within_a_step_is_none() {
     for seed in 0..20 {
@@ -257,7 +257,7 @@ fn a_tick_more_within_a_step_is_none() {
     }
 }
 
-/// The same where a step is read many times: the tick more comes and goes within it.
+/// The same where a step is read many times: the extra tick comes and goes within it.
 #[test]
 fn a_tick_more_that_goes_again_is_none() {
     let random = &mut Random(9);
@@ -275,7 +275,7 @@ fn a_tick_more_that_goes_again_is_none() {
     assert!((found / 1_000.0 - 1.0).abs() < 2e-4, "{found}");
 }
 
-/// A clock that is read by a trap shows thousands of differences, none again: the search is
+/// A clock that is read by a trap shows thousands of differences, each only once: the search is
 /// bounded.
 #[test]
 fn differences_that_are_all_different_show_no_step() {
@@ -290,7 +290,7 @@ fn differences_that_are_all_different_show_no_step() {
     }
 }
 
-/// Even and odd steps of less than four units look alike where a unit is rounding.
+/// Even and odd steps of less than four units look alike where rounding is a unit.
 #[test]
 fn small_steps_are_whole() {
     for (step_ticks, least) in [(2.5, 1.0), (3.5, 1.0), (1.9, 1.0)] {

@@ -1,4 +1,4 @@
-//! The clocks that there are, by name.
+//! The available clocks, by name.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,7 +7,7 @@ use undertick_units::{
     Boottime, Clock, Cntvct, Monotonic, MonotonicCoarse, MonotonicRaw, Realtime, Tsc,
 };
 
-/// A clock that a recording can be made with, or another be compared with.
+/// A clock for recordings or for comparison with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClockId {
     /// The x86 time-stamp counter.
@@ -22,12 +22,12 @@ pub enum ClockId {
     Boottime,
     /// `CLOCK_MONOTONIC_COARSE`.
     MonotonicCoarse,
-    /// `CLOCK_REALTIME`: what anchors are read from; it can be set, so nothing is timed with it.
+    /// `CLOCK_REALTIME`, from which anchors are read; it can be set, so it is not used for timing.
     Realtime,
 }
 
 impl ClockId {
-    /// Every clock, the instructions first.
+    /// All clocks, those read by an instruction first.
     pub const ALL: [Self; 7] = [
         Self::Tsc,
         Self::Cntvct,
@@ -38,7 +38,7 @@ impl ClockId {
         Self::Realtime,
     ];
 
-    /// The name that stands in traces and on the command line; it never changes.
+    /// Returns the name used in traces and on the command line; it never changes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,14 +52,13 @@ impl ClockId {
         }
     }
 
-    /// Whether an instruction reads it, not the kernel.
+    /// Returns whether an instruction reads it, not the kernel.
     #[must_use]
     pub const fn is_counter(self) -> bool {
         matches!(self, Self::Tsc | Self::Cntvct)
     }
 
-    /// The kernel's number for the clock; `None` for a counter that an
-    /// instruction reads.
+    /// Returns the kernel's number for the clock; `None` for a counter that an instruction reads.
     pub(crate) const fn kernel_id(self) -> Option<libc::clockid_t> {
         Some(match self {
             Self::Tsc | Self::Cntvct => return None,
@@ -81,7 +80,7 @@ impl fmt::Display for ClockId {
 /// A name that no clock has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownClock {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
 }
 

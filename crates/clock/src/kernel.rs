@@ -3,8 +3,8 @@
 
 use crate::ClockId;
 
-/// A kernel clock in nanoseconds since its own epoch; `None` where this kernel
-/// lacks the clock or the reading is before the epoch.
+/// Reads a kernel clock in nanoseconds since its own epoch; `None` where this kernel lacks the
+/// clock or the reading is before the epoch.
 #[inline]
 pub(crate) fn read_ns(id: libc::clockid_t) -> Option<u64> {
     let mut now = libc::timespec {
@@ -18,7 +18,7 @@ pub(crate) fn read_ns(id: libc::clockid_t) -> Option<u64> {
     ns_from_parts(now.tv_sec, now.tv_nsec)
 }
 
-/// Seconds and nanoseconds to one count; exact up to the year 2554.
+/// Converts seconds and nanoseconds to one count; exact up to the year 2554.
 #[allow(clippy::unnecessary_cast, reason = "the field types differ by target")]
 fn ns_from_parts(seconds: libc::time_t, ns: libc::c_long) -> Option<u64> {
     u64::try_from(seconds as i64)
@@ -27,14 +27,14 @@ fn ns_from_parts(seconds: libc::time_t, ns: libc::c_long) -> Option<u64> {
         .checked_add(u64::try_from(ns as i64).ok()?)
 }
 
-/// What the kernel states as the clock's resolution, nanoseconds. This is what
-/// it claims, not what it does: 1 ns here for a clock that moves in steps of 10.
+/// Returns the kernel's stated resolution of the clock, nanoseconds. This is its claim, not its
+/// behaviour: 1 ns here for a clock that moves in steps of 10.
 #[must_use]
 pub fn resolution_ns(clock: ClockId) -> Option<u64> {
     resolution_of(clock.kernel_id()?)
 }
 
-/// As [`resolution_ns`], by the kernel's number.
+/// As [`resolution_ns`], for the kernel's number of a clock.
 pub(crate) fn resolution_of(id: libc::clockid_t) -> Option<u64> {
     let mut resolution = libc::timespec {
         tv_sec: 0,

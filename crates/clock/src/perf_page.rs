@@ -1,11 +1,10 @@
 //! The TSC's rate as the kernel uses it, without privilege.
 //!
-//! A perf event that counts nothing (`PERF_COUNT_SW_DUMMY`, user mode only) has
-//! a page that user space may map. Where the kernel's scheduler clock is the
-//! TSC it writes there how TSC ticks become nanoseconds:
-//! `ns = ticks * time_mult >> time_shift`. That is `tsc_khz`, which no other
-//! unprivileged interface shows. Absent on guests whose scheduler clock is the
-//! hypervisor's, and where perf is closed.
+//! A perf event that counts nothing (`PERF_COUNT_SW_DUMMY`, user mode only) has a page that user
+//! space may map. Where the kernel's scheduler clock is the TSC, the page shows how TSC ticks
+//! become nanoseconds: `ns = ticks * time_mult >> time_shift`. That is `tsc_khz`, which no other
+//! unprivileged interface shows. It is absent on guests whose scheduler clock is the hypervisor's,
+//! and where perf is not permitted.
 
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -52,7 +51,7 @@ const CAP_USER_RDPMC: u64 = 1 << 2;
 /// `cap_user_time`: the two fields below are valid.
 const CAP_USER_TIME: u64 = 1 << 3;
 
-/// Most tries to read the page while the kernel does not write it.
+/// Maximum number of tries to read the page while the kernel does not write it.
 const MOST_TRIES: u32 = 100;
 
 /// Nanoseconds = ticks * mult >> shift.
@@ -63,15 +62,15 @@ pub(crate) struct TimeConversion {
 }
 
 impl TimeConversion {
-    /// Ticks per second: `1e9 * 2^shift / mult`; `None` for numbers that no
-    /// kernel writes.
+    /// Returns the ticks per second: `1e9 * 2^shift / mult`; `None` for numbers that no kernel
+    /// writes.
     pub(crate) fn rate(self) -> Option<TickRate> {
         let numerator = 1_000_000_000_u128 << self.shift.min(64);
         TickRate::new(u64::try_from(numerator).ok()?, u64::from(self.mult)).ok()
     }
 }
 
-/// The conversion that the kernel publishes, if it does.
+/// Returns the conversion that the kernel publishes, if it does.
 pub(crate) fn time_conversion() -> Option<TimeConversion> {
     let event = Event::open(KIND_SOFTWARE, CONFIG_DUMMY)?;
     let page = Page::map(&event)?;
@@ -94,8 +93,8 @@ impl CyclesCounter {
         })
     }
 
-    /// What `rdpmc` is to be given; `None` where the kernel forbids it or the
-    /// event is not on a counter now.
+    /// Returns the index for `rdpmc`; `None` where the kernel forbids it or the event is not on a
+    /// counter now.
     pub(crate) fn user_index(&self) -> Option<u32> {
         let capabilities: u64 = self.page.field(CAPABILITIES);
         let index: u32 = self.page.field(INDEX);

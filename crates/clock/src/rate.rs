@@ -1,21 +1,19 @@
-//! How many ticks a clock makes in a second, from the best source there is.
+//! The rate of a clock in ticks per second, from the best available source.
 //!
 //! **Question.** The TSC counts; how long is one count, and how sure is that?
 //!
-//! **Method.** Ask everyone who may know: the hypervisor (CPUID leaf
-//! 0x4000_0010), the CPU (leaves 0x15, 0x16; `CNTFRQ_EL0` on Arm), the kernel
-//! (perf page). Then measure: pair the clock with `CLOCK_MONOTONIC_RAW` twice,
-//! 50 ms or more apart, in the tightest of many brackets each time. A declared
-//! rate that disagrees with the measured one by more than both bounds allow is
-//! refused, and the refusal is part of the answer. Of what is left, the one with
-//! the smallest bound is taken.
+//! **Method.** First ask all sources that may know: the hypervisor (CPUID leaf 0x4000_0010), the
+//! CPU (leaves 0x15, 0x16; `CNTFRQ_EL0` on Arm), the kernel (perf page). Then measure: pair the
+//! clock with `CLOCK_MONOTONIC_RAW` twice, 50 ms or more apart, in the tightest of many brackets
+//! each time. A declared rate that disagrees with the measured one by more than both bounds allow
+//! is refused, and the refusal is part of the result. Of the remaining rates, the one with the
+//! smallest bound is taken.
 //!
-//! **Caveats.** The bounds are against `CLOCK_MONOTONIC_RAW`, i.e. against this
-//! machine's own second. Where the kernel keeps time with the TSC, that second
-//! *is* a number of TSC ticks, and measuring recovers what the kernel assumed,
-//! not what the hardware does. How far that second is from a true one (a
-//! crystal: up to 100 ppm) is seen only against `CLOCK_REALTIME` on a
-//! synchronised machine, over minutes: that is what a trace's anchors are for.
+//! **Caveats.** The bounds are against `CLOCK_MONOTONIC_RAW`, i.e. against this machine's own
+//! second. Where the kernel keeps time with the TSC, that second *is* a number of TSC ticks, and
+//! measuring recovers what the kernel assumed, not what the hardware does. How far that second is
+//! from a true one (a crystal: up to 100 ppm) shows only against `CLOCK_REALTIME` on a synchronised
+//! machine, over minutes. The anchors of a trace serve that purpose.
 
 use core::fmt;
 use std::time::Duration;
@@ -27,7 +25,7 @@ use crate::bracket::{Pair, pair};
 use crate::tsc::DeclaredByCpuid;
 use crate::{ClockId, Source, granularity};
 
-/// Where a rate came from.
+/// The source of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateSource {
     /// The clock counts nanoseconds by definition.
@@ -47,7 +45,7 @@ pub enum RateSource {
 }
 
 impl RateSource {
-    /// The name that stands in traces; it never changes.
+    /// Returns the name used in traces; it never changes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,12 +66,12 @@ impl fmt::Display for RateSource {
     }
 }
 
-/// A rate, who says so, and how wrong it may be.
+/// A rate, its source, and its error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
     /// Ticks per second.
     pub rate: TickRate,
-    /// Who says so.
+    /// The source of the rate.
     pub source: RateSource,
     /// Bound on the error against `CLOCK_MONOTONIC_RAW`, parts per billion.
     pub error_ppb: f64,
@@ -82,11 +80,11 @@ pub struct Claim {
 /// A declared rate that the measurement contradicts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refused {
-    /// What was declared.
+    /// The declared rate.
     pub claim: Claim,
-    /// By how much it exceeds the measured rate, ppb (negative: falls short).
+    /// By how much it exceeds the measured rate, ppb (negative: it falls short).
     pub off_ppb: f64,
-    /// What both error bounds together would have allowed, ppb.
+    /// Maximum difference that both error bounds together allow, ppb.
     pub allowed_ppb: f64,
 }
 
@@ -115,19 +113,19 @@ pub struct ClockRate {
     pub refused: Vec<Refused>,
 }
 
-/// Shortest span that a rate is measured over. At 50 ms a bracket of 60 ns at
-/// each end makes 1.2 ppm.
+/// Minimum span over which a rate is measured. At 50 ms a bracket of 60 ns at each end makes 1.2
+/// ppm.
 pub const SHORTEST_SPAN: Duration = Duration::from_millis(50);
 
-/// `CLOCK_MONOTONIC_RAW` runs at the kernel's rate rounded to a multiplier of at
-/// least 22 bits: off by up to 2^-23, 119 ppb. Added to what is measured.
+/// Error of `CLOCK_MONOTONIC_RAW`, ppb: it runs at the kernel's rate rounded to a multiplier of at
+/// least 22 bits, so it is off by up to 2^-23, 119 ppb. It is added to measured errors.
 const RAW_ROUNDING_PPB: f64 = 120.0;
 
-/// Finds the rate of a clock; takes `span` (at least 50 ms) if it must be
-/// measured, no time if the clock counts nanoseconds.
+/// Finds the rate of a clock. This takes `span` (at least 50 ms) if it must be measured, and no
+/// time if the clock counts nanoseconds.
 ///
 /// # Errors
-/// Nobody declares a rate, and none could be measured.
+/// No source declares a rate, and none could be measured.
 pub fn find(source: Source, span: Duration) -> Result<ClockRate, NoRate> {
     if source.clock().kernel_id().is_some() {
         return Ok(ClockRate {
@@ -143,7 +141,7 @@ pub fn find(source: Source, span: Duration) -> Result<ClockRate, NoRate> {
     decide(&declared(source.clock()), measure(source, span))
 }
 
-/// No rate: nobody declares one, and the clock could not be measured.
+/// No rate: no source declares one, and the clock could not be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRate;
 
@@ -155,7 +153,7 @@ impl fmt::Display for NoRate {
 
 impl core::error::Error for NoRate {}
 
-/// Refuses what the measurement contradicts; takes the smallest bound of the rest.
+/// Refuses rates that the measurement contradicts; takes the smallest bound of the rest.
 fn decide(declared: &[Claim], measured: Option<Claim>) -> Result<ClockRate, NoRate> {
     let mut standing = Vec::new();
     let mut refused = Vec::new();
@@ -188,7 +186,7 @@ fn contradiction(claim: Claim, measured: Claim) -> Option<Refused> {
     })
 }
 
-/// What is declared about a counter on this machine, best first.
+/// Returns the rates declared for a counter on this machine, best first.
 #[cfg(target_arch = "x86_64")]
 fn declared(clock: ClockId) -> Vec<Claim> {
     if clock != ClockId::Tsc {
@@ -200,7 +198,7 @@ fn declared(clock: ClockId) -> Vec<Claim> {
     )
 }
 
-/// What is declared about a counter on this machine, best first.
+/// Returns the rates declared for a counter on this machine, best first.
 #[cfg(target_arch = "aarch64")]
 fn declared(clock: ClockId) -> Vec<Claim> {
     let hz = (clock == ClockId::Cntvct).then(crate::cntvct::declared_hz);
@@ -210,13 +208,13 @@ fn declared(clock: ClockId) -> Vec<Claim> {
         .collect()
 }
 
-/// What is declared about a counter on this machine: there is none we know.
+/// Returns the rates declared for a counter on this machine: no source is known.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn declared(_clock: ClockId) -> Vec<Claim> {
     Vec::new()
 }
 
-/// A declared rate that is right within so many hertz.
+/// Returns a declared rate that is right within `within_hz`.
 fn claim_within(rate: TickRate, source: RateSource, within_hz: f64) -> Claim {
     Claim {
         rate,
@@ -225,9 +223,9 @@ fn claim_within(rate: TickRate, source: RateSource, within_hz: f64) -> Claim {
     }
 }
 
-/// The declared numbers as rates. The kernel keeps the TSC's rate in whole kHz,
-/// cut off, whatever it came from; so the machine's second may differ from any
-/// declared rate by 1 kHz (385 ppb at 2.6 GHz), and that is each bound's least.
+/// Returns the declared numbers as rates. The kernel keeps the TSC's rate in whole kHz, truncated,
+/// whatever it came from. So the machine's second may differ from any declared rate by 1 kHz (385
+/// ppb at 2.6 GHz), and each bound is at least that.
 #[cfg(target_arch = "x86_64")]
 fn claims_of_tsc(
     cpuid: DeclaredByCpuid,
@@ -263,9 +261,8 @@ fn claims_of_tsc(
         .collect()
 }
 
-/// Measures a counter's rate against `CLOCK_MONOTONIC_RAW` over `span`, at least
-/// 50 ms, in which the thread sleeps. `None` if a clock cannot be read or stood
-/// still.
+/// Measures a counter's rate against `CLOCK_MONOTONIC_RAW` over `span`, at least 50 ms, in which
+/// the thread sleeps. `None` if a clock cannot be read or stood still.
 #[must_use]
 pub fn measure(source: Source, span: Duration) -> Option<Claim> {
     let raw = Source::open(ClockId::MonotonicRaw).ok()?;
@@ -277,8 +274,8 @@ pub fn measure(source: Source, span: Duration) -> Option<Claim> {
     from_pairs(begin, end, step_ticks)
 }
 
-/// The rate between two pairs, and its bound: both brackets and one step of the
-/// clock over the span, and the rounding of `CLOCK_MONOTONIC_RAW`.
+/// Computes the rate between two pairs, and its bound: both brackets and one step of the clock over
+/// the span, and the rounding of `CLOCK_MONOTONIC_RAW`.
 fn from_pairs(begin: Pair, end: Pair, step_ticks: f64) -> Option<Claim> {
     let ticks = end.ticks.checked_sub(begin.ticks)?;
     let ns = end.reference_ns.checked_sub(begin.reference_ns)?;

@@ -1,4 +1,4 @@
-//! Declared and measured rates with numbers invented here.
+//! Tests of declared and measured rates, with invented numbers.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn clocks_that_stood_still_or_went_back_give_no_rate() {
 
 #[test]
 fn the_bound_holds_the_truth_for_simulated_brackets() {
-    // The clock is read anywhere in its bracket; both clocks show their last step.
+    // The clock is read at any point of its bracket; both clocks show their last step.
     let (clock_step, raw_step) = (26_u64, 10_u64);
     let shown_ticks = |true_ns: f64| (true_ns * 2.59613) as u64 / clock_step * clock_step;
     let shown_ns = |true_ns: f64| true_ns as u64 / raw_step * raw_step;
@@ -114,7 +114,7 @@ fn a_declared_rate_that_disagrees_is_refused_and_named() {
         text.contains("hypervisor_leaf") && text.contains("+10.0 ppm"),
         "{text}"
     );
-    // Too slow by as much is refused alike.
+    // A rate that is too slow by as much is refused as well.
     let slow = claim(TRUE_HZ - 25_961, RateSource::Kernel, 385.0);
     assert_eq!(decide(&[slow], Some(measured)).unwrap().refused.len(), 1);
 }

@@ -1,15 +1,13 @@
-//! What one reading of a clock costs.
+//! The cost of one reading of a clock.
 //!
-//! **Method.** One read is shorter than the step of most clocks, so reads are
-//! timed 64 at a time, back to back, many such batches; a batch's time divided
-//! by 64 is one observation. The batches are timed with the CPU's counter
-//! (ordered reads), or `CLOCK_MONOTONIC_RAW` where that is not usable.
+//! **Method.** One read is shorter than the step of most clocks, so reads are timed in many batches
+//! of 64, back to back; a batch's time divided by 64 is one observation. The batches are timed with
+//! the CPU's counter (ordered reads), or `CLOCK_MONOTONIC_RAW` where that is not usable.
 //!
-//! **Caveats.** This is the cost of reading in a row. Between other work, part
-//! of an unordered read hides under its neighbours, and a serialised one costs
-//! them more than itself; what a recorded span contains of it is calibrated in
-//! place, elsewhere. The p99 is of batch means: a single read that an interrupt
-//! hits shows as a batch a little longer.
+//! **Caveats.** This is the cost of consecutive reads. Between other work, part of an unordered
+//! read overlaps with its neighbours, and a serialised one costs them more than itself. The part of
+//! it that a recorded span contains is calibrated in place, elsewhere. The p99 is of batch means: a
+//! single read that is interrupted shows as a slightly longer batch.
 
 use std::hint::black_box;
 
@@ -17,10 +15,10 @@ use undertick_units::TickRate;
 
 use crate::{ClockId, Source};
 
-/// Reads in a batch: the step of a 10 ns clock spread over them is 0.16 ns.
+/// Number of reads in a batch: the step of a 10 ns clock spread over them is 0.16 ns.
 pub const READS_PER_BATCH: u32 = 64;
 
-/// Batches: enough for ten above the 99th percentile.
+/// Number of batches: enough for ten above the 99th percentile.
 pub const BATCHES: usize = 1_000;
 
 /// The cost of one read, from batches.
@@ -32,9 +30,9 @@ pub struct ReadCost {
     pub cost_ns_median: f64,
     /// The 99th percentile of the batches, ns per read.
     pub cost_ns_p99: f64,
-    /// Batches timed.
+    /// Number of batches timed.
     pub batches: usize,
-    /// Reads in each.
+    /// Number of reads in each.
     pub reads_per_batch: u32,
 }
 
@@ -49,8 +47,8 @@ pub enum ReadKind {
     Rdtscp,
 }
 
-/// Measures what one read costs on the calling thread; about 2 ms for a cheap
-/// clock. `None` where this kind of read does not exist.
+/// Measures the cost of one read on the calling thread, in ns; about 2 ms for a cheap clock. `None`
+/// where this kind of read does not exist.
 ///
 /// `timer_rate` is the rate of the clock that times the batches, which is
 /// [`timer`].
@@ -67,7 +65,7 @@ pub fn measure(source: Source, kind: ReadKind, timer_rate: TickRate) -> Option<R
     }
 }
 
-/// The clock that times the batches.
+/// Returns the clock that times the batches.
 #[must_use]
 pub fn timer() -> Option<Source> {
     Source::open(crate::best().clock)
@@ -90,8 +88,8 @@ fn batches(read: impl Fn() -> u64, timer_rate: TickRate) -> Option<ReadCost> {
     summarise(batch_ticks, READS_PER_BATCH, timer_rate)
 }
 
-/// Batch times to cost per read; the quantiles are order statistics (the least
-/// value that so many of the batches do not exceed).
+/// Converts batch times to costs per read; the quantiles are order statistics (the smallest value
+/// that the given share of the batches does not exceed).
 fn summarise(mut batch_ticks: Vec<i64>, reads_per_batch: u32, rate: TickRate) -> Option<ReadCost> {
     if batch_ticks.is_empty() || reads_per_batch == 0 {
         return None;

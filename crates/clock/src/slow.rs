@@ -1,7 +1,6 @@
 //! Slow clocks: clocks whose tick is longer than what is measured with them.
 //!
-//! **Question.** Which slow clocks are there to measure with, and how long is
-//! the tick of each?
+//! **Question.** Which slow clocks are available, and how long is the tick of each?
 //!
 //! ```
 //! use undertick_clock::slow::{SlowClock, TickClock};
@@ -21,10 +20,9 @@
 //! | `realtime-coarse` | the same | `CLOCK_REALTIME_COARSE`; it can be set, so mistrust it |
 //! | `times` (`jiffies`) | 10 ms | `times(2)`: the kernel's jiffies in units of 1/100 s |
 //!
-//! **Method.** A reading is a count of ticks. The truth beside it is a reading
-//! of a fine clock: the very value that was divided for `quantised`, a reading
-//! taken just after for the others (so it costs more there, and is later by
-//! that read).
+//! **Method.** A reading is a count of ticks. The truth beside it is a reading of a fine clock: the
+//! very value that was divided for `quantised`, a reading taken just after for the others. (For
+//! those it costs more, and is later by that read.)
 //!
 //! **Caveats.** The kernel's coarse clocks move by the kernel's notion of a tick,
 //! which follows the corrections of Unix time, up to 500 parts per million. A
@@ -48,14 +46,14 @@ pub trait TickClock {
     /// Length of a tick, ns.
     fn tick_ns(&self) -> f64;
 
-    /// Ticks so far; the first tick of the count is anywhere.
+    /// Returns the ticks so far; the count starts at an arbitrary value.
     fn read_ticks(&self) -> u64;
 
-    /// Ticks so far, and the fine clock beside it (its ticks, at
+    /// Returns the ticks so far, and the fine clock beside it (its ticks, at
     /// [`fine_rate`](Self::fine_rate)); `None` where there is no fine clock.
     fn read_with_truth(&self) -> (u64, Option<u64>);
 
-    /// Ticks per second of the fine clock; `None` where there is none.
+    /// Returns the ticks per second of the fine clock; `None` where there is none.
     fn fine_rate(&self) -> Option<TickRate>;
 }
 
@@ -102,12 +100,12 @@ impl From<NoRate> for OpenError {
     }
 }
 
-/// A slow clock that can be read.
+/// An open slow clock.
 #[derive(Debug)]
 pub enum SlowClock {
-    /// A page that a thread of ours advances.
+    /// A page that a thread of the library advances.
     Adjustable(Adjustable),
-    /// A fine clock divided on purpose.
+    /// A deliberately divided fine clock.
     Quantised(Quantised),
     /// A coarse clock of the kernel.
     Coarse(Coarse),
@@ -116,10 +114,10 @@ pub enum SlowClock {
 }
 
 impl SlowClock {
-    /// Opens the clock. Where a fine clock's rate must be found this takes 50 ms.
+    /// Opens the clock. This takes 50 ms where a fine clock's rate must be found.
     ///
     /// # Errors
-    /// Why it cannot be had here.
+    /// The reason why the clock is not available here.
     pub fn open(name: SlowName) -> Result<Self, OpenError> {
         match name {
             SlowName::Adjustable { tick_ns } => AdjustableClock::start(tick_ns, None)
@@ -189,30 +187,30 @@ pub struct Fine {
 }
 
 impl Fine {
-    /// The clock with its rate; 50 ms where that must be measured.
+    /// Opens the clock and finds its rate; 50 ms where that must be measured.
     ///
     /// # Errors
-    /// The clock is not here, or its rate cannot be found.
+    /// The clock is not available here, or its rate cannot be found.
     pub fn open(clock: ClockId) -> Result<Self, OpenError> {
         let source = Source::open(clock)?;
         let rate = rate::find(source, rate::SHORTEST_SPAN)?.claim.rate;
         Ok(Self { source, rate })
     }
 
-    /// The best clock here, if it can be had.
+    /// Opens the best clock here; `None` if there is none.
     #[must_use]
     pub fn best() -> Option<Self> {
         Self::open(crate::best().clock).ok()
     }
 
-    /// A reading between what comes before and what comes after.
+    /// Returns a reading that lies between what comes before and what comes after.
     #[inline]
     #[must_use]
     pub fn read_ticks(&self) -> u64 {
         self.source.read_ticks_ordered()
     }
 
-    /// Its rate.
+    /// Returns its rate.
     #[must_use]
     pub const fn rate(&self) -> TickRate {
         self.rate
@@ -248,7 +246,7 @@ impl TickClock for Adjustable {
     }
 }
 
-/// A fine clock divided on purpose: the truth is known to its step.
+/// A deliberately divided fine clock: the truth is known to its step.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantised {
     fine: Fine,
@@ -257,9 +255,8 @@ pub struct Quantised {
 }
 
 impl Quantised {
-    /// Divides `fine` into ticks of `tick_ns`, rounded to whole ticks of the
-    /// fine clock; [`tick_ns`](TickClock::tick_ns) says what came out. A tick
-    /// begins at the call.
+    /// Divides `fine` into ticks of `tick_ns`, rounded to whole ticks of the fine clock;
+    /// [`tick_ns`](TickClock::tick_ns) returns the result. A tick begins at the call.
     ///
     /// # Errors
     /// The tick is shorter than one of the fine clock.
@@ -275,8 +272,8 @@ impl Quantised {
         })
     }
 
-    /// What the slow clock shows when the fine one shows this. A fine clock
-    /// that steps back behind the opening gives the first tick.
+    /// Returns what the slow clock shows at a reading of the fine one. A fine clock that steps back
+    /// to before the opening gives the first tick.
     #[inline]
     const fn divide(&self, fine_ticks: u64) -> u64 {
         fine_ticks.saturating_sub(self.origin) / self.fine_per_tick
@@ -326,9 +323,8 @@ impl Coarse {
     }
 }
 
-/// Nanoseconds since the opening as a count of ticks, rounded: the kernel's
-/// ticks are whole but for corrections of Unix time, and half a tick of those
-/// add up in minutes at least.
+/// Converts nanoseconds since the opening to a count of ticks, rounded: the kernel's ticks are
+/// whole except for corrections of Unix time, which take minutes at least to add up to half a tick.
 const fn whole_ticks(ns: u64, tick_ns: u64) -> u64 {
     (ns + tick_ns / 2) / tick_ns
 }

@@ -75,9 +75,9 @@ fn kernel_ticks_are_counted_whole() {
     assert_eq!(counted, [0, 1, 1, 1, 3]);
 }
 
-/// A slow clock never goes back, and agrees with the truth beside it to two
-/// ticks and what a loaded machine may delay a tick by: the first reading, too, may be late,
-/// by what has passed since the clock was opened.
+/// A slow clock never goes back, and agrees with the truth beside it to two ticks plus the delay of
+/// a tick on a loaded machine. The first reading, too, may be late, by the time since the clock was
+/// opened.
 #[test]
 fn each_slow_clock_here_keeps_its_promise() {
     for name in [

@@ -1,4 +1,4 @@
-//! Reading a clock that was found usable.
+//! Reads of a clock that was found usable.
 
 #[cfg(target_arch = "aarch64")]
 use undertick_units::Cntvct;
@@ -23,30 +23,30 @@ use crate::{ClockId, kernel};
 /// # Ok::<(), undertick_clock::Unavailable>(())
 /// ```
 ///
-/// The choice of the clock is a branch at each read, about a nanosecond. Where
-/// the clock is known when the program is built, [`ReadClock`] reads it without.
+/// The clock is selected by a branch at each read, about a nanosecond. Where the clock is known
+/// when the program is built, [`ReadClock`] reads it without the branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     clock: ClockId,
 }
 
 impl Source {
-    /// The clock, if this machine has it and it may be read.
+    /// Opens the clock, if this machine has it and it may be read.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot be read.
     pub fn open(clock: ClockId) -> Result<Self, Unavailable> {
         usable(clock)?;
         Ok(Self { clock })
     }
 
-    /// Which clock this is.
+    /// Returns which clock this is.
     #[must_use]
     pub const fn clock(self) -> ClockId {
         self.clock
     }
 
-    /// A reading; the CPU may take it earlier or later than written.
+    /// Returns a reading in ticks; the CPU may take it earlier or later than written.
     #[inline]
     #[must_use]
     pub fn read_ticks(self) -> u64 {
@@ -59,10 +59,9 @@ impl Source {
         }
     }
 
-    /// A reading between everything before it and everything after it: the
-    /// fenced TSC, `isb` on Arm. Kernel clocks are read as they are: the
-    /// kernel's own code waits for what comes before, and nothing holds back
-    /// what comes after.
+    /// Returns a reading in ticks that is taken after everything before it and before everything
+    /// after it: the fenced TSC, `isb` on Arm. Kernel clocks are read as they are: the kernel's own
+    /// code waits for earlier instructions, and nothing holds back later ones.
     #[inline]
     #[must_use]
     pub fn read_ticks_ordered(self) -> u64 {
@@ -76,14 +75,14 @@ impl Source {
     }
 }
 
-/// A kernel clock, in its ticks of 1 ns. `open` has read it once with success,
-/// and a clock does not go away; 0 would say that it did.
+/// Reads a kernel clock, in its ticks of 1 ns. `open` has read it once with success, and a clock
+/// does not go away; 0 would mean that it did.
 #[inline]
 fn kernel_ticks(clock: ClockId) -> u64 {
     clock.kernel_id().and_then(kernel::read_ns).unwrap_or(0)
 }
 
-/// A clock known at build time: reading it is no more than its instructions.
+/// A clock known at build time: reading it costs no more than its instructions.
 ///
 /// ```
 /// use undertick_clock::ReadClock;
@@ -94,13 +93,13 @@ fn kernel_ticks(clock: ClockId) -> u64 {
 /// assert!(TickRate::NANOSECONDS.nanos_from_ticks(span).unwrap().0 >= 0);
 /// ```
 pub trait ReadClock: Clock {
-    /// Which clock this is.
+    /// The clock that this is.
     const ID: ClockId;
 
-    /// A reading; the CPU may take it earlier or later than written.
+    /// Returns a reading; the CPU may take it earlier or later than written.
     fn read() -> Reading<Self>;
 
-    /// A reading between everything before it and everything after it.
+    /// Returns a reading taken after everything before it and before everything after it.
     #[inline(always)]
     fn read_ordered() -> Reading<Self> {
         Self::read()
@@ -156,8 +155,8 @@ read_kernel_clock!(Monotonic, MonotonicRaw, Boottime, MonotonicCoarse, Realtime)
 mod tests {
     use super::*;
 
-    /// Readings by one thread; more than any loop that the CPU could finish
-    /// within one step of a 10 ns clock.
+    /// Number of readings by one thread; more than any loop could finish on the CPU within one step
+    /// of a 10 ns clock.
     const READINGS: usize = 100_000;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The x86 time-stamp counter: three ways to read it, and what CPUID says of it.
+//! The x86 time-stamp counter: three ways to read it, and the facts that CPUID gives about it.
 //!
 //! | function | waits for earlier instructions | holds later ones back |
 //! |---|---|---|
@@ -6,19 +6,18 @@
 //! | [`read_fenced`] (`lfence; rdtsc; lfence`) | to have completed, loads included; not for stores to be visible elsewhere | yes |
 //! | [`read_rdtscp`] (`rdtscp; lfence`) | to have executed, loads globally visible; not for stores | yes |
 //!
-//! The plain read may be taken while earlier work is still under way, and later
-//! work may start before it: part of its cost hides under the neighbours, which
-//! is cheap, and 8..10 ns wrong for a short section. The fenced and the
-//! `rdtscp` read cost more and bound the section on both sides. None of them
-//! waits for stores to reach other CPUs; a program that needs that puts
-//! `mfence` before. `lfence` orders on Intel by definition and on AMD where the
-//! kernel has made it serialising, which Linux does since 4.15.
+//! The plain read may be taken while earlier work is still under way, and later work may start
+//! before it. Part of its cost overlaps with its neighbours, which is cheap, but 8..10 ns wrong for
+//! a short span. The fenced and the `rdtscp` read cost more and bound the span on both sides. None
+//! of them waits for stores to reach other CPUs; a program that needs that puts `mfence` before.
+//! `lfence` orders on Intel by definition and on AMD where the kernel has made it serialising,
+//! which Linux does since 4.15.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count, __rdtscp, _mm_lfence, _rdtsc};
 
 use undertick_units::{Reading, Tsc};
 
-/// `rdtsc`, not ordered.
+/// Reads `rdtsc`, not ordered.
 #[inline(always)]
 #[must_use]
 pub fn read() -> Reading<Tsc> {
@@ -28,8 +27,7 @@ pub fn read() -> Reading<Tsc> {
     Reading::from_raw(unsafe { _rdtsc() })
 }
 
-/// `lfence; rdtsc; lfence`: earlier instructions have completed, later ones
-/// have not started.
+/// Reads `lfence; rdtsc; lfence`: earlier instructions have completed, later ones have not started.
 #[inline(always)]
 #[must_use]
 pub fn read_fenced() -> Reading<Tsc> {
@@ -42,7 +40,7 @@ pub fn read_fenced() -> Reading<Tsc> {
     })
 }
 
-/// `rdtscp; lfence`: as [`read_fenced`] with one fence less. Only where
+/// Reads `rdtscp; lfence`: as [`read_fenced`] with one fence less. It is valid only where
 /// [`has_rdtscp`] says so; elsewhere the process gets SIGILL.
 #[inline(always)]
 #[must_use]
@@ -57,20 +55,20 @@ pub fn read_rdtscp() -> Reading<Tsc> {
     })
 }
 
-/// CPUID 0x8000_0001 EDX bit 27: the CPU has `rdtscp`.
+/// Returns CPUID 0x8000_0001 EDX bit 27: the CPU has `rdtscp`.
 #[must_use]
 pub fn has_rdtscp() -> bool {
     __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).edx & (1 << 27) != 0
 }
 
-/// CPUID 0x8000_0007 EDX bit 8: the counter runs at one rate in all power
-/// states (Linux shows it as `constant_tsc nonstop_tsc`).
+/// Returns CPUID 0x8000_0007 EDX bit 8: the counter runs at one rate in all power states (Linux
+/// shows it as `constant_tsc nonstop_tsc`).
 #[must_use]
 pub fn is_invariant() -> bool {
     __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
 }
 
-/// What the CPUID leaves declare of the counter's rate, as read.
+/// The counter's rate as the CPUID leaves declare it, as read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeclaredByCpuid {
     /// Leaf 0x4000_0010 EAX of a hypervisor that has it: kHz.
@@ -88,7 +86,7 @@ pub struct Crystal {
     pub crystal_hz: u32,
     /// EBX: ticks per `denominator` crystal periods.
     pub numerator: u32,
-    /// EAX.
+    /// EAX: number of crystal periods.
     pub denominator: u32,
 }
 

@@ -1,9 +1,9 @@
 //! Cm*, simulated: fifty processors in five clusters, one clock, and the truth
 //! beside every reading of it.
 //!
-//! **Question.** A reading of a clock that is shared by many processors is late by
-//! an unknown time. Do the methods that correct for it work? On a real machine
-//! nobody knows; here everybody does.
+//! **Question.** A reading of a clock that is shared by many processors is late by an unknown time.
+//! Do the methods that correct for it work? On a real machine the truth is unknown; here it is
+//! known.
 //!
 //! ```
 //! use undertick_cmstar::{Act, ClockId, Machine, Moment, Os, Outcome, Parameters};
@@ -33,17 +33,16 @@
 //! }
 //! ```
 //!
-//! **Method.** A discrete-event simulation in whole nanoseconds. Programs are
-//! resumable: each is asked for its next [`Act`] when the last one is over. A
-//! reading of the clock runs the very readers of [`undertick_clock::wide`], a
-//! reference at a time ([`Words` by replay](reading)). What an act costs is the
-//! machine's matter: [`Parameters`] says with which figures, and what each was
-//! fitted to. [`load`] has the experiments of Kong, Spector and Siewiorek.
+//! **Method.** A discrete-event simulation in whole nanoseconds. Programs are resumable: each is
+//! asked for its next [`Act`] when the last one is over. A reading of the clock runs the very
+//! readers of [`undertick_clock::wide`], a reference at a time ([`Words` by replay](reading)). The
+//! machine determines the cost of an act: [`Parameters`] has the figures, and what each was fitted
+//! to. [`load`] has the experiments of Kong, Spector and Siewiorek.
 //!
-//! **Caveats.** The paper reports effects, not causes; the causes here are
-//! assumptions (docs/book/cmstar.md lists them). Only times are simulated: memory
-//! has no contents but clocks, locks, flags and messages. No estimator is part of
-//! this crate or of what it uses, and a test looks that it stays so.
+//! **Caveats.** The paper reports effects, not causes; the causes here are assumptions
+//! (docs/book/cmstar.md lists them). Only times are simulated: memory has no contents except
+//! clocks, locks, flags and messages. No estimator is part of this crate or of its dependencies,
+//! and a test checks this.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,16 @@
-//! What processes do.
+//! Programs of processes, and their acts.
 
 use crate::engine::Moment;
 use crate::machine::{ChannelId, ClockId, FlagId, LockId, ProcessId};
 use crate::reading::{Reading, Routine};
 
-/// What a process does: asked for its next act when the last one is over.
+/// The program of a process: it is asked for its next act when the last one is over.
 ///
-/// It knows nothing of the machine but what it is told, so the same program runs
-/// under both operating systems. What it finds out it keeps; after the run
-/// [`Machine::program`](crate::Machine::program) gives it back.
+/// It knows nothing of the machine except what it is given, so the same program runs under both
+/// operating systems. It keeps its results; after the run
+/// [`Machine::program`](crate::Machine::program) returns it.
 pub trait Program: Send {
-    /// The next act. The first one is asked for with [`Outcome::Started`].
+    /// Returns the next act. The first one is requested with [`Outcome::Started`].
     fn next(&mut self, told: Told) -> Act;
 }
 
@@ -20,49 +20,48 @@ impl<P: Program + ?Sized> Program for Box<P> {
     }
 }
 
-/// What a program is told.
+/// The input of a program at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The true time: a program that measures must not look at it, one that keeps
-    /// the truth may.
+    /// The true time: a program that measures must not use it, one that records the truth may.
     pub now: Moment,
-    /// What came of the last act.
+    /// The outcome of the last act.
     pub outcome: Outcome,
 }
 
-/// What came of an act.
+/// The outcome of an act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// There was none: the process begins.
     Started,
-    /// It is done.
+    /// The act is done.
     Done,
     /// A reading of a clock.
     Read(Reading),
     /// A word of a clock.
     Word {
-        /// What it showed.
+        /// Its value.
         value: u64,
-        /// When it was sampled.
+        /// The moment at which it was sampled.
         sampled: Moment,
     },
     /// A message.
     Received {
         /// Its length, words.
         words: u32,
-        /// What the sender put on it.
+        /// The tag that the sender gave.
         tag: u64,
         /// The receiver was blocked until it came.
         was_blocked: bool,
     },
-    /// A lock was taken; how often it was found taken before that.
+    /// A lock was taken; with the number of failed tries before that.
     Locked {
-        /// Tries in vain.
+        /// Number of failed tries.
         in_vain: u32,
     },
-    /// Processes that a notify reached.
+    /// A notify was delivered to processes.
     Notified {
-        /// How many.
+        /// Number of these processes.
         count: u32,
     },
 }
@@ -71,51 +70,50 @@ pub enum Outcome {
 /// ([`System`](crate::System)); each takes at least a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Nothing: what stepping itself costs.
+    /// Does nothing: the cost of stepping itself.
     Null,
-    /// Local work that takes so long on a Cm of middling speed, ns.
+    /// Local work that takes that long on a Cm of medium speed, ns.
     Work {
         /// Nominal time, ns; 0 counts as 1.
         ns: u64,
     },
-    /// So many turns of a loop of one multiplication and one addition.
+    /// That many turns of a loop of one multiplication and one addition.
     Turns {
-        /// How many.
+        /// Number of turns.
         turns: u64,
     },
     /// Reads a clock: [`Outcome::Read`].
     Read {
-        /// Which.
+        /// The clock.
         clock: ClockId,
-        /// How.
+        /// The routine.
         routine: Routine,
     },
-    /// Refers to one word of a clock, nothing around it: [`Outcome::Word`].
+    /// Refers to one word of a clock, without any work around it: [`Outcome::Word`].
     Fetch {
-        /// Which clock.
+        /// The clock.
         clock: ClockId,
-        /// Which word; 0 is the low one.
+        /// Index of the word; 0 is the low one.
         word: usize,
     },
-    /// Reads so many words of memory on another Cm of a cluster, one reference each,
-    /// in a loop.
+    /// Reads that many words of memory on another Cm of a cluster, one reference each, in a loop.
     Access {
         /// The cluster, from 1; that of the process's own Cm or another one.
         cluster: usize,
-        /// How many.
+        /// Number of words.
         words: u32,
     },
-    /// Writes so many words of its own memory.
+    /// Writes that many words of its own memory.
     Prepare {
-        /// How many.
+        /// Number of words.
         words: u32,
     },
-    /// Sleeps so long, ns, after the call for it.
+    /// Sleeps that long, ns, after the call for it.
     Sleep {
-        /// How long, ns.
+        /// Duration, ns.
         ns: u64,
     },
-    /// Sleeps until a moment; not at all if that is past.
+    /// Sleeps until a moment; returns at once if that is past.
     SleepUntil {
         /// The moment.
         until: Moment,
@@ -124,43 +122,43 @@ pub enum Act {
     Yield,
     /// Works until the quantum is over and it is this process's turn again.
     RunOut,
-    /// Takes a lock: test-and-set by reference, again and again ([`Outcome::Locked`]).
+    /// Takes a lock: test-and-set by reference, repeatedly ([`Outcome::Locked`]).
     Lock(LockId),
     /// Gives a lock back.
     Unlock(LockId),
-    /// Wakes a process, or spares it its next block.
+    /// Wakes a process, or cancels its next block.
     Wakeup(ProcessId),
     /// Waits to be woken; returns after an earlier wakeup.
     Block,
-    /// From now on this process waits for the event, too.
+    /// From now on this process also waits for the event.
     AddEvent(u32),
     /// This process no longer waits for the event.
     DelEvent(u32),
-    /// Wakes all that wait for an event ([`Outcome::Notified`]).
+    /// Wakes all processes that wait for an event ([`Outcome::Notified`]).
     Notify(u32),
-    /// Waits for one of the events added, and takes them off; returns at once if
-    /// there are none, or if one has come already.
+    /// Waits for one of the events added, and removes them; returns at once if there are none, or
+    /// if one has come already.
     Wait,
-    /// Spins until another process is blocked, asleep or at its end.
+    /// Spins until another process is blocked, asleep or ended.
     UntilBlocked(ProcessId),
     /// Raises a flag, which lies on another Cm: one reference.
     Raise(FlagId),
-    /// Spins on a flag in its own memory until it is raised, and takes it down.
+    /// Spins on a flag in its own memory until it is raised, and lowers it.
     Await(FlagId),
     /// Sends a message.
     Send {
-        /// Over which channel.
+        /// The channel.
         channel: ChannelId,
         /// Its length, words. Under StarOS they are passed by reference.
         words: u32,
-        /// Anything; the receiver is told it.
+        /// An arbitrary value, which the receiver gets.
         tag: u64,
     },
     /// Waits for a message and takes it: [`Outcome::Received`].
     Receive {
-        /// From which channel.
+        /// The channel.
         channel: ChannelId,
     },
-    /// The process's end.
+    /// Ends the process.
     End,
 }

@@ -1,10 +1,9 @@
 //! Reading a clock a reference at a time, by the readers of [`undertick_clock::wide`].
 //!
-//! Those readers ask for word after word and return when they have all. A simulated
-//! process cannot wait inside of one. So the reader runs against the words that have
-//! been fetched so far; where it asks for one that has not, the run is thrown away
-//! and that word is what is fetched next. A reader of four words runs five times,
-//! which takes some tens of nanoseconds of real time.
+//! Those readers ask for word after word and return when they have all. A simulated process cannot
+//! wait inside of one. So the reader runs against the words that have been fetched so far. Where it
+//! asks for one that has not been fetched, the run is discarded and that word is fetched next. A
+//! reader of four words runs five times, which takes some tens of nanoseconds of real time.
 
 use undertick_clock::wide::{OneRead, Shape, Words, four_read, varying_read};
 
@@ -17,16 +16,16 @@ pub enum Routine {
     Varying,
     /// 4-Read.
     Four,
-    /// 1-Read: the low word, and a memory of the rest that each process has of its own.
+    /// 1-Read: the low word, and a memory of the rest that each process keeps for itself.
     One,
     /// All words by one reference, as the paper recommends: a latch at the clock.
     Latched,
-    /// From the Cm's own memory, as if the clock's value came to every Cm.
+    /// From the Cm's own memory, as if the clock's value were broadcast to every Cm.
     Broadcast,
 }
 
 impl Routine {
-    /// All of them.
+    /// All routines.
     pub const ALL: [Self; 5] = [
         Self::Varying,
         Self::Four,
@@ -35,7 +34,7 @@ impl Routine {
         Self::Broadcast,
     ];
 
-    /// Its name, as in the paper.
+    /// Returns its name, as in the paper.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,19 +50,19 @@ impl Routine {
 /// A reading of a clock, and the truth about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What the reader returned, ticks of the clock; `None` if it said that it was
+    /// The value that the reader returned, ticks of the clock; `None` if it reported that it was
     /// too slow.
     pub ticks: Option<u64>,
     /// When it was called.
     pub called: Moment,
-    /// When the low word that it returned was sampled: the time that it shows.
+    /// When the low word that it returned was sampled: the time that the value shows.
     pub sampled: Moment,
     /// When it returned.
     pub returned: Moment,
 }
 
 impl Reading {
-    /// How old the value was when it was returned, ns.
+    /// Returns how old the value was when it was returned, ns.
     #[must_use]
     pub const fn age_ns(&self) -> i64 {
         self.returned.ns_since(self.sampled)
@@ -75,21 +74,21 @@ impl Reading {
 pub struct Reader {
     shape: Shape,
     routine: Routine,
-    /// Words as they came: index, value, when sampled.
+    /// Words as they came: index, value, moment of sampling.
     fetched: Vec<(usize, u64, Moment)>,
-    /// The word that was asked for last.
+    /// The word that was requested last.
     wanted: usize,
     one: OneRead,
 }
 
-/// What a reader needs next.
+/// The next requirement of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A word of the clock.
     Fetch(usize),
     /// All words at one instant, as one number.
     FetchAll,
-    /// Nothing: what it read (`None`: it was too slow), and when the word was sampled.
+    /// Nothing: the value read (`None`: it was too slow), and when the word was sampled.
     Done(Option<u64>, Moment),
 }
 
@@ -115,8 +114,8 @@ impl Words for Replay<'_> {
 }
 
 impl Reader {
-    /// For clocks of this shape. `start_ticks` is what the clock shows now: the memory
-    /// of 1-Read begins there.
+    /// Creates a reader for clocks of this shape. `start_ticks` is the current reading of the
+    /// clock: the memory of 1-Read begins there.
     #[must_use]
     pub fn new(shape: Shape, start_ticks: u64) -> Self {
         Self {
@@ -135,7 +134,7 @@ impl Reader {
         self.step()
     }
 
-    /// Goes on with the word that it asked for: `value` was sampled at `sampled`.
+    /// Continues with the word that it asked for: `value` was sampled at `sampled`.
     pub fn give(&mut self, value: u64, sampled: Moment) -> Step {
         self.fetched.push((self.wanted, value, sampled));
         self.step()
@@ -174,7 +173,7 @@ impl Reader {
         }
     }
 
-    /// When the low word that was returned was sampled: of 4-Read the first one, of
+    /// Returns when the low word that was returned was sampled: for 4-Read the first one, for
     /// Varying-Read the last one.
     fn significant(&self) -> Moment {
         let mut low = self.fetched.iter().filter(|(index, ..)| *index == 0);

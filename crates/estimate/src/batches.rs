@@ -4,13 +4,12 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Most batches kept. 256..=512 fine batches see a lag-1 correlation of 0.1
-/// (two standard errors) and are merged further before they carry an interval.
+/// Maximum number of batches kept. 256..=512 fine batches resolve a lag-1 correlation of 0.1 (two
+/// standard errors); they are merged further before they carry a confidence interval.
 pub(crate) const MOST: usize = 512;
 
-/// Sums of non-overlapping batches of equal size. When the store is full,
-/// neighbours are added and the size doubles, so any number of values leaves
-/// 256..=511 batches, and an unfinished one.
+/// Sums of non-overlapping batches of equal size. When the store is full, neighbours are added and
+/// the size doubles. Any number of values thus leaves 256..=511 batches and an unfinished one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Batches<T> {
     sums: Vec<T>,
@@ -31,14 +30,14 @@ impl<T: Copy + Default + AddAssign> Default for Batches<T> {
 }
 
 impl<T: Copy + Default + AddAssign> Batches<T> {
-    /// Without values.
+    /// Returns an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds values in their order; `sum` adds up a stretch of them. Returns
-    /// whether the size doubled.
+    /// Adds values in their order; `sum` adds up a stretch of them. Returns whether the batch size
+    /// doubled.
     pub fn extend<V>(&mut self, mut values: &[V], sum: impl Fn(&[V]) -> T) -> bool {
         let before = self.size;
         while !values.is_empty() {
@@ -68,19 +67,19 @@ impl<T: Copy + Default + AddAssign> Batches<T> {
         }
     }
 
-    /// Sums of the full batches, oldest first.
+    /// Returns the sums of the full batches, oldest first.
     #[must_use]
     pub fn sums(&self) -> &[T] {
         &self.sums
     }
 
-    /// Values per full batch.
+    /// Returns the number of values per full batch.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Values in the full batches.
+    /// Returns the number of values in the full batches.
     pub(crate) fn batched(&self) -> u64 {
         self.sums.len() as u64 * self.size
     }
@@ -95,7 +94,7 @@ impl<T: Copy + Default + AddAssign> Batches<T> {
     }
 }
 
-/// Size of the batches of `n` values: as long as leaves fewer than 512.
+/// Returns the batch size for `n` values: the smallest that leaves fewer than 512 batches.
 pub(crate) fn batch_size(n: usize) -> usize {
     let mut size = 1;
     while n / size >= MOST {
@@ -129,8 +128,8 @@ mod tests {
         assert_eq!(b.size(), 1);
     }
 
-    /// 0..1500: 512 ones become 256 pairs at 512; 512 pairs become 256 fours
-    /// at 1024; 1500 = 375 fours. Whatever the stretches.
+    /// 0..1500: 512 ones become 256 pairs at 512; 512 pairs become 256 fours at 1024; 1500 = 375
+    /// fours. The result does not depend on the stretches in which values arrive.
     #[test]
     fn doubles_when_full() {
         let values: Vec<i64> = (0..1500).collect();

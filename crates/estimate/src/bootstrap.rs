@@ -1,4 +1,4 @@
-//! Any statistic of a series, by resampling blocks of it.
+//! Bootstrap of any statistic of a series, by resampling its blocks.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -7,23 +7,22 @@ use undertick_units::{Estimate, Interval};
 
 use crate::long_run::student;
 
-/// Resamples; with 999 the 2.5 % quantile is their 25th least.
+/// Number of resamples; with 999 the 2.5 % quantile is the 25th smallest.
 const RESAMPLES: usize = 999;
-/// Fewer blocks than this say too little about their own scatter.
+/// Minimum number of blocks: fewer say too little about their own scatter.
 const FEWEST_BLOCKS: f64 = 10.0;
-/// Blocks are longer than is best for the variance (Politis and White): that
-/// one is a compromise with a bias which an interval pays for in coverage.
+/// Factor by which blocks are longer than is best for the variance (Politis and White): the best
+/// length for the variance accepts a bias that costs an interval coverage.
 const LONGER: f64 = 2.0;
 
-/// A statistic of `values`, with an interval from resampled blocks: circular
-/// blocks (Politis and Romano 1992), percentiles taken further out for the
-/// number of blocks (Hesterberg 2015, expanded percentile interval).
-/// `memory` gives the number whose correlation from value to value sets the
-/// length of the blocks: the value itself, or of a quantile the indicator. For
-/// use where nothing better exists: of a mean use [`crate::Numbers::mean`], of
-/// a quantile [`crate::Numbers::quantile`]. The same `seed` gives the same
-/// interval. `None` of nothing or of a statistic that is not finite; without
-/// an interval below ten blocks.
+/// Estimates a statistic of `values`, with a confidence interval from resampled blocks. Blocks are
+/// circular (Politis and Romano 1992); the percentiles are taken further out to allow for the
+/// number of blocks (Hesterberg 2015, expanded percentile interval). `memory` gives the number
+/// whose correlation from value to value sets the length of the blocks: the value itself, or for a
+/// quantile the indicator. Use it only where nothing better exists: for a mean use
+/// [`crate::Numbers::mean`], for a quantile [`crate::Numbers::quantile`]. The same `seed` gives the
+/// same interval. Returns `None` for no values or a statistic that is not finite. Below ten blocks
+/// there is no interval.
 ///
 /// ```
 /// use undertick_estimate::block_bootstrap;
@@ -90,16 +89,16 @@ pub fn block_bootstrap<T: Copy>(
     Some(estimate)
 }
 
-/// Rank of the lower bound among the resamples: that of the normal quantile
-/// which is as far out as Student's for so many blocks.
+/// Rank of the lower bound among the resamples: the rank of the normal quantile that is as far out
+/// as Student's for this number of blocks.
 fn lower_rank(blocks: f64, level: f64) -> usize {
     let far = student(level, blocks - 1.0) * (blocks / (blocks - 1.0)).sqrt();
     let share = Normal::standard().cdf(-far);
-    // To the nearest: 25 of 1000 for 2.5 %.
+    // Rounded to the nearest rank: 25 of 1000 for 2.5 %.
     (share * (RESAMPLES + 1) as f64).round() as usize
 }
 
-/// The statistic of each resample.
+/// Computes the statistic of each resample.
 fn resampled<T: Copy>(
     values: &[T],
     length: usize,
@@ -112,11 +111,11 @@ fn resampled<T: Copy>(
     let mut one = || {
         resample.clear();
         while resample.len() < n {
-            // A 64-bit number times n over 2^64: even to n / 2^64.
+            // A 64-bit number times n over 2^64: uniform to n / 2^64.
             let start = ((u128::from(random.next_u64()) * n as u128) >> 64) as usize;
             let end = (start + length).min(n);
             resample.extend_from_slice(&values[start..end]);
-            // Round the end to the beginning.
+            // Wraps from the end to the beginning.
             resample.extend_from_slice(&values[..start + length - end]);
         }
         resample.truncate(n);
@@ -125,10 +124,9 @@ fn resampled<T: Copy>(
     (0..RESAMPLES).map(|_| one()).collect()
 }
 
-/// Length of blocks for a series, from its autocovariances up to where they
-/// are lost in noise, under a flat-top window (Politis and White 2004, with
-/// the correction by Patton, Politis and White 2009), doubled; 1 for a series
-/// without memory.
+/// Returns the block length for a series, in values; 1 for a series without memory. It is computed
+/// from the autocovariances up to where they are lost in noise, under a flat-top window (Politis
+/// and White 2004, with the correction by Patton, Politis and White 2009), and doubled.
 #[must_use]
 pub fn block_length(series: &[f64]) -> usize {
     let n = series.len();
@@ -172,8 +170,8 @@ pub fn block_length(series: &[f64]) -> usize {
 mod tests {
     use super::*;
 
-    /// 40 blocks: t(0.975; 39) = 2.022691, times sqrt(40/39) = 2.048463;
-    /// Phi(-2.048463) = 0.02026: the 20th of 999. Of very many: the 25th.
+    /// 40 blocks: t(0.975; 39) = 2.022691, times sqrt(40/39) = 2.048463; Phi(-2.048463) = 0.02026:
+    /// the 20th of 999. For very many blocks: the 25th.
     #[test]
     fn ranks_by_hand() {
         assert_eq!(lower_rank(40.0, 0.95), 20);
@@ -182,8 +180,8 @@ mod tests {
         assert_eq!(lower_rank(10.0, 0.9999), 0);
     }
 
-    /// 4 ones, 4 zeros, and so on: R(0) = 1/4; lags 1 and 7 are 1/8 near
-    /// enough, 2 is 0, 4 is -1/4. It never falls silent.
+    /// 4 ones, 4 zeros, repeated: R(0) = 1/4; lags 1 and 7 are close to 1/8, 2 is 0, 4 is -1/4. The
+    /// autocovariances never fade into noise.
     #[test]
     fn a_wave_is_cut_in_long_blocks() {
         let wave: Vec<f64> = (0..800).map(|i| f64::from((i / 4) % 2)).collect();
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!((e.value, e.interval.lo), (1.0, None));
     }
 
-    /// Every value is equally likely, and blocks run on in order and round the end.
+    /// Every value is equally likely, and blocks run on in order and wrap around the end.
     #[test]
     fn blocks_are_stretches_of_a_circle() {
         let values: Vec<usize> = (0..10).collect();
@@ -232,15 +230,15 @@ mod tests {
             },
             7,
         );
-        // 2997 starts: 299.7 each, sd 16.4; five of them either way.
+        // 2997 starts: 299.7 each, sd 16.4; the bounds are five sd either way.
         assert!(
             starts.iter().all(|&s| (217..=382).contains(&s)),
             "{starts:?}"
         );
     }
 
-    /// Sums of two, and of four, of the squares modulo 401: memory of one and of
-    /// three lags. Lengths calculated apart, in Python: 10.95 and 21.72.
+    /// Sums of two, and of four, of the squares modulo 401 have a memory of one and of three lags.
+    /// The lengths were calculated independently, in Python: 10.95 and 21.72.
     #[test]
     fn lengths_match_another_calculation() {
         let square = |i: u32| f64::from(i * i % 401);
@@ -248,7 +246,7 @@ mod tests {
         assert_eq!(block_length(&of(2)), 11);
         assert_eq!(block_length(&of(4)), 22);
         assert_eq!(block_length(&of(1)), 1);
-        // Memory after 4 and 8 values, little between: 37.56.
+        // Correlation after 4 and 8 values, little between: 37.56.
         let apart: Vec<f64> = (1..=400)
             .map(|i| square(i) + square(i + 4) + square(i + 8))
             .collect();

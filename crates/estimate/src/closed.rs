@@ -1,12 +1,10 @@
-//! Several series of the same quantity, one from each thread: how far their common mean
-//! may be from the truth.
+//! The uncertainty of the common mean of several series of the same quantity, one from each thread.
 //!
-//! Threads differ, and which threads there are is no matter of chance. So each is a
-//! stratum: its mean has a variance of its own, which its batches show, and the common
-//! mean has the sum of these by the squares of their shares (Cochran, *Sampling
-//! Techniques*, 3rd ed., eq. 5.5), with Satterthwaite's degrees of freedom (5.16). One
-//! after the other in one series, their different levels would look like one very long
-//! correlation.
+//! Threads differ, and which threads there are is not a matter of chance. So each thread is a
+//! stratum: its mean has its own variance, which its batches show. The variance of the common mean
+//! is the sum of these, each weighted by the square of its share (Cochran, *Sampling Techniques*,
+//! 3rd ed., eq. 5.5), with Satterthwaite's degrees of freedom (5.16). If the threads were joined
+//! into one series, their different levels would look like one very long correlation.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,42 +13,42 @@ use crate::long_run::{SpreadOfMean, spread_of_mean};
 use crate::sample::inflation;
 use crate::series::{Mark, QUANTILES};
 
-/// Values below which a series is not closed but goes on with the next one.
+/// Number of values below which a series is not closed but continues with the next one.
 pub(crate) const LEAST: u64 = 512;
 
-/// Share of the values that may be of series too short for their memory: these count
+/// Maximum share of the values that may come from series too short for their memory: these count
 /// with the variance of a single batch.
 const MOST_TOO_SHORT: f64 = 0.1;
-/// Of so many series each counts, however short it is: they err independently.
+/// From this number of series on each counts, however short it is: their errors are independent.
 const MANY: u64 = 2;
 
-/// What series said that are over.
+/// Results of the series that have ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Closed {
-    /// Their values.
+    /// Number of values in them.
     pub(crate) n: u64,
-    /// Of these, values that came in series of one value: they say nothing of their
+    /// The number of these values that came in series of one value: such series do not show their
     /// own scatter.
     alone: u64,
     mean: Pooled,
-    /// By [`QUANTILES`].
+    /// One entry for each of [`QUANTILES`].
     shares: [Pooled; QUANTILES.len()],
 }
 
-/// Variances of sums: of series with n values each, the sum of n^2 times the variance
-/// of the mean.
+/// Pooled variances of sums. For series with n values each: the sum of n^2 times the variance of
+/// the mean.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Pooled {
     variance: f64,
     /// Sum of the squares of these, each over its degrees of freedom.
     over_degrees: f64,
     batches: usize,
-    /// The greatest that was corrected for.
+    /// The largest correlation that was corrected for.
     correlation: f64,
-    /// Series, and values of those that were too short for their memory.
+    /// Number of series, and of values in those that were too short for their memory.
     series: u64,
     too_short: u64,
-    /// Whether any scattered more than independent values do.
+    /// Whether any series scattered more than independent values do.
     inflated: bool,
 }
 
@@ -76,7 +74,7 @@ impl Pooled {
         self.inflated |= other.inflated;
     }
 
-    /// Of the mean of `n` values.
+    /// Returns the spread of the mean of `n` values.
     fn spread(&self, n: u64) -> SpreadOfMean {
         let degrees = self.variance * self.variance / self.over_degrees;
         SpreadOfMean {
@@ -94,7 +92,7 @@ impl Pooled {
 }
 
 impl Closed {
-    /// A series of `n` values is over.
+    /// Adds a series of `n` values that has ended.
     pub(crate) fn add(&mut self, n: u64, sums: &Batches<i128>, marks: &[Mark]) {
         if n == 0 {
             return;
@@ -126,8 +124,8 @@ impl Closed {
         }
     }
 
-    /// Of the mean of all, of which single ones have this variance. `None` where
-    /// nothing is known of it.
+    /// Returns the spread of the mean of all values, whose single values have this variance; `None`
+    /// where nothing is known about it.
     pub(crate) fn spread(&self, variance: f64) -> Option<SpreadOfMean> {
         if self.mean.batches == 0 {
             return None;
@@ -137,9 +135,9 @@ impl Closed {
         Some(pooled.spread(self.n))
     }
 
-    /// Of the share of values up to the quantile of that place in [`QUANTILES`]: how
-    /// many times the variance of independent values, and its degrees of freedom; `None`
-    /// where no correlation showed.
+    /// Returns the inflation for the quantile at that index in [`QUANTILES`]: how many times the
+    /// variance of independent values the share of values up to the quantile has, with its degrees
+    /// of freedom. `None` where no correlation showed.
     pub(crate) fn inflation(&self, place: usize, p: f64) -> Option<SpreadOfMean> {
         let pooled = self.shares.get(place).filter(|pooled| pooled.inflated)?;
         let spread = pooled.spread(self.n);
@@ -149,8 +147,8 @@ impl Closed {
     }
 }
 
-/// Variance of the share that a mark saw, of `n` values, and whether it is more than
-/// that of independent ones.
+/// Returns the variance of the share that a mark saw in `n` values, and whether it exceeds that of
+/// independent ones.
 fn of_share(mark: &Mark, n: u64) -> (SpreadOfMean, bool) {
     let size = mark.below.size() as f64;
     let shares: Vec<f64> = (mark.below.sums().iter())

@@ -5,13 +5,12 @@ use undertick_units::{Estimate, Interval};
 use crate::mean::MeanOf;
 use crate::numbers::Numbers;
 
-/// Mean of `a` less mean of `b`, measured one run after the other: batch means
-/// of each, Welch and Satterthwaite's degrees of freedom, skewness mended.
-/// `None` if a run is empty; without an interval of one number.
+/// Difference of means, `a` less `b`, for runs measured one after the other: batch means of each,
+/// Welch and Satterthwaite's degrees of freedom, and a correction for skewness. `None` if a run is
+/// empty; without a confidence interval if a run has only one number.
 ///
-/// What differs between the runs besides what was changed (core speed,
-/// temperature, memory layout) is in the difference and not in the interval.
-/// [`paired_difference`] takes out what drifts slowly.
+/// Whatever else differs between the runs (core speed, temperature, memory layout) is in the
+/// difference and not in the interval. [`paired_difference`] removes slow drift.
 ///
 /// ```
 /// use undertick_estimate::{Numbers, difference};
@@ -31,10 +30,10 @@ pub fn difference(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
     Some(estimate)
 }
 
-/// Mean of `a` over mean of `b`, measured one run after the other: the ratios
-/// r for which mean of `a` less r times mean of `b` may be 0 (Fieller 1954),
-/// with the interval of [`difference`]. `None` if a run is empty or the mean of
-/// `b` is 0; without an interval where that of `b` holds 0.
+/// Ratio of means, `a` over `b`, for runs measured one after the other: the ratios r for which the
+/// mean of `a` less r times the mean of `b` may be 0 (Fieller 1954), with the interval of
+/// [`difference`]. `None` if a run is empty or the mean of `b` is 0. There is no confidence
+/// interval where that of `b` contains 0.
 #[must_use]
 pub fn ratio(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
     let (a, b) = (MeanOf::of(a.values())?, MeanOf::of(b.values())?);
@@ -43,18 +42,18 @@ pub fn ratio(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
     fieller(&a, &b, residual, level, "ratio of means, Fieller", notes)
 }
 
-/// Mean of `a - b` of pairs measured in turn (a, b, a, b, ...): what drifts
-/// more slowly than a pair lasts cancels; correlation between pairs widens the
-/// interval. `None` of nothing and of series of unequal length.
+/// Mean of `a - b` over pairs measured in turn (a, b, a, b, ...). Drift slower than one pair
+/// cancels; correlation between pairs widens the confidence interval. `None` for empty series and
+/// series of unequal length.
 #[must_use]
 pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let residual = MeanOf::of(&residuals(a, b, 1.0)?)?;
     Some(residual.estimate(level, "mean difference of pairs, batch means"))
 }
 
-/// Mean of `a` over mean of `b`, from pairs measured in turn, by Fieller's
-/// method on the pairs' `a - r b`. `None` as [`paired_difference`], and if the
-/// mean of `b` is 0; without an interval where that of `b` holds 0.
+/// Mean of `a` over mean of `b`, from pairs measured in turn, by Fieller's method on the pairs'
+/// `a - r b`. Returns `None` as [`paired_difference`] does, and if the mean of `b` is 0. There is
+/// no confidence interval where that of `b` contains 0.
 #[must_use]
 pub fn paired_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let (mean_a, mean_b) = (MeanOf::of(a)?, MeanOf::of(b)?);
@@ -71,10 +70,9 @@ pub fn paired_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     fieller(&mean_a, &mean_b, residual, level, method, notes)
 }
 
-/// The `p`-quantile of `a` less that of `b`, measured one run after the other:
-/// from the interval of each by the squares of their arms (MOVER; Zou and
-/// Donner 2008). `None` if a run is empty; a bound is missing where one of
-/// those that it needs is.
+/// The `p`-quantile of `a` less that of `b`, for runs measured one after the other. The distances
+/// from each quantile to its bounds are added as squares (MOVER; Zou and Donner 2008). `None` if a
+/// run is empty. A bound is missing where one of those that it needs is missing.
 #[must_use]
 pub fn difference_of_quantiles(a: &Numbers, b: &Numbers, p: f64, level: f64) -> Option<Estimate> {
     let (a, b) = (a.quantile(p, level)?, b.quantile(p, level)?);
@@ -87,10 +85,9 @@ pub fn difference_of_quantiles(a: &Numbers, b: &Numbers, p: f64, level: f64) -> 
     ))
 }
 
-/// The `p`-quantile of `a` over that of `b`, both positive: as
-/// [`difference_of_quantiles`] on their logarithms. `None` if a run is empty
-/// or a quantile not positive; a bound is missing where one of those that it
-/// needs is missing or not positive.
+/// The `p`-quantile of `a` over that of `b`, both positive: as [`difference_of_quantiles`] on their
+/// logarithms. `None` if a run is empty or a quantile is not positive. A bound is missing where one
+/// of those that it needs is missing or not positive.
 #[must_use]
 pub fn ratio_of_quantiles(a: &Numbers, b: &Numbers, p: f64, level: f64) -> Option<Estimate> {
     let (a, b) = (a.quantile(p, level)?, b.quantile(p, level)?);
@@ -116,7 +113,7 @@ fn combined(
     back: fn(f64) -> f64,
 ) -> Estimate {
     let value = onto(a.value) - onto(b.value);
-    // The distance of a bound; none of a bound that the scale does not have.
+    // The distance of a bound; `None` where the scale has no such bound.
     let arm = |of: &Estimate, bound: Option<f64>| {
         Some((onto(bound?) - onto(of.value)).abs()).filter(|arm| arm.is_finite())
     };
@@ -150,13 +147,13 @@ fn residuals(a: &[f64], b: &[f64], ratio: f64) -> Option<Vec<f64>> {
     (a.len() == b.len()).then(|| pair.collect())
 }
 
-/// Steps towards a bound; each divides the distance by the denominator's mean
-/// in half-widths, at least 1.1 below.
+/// Steps in the search for a bound; each divides the distance by the denominator's mean in
+/// half-widths, which is at least 1.1 (see below).
 const STEPS: usize = 400;
-/// Of the denominator's half-width: nearer to 0 than that there are no bounds.
+/// Minimum distance of the denominator from 0, in its half-widths: nearer to 0 there are no bounds.
 const APART: f64 = 1.1;
 
-/// The ratios r whose residual `a - r b` may have the mean 0.
+/// Solves for the ratios r whose residual `a - r b` may have the mean 0.
 fn fieller(
     a: &MeanOf,
     b: &MeanOf,
@@ -186,8 +183,7 @@ fn fieller(
         (estimate.notes).push("the denominator may be 0: no interval".into());
         return Some(estimate);
     }
-    // The bound of the residual's mean, in ratios: at the bound sought it is r
-    // itself.
+    // The bound of the residual's mean, in ratios: at the required bound it is r itself.
     let bound = |upper: bool| {
         let mut r = value;
         for _ in 0..STEPS {

@@ -1,5 +1,5 @@
-//! Two estimates against each other, where nothing is left of what they were made
-//! from: ratio, difference, and how likely chance alone is to set them so far apart.
+//! Comparison of two finished estimates whose samples are no longer available: ratio, difference,
+//! and the probability that chance alone sets them this far apart.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use undertick_units::{Estimate, Interval};
@@ -9,32 +9,31 @@ use crate::long_run::{normal_quantile, student};
 /// One estimate against another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versus {
-    /// The second over the first; `None` unless both are above 0, without bounds
-    /// unless both intervals are.
+    /// The second over the first; `None` unless both are above 0, without bounds unless both
+    /// intervals are above 0.
     pub ratio: Option<Estimate>,
     /// The second less the first, in their unit.
     pub difference: Estimate,
-    /// How likely two estimates of one truth are as far apart as these, or farther;
-    /// `None` where an interval lacks the bound that it takes.
+    /// Probability that two estimates of one truth are as far apart as these, or farther; `None`
+    /// where an interval lacks a bound that this needs.
     pub p: Option<f64>,
 }
 
-/// Degrees of freedom that an interval is taken to have at least.
+/// Minimum degrees of freedom assumed for an interval.
 const LEAST_DEGREES: f64 = 1.0;
-/// From here on the t distribution is the normal one.
+/// From here on the t distribution is treated as normal.
 const MANY_DEGREES: f64 = 1e6;
 
-/// The second estimate against the first, from their intervals alone.
+/// Compares the second estimate with the first, from their intervals alone.
 ///
-/// Ratio and difference get their bounds from the distances of both estimates'
-/// bounds, added as squares (MOVER; Zou and Donner 2008), for a ratio on
-/// logarithms. The distances are taken for Student's t with `n_effective - 1`
-/// degrees: so they are brought to `level`, and so chance is judged, by Welch and
-/// Satterthwaite's degrees. An estimate of level 1 has hard bounds: these are added
-/// as they are, and what lies within them is no difference.
+/// Ratio and difference get their bounds from the distances of both estimates' bounds, added as
+/// squares (MOVER; Zou and Donner 2008), for a ratio on logarithms. The distances are taken for
+/// Student's t with `n_effective - 1` degrees. On that basis they are rescaled to `level`, and
+/// chance is judged by Welch and Satterthwaite's degrees. An estimate of level 1 has hard bounds:
+/// these are added as they are, and a difference within them counts as none.
 ///
-/// The intervals must know all that varies between the two; what they do not know
-/// (two hours, two rooms) is called a difference here.
+/// The intervals must contain all variation between the two; variation that they omit (two hours,
+/// two rooms) is reported as a difference here.
 ///
 /// ```
 /// use undertick_estimate::versus;
@@ -98,11 +97,11 @@ fn estimate(a: &Estimate, b: &Estimate, value: f64, interval: Interval, level: f
 /// Two estimates on a scale on which they are subtracted.
 struct Scaled {
     difference: f64,
-    /// From the first to its lower and its upper bound, then of the second.
+    /// Distances from the first to its lower and its upper bound, then those of the second.
     arms: [[Arm; 2]; 2],
 }
 
-/// From an estimate to one of its bounds.
+/// Distance from an estimate to one of its bounds.
 #[derive(Clone, Copy)]
 enum Arm {
     Missing,
@@ -128,8 +127,8 @@ impl Scaled {
         }
     }
 
-    /// The bound towards lower values takes the second's lower arm and the first's
-    /// upper one.
+    /// The arms that set one bound: the bound towards lower values takes the second's lower arm and
+    /// the first's upper one.
     fn towards(&self, lower: bool) -> [Arm; 2] {
         let [a, b] = self.arms;
         if lower { [a[1], b[0]] } else { [a[0], b[1]] }
@@ -191,7 +190,7 @@ impl Arm {
         }
     }
 
-    /// How far the bound of that level lies away: by chance, and certainly.
+    /// Returns how far away the bound of that level lies: the part by chance, and the certain part.
     fn at(self, level: f64) -> Option<(f64, f64)> {
         match self {
             Self::Missing => None,
@@ -209,15 +208,15 @@ fn quantile(level: f64, degrees: f64) -> f64 {
     }
 }
 
-/// Standard error of an estimate, as its interval says it: half of that, by
-/// Student's t with `n_effective - 1` degrees; of hard bounds that of any value
+/// Standard error of an estimate, derived from its confidence interval: half its width, by
+/// Student's t with `n_effective - 1` degrees. For hard bounds, that of a value drawn evenly
 /// between them. `None` without both bounds.
 #[must_use]
 pub fn standard_error(estimate: &Estimate) -> Option<f64> {
     of_half_width(estimate, estimate.interval.half_width()?)
 }
 
-/// The same of the estimate's logarithm; `None` unless the interval lies above 0.
+/// Standard error of the logarithm of the estimate; `None` unless the interval lies above 0.
 #[must_use]
 pub fn standard_error_of_ln(estimate: &Estimate) -> Option<f64> {
     let (lo, hi) = (estimate.interval.lo?, estimate.interval.hi?);
@@ -236,7 +235,7 @@ fn of_half_width(estimate: &Estimate, half: f64) -> Option<f64> {
     Some(error)
 }
 
-/// How likely Student's t is so far from 0, or farther, on either side.
+/// Probability that Student's t lies this far from 0, or farther, on either side.
 pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
     let degrees = degrees.clamp(LEAST_DEGREES / 4.0, MANY_DEGREES);
     let t = StudentsT::new(0.0, 1.0, degrees).map(|t_of| 2.0 * t_of.sf(t.abs()));

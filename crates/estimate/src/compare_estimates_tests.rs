@@ -33,11 +33,10 @@ fn a_difference_by_hand() {
     assert_eq!(found.difference.unit, "ns");
 }
 
-/// By hand: 100 [80, 125] and 200 [160, 250], all arms ln 1.25 = 0.22314; their root
-/// of squares 0.31557, so 2 / 1.37104 and 2 * 1.37104. With 8 degrees each the
-/// standard error is 0.22314 / 2.3060 = 0.096766, both 0.136848; ln 2 is 5.0651 of
-/// them; Welch: 16 degrees; P(|t16| > 5.0651) = 1.157e-4 (printed tables: 4.015 at
-/// 0.001, 5.134 at 0.0001).
+/// By hand: 100 [80, 125] and 200 [160, 250], all arms ln 1.25 = 0.22314; their root of squares
+/// 0.31557, so 2 / 1.37104 and 2 * 1.37104. With 8 degrees each the standard error is 0.22314 /
+/// 2.3060 = 0.096766, both together 0.136848; ln 2 is 5.0651 of them. Welch: 16 degrees; P(|t16| >
+/// 5.0651) = 1.157e-4 (printed tables: 4.015 at 0.001, 5.134 at 0.0001).
 #[test]
 fn a_ratio_and_its_chance_by_hand() {
     let found = versus(
@@ -51,7 +50,7 @@ fn a_ratio_and_its_chance_by_hand() {
     close(ratio.interval.hi, 2.0 * 1.371_04);
     let p = found.p.unwrap();
     assert!(p > 1.0e-4 && p < 1.35e-4, "{p}");
-    // The other way round: the inverse, and no other chance.
+    // Swapped: the ratio is the inverse, the chance is the same.
     let back = versus(
         &of(200.0, 160.0, 250.0, 0.95, 9.0),
         &of(100.0, 80.0, 125.0, 0.95, 9.0),
@@ -116,7 +115,7 @@ fn near_zero() {
 fn a_missing_bound_is_missed_only_where_it_counts() {
     let mut a = of(100.0, 90.0, 110.0, 0.95, 9.0);
     a.interval.lo = None;
-    // Towards b, a's upper bound counts.
+    // Towards b, the upper bound of a counts.
     let found = versus(&a, &of(130.0, 118.0, 140.0, 0.95, 9.0), 0.95);
     assert!(found.p.is_some() && found.difference.interval.lo.is_some());
     assert_eq!(found.difference.interval.hi, None);
@@ -127,7 +126,7 @@ fn a_missing_bound_is_missed_only_where_it_counts() {
     );
 }
 
-/// 10 by t(0.975; 8); the logarithm of 1.21 / 2 by the same.
+/// Half-width 10 over t(0.975; 8); the logarithm of 1.21 / 2 over the same.
 #[test]
 fn standard_errors_by_hand() {
     close(

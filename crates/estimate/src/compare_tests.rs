@@ -1,4 +1,4 @@
-//! Expected values by hand, or from an independent calculation where stated.
+//! Expected values are calculated by hand, or come from an independent calculation where stated.
 
 use super::*;
 
@@ -17,8 +17,8 @@ fn cauchy(t: f64) -> f64 {
     2.0 / std::f64::consts::PI * t.atan()
 }
 
-/// Both below ten values: nothing is mended. Means 11 and root 6, variances of
-/// the means 1 and 2; 9 / (1 + 4 / 2) = 3 degrees, t 3.182446.
+/// Both runs have fewer than ten values, so skewness is not corrected. Means 11 and root 6,
+/// variances of the means 1 and 2; 9 / (1 + 4 / 2) = 3 degrees, t 3.182446.
 #[test]
 fn welch_by_hand() {
     let (a, b) = (
@@ -42,7 +42,7 @@ fn welch_by_hand() {
     assert_eq!(difference(&of(&[1.0]), &b, 0.95).unwrap().interval.lo, None);
 }
 
-/// Without spread at all the difference is certain.
+/// Without any spread the difference is certain.
 #[test]
 fn constants_differ_by_a_constant() {
     let e = difference(&of(&[5.0; 20]), &of(&[3.0; 30]), 0.95).unwrap();
@@ -57,8 +57,8 @@ const B: [f64; 16] = [
     0.6, 8.4, 21.4, 69.3, 6.6, 18.0, 47.3, 4.9, 15.2, 37.1, 3.4, 12.7, 30.4, 2.0, 10.4, 25.4,
 ];
 
-/// Skewed (1.40 and 1.32): calculated apart, in Python, from the cumulants,
-/// with Student's quantile by numerical integration and the ratio by bisection.
+/// Skewed (1.40 and 1.32): calculated independently, in Python, from the cumulants, with Student's
+/// quantile by numerical integration and the ratio by bisection.
 #[test]
 fn skewed_runs_match_another_calculation() {
     near(MeanOf::of(&A).unwrap().interval(0.95), 5.260_71, 15.031_71);
@@ -94,7 +94,7 @@ fn fieller_by_hand() {
         -0.4,
         -4.0 / 12.0,
     );
-    // The denominator alone without spread: (11 -+ 1) / 2.
+    // Only the denominator is without spread: (11 -+ 1) / 2.
     near(ratio(&b, &of(&[2.0, 2.0]), 0.5).unwrap().interval, 5.0, 6.0);
 }
 
@@ -180,8 +180,8 @@ fn a_bound_that_is_not_there() {
         e.notes,
         ["too few samples for both bounds of the 0.5 quantile"]
     );
-    // A quantile that is not positive has no ratio; a bound that is not, none
-    // on its side.
+    // A quantile that is not positive has no ratio; a bound that is not positive leaves none on its
+    // side.
     assert!(ratio_of_quantiles(&many, &of(&[0.0; 9]), 0.5, 0.95).is_none());
     assert!(ratio_of_quantiles(&of(&[0.0; 9]), &many, 0.5, 0.95).is_none());
     let low: Vec<f64> = (-1..12).map(f64::from).collect();

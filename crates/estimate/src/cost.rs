@@ -2,10 +2,10 @@
 
 use undertick_units::{Estimate, Interval};
 
-/// A constant that is subtracted from every sample, and how wrong it may be.
+/// A constant that is subtracted from every sample, and its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// The cost.
+    /// The cost, in the unit of the samples.
     pub value: f64,
     /// The true cost may be lower by this much.
     pub below: f64,
@@ -17,7 +17,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// From an estimate; a missing bound counts as unknown by the whole value.
+    /// Takes the cost from an estimate; a missing bound makes the whole value uncertain on that
+    /// side.
     #[must_use]
     pub fn of(estimate: &Estimate) -> Self {
         let value = estimate.value;
@@ -31,7 +32,7 @@ impl Cost {
         }
     }
 
-    /// This cost `factor` times (`factor` >= 0).
+    /// Returns this cost `factor` times (`factor` >= 0).
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self {
@@ -42,8 +43,8 @@ impl Cost {
         }
     }
 
-    /// Both costs together. Their errors come from one calibration and may
-    /// agree in sign, so they add in full.
+    /// Returns the sum of both costs. Their errors come from one calibration and may agree in sign,
+    /// so they add in full.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -54,7 +55,8 @@ impl Cost {
         }
     }
 
-    /// The cost of a sample that may have either of two: the middle, with bounds that hold both.
+    /// Returns the cost of a sample that may have either of two: the middle, with bounds that
+    /// contain both.
     ///
     /// ```
     /// use undertick_estimate::Cost;
@@ -74,8 +76,8 @@ impl Cost {
         }
     }
 
-    /// Widens an estimate from which this cost has been subtracted already: a
-    /// lower cost means a higher figure, so `below` moves the upper bound.
+    /// Widens an estimate from which this cost has already been subtracted: a lower cost means a
+    /// higher figure, so `below` moves the upper bound.
     pub fn widen(self, estimate: &mut Estimate) {
         let value = estimate.value;
         let join = |own: f64, cost: f64| {
@@ -98,7 +100,7 @@ impl Cost {
     }
 }
 
-/// The estimate in another unit: everything times `factor` (> 0).
+/// Converts the estimate to another unit: everything times `factor` (> 0).
 #[must_use]
 pub fn scaled(estimate: Estimate, factor: f64, unit: &str) -> Estimate {
     Estimate {
@@ -112,7 +114,7 @@ pub fn scaled(estimate: Estimate, factor: f64, unit: &str) -> Estimate {
     }
 }
 
-/// The estimate and its bounds, all plus `delta`.
+/// Returns the estimate with `delta` added to the value and its bounds.
 #[must_use]
 pub fn shifted(estimate: Estimate, delta: f64) -> Estimate {
     Estimate {
@@ -142,7 +144,8 @@ mod tests {
         }
     }
 
-    /// Own half-widths 3 below and 6 above; cost uncertain by 8 below, 4 above.
+    /// The estimate's half-widths are 3 below and 6 above; the cost is uncertain by 8 below, 4
+    /// above.
     #[test]
     fn uncertainty_of_the_cost_widens_the_other_side() {
         let cost = Cost::of(&estimate(20.0, 12.0, 24.0));

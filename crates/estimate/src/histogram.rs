@@ -10,31 +10,30 @@ const BITS: u32 = 10;
 
 /// A histogram over all of `i64`. Negative values are counted, never clamped.
 ///
-/// The layout is that of HdrHistogram with three significant digits (bins of
-/// 2^k from 2^(k + 10) on), written anew because recording into the library
-/// takes 9 ns and is the greater part of the analysis; a test holds the two
-/// equal.
+/// The layout is that of HdrHistogram with three significant digits (bins of 2^k from 2^(k + 10)
+/// on). It is written anew because recording into the library takes 9 ns and is the larger part of
+/// the analysis; a test keeps the two equal.
 ///
 /// Memory: 8 KiB per octave that values reached, 16 KiB below 2048.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedHistogram {
-    /// Values from 0.
+    /// Counts of values from 0.
     positive: Vec<u64>,
-    /// Magnitudes of values below 0.
+    /// Counts by magnitude of values below 0.
     negative: Vec<u64>,
 }
 
-/// Bins whose sum is taken at once where a rank is looked for.
+/// Number of bins whose sum is taken at once in the search for a rank.
 const TOGETHER: usize = 64;
 
-/// The bin of a magnitude.
+/// Returns the bin of a magnitude.
 #[inline]
 fn index_of(magnitude: u64) -> usize {
     let above = (magnitude | ((2 << BITS) - 1)).ilog2() - BITS;
     ((above as usize) << BITS) + (magnitude >> above) as usize
 }
 
-/// Least and greatest magnitude of a bin.
+/// Returns the smallest and the largest magnitude of a bin.
 fn bounds_of(index: usize) -> (u64, u64) {
     let above = ((index >> BITS) as u32).saturating_sub(1);
     let lo = (index as u64 - (u64::from(above) << BITS)) << above;
@@ -43,7 +42,7 @@ fn bounds_of(index: usize) -> (u64, u64) {
 
 fn add(counts: &mut Vec<u64>, index: usize, n: u64) {
     if counts.len() <= index {
-        // Whole octaves, so that a slowly growing maximum seldom moves it.
+        // Grows by whole octaves, so that a slowly growing maximum seldom moves the array.
         counts.resize(((index >> BITS) + 1) << BITS, 0);
     }
     counts[index] += n;
@@ -52,16 +51,16 @@ fn add(counts: &mut Vec<u64>, index: usize, n: u64) {
 /// Values `lo..=hi` and how many there were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// Least value of the bin.
+    /// Smallest value of the bin.
     pub lo: i64,
-    /// Greatest value of the bin.
+    /// Largest value of the bin.
     pub hi: i64,
-    /// Values in it.
+    /// Number of values in the bin.
     pub count: u64,
 }
 
 impl Bin {
-    /// The middle of the bin.
+    /// Returns the middle of the bin.
     #[must_use]
     pub fn middle(&self) -> f64 {
         (self.lo as f64 + self.hi as f64) / 2.0
@@ -69,7 +68,7 @@ impl Bin {
 }
 
 impl SignedHistogram {
-    /// Of nothing.
+    /// Returns an empty histogram.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -96,7 +95,7 @@ impl SignedHistogram {
         add(counts, index_of(value.unsigned_abs()), n);
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (ours, theirs) in [
             (&mut self.positive, &other.positive),
@@ -107,8 +106,8 @@ impl SignedHistogram {
         }
     }
 
-    /// The same values plus `delta`; where bins are wider than one value, to
-    /// the width of a bin.
+    /// Returns the histogram of the same values plus `delta`; where bins are wider than one value,
+    /// exact to the width of a bin.
     #[must_use]
     pub fn shifted(&self, delta: i64) -> Self {
         let mut moved = Self::new();
@@ -119,13 +118,13 @@ impl SignedHistogram {
         moved
     }
 
-    /// Values counted.
+    /// Returns the number of values counted.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.positive.iter().chain(&self.negative).sum()
     }
 
-    /// The bins that hold anything, ascending.
+    /// Returns the bins that are not empty, ascending.
     #[must_use]
     pub fn bins(&self) -> Vec<Bin> {
         let below = self.negative.iter().enumerate().rev().map(|(i, &count)| {
@@ -147,8 +146,9 @@ impl SignedHistogram {
         below.chain(above).filter(|bin| bin.count > 0).collect()
     }
 
-    /// Greatest values of the bins that hold the quantiles `ps` (ascending), in one walk:
-    /// of a quantile p the value of rank p n, rounded up. Of nothing they are 0.
+    /// Returns the largest values of the bins that contain the quantiles `ps` (ascending), in one
+    /// pass: for a quantile p, the value of rank p n, rounded up. For an empty histogram they are
+    /// 0.
     #[must_use]
     pub fn quantiles<const N: usize>(&self, ps: [f64; N]) -> [i64; N] {
         let n = self.n();
@@ -188,7 +188,7 @@ impl SignedHistogram {
         found
     }
 
-    /// The histogram as a distribution that answers by rank.
+    /// Returns the histogram as a distribution that answers by rank.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
         Distribution::new(self.bins())
@@ -212,7 +212,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Of ascending bins.
+    /// Builds a distribution from ascending bins.
     #[must_use]
     pub fn new(bins: Vec<Bin>) -> Self {
         let up_to = bins
@@ -225,19 +225,19 @@ impl Distribution {
         Self { bins, up_to }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.up_to.last().copied().unwrap_or(0)
     }
 
-    /// The bins, ascending.
+    /// Returns the bins, ascending.
     #[must_use]
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
 
-    /// The bin that holds the value of this rank; the least has rank 1. `None`
+    /// Returns the bin that contains the value of this rank; the smallest value has rank 1. `None`
     /// outside `1..=n`.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<Bin> {
@@ -248,15 +248,14 @@ impl Distribution {
         self.bins.get(i).copied()
     }
 
-    /// Skewness and excess from the bins.
+    /// Computes skewness and excess from the bins.
     pub(crate) fn shape(&self) -> Shape {
         Shape::of(self.bins.iter().map(|b| (b.middle(), b.count as f64)))
     }
 
-    /// Bins for drawing, aligned to the steps of the clock so that no bin
-    /// holds more steps than its neighbours: eight per octave, single steps
-    /// below eight. `step` is the clock's (at least 1), `origin` a value that
-    /// lies on a step.
+    /// Returns bins for drawing, aligned to the steps of the clock so that no bin contains more
+    /// steps than its neighbours: eight per octave, single steps below eight. `step` is the clock's
+    /// (at least 1), `origin` a value that lies on a step.
     #[must_use]
     pub fn drawn(&self, step: f64, origin: f64) -> Drawn {
         let step = step.max(1.0);
@@ -297,8 +296,8 @@ pub struct Drawn {
 /// Bins per octave in drawings.
 const PER_OCTAVE: i32 = 8;
 
-/// The cell of a whole number of steps: itself up to 8, then eight an octave;
-/// odd in its argument.
+/// The cell of a whole number of steps: itself up to 8, then eight an octave; an odd function of
+/// its argument.
 fn cell_of(steps: f64) -> i32 {
     if steps < 0.0 {
         return -cell_of(-steps);
@@ -311,7 +310,7 @@ fn cell_of(steps: f64) -> i32 {
     PER_OCTAVE * (octave as i32 + 1) + within
 }
 
-/// Least number of steps in a cell.
+/// Returns the smallest number of steps in a cell.
 fn start_of(cell: i32) -> f64 {
     if cell < 0 {
         // The cells below zero mirror those above.
@@ -369,7 +368,7 @@ mod tests {
         assert_eq!(bins, [expect(-7, 1), expect(-1, 1), expect(0, 2)]);
     }
 
-    /// The walk finds what the ordered bins say.
+    /// The single pass finds the same as the ordered bins.
     #[test]
     fn quantiles_are_those_of_the_bins() {
         let ps = [0.0, 0.001, 0.25, 0.5, 0.9, 0.999, 1.0];
@@ -429,8 +428,8 @@ mod tests {
         assert_eq!(of(&[4, 4]).distribution().shape(), Shape::default());
     }
 
-    /// Another implementation, same layout: every bin of 60 000 magnitudes
-    /// spread over all octaves.
+    /// Another implementation with the same layout: every bin of 60 000 magnitudes spread over all
+    /// octaves.
     #[test]
     fn bins_are_those_of_hdrhistogram() {
         let mut theirs = hdrhistogram::Histogram::<u64>::new(3).unwrap();

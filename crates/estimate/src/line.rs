@@ -8,26 +8,25 @@ use crate::long_run::{spread_of_mean, student};
 /// `y = intercept + slope * x`, by least squares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// In units of `y` per unit of `x`.
+    /// The slope, in units of `y` per unit of `x`.
     pub slope: Estimate,
     /// `y` at `x = 0`.
     pub intercept: Estimate,
 }
 
-/// Fewest points whose line has an interval.
+/// Minimum number of points for a line with intervals.
 const FEWEST: usize = 4;
 
-/// The line through points in the order in which they were measured. Residuals
-/// may be correlated with their neighbours and scatter more in places: the
-/// intervals are a jackknife of blocks of points, each left out in turn, with
-/// as many blocks as the influence of the points on the line is uncorrelated
-/// between (as [`spread_of_mean`] finds it), and with degrees of freedom that
-/// count the blocks by their weight (Satterthwaite). `None` if `x` and `y` are
-/// of unequal length, or below two different `x`; without intervals below four
+/// Fits a line through points in the order in which they were measured. Residuals may be correlated
+/// with their neighbours and may scatter more in places. The confidence intervals are therefore a
+/// jackknife over blocks of points, each left out in turn. There are as many blocks as leave the
+/// influence of the points on the line uncorrelated between them (as [`spread_of_mean`] finds it).
+/// The degrees of freedom count the blocks by their weight (Satterthwaite). `None` if `x` and `y`
+/// are of unequal length, or with fewer than two different `x`; without intervals below four
 /// points.
 ///
-/// What bends the line (a drift that is not straight) is seen as correlation
-/// and widens the interval as far as it shows between blocks.
+/// A bend in the line (a drift that is not straight) appears as correlation and widens the interval
+/// as far as it shows between blocks.
 ///
 /// ```
 /// use undertick_estimate::line;
@@ -43,7 +42,7 @@ pub fn line(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
     if x.len() != y.len() {
         return None;
     }
-    // About the means: large x with little spread keep their digits.
+    // Relative to the means: large x with little spread keep their digits.
     let n = x.len() as f64;
     let (x_mean, y_mean) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
     let points: Vec<(f64, f64)> = (x.iter().zip(y))
@@ -51,7 +50,7 @@ pub fn line(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
         .collect();
     let sums = Sums::of(&points);
     let (slope, level_at_mean) = sums.fit()?;
-    // In centred coordinates the intercept sought is the level at -x_mean.
+    // In centred coordinates the required intercept is the level at -x_mean.
     let fit = Fit {
         points: &points,
         sums,
@@ -107,7 +106,7 @@ impl Sums {
         }
     }
 
-    /// Slope, and y at x = 0; `None` without two different x.
+    /// Returns the slope, and y at x = 0; `None` without two different x.
     fn fit(self) -> Option<(f64, f64)> {
         let spread = self.xx - self.x * self.x / self.n;
         if self.n < 2.0 || spread.is_nan() || spread <= self.xx * 1e-14 {
@@ -118,7 +117,7 @@ impl Sums {
     }
 }
 
-/// A line in coordinates about the means of its points.
+/// A line in coordinates relative to the means of its points.
 struct Fit<'a> {
     points: &'a [(f64, f64)],
     sums: Sums,
@@ -127,7 +126,7 @@ struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// `figure` of slope and level; `weight` is what one unit of y at x adds to it.
+    /// Estimates `figure` of slope and level; `weight` is what one unit of y at x adds to it.
     fn estimate(
         &self,
         figure: impl Fn(f64, f64) -> f64,
@@ -151,7 +150,7 @@ impl Fit<'_> {
             (estimate.notes).push(format!("fewer than {FEWEST} points: no interval"));
             return estimate;
         }
-        // What each point did to the figure, in batches.
+        // The influence of each point on the figure, in batches.
         let influence: Vec<f64> = (self.points.chunks_exact(batch_size(n)))
             .map(|chunk| {
                 (chunk.iter())
@@ -201,7 +200,7 @@ impl Fit<'_> {
         self.level_at_mean + self.slope * x
     }
 
-    /// n times the variance that the figure would have with independent residuals.
+    /// Returns n times the variance that the figure would have with independent residuals.
     fn independent(&self, weight: &impl Fn(f64, &Sums) -> f64) -> f64 {
         let squares = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
             self.points.iter().map(|&(x, y)| of(x, y).powi(2)).sum()
@@ -223,8 +222,8 @@ mod tests {
         );
     }
 
-    /// Calculated apart, in Python: each point left out in turn, degrees 3.2731
-    /// and 1.9818 with t 3.037357 and 4.340718.
+    /// Calculated independently, in Python: each point left out in turn, degrees 3.2731 and 1.9818
+    /// with t 3.037357 and 4.340718.
     #[test]
     fn six_points_match_another_calculation() {
         let l = line(
@@ -257,13 +256,13 @@ mod tests {
         assert_eq!((two.slope.value, two.intercept.value), (4.0, -3.0));
         assert_eq!(two.slope.interval.lo, None);
         assert!(two.slope.notes[0].contains("fewer than 4"));
-        // One point carries the line.
+        // A single point determines the slope.
         let lone = line(&[1.0, 1.0, 1.0, 1.0, 2.0], &[1.0, 2.0, 1.0, 2.0, 9.0], 0.95).unwrap();
         assert_eq!(lone.slope.interval.lo, None);
         assert!(lone.slope.notes[0].contains("one block"));
     }
 
-    /// A parabola: no line. Its residuals never let go of each other.
+    /// A parabola is not a line: its residuals stay correlated at every scale.
     #[test]
     fn a_bend_is_said() {
         let x: Vec<f64> = (0..400).map(f64::from).collect();
@@ -275,7 +274,7 @@ mod tests {
             "{:?}",
             l.slope.notes
         );
-        // As steep as at the ends, or flat.
+        // The slope may be as steep as at the ends, or flat.
         assert!(
             l.slope.interval.half_width().unwrap() > 0.5,
             "{:?}",

@@ -1,20 +1,19 @@
-//! How far the mean of a correlated series may be from the truth.
+//! The uncertainty of the mean of a correlated series.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Batches that carry an interval: few enough to be long, enough for Student.
+/// Maximum number of batches for an interval: few enough to be long, enough for Student's t.
 const AT_MOST: usize = 63;
-/// Fewer batches than this are not made by merging.
+/// Minimum number of batches: merging does not go below it.
 const AT_LEAST: usize = 16;
-/// A correlation of neighbours up to this is corrected for, above it the
-/// batches are merged. At 0.2 the correction below is right within 2 % for
-/// exponentially falling correlations.
+/// Correlation of neighbours up to which the variance is corrected for it; above it the batches are
+/// merged. At 0.2 the correction below is right within 2 % for exponentially falling correlations.
 const CORRECTABLE: f64 = 0.2;
 /// Standard errors from which a finer level's correlation is believed.
 const BELIEVED: f64 = 2.0;
-/// Standard errors from which the final level's own correlation forbids it.
+/// Standard errors from which the final level's own correlation rules that level out.
 const FORBIDDEN: f64 = 2.33;
-/// Batches that an autoregression is fitted to, at most.
+/// Maximum number of batches that an autoregression is fitted to.
 const AUTOREGRESSED_AT_MOST: usize = 127;
 /// Independent values below which a series is too short for its memory.
 const FEWEST_INDEPENDENT: f64 = 10.0;
@@ -26,34 +25,32 @@ pub struct SpreadOfMean {
     pub variance: f64,
     /// Degrees of freedom of `variance`.
     pub degrees: f64,
-    /// Batches it was taken from.
+    /// Number of batches it was computed from.
     pub batches: usize,
     /// Correlation of neighbours that was corrected for, 0 if none.
     pub correlation: f64,
-    /// The series is worth fewer than ten independent values, so an interval of its
-    /// mean cannot be trusted: `variance` is that of a whole batch mean, as if all
-    /// batches said the same.
+    /// The series is equivalent to fewer than ten independent values, so an interval of its mean
+    /// cannot be trusted: `variance` is that of a whole batch mean, as if all batches were equal.
     pub too_short: bool,
 }
 
 impl SpreadOfMean {
-    /// Half the width of the interval of that level.
+    /// Returns half the width of the interval of that level.
     #[must_use]
     pub fn half_width(&self, level: f64) -> f64 {
         student(level, self.degrees) * self.variance.sqrt()
     }
 }
 
-/// Variance of the mean of a stationary series from the means of consecutive
-/// batches of equal size. `None` below two batches.
+/// Computes the variance of the mean of a stationary series from the means of consecutive batches
+/// of equal size. `None` below two batches.
 ///
-/// Neighbours are merged down to 16..=63 batches (non-overlapping batch means;
-/// Schmeiser 1982 shows that more than about 30 gain little). A correlation
-/// that shows at a finer level, where many batches make it visible, halves
-/// with each doubling once batches outlast it; what of it is left, r, widens
-/// the variance by 1 + 2r, and forces further merging above 0.2. Where that
-/// leaves fewer than 16 batches, a first-order autoregression of finer batches
-/// takes its place (`autoregressed`).
+/// Neighbours are merged down to 16..=63 batches (non-overlapping batch means; Schmeiser 1982 shows
+/// that more than about 30 gain little). A correlation that shows at a finer level, where many
+/// batches make it visible, halves with each doubling once batches outlast it. Its remainder, r,
+/// widens the variance by 1 + 2r, and forces further merging above 0.2. Where that leaves fewer
+/// than 16 batches, a first-order autoregression of finer batches takes its place
+/// (`autoregressed`).
 #[must_use]
 pub fn spread_of_mean(batch_means: &[f64]) -> Option<SpreadOfMean> {
     if batch_means.len() < 2 {
@@ -96,9 +93,8 @@ pub fn spread_of_mean(batch_means: &[f64]) -> Option<SpreadOfMean> {
     }
 }
 
-/// The spread of the mean of `b` batches of this variance and lag-1 correlation, as a
-/// first-order autoregression. `None` where they are worth fewer than ten independent
-/// values.
+/// The spread of the mean of `b` batches of this variance and lag-1 correlation, as a first-order
+/// autoregression. `None` where they are equivalent to fewer than ten independent values.
 ///
 /// The correlation is corrected for its bias (Kendall 1954: r estimates
 /// phi - (1 + 3 phi) / b). The variance of the mean is f / b times that of a batch,
@@ -124,8 +120,8 @@ fn autoregressed(b: usize, variance: f64, r: f64) -> Option<SpreadOfMean> {
     })
 }
 
-/// Whether a series of batch means shows any correlation, at any scale down to
-/// 16 batches: 2.6 standard errors, 1 false alarm in 200 per scale.
+/// Returns whether a series of batch means shows any correlation, at any scale down to 16 batches:
+/// 2.6 standard errors, 1 false alarm in 200 per scale.
 pub(crate) fn is_correlated(batch_means: &[f64]) -> bool {
     let mut level = batch_means.to_vec();
     while level.len() >= AT_LEAST {
@@ -165,14 +161,14 @@ pub(crate) fn student(level: f64, degrees: f64) -> f64 {
         .inverse_cdf(0.5 + level / 2.0)
 }
 
-/// Chance that Student's t of so many degrees of freedom is greater than this.
+/// Returns the probability that Student's t with these degrees of freedom exceeds `t`.
 #[must_use]
 pub fn student_beyond(t: f64, degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |student| student.sf(t))
 }
 
-/// Half-width in standard deviations of a normal interval of that level: 1.96
-/// for 0.95.
+/// Half-width, in standard deviations, of a normal confidence interval of that level: 1.96 for
+/// 0.95.
 #[must_use]
 pub fn normal_quantile(level: f64) -> f64 {
     normal(level)
@@ -240,11 +236,11 @@ mod tests {
         assert!((s.correlation - correlation).abs() < 1e-6, "{s:?}");
     }
 
-    /// Variances and correlations of each level were calculated apart, in Python; the
-    /// rules were then applied by hand.
+    /// Variances and correlations of each level were calculated independently, in Python; the rules
+    /// were then applied by hand.
     #[test]
     fn merging_by_hand() {
-        // 15 and 63 values, as they are: correlation 0.013 .. no more than 2.33 errors.
+        // 15 and 63 values are used as they are: correlation 0.013 .. no more than 2.33 errors.
         let few = smooth(1, 15);
         let (v, _) = variance_and_lag1(&few);
         spread(&few, 15, v / 15.0, 0.0, false);
@@ -256,7 +252,7 @@ mod tests {
             0.164_379_67,
             false,
         );
-        // 0.549174 / 2 is too much for 63; r 0.283918 there is 2.25 errors.
+        // 0.549174 / 2 is too large for 63; r 0.283918 there is 2.25 errors.
         spread(
             &smooth(2, 126),
             31,
@@ -273,7 +269,7 @@ mod tests {
             false,
         );
         // 31 batches cannot be halved: an autoregression of 126, r 0.741419, phi 0.767632,
-        // worth 16.6 independent ones.
+        // equivalent to 16.6 independent ones.
         let s = spread_of_mean(&smooth(4, 126)).unwrap();
         assert_eq!((s.batches, s.too_short), (126, false));
         for (found, expected) in [
@@ -283,7 +279,7 @@ mod tests {
         ] {
             assert!((found / expected - 1.0).abs() < 1e-6, "{s:?}");
         }
-        // Of 62 values it would be worth 4.1: their own variance, not over 31.
+        // 62 values would be equivalent to 4.1: the variance is that of a value, not over 31.
         let (few, merged) = (smooth(4, 62), |values: &[f64]| -> Vec<f64> {
             values
                 .chunks_exact(2)
@@ -296,7 +292,7 @@ mod tests {
         assert!(!is_correlated(&smooth(1, 15)) && !is_correlated(&smooth(4, 15)));
     }
 
-    /// Up and down by 10, under a wave of 1 and 64 long: only pairs show it.
+    /// Alternates up and down by 10, under a wave of 1 that is 64 long: only pairs show it.
     #[test]
     fn a_correlation_under_an_alternation_is_seen() {
         let wave = |i: u32| f64::from(i / 32 % 2);
@@ -311,7 +307,7 @@ mod tests {
     #[test]
     fn the_normal_quantile_is_two_sided() {
         assert!((normal_quantile(0.95) - 1.959_964).abs() < 1e-5);
-        // Beyond a million degrees Student's is the normal one.
+        // Beyond a million degrees Student's t is treated as normal.
         assert_eq!(student(0.95, 1e6), normal(0.95));
         assert!(student(0.95, 999.0) > normal(0.95) + 2e-3);
     }

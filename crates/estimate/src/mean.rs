@@ -1,4 +1,4 @@
-//! A mean as a random number: what it is worth, and how it may be combined.
+//! A mean with the distribution of its error, so that independent means can be combined.
 
 use undertick_units::{Estimate, Interval};
 
@@ -7,8 +7,8 @@ use crate::long_run::{SpreadOfMean, spread_of_mean, student};
 use crate::sample::{FEW, TOO_SHORT, too_skewed};
 use crate::skewed::{FEWEST, Shape, mend_cumulants};
 
-/// The mean of numbers in their order, with the cumulants of its error, so that
-/// sums and differences of independent means have the sums of these.
+/// The mean of numbers in their order, with the cumulants of its error. The cumulants of sums and
+/// differences of independent means are the sums of these.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeanOf {
     pub(crate) value: f64,
@@ -20,20 +20,19 @@ pub(crate) struct MeanOf {
     third: f64,
     /// Fourth cumulant of the mean.
     fourth: f64,
-    /// Enough values for their skewness to be mended.
+    /// Whether there are enough values to correct for their skewness.
     mendable: bool,
     pub(crate) n: usize,
     pub(crate) n_effective: f64,
-    /// `None` below two values: no interval.
+    /// Spread of the mean; `None` below two values: no interval.
     spread: Option<SpreadOfMean>,
 }
 
 impl MeanOf {
-    /// `None` of nothing.
+    /// Computes the mean; `None` for no values.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let n = values.len();
-        // About the first number: large numbers with little spread keep their
-        // digits.
+        // Relative to the first number: large numbers with little spread keep their digits.
         let origin = *values.first()?;
         let mean_of = |of: &[f64]| of.iter().map(|x| x - origin).sum::<f64>() / of.len() as f64;
         let value = origin + mean_of(values);
@@ -67,8 +66,8 @@ impl MeanOf {
         Some(mean)
     }
 
-    /// This less `factor` times an independent mean; degrees of freedom by
-    /// Welch (1947) and Satterthwaite (1946).
+    /// Returns this mean less `factor` times an independent one; degrees of freedom by Welch (1947)
+    /// and Satterthwaite (1946).
     pub(crate) fn less(&self, factor: f64, other: &Self) -> Self {
         let theirs = factor * factor * other.variance;
         let variance = self.variance + theirs;
@@ -93,8 +92,7 @@ impl MeanOf {
         }
     }
 
-    /// Student's interval with what skewness does to it mended; without bounds
-    /// of one value.
+    /// Student's confidence interval, corrected for skewness; one value has no bounds.
     pub(crate) fn interval(&self, level: f64) -> Interval {
         if self.spread.is_none_or(|spread| spread.too_short) {
             return Interval { lo: None, hi: None };
@@ -106,14 +104,14 @@ impl MeanOf {
             half *= mend_cumulants(self.skewness(), excess, level);
             centre += self.third / (2.0 * self.variance);
         }
-        // Never beyond the value itself, however skewed.
+        // The interval always contains the value itself, however skewed.
         Interval::new(
             (centre - half).min(self.value),
             (centre + half).max(self.value),
         )
     }
 
-    /// Skewness of the mean itself: that of a single value over the root of n.
+    /// Returns the skewness of the mean itself: that of a single value over the root of n.
     fn skewness(&self) -> f64 {
         if self.variance > 0.0 {
             self.third / self.variance.powf(1.5)
@@ -122,7 +120,7 @@ impl MeanOf {
         }
     }
 
-    /// What the reader must know; `of` names the numbers.
+    /// Returns notes for the reader; `of` names the numbers.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let Some(spread) = self.spread else {
@@ -153,7 +151,7 @@ impl MeanOf {
         notes
     }
 
-    /// The mean as an estimate.
+    /// Returns the mean as an estimate.
     pub(crate) fn estimate(&self, level: f64, method: &str) -> Estimate {
         Estimate {
             value: self.value,

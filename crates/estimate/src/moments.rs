@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Count, exact sum, variance, least and greatest of integer values.
+/// Count, exact sum, variance, minimum and maximum of integer values.
 ///
 /// Sums are integers (128 bits), relative to the first value, so that the mean
 /// is exact and the variance does not suffer from large offsets. The variance
@@ -20,13 +20,13 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of nothing.
+    /// Returns the moments of no values.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Of these values.
+    /// Returns the moments of these values.
     #[must_use]
     #[inline(always)] // for the instructions of the caller
     pub fn of(values: &[i64]) -> Self {
@@ -83,7 +83,7 @@ impl Moments {
         self.merge(&Self::of(values));
     }
 
-    /// Adds what another has seen.
+    /// Adds the values that another has seen.
     pub fn merge(&mut self, other: &Self) {
         if other.n == 0 {
             return;
@@ -102,7 +102,7 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
-    /// The same values, each plus `delta` (saturating at the ends of `i64`).
+    /// Returns the moments of the same values, each plus `delta` (saturating at the ends of `i64`).
     #[must_use]
     pub fn shifted(&self, delta: i64) -> Self {
         Self {
@@ -113,19 +113,19 @@ impl Moments {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// Exact sum.
+    /// Returns the exact sum.
     #[must_use]
     pub fn sum(&self) -> i128 {
         self.sum + i128::from(self.origin) * i128::from(self.n)
     }
 
-    /// Mean; `None` of nothing.
+    /// Returns the mean; `None` for no values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         // Quotient and remainder, so that no large sum is rounded first.
@@ -136,25 +136,25 @@ impl Moments {
         })
     }
 
-    /// Unbiased variance; `None` below two values.
+    /// Returns the unbiased variance; `None` below two values.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         (self.n > 1).then(|| self.m2 / (self.n - 1) as f64)
     }
 
-    /// Standard deviation; `None` below two values.
+    /// Returns the standard deviation; `None` below two values.
     #[must_use]
     pub fn sd(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
     }
 
-    /// Least value; `None` of nothing.
+    /// Returns the smallest value; `None` for no values.
     #[must_use]
     pub fn min(&self) -> Option<i64> {
         (self.n > 0).then_some(self.min)
     }
 
-    /// Greatest value; `None` of nothing.
+    /// Returns the largest value; `None` for no values.
     #[must_use]
     pub fn max(&self) -> Option<i64> {
         (self.n > 0).then_some(self.max)
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// An offset of 2^60 must not eat the variance of 0, 1, 2.
+    /// An offset of 2^60 must not destroy the variance of 0, 1, 2.
     #[test]
     fn large_offsets_keep_the_variance() {
         let offset = 1 << 60;

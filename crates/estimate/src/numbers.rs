@@ -24,7 +24,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// From finite numbers.
+    /// Takes finite numbers.
     ///
     /// # Panics
     /// If a number is infinite or not a number.
@@ -36,30 +36,29 @@ impl Numbers {
         Self { values, sorted }
     }
 
-    /// How many.
+    /// Returns how many numbers there are.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.values.len() as u64
     }
 
-    /// The mean, by batch means, with what skewness does to Student's interval
-    /// mended (Edgeworth expansion to order 1/n). `None` of nothing; without an
-    /// interval of one number.
+    /// The mean, by batch means, with Student's confidence interval corrected for skewness
+    /// (Edgeworth expansion to order 1/n). `None` for no numbers; one number has no confidence
+    /// interval.
     #[must_use]
     pub fn mean(&self, level: f64) -> Option<Estimate> {
         Some(MeanOf::of(&self.values)?.estimate(level, "mean, batch means"))
     }
 
-    /// In the order given.
+    /// Returns the numbers in the order given.
     pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The `p`-quantile, 0 < p < 1, by order statistics; the median's are
-    /// interpolated (Hettmansperger and Sheather 1986), so that a small
-    /// sample's interval has the level asked for rather than the next one that
-    /// two order statistics have. `None` of nothing; a bound is missing where
-    /// its rank falls outside the sample.
+    /// The `p`-quantile, 0 < p < 1, by order statistics. Those of the median are interpolated
+    /// (Hettmansperger and Sheather 1986), so that a small sample's interval has the level asked
+    /// for, rather than the next one that two order statistics have. `None` for no numbers. A bound
+    /// is missing where its rank falls outside the sample.
     #[must_use]
     pub fn quantile(&self, p: f64, level: f64) -> Option<Estimate> {
         let n = self.sorted.len();
@@ -115,8 +114,8 @@ impl Numbers {
         Some(estimate)
     }
 
-    /// How much more the share of numbers up to `value` scatters between
-    /// batches than that of independent ones.
+    /// Returns how much more the share of numbers up to `value` scatters between batches than that
+    /// of independent ones.
     fn inflation(&self, value: f64, level: f64) -> Option<crate::sample::Inflation> {
         let size = batch_size(self.values.len());
         let shares: Vec<f64> = (self.values.chunks_exact(size))
@@ -160,7 +159,7 @@ mod tests {
         assert_eq!(of(&[10.0, 12.0]).quantile(0.5, 0.95).unwrap().value, 11.0);
     }
 
-    /// A billion and a little: no digit of the spread is lost.
+    /// A billion plus small numbers: no digit of the spread is lost.
     #[test]
     fn large_numbers_keep_their_spread() {
         let small: Vec<f64> = (0..40).map(|i| f64::from(i % 7)).collect();
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!(of(&[3.0, 1.0, 2.0]).quantile(0.5, 0.95).unwrap().value, 2.0);
     }
 
-    /// A ramp of 4096: its median is any of it.
+    /// The median of a ramp of 4096 may be any value of it.
     #[test]
     fn a_median_that_moves_is_said() {
         let ramp = Numbers::new((0..4096).map(f64::from).collect());

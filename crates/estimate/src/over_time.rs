@@ -1,21 +1,20 @@
-//! How far a mean may be from the truth, as slices of time show it.
+//! The uncertainty of a mean, from slices of time.
 
 use crate::long_run::{SpreadOfMean, spread_of_mean};
 
-/// Slices that hold anything, below which they say nothing.
+/// Minimum number of slices that are not empty: fewer say nothing.
 const FEWEST: usize = 16;
 
-/// Spread of the mean of values that fell into equal slices of time: `counts[i]`
-/// values, with the sum `sums[i]`, in slice i. `None` where fewer than 16 slices hold
-/// any.
+/// Spread of the mean of values that fell into equal slices of time: `counts[i]` values, with the
+/// sum `sums[i]`, in slice i. `None` where fewer than 16 slices contain values.
 ///
-/// A ratio estimate: its residuals, sum less mean times count, are a series in time
-/// (Cochran, *Sampling Techniques*, 3rd ed., eq. 6.10), and what correlation they have
-/// is treated as that of any series. Whatever slows several threads at once lies in
-/// the same slices, so this sees what each thread by itself cannot show.
+/// A ratio estimate: its residuals, sum less mean times count, are a series in time (Cochran,
+/// *Sampling Techniques*, 3rd ed., eq. 6.10). Their correlation is treated as that of any series.
+/// Whatever slows several threads at once lies in the same slices, so this shows what a single
+/// thread cannot.
 ///
 /// # Panics
-/// `counts` and `sums` differ in length.
+/// If `counts` and `sums` differ in length.
 #[must_use]
 pub fn spread_over_time(counts: &[f64], sums: &[f64]) -> Option<SpreadOfMean> {
     assert_eq!(counts.len(), sums.len(), "a sum for each count");

@@ -5,10 +5,9 @@ use undertick_units::{Estimate, Interval};
 
 use crate::long_run::normal;
 
-/// Share of `seen` independent events that were `inside` (Wilson 1927, the
-/// score interval): covers 95 % on the
-/// average over shares, of some shares a little less. Where every share must be
-/// covered, use [`proportion_exact`]. `None` of nothing.
+/// Share of `seen` independent events that were `inside` (Wilson 1927, the score interval). It
+/// covers 95 % on average over shares, for some shares a little less. Where every share must be
+/// covered, use [`proportion_exact`]. `None` for no events.
 #[must_use]
 pub fn proportion(inside: u64, seen: u64, level: f64) -> Option<Estimate> {
     if seen == 0 || inside > seen {
@@ -33,9 +32,9 @@ pub fn proportion(inside: u64, seen: u64, level: f64) -> Option<Estimate> {
     })
 }
 
-/// As [`proportion`], with an interval that covers at least as often as it says
-/// whatever the share (Clopper and Pearson 1934): wider, and covering more than
-/// it says. `None` of nothing.
+/// As [`proportion`], with a confidence interval that covers at least as often as it says for every
+/// share (Clopper and Pearson 1934): it is wider, and covers more than it says. `None` for no
+/// events.
 #[must_use]
 pub fn proportion_exact(inside: u64, seen: u64, level: f64) -> Option<Estimate> {
     let score = proportion(inside, seen, level)?;
@@ -104,9 +103,8 @@ mod tests {
         assert_eq!(proportion_exact(2, 1, 0.95), None);
     }
 
-    /// Many: the bounds solve P(B >= k) = 0.025 and P(B <= k) = 0.025, which
-    /// the normal distribution gives within 1e-5 at this size:
-    /// 0.5 -+ (1.959964 * 0.5 / 1000 + 0.5e-6).
+    /// A million: the bounds solve P(B >= k) = 0.025 and P(B <= k) = 0.025, which the normal
+    /// distribution gives within 1e-5 at this size: 0.5 -+ (1.959964 * 0.5 / 1000 + 0.5e-6).
     #[test]
     fn exact_of_a_million() {
         let i = proportion_exact(500_000, 1_000_000, 0.95).unwrap().interval;

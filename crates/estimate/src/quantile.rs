@@ -3,8 +3,8 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::gamma::ln_gamma;
 
-/// Ranks, the least value having rank 1, whose values enclose the quantile.
-/// `None` where the rank would lie outside the sample.
+/// Ranks whose values enclose the quantile; the smallest value has rank 1. `None` where the rank
+/// would lie outside the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     /// Rank of the lower bound.
@@ -13,15 +13,14 @@ pub struct Ranks {
     pub hi: Option<u64>,
 }
 
-/// Above this variance n p (1 - p) the binomial is evaluated by its
-/// Cornish-Fisher expansion (error far below one rank), below it exactly.
+/// Variance n p (1 - p) above which the binomial is evaluated by its Cornish-Fisher expansion
+/// (error far below one rank); below it the evaluation is exact.
 const EXPAND_ABOVE: f64 = 2500.0;
 
-/// Ranks whose values enclose the `p`-quantile of `n` independent values with
-/// probability at least `level`, at most `(1 - level) / 2` on each side (David
-/// and Nagaraja, *Order Statistics*, 3rd ed., section 7.1). `lo` is the
-/// greatest rank with P(B < lo) <= (1 - level) / 2, `hi` the least with
-/// P(B >= hi) <= (1 - level) / 2, B binomial(n, p).
+/// Returns ranks whose values enclose the `p`-quantile of `n` independent values with probability
+/// at least `level`, at most `(1 - level) / 2` on each side (David and Nagaraja, *Order
+/// Statistics*, 3rd ed., section 7.1). `lo` is the largest rank with P(B < lo) <= (1 - level) / 2,
+/// `hi` the smallest with P(B >= hi) <= (1 - level) / 2, B binomial(n, p).
 #[must_use]
 pub fn binomial_ranks(n: u64, p: f64, level: f64) -> Ranks {
     let alpha = (1.0 - level) / 2.0;
@@ -40,7 +39,7 @@ pub fn binomial_ranks(n: u64, p: f64, level: f64) -> Ranks {
     }
 }
 
-/// Greatest l with P(B <= l - 1) <= alpha; 0 if there is none.
+/// Returns the largest l with P(B <= l - 1) <= alpha; 0 if there is none.
 fn lower_rank(n: u64, p: f64, alpha: f64) -> u64 {
     let (nf, q) = (n as f64, 1.0 - p);
     // Twelve standard deviations below the mean the tail is below 1e-30.
@@ -62,11 +61,10 @@ fn lower_rank(n: u64, p: f64, alpha: f64) -> u64 {
     k as u64
 }
 
-/// Interpolated order statistics for a median's interval of exactly `level`
-/// (Hettmansperger and Sheather 1986): the lower bound lies `share` of the way
-/// from the value of rank `rank` to the next, the upper bound mirrors it. `None`
-/// where the level is beyond the sample's extremes, or n so great that ranks
-/// are fine enough.
+/// Interpolated order statistics for a median's interval of exactly `level` (Hettmansperger and
+/// Sheather 1986): the lower bound lies `share` of the way from the value of rank `rank` to the
+/// next; the upper bound mirrors it. `None` where the level is beyond the sample's extremes, or n
+/// is so large that ranks are fine enough.
 pub(crate) fn interpolated(n: u64, level: f64) -> Option<(u64, f64)> {
     if n as f64 * 0.25 > EXPAND_ABOVE {
         return None;
@@ -158,7 +156,7 @@ mod tests {
         assert_eq!(interpolated(20_000, 0.95), None);
     }
 
-    /// The exact sum and the expansion agree where one takes over.
+    /// The exact sum and the expansion agree where the expansion takes over.
     #[test]
     fn exact_and_expanded_meet() {
         for (n, p) in [

@@ -1,17 +1,18 @@
-//! Exact tails of the two rank tests: how likely chance alone makes a rank sum so
-//! small. Counted, not approximated, where that is cheap: runs are few.
+//! Exact tails of the two rank tests: the probability that chance alone makes a rank sum this
+//! small. They are counted, not approximated, where that is cheap, as runs are few.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Pairs up to which signed ranks are counted: 200 pairs are 4 million steps.
+/// Maximum number of pairs for which signed ranks are counted: 200 pairs are 4 million steps.
 const MOST_PAIRS: usize = 200;
-/// Of the smaller sample; and of both multiplied: so many steps a number.
+/// Limits up to which two samples are counted: the size of the smaller one, and the product of both
+/// sizes, which is the number of steps for each number.
 const MOST_OF_FEWER: usize = 40;
 const MOST_PRODUCT: usize = 20_000;
 
-/// How likely a rank statistic is small: index k is the probability of at most k.
+/// Probability that a rank statistic is small: index k is the probability of at most k.
 pub(crate) struct Tail {
-    /// Greatest value of the statistic.
+    /// Largest value of the statistic.
     greatest: u64,
     kind: Kind,
 }
@@ -19,13 +20,12 @@ pub(crate) struct Tail {
 enum Kind {
     /// Probabilities of at most 0, 1, 2, ...: the lower half.
     Counted(Vec<f64>),
-    /// By the normal distribution, with half a step for the steps.
+    /// The normal distribution, with a continuity correction of half a step.
     Normal { sd: f64 },
 }
 
 impl Tail {
-    /// Wilcoxon's signed ranks of `n` pairs: each rank has either sign by the throw of
-    /// a coin.
+    /// Wilcoxon's signed ranks of `n` pairs: each rank has either sign by the toss of a coin.
     pub(crate) fn of_pairs(n: usize) -> Self {
         let greatest = (n * (n + 1) / 2) as u64;
         if n > MOST_PAIRS {
@@ -45,8 +45,7 @@ impl Tail {
         Self::counted(greatest, shares)
     }
 
-    /// Mann and Whitney's count of two samples: every order of all values is equally
-    /// likely.
+    /// Mann and Whitney's count for two samples: every order of all values is equally likely.
     pub(crate) fn of_two(n: usize, m: usize) -> Self {
         let greatest = (n * m) as u64;
         let (fewer, more) = (n.min(m), n.max(m));
@@ -76,7 +75,7 @@ impl Tail {
         }
     }
 
-    /// The probability of at most `k`.
+    /// Returns the probability of at most `k`.
     pub(crate) fn up_to(&self, k: u64) -> f64 {
         if k > self.greatest / 2 {
             return 1.0;
@@ -90,7 +89,7 @@ impl Tail {
         }
     }
 
-    /// Rank, from 1, of the ordered differences that bounds an interval of at least
+    /// Returns the rank, from 1, of the ordered differences that bounds an interval of at least
     /// this level; `None` where not even the first does.
     pub(crate) fn rank(&self, level: f64) -> Option<u64> {
         let beyond = (1.0 - level) / 2.0;
@@ -111,12 +110,12 @@ impl Tail {
     }
 }
 
-/// Shares of the counts 0, 1, ... of the lower half. With the largest of all values
-/// left out, which is of one sample or the other in proportion to their sizes, what
-/// remains is the same question of one value less (Mann and Whitney 1947).
+/// Returns the shares of the counts 0, 1, ... of the lower half. The largest of all values belongs
+/// to one sample or the other in proportion to their sizes. Without it, the same question remains
+/// with one value fewer (Mann and Whitney 1947).
 fn mann_whitney(fewer: usize, more: usize) -> Vec<f64> {
     let half = fewer * more / 2 + 1;
-    // Of i and j values: at [j], for the i in turn.
+    // Counts for i and j values: at [j], for each i in turn.
     let mut before: Vec<Vec<f64>> = vec![only_zero(half); more + 1];
     for i in 1..=fewer {
         let mut now = vec![only_zero(half)];
@@ -144,7 +143,7 @@ fn only_zero(length: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// All signs and all orders written out.
+    /// All signs and all orders are written out.
     #[test]
     fn as_counted_by_hand() {
         // Three pairs: sums 0, 1, 2, 3 (twice), 4, 5, 6 of eight.
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(Tail::of_two(0, 9).rank(0.95), None);
     }
 
-    /// Where counting ends the normal distribution goes on.
+    /// The normal distribution continues where counting ends.
     #[test]
     fn counted_and_normal_meet() {
         let counted = Tail::of_pairs(MOST_PAIRS).rank(0.95).unwrap() as f64;

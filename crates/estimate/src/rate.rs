@@ -6,14 +6,14 @@ use undertick_units::{Estimate, Interval};
 use crate::long_run::spread_of_mean;
 pub(crate) use crate::proportion::proportion;
 
-/// Below this many events their scatter between slices is not known and the
-/// Poisson interval is used too.
+/// Number of events below which their scatter between slices is not known and the Poisson interval
+/// is used too.
 const FEW: u64 = 30;
 
-/// Events per unit of time. `slices` are the counts in consecutive slices of
-/// equal length (batch means over these: counts in a program are not Poisson),
-/// `events` and `time` the whole. Below 30 events the interval also holds the
-/// exact Poisson one (Garwood 1936). `None` without time.
+/// Number of events per unit of time. `slices` are the counts in consecutive slices of equal length
+/// (batch means over these: counts in a program are not Poisson); `events` and `time` are of the
+/// whole. Below 30 events the interval also contains the exact Poisson one (Garwood 1936). `None`
+/// without time.
 #[must_use]
 pub fn rate(slices: &[f64], events: u64, time: f64, level: f64) -> Option<Estimate> {
     if time.is_nan() || time <= 0.0 {
@@ -61,7 +61,7 @@ pub fn rate(slices: &[f64], events: u64, time: f64, level: f64) -> Option<Estima
     })
 }
 
-/// Exact interval of a Poisson mean after `events` events.
+/// Returns the exact interval of a Poisson mean after `events` events.
 fn garwood(events: u64, level: f64) -> (f64, f64) {
     let alpha = (1.0 - level) / 2.0;
     let quantile = |shape: f64, p: f64| {
@@ -158,8 +158,8 @@ mod tests {
         assert!((half - 12.7062 / 7.0).abs() < 1e-4, "{half}");
     }
 
-    /// 18 and 22 in two slices of 10: 2 a unit, variance of the mean 4, at 50 %
-    /// t = 1: half 2 / 20 * 2. With 10 and 30: 10 / 20 * 2, worth 400 / 100 events.
+    /// 18 and 22 in two slices of 10: 2 a unit, variance of the mean 4, at 50 % t = 1: half 2 /
+    /// 20 * 2. With 10 and 30: 10 / 20 * 2, equivalent to 400 / 100 events.
     #[test]
     fn rate_by_hand() {
         let e = rate(&[18.0, 22.0], 40, 20.0, 0.5).unwrap();
@@ -175,8 +175,8 @@ mod tests {
                 && (e.interval.hi.unwrap() - 3.0).abs() < 1e-9
         );
         assert!((e.n_effective - 4.0).abs() < 1e-9);
-        // 30 events are enough, 29 hold the Poisson interval: 29 in 10 at 95 %
-        // is 1.942 .. 4.165 (Garwood: 19.42 .. 41.65).
+        // 30 events are enough; 29 include the Poisson interval: 29 in 10 at 95 % is 1.942 .. 4.165
+        // (Garwood: 19.42 .. 41.65).
         assert!(rate(&[15.0; 2], 30, 10.0, 0.95).unwrap().notes.is_empty());
         let e = rate(&[14.5; 2], 29, 10.0, 0.95).unwrap();
         assert!(

@@ -1,47 +1,45 @@
-//! A straight line through points each of which was measured in every repetition.
+//! A straight line through points that were each measured in every repetition.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use undertick_units::Estimate;
 
 use crate::numbers::Numbers;
 
-/// `y = intercept + slope * x`, fitted in each repetition by itself.
+/// `y = intercept + slope * x`, fitted separately in each repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RepeatedLine {
-    /// In units of `y` per unit of `x`.
+    /// The slope, in units of `y` per unit of `x`.
     pub slope: Estimate,
     /// `y` at `x = 0`.
     pub intercept: Estimate,
-    /// Whether the points lie on a line at all; `None` with two points.
+    /// Whether the points lie on a line; `None` with two points.
     pub lack_of_fit: Option<LackOfFit>,
 }
 
 /// How far the points are from the line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LackOfFit {
-    /// Probability of points as far from it as these, if they lay on a line.
+    /// Probability of points as far from the line as these, if the truth lies on a line.
     pub p: f64,
-    /// The point that is farthest from it by its share of the line there.
+    /// The `x` of the point that is farthest from the line, as a share of the line's value there.
     pub worst_x: f64,
-    /// By which share of the line's value it is off there.
+    /// Its distance from the line, as a share of the line's value there.
     pub worst_share: f64,
 }
 
-/// Fewest repetitions: the scatter of a point between them weighs it.
+/// Minimum number of repetitions: a point is weighed by its scatter between them.
 const FEWEST_REPETITIONS: usize = 4;
 
-/// The line through points `(x, y in each repetition)`, the same repetitions for all
-/// points. Each repetition gives a line by weighted least squares, and the estimate
-/// is their median with the interval of its order statistics (their mean with
-/// Student's interval below six): what repetitions differ by is in it. A point
-/// weighs the inverse square of its mean, so that large values, which scatter more, do
-/// not decide alone. `None` below two different `x`, below
-/// four repetitions, or with unequal numbers of them.
+/// Fits the line through points `(x, y in each repetition)`, with the same repetitions for all
+/// points. Each repetition gives a line by weighted least squares. The estimate is their median
+/// with the interval of its order statistics (their mean with Student's interval below six), so it
+/// includes what repetitions differ by. A point has the inverse square of its mean as weight, so
+/// that large values, which scatter more, do not decide alone. `None` with fewer than two different
+/// `x` or fewer than four repetitions, or with unequal numbers of them.
 ///
-/// Lack of fit is an F test of the mean distances from the line against the scatter
-/// of each point between repetitions. Its variance is itself estimated, from `R`
-/// repetitions, which makes the squares `(R-1)/(R-3)` times as large on average; that
-/// is taken off.
+/// Lack of fit is an F test of the mean distances from the line against the scatter of each point
+/// between repetitions. Its variance is itself estimated, from `R` repetitions, which makes the
+/// squares `(R-1)/(R-3)` times as large on average; the test divides by this factor.
 ///
 /// ```
 /// use undertick_estimate::repeated_line;
@@ -87,10 +85,9 @@ pub fn repeated_line(points: &[(f64, Vec<f64>)], level: f64) -> Option<RepeatedL
     })
 }
 
-/// The inverse square of each point's mean: durations scatter about in proportion to
-/// their length. Weights from the scatter itself would fit what they weigh, and the
-/// lines would differ less between repetitions than they are wrong: 91 % intervals
-/// instead of 95 %.
+/// Weights: the inverse square of each point's mean, since durations scatter about in proportion to
+/// their length. Weights from the scatter itself would fit what they weigh, and the lines would
+/// differ less between repetitions than their error: 91 % intervals instead of 95 %.
 fn weights(points: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let means: Vec<f64> = points.iter().map(|(_, y)| mean(y).abs()).collect();
     let least = means.iter().copied().fold(0.0, f64::max) * 1e-6;
@@ -107,8 +104,8 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Slope and intercept by weighted least squares, about the weighted means, so that
-/// large `x` keep their digits.
+/// Slope and intercept by weighted least squares, relative to the weighted means, so that large `x`
+/// keep their digits.
 fn fit(x: &[f64], y: &[f64], weights: &[f64]) -> Option<(f64, f64)> {
     let total: f64 = weights.iter().sum();
     let middle =
@@ -137,7 +134,7 @@ fn lack_of_fit(points: &[(f64, Vec<f64>)], fits: &[(f64, f64)]) -> Option<LackOf
     let (mut worst_x, mut worst_share) = (points[0].0, 0.0);
     for (x, y) in points {
         let off = mean(y) - line(*x);
-        // A point that never differs decides alone if the line misses it.
+        // A point that never differs decides the test alone if the line misses it.
         squares += repetitions * off.powi(2) / variance(y).max(f64::MIN_POSITIVE);
         let share = (off / line(*x)).abs();
         if share > worst_share {
@@ -160,7 +157,7 @@ mod tests {
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
 
-    /// Sum of twelve uniform numbers less six: near enough to normal.
+    /// Sum of twelve uniform numbers less six: approximately normal.
     fn normal(random: &mut ChaCha8Rng) -> f64 {
         (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
     }
@@ -213,9 +210,9 @@ mod tests {
         );
     }
 
-    /// 2000 experiments: of 95 % intervals of eight repetitions 92.5..97.5 % hold
-    /// the truth (binomial, one false alarm in 10^6 if it is 95 %), and the test for
-    /// bends is wrong in at most 8 %.
+    /// 2000 experiments: of 95 % intervals of eight repetitions 92.5..97.5 % contain the truth
+    /// (binomial, one false alarm in 10^6 if it is 95 %), and the test for bends is wrong in at
+    /// most 8 %.
     #[test]
     fn intervals_cover_and_lines_are_not_called_bent() {
         let mut random = ChaCha8Rng::seed_from_u64(20_261_121);

@@ -1,9 +1,9 @@
 //! Runs of one program, alone and against runs of another: each run is one number.
 //!
-//! Within a run everything shares a fate (where its memory lies, how fast its core
-//! runs), so what a run says about another run is its figure alone, and the scatter of
-//! those figures is what a difference has to beat. Some runs are hit by what else the
-//! machine does, so ranks decide and not means.
+//! Within a run everything shares a fate (where its memory lies, how fast its core runs). So a run
+//! tells only its own figure about another run, and a difference has to exceed the scatter of those
+//! figures. Some runs are disturbed by other activity of the machine, so ranks decide and not
+//! means.
 
 use std::f64::consts::PI;
 
@@ -15,20 +15,20 @@ use crate::mean::MeanOf;
 use crate::rank_tails::Tail;
 use crate::shift::{ranked, sorted};
 
-/// Runs taken of each side, the first ones: pairs of them are all looked at.
+/// Maximum number of runs used of each side, the first ones: all pairs of them are examined.
 pub const MOST_RUNS: usize = 2000;
 
-/// The figure of a set of runs, and where that of a repetition lies: their median, and the
-/// interval that holds the median of as many fresh runs.
+/// The figure of a set of runs, with an interval for a repetition: the median of the runs, and the
+/// interval that contains the median of as many fresh runs.
 ///
-/// One run in twenty may be hit by what else the machine does (seen: 4.6 times the others),
-/// which moves a mean of five and leaves their median. The interval is m +- t s sqrt(2 v),
-/// with Student's t of n - 1 degrees, the runs' standard deviation s, and the variance v of
-/// the median of n normal numbers with variance 1: pi / (2 n + 1) for odd n,
-/// pi / (2 (n + pi - 2)) for even n, which is within 2.5 % of the exact one (n = 5: 0.2868,
-/// Teichroew 1956). It takes the runs for normal and independent; it holds in 95 to 97 % then,
-/// and in more where single runs are far off. One run has no bounds. `None` of none, or of
-/// what is no number.
+/// One run in twenty may be disturbed by other activity of the machine (seen: 4.6 times the
+/// others), which moves a mean of five and leaves their median. The interval is m +- t s sqrt(2 v),
+/// with Student's t of n - 1 degrees, the runs' standard deviation s, and the variance v of the
+/// median of n normal numbers with variance 1. That variance is pi / (2 n + 1) for odd n and pi /
+/// (2 (n + pi - 2)) for even n, which is within 2.5 % of the exact one (n = 5: 0.2868, Teichroew
+/// 1956). The interval assumes normal and independent runs; it holds in 95 to 97 % then, and more
+/// often where single runs are far off. One run has no bounds. `None` for no runs, or if one is not
+/// a number.
 ///
 /// ```
 /// use undertick_estimate::median_of_runs;
@@ -71,17 +71,16 @@ pub fn median_of_runs(runs: &[f64], level: f64) -> Option<Estimate> {
     })
 }
 
-/// Second runs against first ones, none of which belongs to one of the others.
+/// Compares the second set of runs with the first one; the runs are not paired.
 ///
-/// The ratio is the median of all ratios of a run of `b` to one of `a` (Hodges and
-/// Lehmann 1963, on logarithms), with the interval of Mann and Whitney's test; `p` is
-/// that test's, its distribution counted and not approximated, so of two sets of equal
-/// programs at most the share 1 - level is called different, however the runs are
-/// distributed. Equal numbers count against a difference. The interval takes both sets
-/// to scatter alike.
+/// The ratio is the median of all ratios of a run of `b` to one of `a` (Hodges and Lehmann 1963, on
+/// logarithms), with the interval of Mann and Whitney's test. `p` is from the same test, its
+/// distribution counted and not approximated. So of two sets of equal programs at most the share
+/// 1 - level is called different, however the runs are distributed. Equal numbers count against a
+/// difference. The interval assumes that both sets scatter alike.
 ///
-/// Where there are so few that no ranks reach the level (below 4 and 4 at 95 %), by
-/// Student's t as Welch has it, which takes the runs for normal. `None` of nothing.
+/// Where there are so few runs that no ranks reach the level (below 4 and 4 at 95 %), Student's t
+/// by Welch is used, which assumes normal runs. `None` for an empty set.
 ///
 /// ```
 /// use undertick_estimate::runs_versus;
@@ -111,16 +110,15 @@ pub fn runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
     versus(of, a, b, &About { n, level, method })
 }
 
-/// Runs in pairs, one of each in every round: what is common to a round cancels.
+/// Compares runs in pairs, one of each in every round: what is common to a round cancels.
 ///
-/// The ratio is the median of the means of any two rounds' ratios (Hodges and Lehmann
-/// 1963, on logarithms), with the interval of Wilcoxon's signed ranks, and `p` is that
-/// test's, counted. Where a coin decides which of the two is first in a round, equal
-/// programs are as likely slower as faster in it by any amount, and that is all that
-/// the test needs: at most the share 1 - level of pairs of equal programs is called
-/// different.
+/// The ratio is the median of the means of any two rounds' ratios (Hodges and Lehmann 1963, on
+/// logarithms), with the interval of Wilcoxon's signed ranks; `p` is from the same test, counted.
+/// Where a coin decides which of the two runs first in a round, equal programs are as likely to be
+/// slower as faster in it by any amount. The test needs nothing else: at most the share 1 - level
+/// of pairs of equal programs is called different.
 ///
-/// Below 6 rounds (at 95 %) by Student's t. `None` of nothing, and of series of unequal
+/// Below 6 rounds (at 95 %) Student's t is used. `None` for empty series, and for series of unequal
 /// length.
 #[must_use]
 pub fn paired_runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
@@ -144,8 +142,8 @@ pub fn paired_runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
     versus(of, a, b, &About { n, level, method })
 }
 
-/// The fewest runs of each side, or rounds, for which chance may call one of so many
-/// figures different while false discoveries are controlled.
+/// Returns the minimum number of runs of each side, or of rounds, for which chance may call one of
+/// `figures` figures different while false discoveries are controlled.
 #[must_use]
 pub fn fewest_runs(figures: u64, are_paired: bool, level: f64) -> usize {
     let beyond = (1.0 - level) / figures.max(1) as f64;
@@ -176,7 +174,7 @@ struct Found {
     p: Option<f64>,
 }
 
-/// The shift of numbers and, where all are above 0, of their logarithms.
+/// Computes the shift of numbers and, where all are above 0, of their logarithms.
 fn versus(
     of: impl Fn(&[f64], &[f64]) -> Option<Found>,
     a: &[f64],
@@ -216,7 +214,7 @@ fn logarithms(of: &[f64]) -> Vec<f64> {
     of.iter().map(|x| x.ln()).collect()
 }
 
-/// Of all differences `b - a`; both ascending.
+/// Computes the shift from all differences `b - a`; both ascending.
 fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Found {
     let all = (a.len() * b.len()) as u64;
     let at = |rank: u64| ranked(a, b, rank);
@@ -227,7 +225,7 @@ fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Found {
     found(all, tail, rank, at, beside)
 }
 
-/// Of the means of any two of `each`, one with itself too (Walsh's averages).
+/// Computes the shift from the means of any two of `each`, each with itself too (Walsh's averages).
 fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Found {
     let mut means = Vec::with_capacity(each.len() * (each.len() + 1) / 2);
     for (i, x) in each.iter().enumerate() {
@@ -240,7 +238,8 @@ fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Found {
     found(all, tail, rank, at, beside)
 }
 
-/// Of `all` figures: `at` gives one by its rank, `beside` counts those of a sign.
+/// Computes the shift from `all` figures: `at` gives one by its rank, `beside` counts those of a
+/// sign.
 fn found(
     all: u64,
     tail: &Tail,
@@ -259,14 +258,14 @@ fn found(
     }
 }
 
-/// How likely chance alone leaves so few on one side; what is on neither counts as if
-/// it were on that one.
+/// Probability that chance alone leaves so few on one side; figures on neither side count as if
+/// they were on that one.
 fn of_ranks(tail: &Tail, all: u64, [above, below]: [u64; 2]) -> f64 {
     let other = all - above.max(below);
     (2.0 * tail.up_to(other)).min(1.0)
 }
 
-/// Of few numbers; nothing can be said of numbers that do not scatter at all.
+/// Student's t for few numbers; nothing can be inferred from numbers that do not scatter.
 fn by_student(difference: &MeanOf, level: f64) -> Found {
     let scatters = difference.variance > 0.0;
     let none = Interval { lo: None, hi: None };

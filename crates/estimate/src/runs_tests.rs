@@ -26,8 +26,9 @@ fn medians_of_runs_by_hand() {
     assert!(median_of_runs(&[1.0, f64::NAN], 0.95).is_none());
 }
 
-/// 4000 sets of normal runs against as many fresh ones: an interval of 95 % holds 3728 to 3867
-/// (binomial, less than one in a million outside), or a little more, as is said: 97 %, 3931.
+/// 4000 sets of normal runs against as many fresh ones: an interval of 95 % contains 3728 to 3867
+/// (binomial, less than one in a million outside). It may contain a little more, as documented: 97
+/// %, 3931.
 #[test]
 fn an_interval_of_runs_holds_the_median_of_fresh_ones() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
@@ -46,8 +47,8 @@ fn an_interval_of_runs_holds_the_median_of_fresh_ones() {
     }
 }
 
-/// 4 and 4 at 95 %: the first and the last of the 16 differences. Written out: 10 to
-/// 13 less 1, 2, 4, 8 lie from 2 to 12, the eighth and the ninth are 8 and 9.
+/// 4 and 4 at 95 %: the first and the last of the 16 differences. Written out: 10 to 13 less 1, 2,
+/// 4, 8 lie from 2 to 12; the eighth and the ninth are 8 and 9.
 #[test]
 fn two_sets_by_hand() {
     let found = runs_versus(&[4.0, 1.0, 8.0, 2.0], &[12.0, 10.0, 13.0, 11.0], 0.95).unwrap();
@@ -101,7 +102,7 @@ fn few_runs_by_student() {
     );
 }
 
-/// A clock's step makes all runs equal: that is no knowledge of a difference.
+/// A clock's step makes all runs equal: that is not evidence of a difference.
 #[test]
 fn what_does_not_scatter_says_nothing() {
     let found = runs_versus(&[5.0, 5.0], &[6.0, 6.0], 0.95).unwrap();
@@ -138,7 +139,7 @@ fn fewest_by_hand() {
     assert_eq!(fewest_runs(30, false, 0.95), 7);
 }
 
-/// Many runs are as quick as they must be, and the same as by the definition.
+/// Many runs take no longer than they need to, and give the same as the definition.
 #[test]
 fn many_runs() {
     let a: Vec<f64> = (0..1500)

@@ -10,19 +10,19 @@ use crate::quantile::{Ranks, binomial_ranks};
 use crate::series::{Mark, QUANTILES, Series};
 use crate::skewed::mend;
 
-/// Below this many clock steps in the median the mean is the figure to use.
+/// Median, in clock steps, below which the mean is the figure to use.
 const STEPS_FOR_MEDIAN: f64 = 20.0;
 /// Cochran's rule: the mean of n values is normal enough from n > 25 G^2, G
 /// their skewness (*Sampling Techniques*, 3rd ed., section 2.15).
 const COCHRAN: f64 = 25.0;
 /// Quantiles above this are tails.
 const TAIL: f64 = 0.9;
-/// Independent values beyond a tail's quantile from which it has an upper bound.
+/// Number of independent values beyond a tail's quantile from which it has an upper bound.
 const FEWEST_BEYOND: f64 = 20.0;
-/// Said where [`SpreadOfMean::too_short`].
+/// The note where [`SpreadOfMean::too_short`] is set.
 pub(crate) const TOO_SHORT: &str = "too few samples for their autocorrelation: they are worth fewer than ten independent ones, \
      so there is no interval; record for longer";
-/// Fewer values than this say nothing about their autocorrelation.
+/// Number of values below which they say nothing about their autocorrelation.
 pub(crate) const FEW: u64 = 16;
 
 /// A finished series. Estimates are in ticks.
@@ -42,21 +42,20 @@ impl Sample {
         }
     }
 
-    /// Whether the values are of more than one thread, each a series of its own.
+    /// Returns whether the values come from more than one thread, with a series for each thread.
     #[must_use]
     pub fn is_of_threads(&self) -> bool {
         self.series.closed.is_some()
     }
 
-    /// What the mean's values in common slices of time say of it
-    /// ([`crate::spread_over_time`]). Threads that become slow together are not
-    /// independent, which none of them shows alone: where this is the greater
-    /// variance, the intervals are of it.
+    /// Takes into account the spread of the mean over common slices of time
+    /// ([`crate::spread_over_time`]). Threads that become slow together are not independent, which
+    /// no single thread shows: where this variance is the larger one, the intervals use it.
     pub fn allow_for_time(&mut self, over_time: SpreadOfMean) {
         self.over_time = Some(over_time);
     }
 
-    /// Variance of the mean of all values.
+    /// Returns the variance of the mean of all values.
     fn spread(&self) -> Option<(SpreadOfMean, Option<f64>)> {
         let n = self.moments().n();
         let Some(closed) = &self.series.closed else {
@@ -83,26 +82,25 @@ impl Sample {
             .collect()
     }
 
-    /// Count, sum, variance and extremes.
+    /// Returns count, sum, variance and extremes.
     #[must_use]
     pub fn moments(&self) -> &Moments {
         &self.series.moments
     }
 
-    /// The histogram, ascending.
+    /// Returns the histogram, ascending.
     #[must_use]
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
-    /// The mean, by batch means. `None` of nothing; without an interval of one
-    /// value.
+    /// The mean in ticks, by batch means. `None` for no values; one value has no confidence
+    /// interval.
     ///
-    /// With a clock that steps by `granularity` ticks (0.0: none), the mean of
-    /// the readings is Beilner's tick-count mean (eq. 6): unbiased while
-    /// program and clock are asynchronous, so it is not widened by the step.
-    /// If all readings agree, the interval says how far from a whole number of
-    /// steps the truth may be without one reading in n having shown it.
+    /// With a clock that steps by `granularity` ticks (0.0: none), the mean of the readings is
+    /// Beilner's tick-count mean (eq. 6). It is unbiased while program and clock are asynchronous,
+    /// so it is not widened by the step. If all readings agree, the interval says how far from a
+    /// whole number of steps the truth may be without one reading in n having shown it.
     #[must_use]
     pub fn mean(&self, level: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
@@ -126,7 +124,7 @@ impl Sample {
             let mend = mend(shape, effective, level);
             half *= mend.factor;
             let centre = value + mend.shift * variance.sqrt() / effective;
-            // Never beyond the value itself, however skewed.
+            // The interval always contains the value itself, however skewed.
             interval = Interval::new((centre - half).min(value), (centre + half).max(value));
             if spread.too_short {
                 interval = Interval { lo: None, hi: None };
@@ -168,21 +166,20 @@ impl Sample {
         })
     }
 
-    /// The `p`-quantile, by order statistics. `None` of nothing; a bound is
-    /// missing where its rank falls outside the sample, and the upper one of a quantile
-    /// above 0.9 also where fewer than 20 independent values lie beyond it: they do not
-    /// show how far the tail goes.
+    /// The `p`-quantile in ticks, by order statistics. `None` for no values. A bound is missing
+    /// where its rank falls outside the sample. The upper bound of a quantile above 0.9 is also
+    /// missing where fewer than 20 independent values lie beyond it: they do not show how far the
+    /// tail reaches.
     ///
-    /// The value is the order statistic of rank ceil(n p), to the width of its
-    /// histogram bin. If the indicator `x <= q` is autocorrelated, n is
-    /// divided by the variance inflation f that its batch means show, and the
-    /// level is met with Student's t. A reading may be off by one step of the
-    /// clock either way, so the bounds are moved out by `granularity` ticks.
+    /// The value is the order statistic of rank ceil(n p), to the width of its histogram bin. If
+    /// the indicator `x <= q` is autocorrelated, n is divided by the variance inflation f that its
+    /// batch means show, and the level is met with Student's t. A reading may be off by one step of
+    /// the clock either way, so the bounds are moved out by `granularity` ticks.
     #[must_use]
     pub fn quantile(&self, p: f64, level: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
         let value = self.inside(self.bin_of(p)?.middle());
-        // What a series too short for its memory shows of a correlation is not all of it.
+        // A series too short for its memory shows only part of a correlation.
         let too_short = self.spread().is_some_and(|(spread, _)| spread.too_short);
         let inflation = self.inflation(p, level).map(|f| Inflation {
             too_short: f.too_short || too_short,
@@ -233,10 +230,10 @@ impl Sample {
         })
     }
 
-    /// The mean of these very values as a fact: `None` of nothing. The interval is what the
-    /// clock leaves open: each of two readings is behind by up to a step of `granularity`
-    /// ticks, so a difference is off by the difference of two uniform errors, whose
-    /// variance is step^2 / 6; the mean of n by an n-th of that.
+    /// The mean of exactly these values, in ticks; `None` for no values. The interval covers only
+    /// the uncertainty of the clock: each of two readings is behind by up to a step of
+    /// `granularity` ticks. So a difference is off by the difference of two uniform errors, whose
+    /// variance is step^2 / 6, and the variance of the mean of n is an n-th of that.
     #[must_use]
     pub fn own_mean(&self, level: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
@@ -245,7 +242,7 @@ impl Sample {
             Some(variance) if variance > 0.0 => {
                 (normal(level) * granularity / (6.0 * n as f64).sqrt()).min(granularity)
             }
-            // All readings agree: perhaps because the program keeps step with the clock.
+            // All readings agree, perhaps because the program keeps step with the clock.
             _ => granularity,
         };
         Some(Estimate {
@@ -260,9 +257,8 @@ impl Sample {
         })
     }
 
-    /// The `p`-quantile of these very values as a fact: `None` of nothing. The interval is
-    /// a step of the clock, `granularity` ticks, either way and the width of the
-    /// histogram's bin.
+    /// The `p`-quantile of exactly these values, in ticks; `None` for no values. The interval is a
+    /// step of the clock, `granularity` ticks, either way and the width of the histogram's bin.
     #[must_use]
     pub fn own_quantile(&self, p: f64, granularity: f64) -> Option<Estimate> {
         let n = self.moments().n();
@@ -282,14 +278,15 @@ impl Sample {
         })
     }
 
-    /// The bin that holds the order statistic of rank ceil(n p).
+    /// Returns the bin that contains the order statistic of rank ceil(n p).
     fn bin_of(&self, p: f64) -> Option<Bin> {
         let n = self.moments().n();
         let rank = ((p * n as f64).ceil() as u64).clamp(1, n.max(1));
         self.distribution.at_rank(rank)
     }
 
-    /// Bins are wider than the values in them; extremes are known exactly.
+    /// Limits `x` to the extremes: bins are wider than the values in them, and the extremes are
+    /// known exactly.
     fn inside(&self, x: f64) -> f64 {
         match (self.moments().min(), self.moments().max()) {
             (Some(lo), Some(hi)) => x.clamp(lo as f64, hi as f64),
@@ -297,13 +294,13 @@ impl Sample {
         }
     }
 
-    /// How much more the share of values below the quantile scatters than that
-    /// of independent values; `None` if no correlation shows.
+    /// Returns how much more the share of values below the quantile scatters than that of
+    /// independent values; `None` if no correlation shows.
     fn inflation(&self, p: f64, level: f64) -> Option<Inflation> {
         Some(self.inflation_and_share(p, level)?.0)
     }
 
-    /// The same, and the share of values up to the threshold that it was seen at.
+    /// Returns the inflation, and the share of values up to the threshold at which it was measured.
     pub(crate) fn inflation_and_share(&self, p: f64, level: f64) -> Option<(Inflation, f64)> {
         let logit = |p: f64| (p / (1.0 - p)).ln();
         let nearest = |mark: &&Mark| (logit(mark.p) - logit(p)).abs();
@@ -321,7 +318,7 @@ impl Sample {
         Some((inflation(&shares, size, level)?, mark.share()))
     }
 
-    /// Of several threads: what each showed, and what they show together.
+    /// Combines several threads: the inflation that each showed, and what they show together.
     fn inflation_of_threads(&self, closed: &Closed, p: f64, level: f64) -> Option<Inflation> {
         let logit = |p: f64| (p / (1.0 - p)).ln();
         let far = |place: &usize| (logit(QUANTILES[*place]) - logit(p)).abs();
@@ -345,8 +342,8 @@ impl Sample {
         })
     }
 
-    /// That of the mean, where a quantile ran away from the threshold that was
-    /// to watch it: only a drift does that.
+    /// Returns the inflation of the mean, for a quantile that ran away from the threshold that
+    /// watches it: only a drift does that.
     fn inflation_of_mean(&self, level: f64) -> Option<Inflation> {
         let size = self.series.sums.size() as f64;
         let means = self.batch_means();
@@ -363,9 +360,8 @@ impl Sample {
     }
 }
 
-/// Of an indicator, from its shares in consecutive batches of `size` values:
-/// how much more its mean scatters than that of independent values; `None` if
-/// no correlation shows.
+/// Computes the inflation of an indicator from its shares in consecutive batches of `size` values:
+/// how much more its mean scatters than that of independent values. `None` if no correlation shows.
 pub(crate) fn inflation(shares: &[f64], size: f64, level: f64) -> Option<Inflation> {
     let b = shares.len() as f64;
     if shares.len() < FEW as usize {
@@ -390,12 +386,12 @@ pub(crate) fn inflation(shares: &[f64], size: f64, level: f64) -> Option<Inflati
     })
 }
 
-/// Cochran's rule: too few independent values for a skewness.
+/// Cochran's rule: too few independent values for this skewness.
 pub(crate) fn too_skewed(n_effective: f64, skewness: f64) -> bool {
     n_effective < COCHRAN * skewness * skewness
 }
 
-/// Variance inflation of an indicator and the price of having estimated it.
+/// Variance inflation of an indicator, and the penalty for having estimated it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inflation {
     pub(crate) variance: f64,
@@ -405,7 +401,7 @@ pub(crate) struct Inflation {
     pub(crate) too_short: bool,
 }
 
-/// Ranks of a sample of n / f independent values, stretched to n.
+/// Returns the ranks in a sample of n / f independent values, stretched to n.
 pub(crate) fn widened_ranks(n: u64, p: f64, level: f64, inflation: Option<Inflation>) -> Ranks {
     let Some(f) = inflation else {
         return binomial_ranks(n, p, level);
@@ -427,8 +423,8 @@ pub(crate) fn widened_ranks(n: u64, p: f64, level: f64, inflation: Option<Inflat
     }
 }
 
-/// The greatest share that n readings can hide with probability 1 - level:
-/// (1 - x)^n = (1 - level) / 2.
+/// Returns the largest share that n readings can hide with probability 1 - level: (1 - x)^n = (1 -
+/// level) / 2.
 fn unseen_share(n: u64, level: f64) -> f64 {
     1.0 - ((1.0 - level) / 2.0).powf(1.0 / n as f64)
 }

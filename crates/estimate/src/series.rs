@@ -12,18 +12,18 @@ use crate::stretches::Stretches;
 /// Quantiles whose autocorrelation is watched while the series passes.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Values handled at a time: enough for tight loops, 4 KiB.
+/// Number of values handled at a time: enough for tight loops, 4 KiB.
 const CHUNK: usize = 512;
 
-/// Everything that is kept of a series of ticks: moments, histogram, batch
-/// sums, for each of [`QUANTILES`] the number of values not above a threshold near
-/// it, per batch, and pieces of it as they came.
+/// A summary of a series of ticks: moments, histogram, batch sums, and pieces of the series as they
+/// arrived. For each of [`QUANTILES`] it also has the number of values not above a threshold near
+/// it, per batch.
 ///
-/// Memory: about 56 KiB and the histogram's, however long the series.
+/// Memory: about 56 KiB and that of the histogram, however long the series.
 ///
-/// One series may go on where another ended ([`Series::next_thread`], [`Series::merge`]):
-/// moments and histogram are those of all values, exactly; how far the mean may be from
-/// the truth is then put together from what each showed.
+/// One series may continue where another ended ([`Series::next_thread`], [`Series::merge`]):
+/// moments and histogram are those of all values, exactly. The uncertainty of the mean is then
+/// combined from what each showed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     pending: Vec<i64>,
@@ -32,7 +32,7 @@ pub struct Series {
     pub(crate) sums: Batches<i128>,
     pub(crate) marks: Vec<Mark>,
     pub(crate) stretches: Stretches,
-    /// Series before this one; `sums` and `marks` are of this one alone.
+    /// Series before this one; `sums` and `marks` belong to this one only.
     pub(crate) closed: Option<Box<Closed>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// At all of [`QUANTILES`].
+    /// Places a mark at each of [`QUANTILES`].
     fn at_all(histogram: &SignedHistogram) -> Vec<Self> {
         (QUANTILES.iter().zip(histogram.quantiles(QUANTILES)))
             .map(|(&p, threshold)| Self {
@@ -56,23 +56,23 @@ impl Mark {
             .collect()
     }
 
-    /// Share of the batched values not above the threshold.
+    /// Returns the share of the batched values not above the threshold.
     pub(crate) fn share(&self) -> f64 {
         let sums = self.below.sums();
         let n = sums.len() as f64 * self.below.size() as f64;
         sums.iter().sum::<u64>() as f64 / n
     }
 
-    /// Whether the threshold has drifted so far from the quantile that its
-    /// correlation says little about the quantile's.
+    /// Returns whether the threshold has drifted so far from the quantile that its correlation says
+    /// little about the quantile's.
     fn is_stale(&self) -> bool {
         let above = (1.0 - self.share()) / (1.0 - self.p);
         !(0.5..=1.5).contains(&above)
     }
 }
 
-/// Values that lie close together, as what they are above the least of them: in 32 bits
-/// four are handled at a time.
+/// Values that lie close together, as offsets from the smallest of them: in 32 bits four are
+/// handled at a time.
 struct Offsets {
     least: i64,
     values: Vec<i32>,
@@ -88,13 +88,13 @@ impl Offsets {
         })
     }
 
-    /// Sum of the values themselves.
+    /// Returns the sum of the values themselves.
     fn sum(&self, offsets: &[i32]) -> i128 {
         let above: i64 = offsets.iter().map(|&x| i64::from(x)).sum();
         i128::from(self.least) * offsets.len() as i128 + i128::from(above)
     }
 
-    /// Whether a value is not above `threshold`.
+    /// Returns a test of whether a value is not above `threshold`.
     fn below(&self, threshold: i64) -> impl Fn(&i32) -> bool + use<> {
         let above = i128::from(threshold) - i128::from(self.least);
         let (none, most) = (above < 0, above.clamp(0, i128::from(i32::MAX)) as i32);
@@ -103,13 +103,13 @@ impl Offsets {
 }
 
 impl Series {
-    /// Of nothing.
+    /// Returns an empty series.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a value, ticks.
+    /// Adds a value, in ticks.
     #[inline]
     pub fn push(&mut self, value: i64) {
         if self.pending.len() == self.pending.capacity() {
@@ -125,7 +125,7 @@ impl Series {
         }
     }
 
-    /// Adds values, ticks.
+    /// Adds values, in ticks.
     pub fn extend(&mut self, mut values: &[i64]) {
         while !values.is_empty() {
             let room = CHUNK - self.pending.len();
@@ -139,13 +139,13 @@ impl Series {
         }
     }
 
-    /// Values so far.
+    /// Returns the number of values so far.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.moments.n() + self.pending.len() as u64
     }
 
-    /// Works off what is pending.
+    /// Processes the pending values.
     #[cold]
     #[inline(never)]
     fn settle(&mut self) {
@@ -161,7 +161,7 @@ impl Series {
         self.settle_here();
     }
 
-    /// The same in vectors of 32 bytes. Nothing in it depends on the order of additions
+    /// The same processing in vectors of 32 bytes. Nothing in it depends on the order of additions
     /// of floating-point numbers, which the compiler leaves as it is.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi2,lzcnt")]
@@ -221,8 +221,8 @@ impl Series {
         }
     }
 
-    /// The values that come now are of another thread. A series that is still short
-    /// goes on: many short ones are a sample of their kind.
+    /// Declares that the next values come from another thread. A series that is still short
+    /// continues: many short ones are a sample of their kind.
     pub fn next_thread(&mut self) {
         let before = self.closed.as_ref().map_or(0, |closed| closed.n);
         if self.n() - before >= LEAST {
@@ -230,7 +230,7 @@ impl Series {
         }
     }
 
-    /// What came since the last close is a series of its own.
+    /// Makes the values since the last close a separate series.
     fn close(&mut self) {
         self.settle();
         let closed = self.closed.get_or_insert_default();
@@ -239,7 +239,7 @@ impl Series {
         self.marks.clear();
     }
 
-    /// Adds the values of another series, which are of other threads.
+    /// Adds the values of another series, which come from other threads.
     pub fn merge(&mut self, mut other: Self) {
         other.settle();
         if other.n() == 0 {
@@ -260,8 +260,8 @@ impl Series {
         }
     }
 
-    /// The same series, each value plus `delta`. Sums stay exact; histogram
-    /// bins wider than one value move by their middle.
+    /// Returns the same series, with `delta` added to each value. Sums stay exact; histogram bins
+    /// wider than one value move by their middle.
     #[must_use]
     pub fn shifted(mut self, delta: i64) -> Self {
         self.settle();
@@ -278,7 +278,7 @@ impl Series {
         }
     }
 
-    /// The series as a sample that estimates can be asked of.
+    /// Returns the series as a sample, which gives estimates.
     #[must_use]
     pub fn sample(mut self) -> Sample {
         self.settle();
@@ -312,8 +312,8 @@ mod tests {
         }
     }
 
-    /// With the vectors of this CPU and without them: the same to the last bit, whether values
-    /// lie close together or far apart.
+    /// Results with the vectors of this CPU and without them are equal to the last bit, whether
+    /// values lie close together or far apart.
     #[test]
     fn vectors_change_nothing() {
         for width in [1_000, 1 << 40] {

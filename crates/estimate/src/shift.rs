@@ -1,10 +1,9 @@
-//! By how much one sample lies above another, when both scatter in the same way:
-//! the median of all differences between the two (Hodges and Lehmann 1963), with
-//! the interval of the rank test of Mann and Whitney. Where most of a sample lies
-//! in one narrow place and the rest far off to one side, this is sharper than
-//! the difference of the medians by far: what it needs is that differences of
-//! undisturbed pairs outnumber the rest near the middle, not that half of each
-//! sample is undisturbed.
+//! The shift of one sample above another, when both scatter in the same way: the median of all
+//! differences between the two (Hodges and Lehmann 1963), with the interval of the rank test of
+//! Mann and Whitney. It is far sharper than the difference of the medians where most of a sample
+//! lies in one narrow place and the rest far off to one side. It only needs differences of
+//! undisturbed pairs to outnumber the rest near the middle; half of each sample need not be
+//! undisturbed.
 
 use crate::normal_quantile;
 
@@ -22,8 +21,8 @@ pub struct Shift {
 /// Halvings of the range of differences: down to the last bit of a double.
 const HALVINGS: u32 = 64;
 
-/// How far `above` lies above `below`; both finite, in any order. `None` where
-/// there are too few for both bounds: below 4 and 4 at 90 %.
+/// Returns how far `above` lies above `below`, in their unit; both finite, in any order. `None`
+/// where there are too few values for both bounds: below 4 and 4 at 90 %.
 #[must_use]
 pub fn shift(below: &[f64], above: &[f64], level: f64) -> Option<Shift> {
     let (below, above) = (sorted(below), sorted(above));
@@ -50,13 +49,12 @@ pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
-/// The difference of this rank (from 1) among all of `above` less `below`; both
-/// ascending.
+/// Returns the difference of this rank (from 1) among all of `above` less `below`; both ascending.
 pub(crate) fn ranked(below: &[f64], above: &[f64], rank: u64) -> f64 {
     let ends = |of: &[f64]| (of[0], of[of.len() - 1]);
     let ((b0, b1), (a0, a1)) = (ends(below), ends(above));
     let (mut lo, mut hi) = (a0 - b1, a1 - b0);
-    // Smallest `hi` with so many differences up to it.
+    // Smallest `hi` with `rank` or more differences up to it.
     if up_to(below, above, lo) >= rank {
         return lo;
     }
@@ -71,7 +69,7 @@ pub(crate) fn ranked(below: &[f64], above: &[f64], rank: u64) -> f64 {
     hi
 }
 
-/// How many differences are not above `limit`; both ascending.
+/// Returns how many differences are not above `limit`; both ascending.
 fn up_to(below: &[f64], above: &[f64], limit: f64) -> u64 {
     let mut reached = 0;
     let mut count = 0;
@@ -88,7 +86,7 @@ fn up_to(below: &[f64], above: &[f64], limit: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Every difference written out and sorted, as the definition says.
+    /// Every difference is written out and sorted, as the definition says.
     fn by_definition(below: &[f64], above: &[f64]) -> Vec<f64> {
         let mut all: Vec<f64> = (below.iter())
             .flat_map(|b| above.iter().map(move |a| a - b))
@@ -114,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Differences know nothing of where both samples lie.
+    /// The differences do not depend on where both samples lie.
     #[test]
     fn far_from_zero() {
         let near = shift(

@@ -1,4 +1,4 @@
-//! What skewness does to Student's interval, and how it is mended.
+//! The effect of skewness on Student's interval, and its correction.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -11,11 +11,10 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of values weighted by counts; nothing without spread.
+    /// Computes the moments of values weighted by counts; all zero without spread.
     pub(crate) fn of(values: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let n: f64 = values.clone().map(|(_, count)| count).sum();
-        // About the first value, so that large values with little spread keep
-        // their digits.
+        // Relative to the first value, so that large values with little spread keep their digits.
         let Some(origin) = values.clone().next().map(|(x, _)| x) else {
             return Self::default();
         };
@@ -42,21 +41,20 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mend {
     pub(crate) factor: f64,
-    /// Times standard deviation / n.
+    /// The shift in units of standard deviation / n.
     pub(crate) shift: f64,
 }
 
-/// Of fewer values the moments themselves say too little.
+/// Minimum number of values: the moments of fewer say too little.
 pub(crate) const FEWEST: f64 = 10.0;
-/// Beyond twice the width the expansion has left its ground.
+/// Maximum widening factor: beyond twice the width the expansion is no longer valid.
 const WIDEST: f64 = 2.0;
 
-/// The Edgeworth expansion of Student's t to order 1/n (Hall 1992, *The
-/// Bootstrap and Edgeworth Expansion*, section 2.6): a two-sided interval
-/// misses by 2 z phi(z) / n times k4 (z^2 - 3) / 12 - k3^2 (z^4 + 2 z^2 - 3) / 18
-/// more often than a normal sample's, so its quantile is moved by that; and t
-/// has the mean -k3 / (2 sqrt n), by which the centre is moved. `n` is the
-/// number of independent values.
+/// Corrects Student's interval by the Edgeworth expansion of Student's t to order 1/n (Hall 1992,
+/// *The Bootstrap and Edgeworth Expansion*, section 2.6). A two-sided interval misses by 2 z phi(z)
+/// / n times k4 (z^2 - 3) / 12 - k3^2 (z^4 + 2 z^2 - 3) / 18 more often than a normal sample's, so
+/// its quantile is moved by that. t has the mean -k3 / (2 sqrt n), by which the centre is moved.
+/// `n` is the number of independent values.
 pub(crate) fn mend(shape: Shape, n: f64, level: f64) -> Mend {
     if n < FEWEST {
         return Mend {
@@ -64,7 +62,7 @@ pub(crate) fn mend(shape: Shape, n: f64, level: f64) -> Mend {
             shift: 0.0,
         };
     }
-    // The mean's own cumulants are those of a value over root n and over n.
+    // The cumulants of the mean are those of a value over root n and over n.
     let factor = mend_cumulants(shape.skewness / n.sqrt(), shape.excess / n, level);
     Mend {
         factor,
@@ -72,9 +70,9 @@ pub(crate) fn mend(shape: Shape, n: f64, level: f64) -> Mend {
     }
 }
 
-/// The factor alone, from skewness and excess of the mean itself. The terms of
-/// the expansion are cumulants of the mean and of its variance, and these add
-/// up over independent samples: so it holds for differences of means too.
+/// Returns the factor alone, from skewness and excess of the mean itself. The terms of the
+/// expansion are cumulants of the mean and of its variance. These add up over independent samples,
+/// so it also holds for differences of means.
 pub(crate) fn mend_cumulants(skewness: f64, excess: f64, level: f64) -> f64 {
     let z = Normal::standard().inverse_cdf(0.5 + level / 2.0);
     let z2 = z * z;

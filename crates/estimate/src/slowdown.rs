@@ -1,12 +1,10 @@
-//! By how much something slows a section, from halves of time with it and without
-//! it that lie next to each other in random order.
+//! The slow-down of a span by some cause, from neighbouring halves of time with it and without it,
+//! in random order.
 //!
-//! What changes more slowly than a pair of halves (other load, the core's
-//! frequency) is in both and drops out; the random order makes the rest of it
-//! balance. Sections far longer than the others (`long`) are nearly always
-//! somebody else's doing and would hide everything: they are left out while they
-//! come as often with it as without, by an exact binomial test, and taken in
-//! where they do not.
+//! Whatever changes more slowly than a pair of halves (other load, the core's frequency) is in both
+//! and cancels; the random order balances the rest. Spans far longer than the others (`long`)
+//! nearly always have another cause and would hide everything. They are dropped while they come as
+//! often with it as without, by an exact binomial test, and included where they do not.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -14,42 +12,43 @@ use undertick_units::Estimate;
 
 use crate::Numbers;
 
-/// Sections of one half, all of one length class.
+/// Spans of one half, all of one length class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HalfSections {
-    /// Sections that are not long, and the sum of their durations.
+    /// Number of spans that are not long.
     pub n: u64,
-    /// Any unit.
+    /// Sum of their durations, in any unit.
     pub sum: f64,
-    /// Long ones, and their sum.
+    /// Number of long ones.
     pub long: u64,
-    /// The same unit.
+    /// Sum of their durations, in the same unit.
     pub long_sum: f64,
 }
 
-/// What is found of the pairs.
+/// Result over the pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slowdown {
-    /// Mean of a section with it less that without it, in the unit of the sums.
+    /// Mean of a span with it less that without it, in the unit of the sums.
     pub difference: Estimate,
-    /// The same as a share of the mean without it.
+    /// The difference as a share of the mean without it.
     pub share: Estimate,
-    /// Pairs that had sections in both halves.
+    /// Number of pairs that had spans in both halves.
     pub pairs: u64,
-    /// Sections with it and without it.
+    /// Number of spans with it and without it.
     pub sections: [u64; 2],
-    /// Long sections with it and without it.
+    /// Number of long spans with it and without it.
     pub long: [u64; 2],
-    /// Long ones came more often in one state: they are in the figures.
+    /// Whether long ones came more often in one state, and are therefore in the figures.
     pub with_long: bool,
 }
 
-/// Chance at which equal rates of long sections are taken for different ones.
+/// Probability at which equal rates of long spans are taken for different ones.
 const DIFFERENT: f64 = 0.01;
-/// Fewest pairs that say something of their scatter.
+/// Minimum number of pairs to show their scatter.
 const FEWEST_PAIRS: usize = 8;
 
-/// From pairs `[with it, without it]` in the order of time. `None`: too few.
+/// Computes the slow-down from pairs `[with it, without it]` in the order of time. `None` for too
+/// few pairs.
 #[must_use]
 pub fn slowdown(pairs: &[[HalfSections; 2]], level: f64) -> Option<Slowdown> {
     let total = |state: usize, of: fn(&HalfSections) -> u64| -> u64 {
@@ -69,8 +68,8 @@ pub fn slowdown(pairs: &[[HalfSections; 2]], level: f64) -> Option<Slowdown> {
             (half.n as f64, half.sum)
         }
     };
-    // Halves hold different numbers of sections: each pair counts by what its
-    // difference is known to, were sections independent.
+    // Halves contain different numbers of spans: each pair is weighted by the precision that its
+    // difference would have if spans were independent.
     let weighted: Vec<(f64, f64)> = (pairs.iter())
         .map(|pair| (of(&pair[0]), of(&pair[1])))
         .filter(|((a, _), (b, _))| *a > 0.0 && *b > 0.0)
@@ -104,7 +103,7 @@ pub fn slowdown(pairs: &[[HalfSections; 2]], level: f64) -> Option<Slowdown> {
     })
 }
 
-/// Whether long sections come more often in one state than in the other one.
+/// Returns whether long spans come more often in one state than in the other one.
 fn differs(long: [u64; 2], others: [u64; 2]) -> bool {
     let (all, sections) = (long[0] + long[1], others[0] + others[1] + long[0] + long[1]);
     if all == 0 || sections == 0 {
@@ -134,8 +133,8 @@ mod tests {
         }
     }
 
-    /// Means 6, 8 against 5, 5 with 4 and 4 sections, then 12 against 10 with 12 and
-    /// 6: weights 2, 2 and 4; (2 * 1 + 2 * 3 + 4 * 2) / 8 = 2. Without: 100 / 14.
+    /// Means 6, 8 against 5, 5 with 4 and 4 spans, then 12 against 10 with 12 and 6: weights 2, 2
+    /// and 4; (2 * 1 + 2 * 3 + 4 * 2) / 8 = 2. Without: 100 / 14.
     #[test]
     fn weights_by_hand() {
         let three = [
@@ -148,7 +147,7 @@ mod tests {
         assert!((found.difference.value - 2.0).abs() < 1e-12);
         assert!((found.share.value - 2.0 * 14.0 / 100.0).abs() < 1e-12);
         assert_eq!((found.pairs, found.sections), (9, [60, 42]));
-        // Pairs of which one half is empty say nothing.
+        // Pairs with an empty half say nothing.
         let mut more = pairs.clone();
         more.extend([[half(5, 1e6), half(0, 0.0)], [half(0, 0.0), half(5, 1e6)]]);
         assert_eq!(slowdown(&more, 0.95).unwrap().difference, found.difference);
@@ -156,20 +155,20 @@ mod tests {
         assert_eq!(slowdown(&[], 0.95), None);
     }
 
-    /// Of 20 long ones among equal numbers 3 or fewer on one side have a chance of
-    /// 0.0026 for both sides together, 4 of 0.012.
+    /// Of 20 long ones among equal numbers, 3 or fewer on one side have a probability of 0.0026 for
+    /// both sides together; for 4 it is 0.012.
     #[test]
     fn long_sections_by_hand() {
         assert!(differs([3, 17], [1000, 1000]) && differs([17, 3], [1000, 1000]));
         assert!(!differs([4, 16], [1000, 1000]) && !differs([16, 4], [1000, 1000]));
-        // One of three sections is with it: 0 of 12 has a chance of 0.0077, twice
-        // that is not rare; 0 of 14, 2 * 0.0034.
+        // One of three spans is with it: 0 of 12 has a probability of 0.0077, and twice that is not
+        // rare; 0 of 14 has 2 * 0.0034.
         assert!(!differs([0, 12], [1000, 1988]) && differs([0, 14], [1000, 1986]));
         assert!(!differs([0, 0], [1000, 1000]) && !differs([0, 0], [0, 0]));
     }
 
-    /// A machine whose speed drifts and is disturbed; sections of 5000 with it and
-    /// 4900 without it. Returns the pairs.
+    /// Simulates a machine whose speed drifts and is disturbed; spans of 5000 with it and 4900
+    /// without it. Returns the pairs.
     fn simulated(random: &mut ChaCha8Rng, pairs: usize, slow_path: f64) -> Vec<[HalfSections; 2]> {
         let mut speed: f64 = 0.0;
         let mut normal = {
@@ -181,7 +180,8 @@ mod tests {
                 let with_first: bool = random.random();
                 let mut pair = [HalfSections::default(); 2];
                 for place in 0..2 {
-                    // Half to half it moves by 0.5 %, and comes back; both alike.
+                    // From half to half the speed moves by 0.5 %, and comes back; it is the same
+                    // for both states.
                     speed = 0.98 * speed + 0.005 * normal();
                     let state = usize::from((place == 0) != with_first);
                     let base = if state == 0 { 5000.0 } else { 4900.0 } + 5000.0 * speed;
@@ -205,8 +205,8 @@ mod tests {
             .collect()
     }
 
-    /// 95 % of 400 are 380; fewer than 355 or more than 399 come by chance less than
-    /// once in 10^6 (exact binomial).
+    /// 95 % of 400 are 380; fewer than 355 or more than 399 occur by chance less than once in 10^6
+    /// (exact binomial).
     #[test]
     fn the_interval_holds_the_truth() {
         let mut random = ChaCha8Rng::seed_from_u64(20);
@@ -221,8 +221,8 @@ mod tests {
         assert!((355..=399).contains(&held), "{held}");
     }
 
-    /// A slow path that the points themselves cause, one section in 200 to 40 000,
-    /// is not left out: 100 + 0.005 * 35 000 = 275.
+    /// A slow path that the points themselves cause, one span in 200 to 40 000, is not dropped:
+    /// 100 + 0.005 * 35 000 = 275.
     #[test]
     fn a_slow_path_of_its_own_is_in_the_figure() {
         let mut random = ChaCha8Rng::seed_from_u64(21);
@@ -233,7 +233,7 @@ mod tests {
             let interval = found.difference.interval;
             held += u32::from(interval.lo.unwrap() <= 275.0 && 275.0 <= interval.hi.unwrap());
         }
-        // 95 of 100; fewer than 83 come by chance less than once in 10^6.
+        // 95 of 100; fewer than 83 occur by chance less than once in 10^6.
         println!("{held} of 100 hold the truth");
         assert!(held >= 83, "{held}");
     }

@@ -1,23 +1,23 @@
-//! The mean over a time of which only some moments were looked at.
+//! The mean over a time that was observed only at some moments.
 
 use undertick_units::{Estimate, Interval};
 
 use crate::long_run::student;
 
-/// Mean over a time of a quantity of which `values` are looks, one in each of as many
-/// equally long parts of the time, at a random moment of its part.
+/// Mean over a time of a quantity, from `values`: one observation in each of as many equally long
+/// parts of the time, at a random moment of its part.
 ///
-/// The interval is of the mean over *this* time, not of what another time would
-/// have: where the quantity changes seldom, looks say more than as many independent
-/// values, because each part is looked at. The variance is that of successive
-/// differences (von Neumann 1941): `sum((v[i+1] - v[i])^2) / (2 (n - 1) n)`. A
-/// quantity that stays where it is for many looks adds nothing but at its changes, and
-/// there about three times too much (a change is anywhere in its part: 1/6 of a
-/// part squared, not 1/2), so the interval is rather too wide. One that differs from
-/// look to look without order has the usual interval. Student's distribution with two
-/// thirds of `n - 1` degrees, which successive differences are worth.
+/// The confidence interval is of the mean over *this* time, not over another time. Where the
+/// quantity changes seldom, observations tell more than as many independent values, because each
+/// part is observed. The variance is that of successive differences (von Neumann 1941):
+/// `sum((v[i+1] - v[i])^2) / (2 (n - 1) n)`. A quantity that stays constant over many observations
+/// contributes only at its changes. There it contributes about three times too much (a change is
+/// anywhere in its part: 1/6 of a part squared, not 1/2), so the interval is rather too wide. A
+/// quantity that differs from observation to observation without order has the usual interval.
+/// Student's distribution has two thirds of `n - 1` degrees, the equivalent of successive
+/// differences.
 ///
-/// `None` of less than two looks.
+/// `None` with fewer than two observations.
 #[must_use]
 pub fn spaced_mean(values: &[f64], level: f64) -> Option<Estimate> {
     let n = values.len();
@@ -61,10 +61,9 @@ mod tests {
         assert_eq!(spaced_mean(&[1.0], 0.95), None);
     }
 
-    /// A disturber that is on and off for random times: its share of the run is
-    /// known, because the generator made it. 1000 runs; at least 95 % must be covered
-    /// (the interval is too wide by design), and it must not be as wide as that of
-    /// independent looks.
+    /// A disturber that is on and off for random times: its share of the run is known from the
+    /// generator. 1000 runs; at least 95 % must be covered (the interval is too wide by design),
+    /// and it must not be as wide as that of independent observations.
     #[test]
     fn covers_the_share_of_a_slow_disturber() {
         let mut random = ChaCha8Rng::seed_from_u64(20_261_121);
@@ -115,7 +114,7 @@ mod tests {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let held = (0..2000)
             .filter(|_| {
-                // Uniform values; the mean over the time is that of the law.
+                // Uniform values; the mean over the time is that of the distribution.
                 let looks: Vec<f64> = (0..60).map(|_| random.random::<f64>()).collect();
                 let i = spaced_mean(&looks, 0.95).unwrap().interval;
                 i.lo.unwrap() <= 0.5 && 0.5 <= i.hi.unwrap()

@@ -1,27 +1,26 @@
-//! Pieces of a series as they came, in bounded memory: what neighbours within one
-//! mode have in common can only be seen when the modes are known.
+//! Pieces of a series as they arrived, in bounded memory: the correlation of neighbours within one
+//! mode can only be seen when the modes are known.
 
 use serde::{Deserialize, Serialize};
 
-/// Values of a piece.
+/// Number of values in a piece.
 const LENGTH: usize = 128;
 
-/// Most pieces kept: 16 KiB.
+/// Maximum number of pieces kept: 16 KiB.
 const MOST: usize = 16;
 
-/// Neighbours up to so far apart are compared.
+/// Maximum distance at which neighbours are compared.
 const LAGS: usize = 32;
 
-/// A correlation that is left at the greatest distance up to this is that of a
-/// slow drift which the scatter hides: it makes no modes.
+/// Correlation at the largest distance up to which it counts as that of a slow drift which the
+/// scatter hides: such a drift makes no modes.
 const HIDDEN: f64 = 0.3;
 
-/// Every so many-th piece of a series; when there are too many, every second of
-/// them is dropped.
+/// Evenly spaced pieces of a series; when there are too many, every second of them is dropped.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Stretches {
     pieces: Vec<Vec<i64>>,
-    /// Pieces seen so far, the unfinished one not counted.
+    /// Number of pieces seen so far, without the unfinished one.
     seen: u64,
     /// One in 2^this is kept.
     thinned: u32,
@@ -81,15 +80,15 @@ impl Stretches {
         }
     }
 
-    /// Each value plus `delta`.
+    /// Adds `delta` to each value.
     pub(crate) fn shift(&mut self, delta: i64) {
         let all = self.pieces.iter_mut().chain([&mut self.partial]).flatten();
         all.for_each(|x| *x = x.saturating_add(delta));
     }
 
-    /// Values for one independent value, as neighbours within the same mode show
-    /// it: the modes lie between `divides`. `None` where a correlation outlasts the
-    /// pieces.
+    /// Returns the number of values that are equivalent to one independent value, as neighbours
+    /// within the same mode show it: the modes lie between `divides`. `None` where a correlation
+    /// outlasts the pieces.
     pub(crate) fn inflation_within(&self, divides: &[f64]) -> Option<f64> {
         let pieces: Vec<Vec<(usize, f64)>> = (self.pieces.iter())
             .chain([&self.partial])
@@ -122,8 +121,8 @@ fn mode_of(x: i64, divides: &[f64]) -> usize {
     divides.partition_point(|&divide| divide < x as f64)
 }
 
-/// Values as ranks within their mode, from -1 to 1 with a mean of 0: no outlier
-/// hides what the others have in common.
+/// Returns values as ranks within their mode, from -1 to 1 with a mean of 0, so that no outlier
+/// hides the correlation of the others.
 fn within_modes(mut pieces: Vec<Vec<(usize, f64)>>, modes: usize) -> Vec<Vec<(usize, f64)>> {
     let mut sorted: Vec<Vec<f64>> = vec![Vec::new(); modes];
     for &(mode, x) in pieces.iter().flatten() {
@@ -141,8 +140,8 @@ fn within_modes(mut pieces: Vec<Vec<(usize, f64)>>, modes: usize) -> Vec<Vec<(us
     pieces
 }
 
-/// Correlation of values so far apart where both are in the same mode, and its
-/// standard error without any.
+/// Returns the correlation of values `lag` apart where both are in the same mode, and its standard
+/// error without any correlation.
 fn correlation(pieces: &[Vec<(usize, f64)>], lag: usize) -> Option<(f64, f64)> {
     let (mut products, mut squares, mut pairs) = (0.0, 0.0, 0_u64);
     for piece in pieces {
@@ -167,8 +166,8 @@ mod tests {
         stretches
     }
 
-    /// 17 pieces are one too many: every second is left. In the end of 100
-    /// pieces those whose number is a multiple of 8 are kept.
+    /// 17 pieces are one too many: every second stays. At the end of 100 pieces those whose number
+    /// is a multiple of 8 are kept.
     #[test]
     fn pieces_are_spread_over_the_series() {
         let stretches = of((0..100 * 128).map(|i| i / 128));
@@ -179,8 +178,8 @@ mod tests {
         assert_eq!((short.pieces.len(), short.partial.len()), (2, 44));
     }
 
-    /// Independent: 1. Each value four
-    /// times: 1 + 2 (3/4 + 2/4 + 1/4) = 4. A ramp outlasts every piece.
+    /// Independent: 1. Each value four times: 1 + 2 (3/4 + 2/4 + 1/4) = 4. A ramp outlasts every
+    /// piece.
     #[test]
     fn correlation_by_hand() {
         let noise = |i: i64| {
@@ -196,8 +195,8 @@ mod tests {
         assert_eq!(of(0..2000).inflation_within(&[]), None);
     }
 
-    /// Two modes that last for 300 values each: together they are correlated, within
-    /// each there is nothing.
+    /// Two modes that last for 300 values each: together they are correlated, within each there is
+    /// no correlation.
     #[test]
     fn a_switch_of_modes_is_no_correlation_within_them() {
         let value = |i: i64| i * i % 1009 + 100_000 * (i / 300 % 2);

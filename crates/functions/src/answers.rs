@@ -1,8 +1,8 @@
-//! Tables for programs that ask, while they run.
+//! Answers for running programs that ask for the tables of their files.
 //!
-//! A program asks when it calls the first function of a file whose table is not
-//! there yet: a library that it opened, or another program that it executed. A
-//! thread answers; between questions it sleeps.
+//! A program asks when it calls the first function of a file whose table does not exist yet: a
+//! library that it opened, or another program that it executed. One thread answers; it sleeps
+//! between questions.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -18,23 +18,23 @@ use crate::layout::{ASKED_FILE, CONTROL_FILE, FIRST_EVENT, TABLE_PREFIX, ask, co
 use crate::symbols::{self, Module};
 use crate::table::{self, Missed};
 
-/// What a recording of functions found.
+/// The outcome of a recording of functions.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Calls that are not in the trace.
+    /// The calls that are not in the trace.
     pub missed: Missed,
     /// What the user must know.
     pub warnings: Vec<String>,
 }
 
-/// Makes tables in a session directory.
+/// Makes the tables of a session in its directory.
 struct Tables {
     session: PathBuf,
     filter: Regex,
     warnings: Mutex<Vec<String>>,
 }
 
-/// Answers until [`Answers::finish`], or until dropped.
+/// A thread that answers until [`Answers::finish`], or until this is dropped.
 pub struct Answers {
     tables: Arc<Tables>,
     thread: Option<JoinHandle<()>>,
@@ -42,10 +42,10 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Makes a session record functions that the filter takes.
+    /// Makes a session record the functions that the filter selects.
     ///
     /// # Errors
-    /// Files in the session directory cannot be made.
+    /// Files in the session directory cannot be created.
     pub fn start(session: &Path, filter: Regex) -> Result<Self, FunctionsError> {
         let asked = session.join(ASKED_FILE);
         rustix::fs::mkfifoat(
@@ -54,7 +54,8 @@ impl Answers {
             rustix::fs::Mode::from_raw_mode(0o600),
         )
         .map_err(|e| FunctionsError::io(&asked, "cannot make")(e.into()))?;
-        // For writing, too: the fifo has a writer always, and never ends.
+        // The recorder opens the FIFO for writing too, so that it always has a writer and never
+        // ends.
         let fifo = OpenOptions::new()
             .read(true)
             .write(true)
@@ -81,17 +82,17 @@ impl Answers {
         })
     }
 
-    /// Makes the table of a file before anybody asks.
+    /// Makes the table of a file before any program asks for it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The table cannot be written.
     pub fn prepare(&self, path: &Path, module: &Module) -> Result<(), FunctionsError> {
         let meta = fs::metadata(path).map_err(FunctionsError::io(path, "cannot look at"))?;
         self.tables
             .write((meta.dev(), meta.ino()), path, Some(module))
     }
 
-    /// Ends answering.
+    /// Stops answering, and returns what was found.
     #[must_use]
     pub fn finish(mut self) -> Found {
         self.stop();
@@ -110,7 +111,7 @@ impl Answers {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        // A question without a file is ours.
+        // A question without a file comes from this process.
         let end = OpenOptions::new()
             .write(true)
             .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
@@ -147,7 +148,7 @@ fn first_control(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// What a program asks.
+/// A question of a program.
 struct Ask {
     pid: i32,
     device: u64,
@@ -156,7 +157,7 @@ struct Ask {
 }
 
 impl Ask {
-    /// The last question: no process has this number.
+    /// The last question, with a number that no process has.
     fn end() -> Vec<u8> {
         let mut bytes = vec![0; ask::HEADER_BYTES];
         bytes[..4].copy_from_slice(&ask::MAGIC.to_le_bytes());
@@ -164,7 +165,7 @@ impl Ask {
         bytes
     }
 
-    /// The next question; `None` at the end, or if it is no question.
+    /// The next question; `None` at the end, or if it cannot be parsed.
     fn read(fifo: &mut File) -> Option<Self> {
         use std::os::unix::ffi::OsStringExt;
         let mut head = [0; ask::HEADER_BYTES];
@@ -185,8 +186,8 @@ impl Ask {
         })
     }
 
-    /// The file that is meant, as we see it: it may have another root, or the
-    /// path may be relative to where the program is.
+    /// The file that is meant, as this process sees it: the program may have another root, or the
+    /// path may be relative to the program's directory.
     fn find(&self) -> Option<PathBuf> {
         let of_process = |what: &str| {
             let rest = self.path.strip_prefix("/").unwrap_or(&self.path);
@@ -233,7 +234,7 @@ impl Tables {
         }
     }
 
-    /// Whole or not at all: written beside, then renamed.
+    /// Writes the table completely or not at all: to a temporary file, which is then renamed.
     fn write(
         &self,
         key: (u64, u64),

@@ -1,4 +1,4 @@
-//! Before a program is started: can functions of it be recorded?
+//! Can functions of a program be recorded? This is checked before it is started.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
@@ -11,23 +11,23 @@ use crate::FunctionsError;
 use crate::symbols::{self, Instrumented, Module};
 use crate::table;
 
-/// What the mend is when nothing is instrumented.
+/// The mend if nothing is instrumented.
 const COMPILE: &str = "compile it with -finstrument-functions (gcc or clang)";
 
-/// What was found out before the start.
+/// The result of the check before the start.
 #[derive(Debug, Default)]
 pub struct Before {
-    /// Files that call the hooks, the program and libraries that it is linked with.
+    /// Files that call the hooks: the program and the libraries that it is linked with.
     pub modules: Vec<(PathBuf, Module)>,
-    /// What the user should know now.
+    /// What the user should know before the start.
     pub note: Option<String>,
 }
 
-/// Looks at the program and at the libraries that it is linked with.
+/// Examines the program and the libraries that it is linked with.
 ///
 /// # Errors
-/// It is statically linked, for another processor, runs as another user, or calls
-/// hooks of its own; or the filter takes none of its functions.
+/// The program is statically linked, is for another processor, runs as another user, or calls its
+/// own hooks; or the filter selects none of its functions.
 pub fn look(program: &OsStr, filter: &Regex) -> Result<Before, FunctionsError> {
     let Some(path) = find(program) else {
         return Ok(Before::default()); // who starts it says so
@@ -77,7 +77,7 @@ pub fn look(program: &OsStr, filter: &Regex) -> Result<Before, FunctionsError> {
     })
 }
 
-/// Why nothing can ever be recorded.
+/// Why nothing can ever be recorded of a file; `None` if something can.
 fn impossible(path: &Path, module: &Module) -> Option<String> {
     if !module.is_for_this_machine {
         return Some(
@@ -125,7 +125,7 @@ fn none_matches(modules: &[(PathBuf, Module)], filter: &Regex) -> String {
     )
 }
 
-/// What the compiler puts into every program.
+/// Whether the compiler puts this function into every program.
 fn is_of_the_compiler(name: &str) -> bool {
     let known = ["deregister_tm_clones", "register_tm_clones", "frame_dummy"];
     name.starts_with('_') || known.contains(&name)
@@ -145,9 +145,9 @@ pub fn find(program: &OsStr) -> Option<PathBuf> {
         })
 }
 
-/// The libraries that glibc's loader would load with it, those that can be read.
+/// The readable libraries among those that glibc's loader would load with the program.
 fn libraries(program: &Path, module: &Module) -> Vec<(PathBuf, Module)> {
-    // Other loaders would run the program.
+    // Other loaders would run the program instead of listing its libraries.
     let is_glibc = module
         .interpreter
         .as_deref()

@@ -8,7 +8,7 @@ pub enum FunctionsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         action: &'static str,
         /// Why it failed.
         source: std::io::Error,
@@ -16,23 +16,23 @@ pub enum FunctionsError {
     /// The filter is no regular expression.
     #[error("--functions {filter:?}: {error}")]
     Filter {
-        /// What was given.
+        /// The filter as given.
         filter: String,
         /// Where it is wrong.
         error: regex::Error,
     },
-    /// Nothing can be recorded of this program.
+    /// No function of this program can be recorded.
     #[error("{}: {why}", program.display())]
     Program {
         /// The program.
         program: PathBuf,
-        /// Why, and the mend.
+        /// Why not, and the mend.
         why: String,
     },
-    /// There is no place from which the program could load the library.
+    /// There is no directory from which the program could load the library.
     #[error("no place for {file} from which programs can be loaded; tried {tried}: give one in TMPDIR", file = crate::LIBRARY_FILE)]
     NoPlace {
-        /// Where it was tried and why it did not work.
+        /// The directories that were tried, and why each failed.
         tried: String,
     },
 }

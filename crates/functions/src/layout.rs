@@ -1,14 +1,15 @@
-//! The files that the recorder and the library share, as `docs/format.md`,
-//! section 9, has them.
+//! Layout of the files that the recorder and the library share, as specified in `docs/format.md`,
+//! section 9.
 
-/// First event number that functions get; theirs go to 65535.
+/// First event number of functions; their numbers go up to 65535.
 pub const FIRST_EVENT: u16 = 0x8000;
-/// In a table: the function was called, but there was no number left.
+/// Entry of a table: the function was called, but there was no number left.
 pub(crate) const BEYOND: u32 = 0x1_0000;
 
 pub(crate) const CONTROL_FILE: &str = "functions";
 pub(crate) const ASKED_FILE: &str = "functions-asked";
-/// Followed by device and inode, 16 hexadecimal digits each, with a hyphen.
+/// Prefix of a table's file name. Device and inode follow, 16 hexadecimal digits each, with a
+/// hyphen.
 pub(crate) const TABLE_PREFIX: &str = "functions-";
 
 /// The control page.
@@ -27,11 +28,11 @@ pub(crate) mod file {
     pub(crate) const MAGIC: u64 = 0x3130_4e46_4254_5455; // UTTBFN01
     pub(crate) const HEADER_BYTES: usize = 32;
     pub(crate) const ENTRY_BYTES: usize = 24;
-    /// Where the name of the file itself is: place, then length.
+    /// Position of the name of the file itself: offset, then length.
     pub(crate) const OFF_NAME: usize = 16;
 }
 
-/// A program asks for a table.
+/// The question of a program for a table.
 pub(crate) mod ask {
     pub(crate) const MAGIC: u32 = 0x4b53_4155; // UASK
     pub(crate) const HEADER_BYTES: usize = 32;

@@ -1,17 +1,17 @@
-//! Names of functions as a person reads them.
+//! Names of functions in readable form.
 
 use cpp_demangle::{DemangleOptions, Symbol as Mangled};
 
-/// Names longer than this lose what is deepest in angle brackets.
+/// Maximum length of a name before the deepest contents of its angle brackets are left out.
 const LONG: usize = 80;
-/// Longer ones are cut, whatever is lost.
+/// Maximum length of a name, after which it is cut, whatever is lost.
 const MOST: usize = 300;
-/// The type behind `std::string`.
+/// The type behind `std::string`, demangled.
 const STRING: &str =
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
 
-/// A C++ name as a person writes it, without the type it returns; any other
-/// symbol as it is. Nothing is left out.
+/// A C++ name in readable form, in full but without the return type; any other symbol
+/// unchanged.
 #[must_use]
 pub fn demangled(symbol: &str) -> String {
     let options = DemangleOptions::new().no_return_type();
@@ -21,8 +21,8 @@ pub fn demangled(symbol: &str) -> String {
         .unwrap_or_else(|| symbol.to_owned())
 }
 
-/// What a report shows of a demangled name: `std::string` for the template behind
-/// it, and of long names no template arguments inside of others, or none at all.
+/// The form of a demangled name for a report: `std::string` for the template behind it. Long names
+/// lose the template arguments inside other arguments, or all arguments.
 #[must_use]
 pub fn shown(full: &str) -> String {
     let mut name = full.replace(STRING, "std::string");
@@ -39,12 +39,12 @@ pub fn shown(full: &str) -> String {
     name
 }
 
-/// Leaves out template arguments that are more than `deepest` deep; `None` if the
-/// brackets are no pairs.
+/// Leaves out template arguments that are nested deeper than `deepest`; `None` if the brackets are
+/// unbalanced.
 fn without_arguments(name: &str, deepest: usize) -> Option<String> {
     let (mut short, mut rest, mut depth) = (String::new(), name, 0);
     while let Some(c) = rest.chars().next() {
-        // Not the brackets of `operator<<` and its like.
+        // Skip the brackets of `operator<<` and similar operators.
         let operator = rest.strip_prefix("operator").map_or(0, |after| {
             let sign = after.find(|c| !"<>=-".contains(c)).unwrap_or(after.len());
             if sign > 0 { "operator".len() + sign } else { 0 }
@@ -72,7 +72,7 @@ fn without_arguments(name: &str, deepest: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Expected values from the names' own grammar (Itanium C++ ABI), by hand.
+    /// Expected values derived by hand from the grammar of the names (Itanium C++ ABI).
     #[test]
     fn as_a_person_reads_them() {
         for (symbol, name) in [
@@ -85,7 +85,7 @@ mod tests {
             ("_ZN1aC1Ev", "a::a()"),
             ("_ZN1aD2Ev", "a::~a()"),
             ("_ZN1alsEi", "a::operator<<(int)"),
-            // A template says what it returns; here nobody asks.
+            // A template's symbol states its return type, which is left out here.
             ("_Z1gIiEvT_", "g<int>(int)"),
             ("_ZNK1a1cEv", "a::c() const"),
         ] {
@@ -121,7 +121,7 @@ mod tests {
                 format!("a<{x}>::operator->(b<{x}>)"),
                 "a<\u{2026}>::operator->(b<\u{2026}>)".to_owned(),
             ),
-            // No pairs: as it is.
+            // Unbalanced brackets leave the name unchanged.
             (format!("{x}>{x}"), format!("{x}>{x}")),
             (format!("{x}<{x}"), format!("{x}<{x}")),
         ] {

@@ -1,4 +1,4 @@
-//! The library where a program can load it.
+//! Puts the library into a file that a program can load.
 
 use std::ffi::OsString;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,19 +11,19 @@ use crate::{FunctionsError, LIBRARY, LIBRARY_FILE};
 /// Name of the environment variable for [`Preloaded::value`].
 pub const VARIABLE: &str = "LD_PRELOAD";
 
-/// The library as a file, removed when dropped.
+/// The library as a file, which is removed when this is dropped.
 pub struct Preloaded {
     dir: PathBuf,
     path: PathBuf,
 }
 
 impl Preloaded {
-    /// Writes the library to the first place from which it can be loaded: the
-    /// temporary directory, else one of `others`. `/dev/shm`, where rings are, is
-    /// often mounted so that nothing can be.
+    /// Writes the library to the first directory from which it can be loaded: the temporary
+    /// directory, else one of `others`. `/dev/shm`, where rings are, is often mounted so that
+    /// nothing can be loaded from it.
     ///
     /// # Errors
-    /// There is no such place.
+    /// There is no such directory.
     pub fn write(others: &[&Path]) -> Result<Self, FunctionsError> {
         let temporary = std::env::temp_dir();
         let mut tried = Vec::new();
@@ -37,8 +37,8 @@ impl Preloaded {
         Err(FunctionsError::NoPlace { tried })
     }
 
-    /// For the program's environment: ours, then what the user preloads. Ours comes
-    /// first, because the first one that has the hooks gets the calls.
+    /// Value of the variable for the program's environment: this library, then what the user
+    /// preloads. This library comes first, because the first one that has the hooks gets the calls.
     #[must_use]
     pub fn value(&self) -> OsString {
         let mut value = self.path.clone().into_os_string();
@@ -67,7 +67,7 @@ fn write_in(parent: &Path) -> Result<Preloaded, String> {
     if about.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return Err("mounted noexec".to_owned());
     }
-    // A directory of ours: nobody else can put another file there.
+    // In a private directory, because no other user can put another file there.
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let dir = parent.join(format!(
         "undertick-{}-{:x}",

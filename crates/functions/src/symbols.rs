@@ -1,4 +1,4 @@
-//! The functions of an ELF file, by their symbols.
+//! The functions of an ELF file, read from its symbols.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,19 +12,19 @@ use crate::names::{demangled, shown};
 type Header = elf::FileHeader64<object::Endianness>;
 
 const ENTER: &[u8] = b"__cyg_profile_func_enter";
-/// What our library exports beside the hooks.
+/// A symbol that Undertick's library exports in addition to the hooks.
 const OURS: &[u8] = b"undertick_functions_version";
 
-/// How a file is made to call the hooks.
+/// Whether and how a file calls the hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instrumented {
     /// It is not compiled with `-finstrument-functions`.
     No,
-    /// It calls hooks that something else has to define.
+    /// It calls hooks that another file has to define.
     Yes,
-    /// Our library is part of it.
+    /// Undertick's library is part of it.
     Ours,
-    /// It has hooks of its own.
+    /// It defines its own hooks.
     OwnHooks,
 }
 
@@ -33,34 +33,33 @@ pub enum Instrumented {
 pub struct Function {
     /// Address less the address at which the file is loaded.
     pub offset: u64,
-    /// As a person reads it, demangled and not too long. Unique in the file.
+    /// Readable name, demangled and not too long. Unique in the file.
     pub name: String,
-    /// All symbols at this address, as the linker has them, and what `name` leaves
-    /// out.
+    /// All symbols at this address, as the linker has them, with what `name` leaves out.
     pub symbols: Vec<String>,
 }
 
-/// What there is to know of an ELF file.
+/// The relevant contents of an ELF file.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// How it calls the hooks.
+    /// Whether and how it calls the hooks.
     pub instrumented: Instrumented,
-    /// The loader that it asks for; `None`: a library, or statically linked.
+    /// The loader that it asks for; `None` for a library or a statically linked program.
     pub interpreter: Option<String>,
-    /// Whether it is a program that no library can be preloaded to.
+    /// Whether it is a program into which no library can be preloaded.
     pub is_static: bool,
-    /// Whether it is for this machine, 64 bits.
+    /// Whether it is for this machine, with 64 bits.
     pub is_for_this_machine: bool,
-    /// Whether it has a full table of symbols, static functions among them.
+    /// Whether it has a full symbol table, static functions included.
     pub has_all_symbols: bool,
-    /// Its functions by offset; none if it is not instrumented.
+    /// Its functions by offset; empty if it is not instrumented.
     pub functions: Vec<Function>,
 }
 
-/// Reads a file; `None` if it is no ELF file.
+/// Reads a file; returns `None` if it is no ELF file.
 ///
 /// # Errors
-/// It cannot be read, or is damaged.
+/// The file cannot be read, or is damaged.
 pub fn read(path: &Path) -> Result<Option<Module>, FunctionsError> {
     let data = std::fs::read(path).map_err(FunctionsError::io(path, "cannot read"))?;
     if !data.starts_with(&elf::ELFMAG) {
@@ -90,9 +89,9 @@ impl Module {
 /// A symbol that may name a function.
 struct Named<'data> {
     symbol: &'data [u8],
-    /// 0 global, 1 weak, 2 local: the first one names the address.
+    /// Rank of the binding: 0 global, 1 weak, 2 local; the lowest rank names the address.
     rank: u8,
-    /// Source file of a local one, if the table says.
+    /// Source file of a local symbol, if the table states it.
     source: &'data [u8],
 }
 
@@ -124,8 +123,8 @@ fn parse(data: &[u8]) -> object::Result<Module> {
             let is_defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
             hooks.note(name, is_defined);
             let offset = symbol.st_value(endian);
-            // An undefined one with a value: where the program says that a
-            // function of a library is.
+            // An undefined symbol with a value is where the program expects a function of a
+            // library.
             let is_function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
             if !is_function || offset == 0 || name.is_empty() {
                 continue;
@@ -143,7 +142,7 @@ fn parse(data: &[u8]) -> object::Result<Module> {
             });
         }
     }
-    // Names take most of the time, and most libraries are not instrumented.
+    // Reading the names takes most of the time, and most libraries are not instrumented.
     let functions = match hooks.say() {
         Instrumented::Yes | Instrumented::Ours => name_all(by_offset),
         Instrumented::No | Instrumented::OwnHooks => Vec::new(),
@@ -159,7 +158,7 @@ fn parse(data: &[u8]) -> object::Result<Module> {
     })
 }
 
-/// A position-independent program without a loader: a library has no such flag.
+/// Whether the file is a position-independent program without a loader: a library has no such flag.
 fn is_static_pie(header: &Header, endian: object::Endianness, data: &[u8]) -> object::Result<bool> {
     use object::read::elf::Dyn;
     for segment in header.program_headers(endian, data)? {
@@ -182,14 +181,14 @@ const fn this_machine() -> elf::Machine {
 }
 
 impl Module {
-    /// Whether calls of its functions reach our hooks.
+    /// Whether calls of its functions reach Undertick's hooks.
     #[must_use]
     pub const fn calls_our_hooks(&self) -> bool {
         matches!(self.instrumented, Instrumented::Yes | Instrumented::Ours)
     }
 }
 
-/// What the symbols say of the hooks.
+/// What the symbols reveal about the hooks.
 #[derive(Default)]
 struct Hooks {
     wanted: bool,
@@ -199,7 +198,7 @@ struct Hooks {
 
 impl Hooks {
     fn note(&mut self, name: &[u8], is_defined: bool) {
-        // Before it is linked with a version, "name@GLIBC_2.2.5" in some tables.
+        // Some tables append the version to a symbol: "name@GLIBC_2.2.5".
         let plain = name.split(|&c| c == b'@').next().unwrap_or(name);
         self.wanted |= plain == ENTER && !is_defined;
         self.defined |= plain == ENTER && is_defined;
@@ -216,7 +215,7 @@ impl Hooks {
     }
 }
 
-/// One name for each address, each different.
+/// Gives each address one name; all names differ.
 fn name_all(by_offset: HashMap<u64, Vec<Named<'_>>>) -> Vec<Function> {
     let mut times = HashMap::<String, u32>::new();
     let mut functions: Vec<(Function, String)> = by_offset
@@ -243,7 +242,7 @@ fn name_all(by_offset: HashMap<u64, Vec<Named<'_>>>) -> Vec<Function> {
     for (function, _) in &functions {
         *times.entry(function.name.clone()).or_default() += 1;
     }
-    // Static functions of one name in several files, then whatever else.
+    // Distinguish static functions of one name in several files, then any others.
     let mut seen = HashMap::<String, u32>::new();
     for (function, source) in &mut functions {
         if times[&function.name] > 1 && !source.is_empty() {

@@ -1,4 +1,4 @@
-//! Tables of functions: made for a file, read back when the recording ends.
+//! Tables of functions: made for a file, and read back when the recording ends.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,21 +8,21 @@ use regex::Regex;
 use crate::layout::{BEYOND, FIRST_EVENT, TABLE_PREFIX, control, file};
 use crate::symbols::Module;
 
-/// A function that was called, and the event that its calls are.
+/// A function that was called, and the event number of its calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// 32768 or above.
+    /// The event number, 32768 or above.
     pub event: u16,
-    /// Unique in the session.
+    /// Its name, unique in the session.
     pub name: String,
 }
 
-/// Whether the filter takes a function: by its name or by any of its symbols.
+/// Whether the filter selects a function, by its name or by any of its symbols.
 fn is_wanted(filter: &Regex, function: &crate::symbols::Function) -> bool {
     filter.is_match(&function.name) || function.symbols.iter().any(|s| filter.is_match(s))
 }
 
-/// How many functions of the file the filter takes.
+/// Number of functions of the file that the filter selects.
 #[must_use]
 pub fn wanted(module: &Module, filter: &Regex) -> usize {
     let functions = module.functions.iter();
@@ -55,8 +55,8 @@ pub(crate) fn bytes(name: &str, module: Option<&Module>, filter: &Regex) -> Vec<
     table
 }
 
-/// The functions that were called in a session, from its directory. Nothing in
-/// the tables is trusted: programs write there.
+/// The functions that were called in a session, read from its directory. The contents of the tables
+/// are not trusted, because programs write there.
 #[must_use]
 pub fn called(session: &Path) -> Vec<Called> {
     let mut tables: Vec<_> = std::fs::read_dir(session)
@@ -76,10 +76,10 @@ pub fn called(session: &Path) -> Vec<Called> {
     tell_apart(all)
 }
 
-/// Longest table that is read, bytes: that of half a million functions.
+/// Size of the largest table that is read, bytes: that of half a million functions.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// A table; not what the program put in its place.
+/// Reads a whole table, but nothing else that the program may have put in its place.
 fn whole(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
@@ -95,7 +95,7 @@ fn whole(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Functions called, each with the name of its file.
+/// The functions called, each with the name of its file.
 fn called_in(table: &[u8]) -> Vec<(Called, String)> {
     let (Some(file::MAGIC), Some(entries)) = (u64_at(table, 0), u64_at(table, 8)) else {
         return Vec::new();
@@ -142,7 +142,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Functions of one name in several files get the file's name.
+/// Appends the file's name to functions that have one name in several files.
 fn tell_apart(all: Vec<(Called, String)>) -> Vec<Called> {
     let mut times = HashMap::<String, u32>::new();
     for (called, _) in &all {
@@ -164,14 +164,14 @@ fn tell_apart(all: Vec<(Called, String)>) -> Vec<Called> {
         .collect()
 }
 
-/// What the programs counted of calls that are not in the trace.
+/// Counts by the programs of calls that are not in the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Functions called after all numbers were given away.
+    /// Number of functions called after all numbers were used up.
     pub functions: u64,
-    /// Their calls.
+    /// Number of calls of these functions.
     pub calls: u64,
-    /// Times that a program could not get the table of a file.
+    /// Number of times that a program could not get the table of a file.
     pub unanswered: u64,
 }
 

@@ -35,11 +35,12 @@ unsafe extern "C" {
     fn undertick_calibration_workload(passes: u32, of_functions: c_int) -> u64;
 }
 
-/// Passes of the workload, each one sample of every regular section, and of one in four that is
-/// sampled; in random order there are a fourth of that. About 200 ms.
+/// Passes of the workload. Each pass is one sample of every regular span; sampled spans are
+/// recorded in one pass of four. Spans in random order have a fourth as many samples. Takes about
+/// 200 ms.
 pub const PASSES: u32 = 6_000;
 
-/// Why the cost is not known.
+/// Why the cost of recording could not be measured.
 #[derive(Debug)]
 pub struct NotCalibrated(String);
 
@@ -57,10 +58,10 @@ impl From<TraceError> for NotCalibrated {
     }
 }
 
-/// The program that [`measure`] records, or [`functions::measure`]: call it when the command
-/// line says so, with the passes that it says, or [`PASSES`].
-// Inline, so that a library that has a workload of its own is not linked with this one's
-// C, which is compiled for programs and cannot be part of a library.
+/// The program that [`measure`] or [`functions::measure`] records. Call it when the command line
+/// asks for it, with the number of passes given there, or [`PASSES`].
+// Inline, so that a library that has its own workload does not link this one's C code, which is
+// compiled for programs and cannot be part of a library.
 #[inline]
 pub fn workload(passes: u32, of_functions: bool) {
     // SAFETY: no arguments but numbers; it touches only its own tables.
@@ -69,21 +70,23 @@ pub fn workload(passes: u32, of_functions: bool) {
     });
 }
 
-/// Runs of the workload.
+/// Number of runs of the workload.
 const RUNS: usize = 4;
-/// Of these the least disturbed gives the figures, and others widen them. A neighbour that
-/// comes in makes the intervals of its run wide (seen here: 3 ns instead of 0.2), never narrow.
+/// This many least disturbed runs give the result: the first the figures, the others widen their
+/// intervals. A busy neighbour makes the intervals of a run wide (seen here: 3 ns instead of 0.2),
+/// never narrow.
 const LEAST_DISTURBED: usize = 2;
-/// A run whose intervals are this many times wider says nothing of the others.
+/// A run whose intervals are this many times wider than the others' is ignored.
 const COMPARABLE: f64 = 2.0;
-/// Runs before it is given up on a machine that is too busy.
+/// Maximum number of runs before giving up because the machine is too busy.
 const MOST_RUNS: u32 = 6;
 
-/// Measures what recording costs, and with the kernel's events what an interrupt takes beside
-/// what they tell. `workload_command` must end up in [`workload`], in a process of its own.
+/// Measures the cost of recording. With kernel events, also measures the time that an interrupt
+/// takes beyond what the kernel reports. `workload_command` must call [`workload`] in its own
+/// process.
 ///
 /// # Errors
-/// It could not be recorded, or too little of it was undisturbed.
+/// The workload could not be recorded, or too little of it was undisturbed.
 pub fn measure(
     workload_command: &[OsString],
     choice: &Choice,
@@ -92,7 +95,7 @@ pub fn measure(
 ) -> Result<Calibration, NotCalibrated> {
     let mut interrupt = None;
     let run = |number: u32| {
-        // Asking the kernel takes longer than the run: once.
+        // Setting up kernel events takes longer than the run, so only the first run does it.
         let kernel = if number == 0 { kernel } else { Wanted::Off };
         let found = measure_once(workload_command, choice, facts, kernel);
         Ok(found.map(|mut calibration| {
@@ -110,9 +113,9 @@ pub fn measure(
     Ok(least_disturbed)
 }
 
-/// The least disturbed of some runs, by how uncertain they are, and others that widen it. `run`
-/// is given a run's number; another run may do where one failed, but not after an error of its
-/// own.
+/// Returns the least disturbed of some runs, judged by their uncertainty, widened by the others.
+/// `run` receives the number of the run. A failed run may be repeated, but not after an error of
+/// its own.
 fn runs<T>(
     mut run: impl FnMut(u32) -> Result<Result<T, NotCalibrated>, NotCalibrated>,
     width: impl Fn(&T) -> f64,
@@ -146,11 +149,11 @@ fn half(figure: &Estimate) -> f64 {
     figure.interval.half_width().unwrap_or(f64::INFINITY)
 }
 
-/// A record takes at least no time, and not more than this many pairs of readings.
+/// Upper bound on the cost of a record, in pairs of readings; the lower bound is 0.
 const MOST_PAIRS: f64 = 3.0;
 
-/// Refuses what cannot be: a busy machine, or a machine that is moved while this is measured,
-/// can make any figure of differences.
+/// Rejects impossible figures. On a busy machine, or on one that migrates during the measurement,
+/// differences can take any value.
 fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
     let c = calibration;
     let plain = c.plain.empty_ns.value;
@@ -186,7 +189,7 @@ fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
     Ok(())
 }
 
-/// Refuses a cost that cannot be; `pair` is what two readings with nothing between take, ns.
+/// Rejects an impossible cost; `pair` is the time of two readings with nothing between, ns.
 fn believe(what: &str, cost: &Estimate, pair: f64) -> Result<(), NotCalibrated> {
     let most = MOST_PAIRS * pair;
     if (0.0..=most).contains(&cost.value) {
@@ -199,7 +202,7 @@ fn believe(what: &str, cost: &Estimate, pair: f64) -> Result<(), NotCalibrated> 
     )))
 }
 
-/// What both have measured: figures of the same, those of `b` after those of `a`.
+/// The figures that both calibrations have, each of `a` with that of `b`.
 fn both_figures<'a>(
     a: &'a mut Calibration,
     b: &'a mut Calibration,
@@ -209,16 +212,16 @@ fn both_figures<'a>(
     a.costs_mut().into_iter().filter_map(both).collect()
 }
 
-/// The intervals of `a` made to hold those of `b` too: what runs a moment apart
-/// disagree about is not known better than that. Not what readings have become dearer or
-/// cheaper by from one to the other: that is known of a recording, too.
+/// Widens the intervals of `a` to contain those of `b`, because a cost is not known better than
+/// runs a moment apart agree on it. A change of the read cost between the two is not counted,
+/// because each recording measures its read cost.
 fn hold_both(a: &mut Calibration, b: &Calibration) {
     let (mut b, _) = as_beside(a, b);
     for (a, b) in both_figures(a, &mut b) {
         hold(a, b);
     }
     if let (Some(a), Some(b)) = (&mut a.paired, &b.paired) {
-        // The constant belongs to its own run's shares.
+        // The constant belongs with the shares of its own run.
         let drift = (b.span.dosed_ns.value - a.span.dosed_ns.value).abs();
         let bound = |b: Option<f64>, by: f64| b.map(|b| b + by);
         a.constant_ns.interval = Interval {
@@ -228,8 +231,7 @@ fn hold_both(a: &mut Calibration, b: &Calibration) {
     }
 }
 
-/// The costs `b` as they would be where a reading costs what it did for `a`, and the share by
-/// which that may be wrong.
+/// The costs `b` scaled to the read cost of `a`, and the share by which the scaling may be wrong.
 fn as_beside(a: &Calibration, b: &Calibration) -> (Calibration, f64) {
     let mut b = b.clone();
     let Some(change) = b.change_to(a.read_ns.as_ref()) else {
@@ -241,7 +243,7 @@ fn as_beside(a: &Calibration, b: &Calibration) -> (Calibration, f64) {
     (b, change.unsure())
 }
 
-/// The interval of `a` made to hold that of `b` too.
+/// Widens the interval of `a` to contain that of `b`.
 fn hold(a: &mut Estimate, b: &Estimate) {
     let (x, y) = (a.interval, b.interval);
     a.interval = Interval {
@@ -250,7 +252,7 @@ fn hold(a: &mut Estimate, b: &Estimate) {
     };
 }
 
-/// How uncertain a calibration is, all figures together, ns.
+/// Total uncertainty of a calibration over all of its figures, ns.
 fn width(calibration: &Calibration) -> f64 {
     let c = calibration;
     let sampled = (c.sampled.iter()).flat_map(|sampled| [&sampled.counted_ns, &sampled.record_ns]);
@@ -266,7 +268,7 @@ fn width(calibration: &Calibration) -> f64 {
     .sum()
 }
 
-/// The workload recorded, in a directory that is there as long as the first value.
+/// Records the workload. The directory exists as long as the first value.
 fn recorded(
     workload_command: &[OsString],
     choice: &Choice,

@@ -1,22 +1,20 @@
-//! Two things beside each other: two surveys, two reports, two traces, two sets of runs.
+//! Comparison of two surveys, two reports, two traces, or two sets of runs.
 //!
 //! **Question.** What differs between two machines, two days or two versions of a
 //! program, and what only seems to?
 //!
-//! **Method.** Figures of the same name are set beside each other, by their ratio
-//! where they are above 0. Of documents, its interval and the probability of such a
-//! distance by chance come from the two intervals alone ([`undertick_estimate::versus`]);
-//! of sets of runs from the scatter between runs ([`undertick_estimate::runs_versus`]),
-//! and of runs in turn from that between rounds
-//! ([`undertick_estimate::paired_runs_versus`]). Of many figures some differ by chance:
-//! the probabilities are adjusted (Benjamini and Hochberg), so that of those called
-//! different on average at most the share 1 - level is not. Of the others, one whose
-//! interval lies near 1 is alike, and of one whose interval is wide nothing is told.
+//! **Method.** Figures of the same name are compared by their ratio where they are above 0. For
+//! documents, the interval of the ratio and the probability of such a distance by chance come from
+//! the two intervals alone ([`undertick_estimate::versus`]). For sets of runs they come from the
+//! scatter between runs ([`undertick_estimate::runs_versus`]), and for runs in turn from the
+//! scatter between rounds ([`undertick_estimate::paired_runs_versus`]). Of many figures some differ
+//! by chance. The probabilities are therefore adjusted (Benjamini and Hochberg), so that on average
+//! at most the share 1 - level of the figures called different are not. Of the others, a figure
+//! whose interval lies near 1 is alike; one whose interval is wide is undecided.
 //!
-//! **Caveats.** An interval of a document knows what repetitions within one run differ
-//! by. What a machine differs by from hour to hour is in no single run, what processes
-//! of one program differ by is in no single recording, and both are called a difference
-//! here.
+//! **Caveats.** An interval of a document contains what repetitions within one run differ by. The
+//! differences of a machine from hour to hour are in no single run, and those between processes of
+//! one program are in no single recording. This command calls both a difference.
 
 mod figures;
 mod gate;
@@ -44,20 +42,20 @@ pub use in_turn::{InTurn, Recorded, Told, record_in_turn};
 pub use input::{Input, Runs, open};
 pub use reference::hold_against;
 
-/// How a comparison is asked to work.
+/// Options of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Level of the intervals, and of what is called different.
+    /// Level of the intervals, and of the decision that a figure is different.
     pub level: f64,
-    /// What lies within this share of no difference is alike, whatever else is known
-    /// of it. `None`: within a tenth, unless it is known to differ.
+    /// Figures within this share of no difference are alike, whatever else is known of them.
+    /// `None`: those within a tenth, unless known to differ.
     pub within: Option<f64>,
-    /// Slower by more than this share is too slow.
+    /// A figure that is slower by more than this share is too slow.
     pub gate: Option<f64>,
 }
 
 impl Options {
-    /// With nothing else asked for.
+    /// Default options at this level.
     #[must_use]
     pub const fn of(level: f64) -> Self {
         Self {
@@ -71,7 +69,7 @@ impl Options {
 /// Reads a document that can be compared.
 ///
 /// # Errors
-/// The file, where in it, what is wrong, the mend.
+/// Names the file, the place in it, what is wrong, and the mend.
 pub(crate) fn read(path: &Path) -> Result<Side, String> {
     let file = path.display();
     std::fs::metadata(path).map_err(|e| {
@@ -80,14 +78,14 @@ pub(crate) fn read(path: &Path) -> Result<Side, String> {
     Ok(document(path)?.side(&file.to_string()))
 }
 
-/// The document in a file.
+/// Reads the document in a file.
 pub(crate) fn document(path: &Path) -> Result<Subject, String> {
     // The error names the file.
     let text = text_of(path, Kind::DOCUMENT).map_err(|error| error.to_string())?;
     subject(&text).map_err(|wrong| format!("{}: {wrong}", path.display()))
 }
 
-/// The second beside the first; both of one kind.
+/// Compares the second with the first; both must be of one kind.
 ///
 /// # Errors
 /// They are of two kinds.
@@ -95,10 +93,10 @@ pub fn compare(a: Side, b: Side, level: f64) -> Result<Comparison, String> {
     compare_as(Input::One(a), Input::One(b), &Options::of(level))
 }
 
-/// The second beside the first: two documents of one kind, or two sets of runs.
+/// Compares the second with the first: two documents of one kind, or two sets of runs.
 ///
 /// # Errors
-/// They are of two kinds, or a set is beside a document.
+/// They are of two kinds, or a set is compared with a document.
 pub fn compare_as(a: Input, b: Input, options: &Options) -> Result<Comparison, String> {
     let (kind_a, kind_b) = (&a.about().kind, &b.about().kind);
     if kind_a != kind_b {
@@ -159,7 +157,7 @@ fn rows(figures: &[Figure], options: &Options) -> Vec<Row> {
 
 fn row(figure: &Figure, adjusted_p: Option<f64>, gate_p: Option<f64>, options: &Options) -> Row {
     let metric = &figure.metric;
-    // A ratio to what may be 0 says nothing.
+    // A ratio to a figure that may be 0 is meaningless.
     let is_above_0 = figure.a.interval.lo.is_some_and(|lo| lo > 0.0);
     let has_ratio = metric.scale == Scale::Ratio && is_above_0;
     let ratio = (figure.versus.ratio.clone()).filter(|_| has_ratio);

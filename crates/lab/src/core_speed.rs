@@ -1,15 +1,14 @@
-//! How fast the core runs, against the CPU's counter.
+//! Speed of the core, relative to the CPU's counter.
 //!
-//! **Method.** A chain of instructions each of which needs the result of the one
-//! before takes as many core cycles as their latencies add up to: 1 for an
-//! addition of registers on every core that we know of, 3 for a multiplication
-//! of 64 bits on x86 since 2008. The counter's ticks around the chain give
-//! cycles per tick. Chains are short (a few microseconds), the median of some of
-//! them is a block, blocks are spread over seconds; the interval is of the
-//! blocks, so it includes how the speed drifts meanwhile.
+//! **Method.** In a chain each instruction needs the result of the one before, so the chain takes
+//! the sum of the latencies in core cycles. On every core known to us an addition of registers
+//! takes 1; on x86 a multiplication of 64 bits has taken 3 since 2008. The counter's ticks around
+//! the chain give cycles per tick. Chains are short (a few microseconds), and a block is the median
+//! of some of them. Blocks are spread over seconds, and the interval is that of the blocks, so it
+//! includes the drift of the speed.
 //!
-//! **Caveats.** The latencies are assumed. The addition alone is used; the
-//! multiplication says whether the assumption holds: it must come out at 3.
+//! **Caveats.** The latencies are assumed. Only the addition is used; the multiplication checks the
+//! assumption: its result must be 3.
 
 use undertick_clock::{Source, best, rate};
 use undertick_estimate::spread_of_mean;
@@ -18,9 +17,9 @@ use undertick_units::{Estimate, Interval};
 
 /// Instructions in a chain: at 3 GHz 4 us, 400 steps of a 10 ns clock.
 const CHAIN: u64 = 12_000;
-/// Chains in a block, of which the median counts.
+/// Chains in a block, whose median counts.
 const CHAINS: usize = 9;
-/// Fewest blocks that an interval is worth.
+/// Minimum number of blocks for an interval.
 const FEWEST: usize = 8;
 
 /// Blocks of cycles per tick, in the order in which they were run.
@@ -42,13 +41,13 @@ impl CoreSpeedBlocks {
         }
     }
 
-    /// Blocks so far; as many as anybody may want where there is no counter.
+    /// Number of blocks so far; where there is no counter, more than any caller wants.
     pub(crate) fn len(&self) -> usize {
         self.counter
             .map_or(usize::MAX, |_| self.cycles_per_tick.len())
     }
 
-    /// What the blocks gave; nothing where there is no counter.
+    /// Cycles per tick of each block; empty where there is no counter.
     pub(crate) fn cycles_per_tick(&self) -> &[f64] {
         &self.cycles_per_tick
     }
@@ -107,13 +106,13 @@ fn median_ticks(counter: Source, chain: fn()) -> Option<f64> {
     Some(ticks[CHAINS / 2] as f64).filter(|ticks| *ticks > 0.0)
 }
 
-/// Links of a chain in one turn of its loop: the loop's own instructions run
-/// beside the chain.
+/// Links of a chain in one turn of its loop: the loop's own instructions run in parallel with the
+/// chain.
 const LINKS: u64 = 24;
 
 macro_rules! chain {
     ($name:ident, $x86:literal, $arm:literal) => {
-        /// `CHAIN` dependent instructions.
+        /// Executes `CHAIN` dependent instructions.
         #[inline(never)]
         fn $name() {
             let mut x = 3_u64;

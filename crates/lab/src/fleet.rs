@@ -1,17 +1,17 @@
-//! The surveys of many machines beside each other.
+//! Comparison of the surveys of many machines.
 //!
-//! **Question.** How do the machines of a fleet differ, which of them is not like the
-//! others, and what has changed since the last time?
+//! **Question.** How do the machines of a fleet differ, which of them is unlike the others, and
+//! what has changed since the last survey?
 //!
-//! **Method.** Files are read, nothing is measured. Machines are compared with those
-//! of the same CPU model, if there are ten of it, by
-//! [`undertick_estimate::fleet`]: on logarithms where ratios mean something, with the
-//! scatter and the tails of the fleet itself, each machine's own interval, and false
-//! discoveries controlled over machines, then over the metrics of each. Against
-//! earlier surveys each machine is compared with itself, so types do not matter.
+//! **Method.** Files are read; nothing is measured. Machines are compared with those of the same
+//! CPU model, if there are ten of it, by [`undertick_estimate::fleet`]. The comparison is on
+//! logarithms where ratios are meaningful. It uses the scatter and the tails of the fleet itself
+//! and each machine's own interval. False discoveries are controlled over machines, then over the
+//! metrics of each. With earlier surveys each machine is compared with itself, so types do not
+//! matter.
 //!
-//! **Caveats.** Metrics of single CPUs are left out: machines have different numbers
-//! of these. The slowest CPU and the spread are in.
+//! **Caveats.** Metrics of single CPUs are not compared, because machines have different numbers of
+//! CPUs. The slowest CPU and the spread are included.
 
 mod drift;
 mod gather;
@@ -27,12 +27,12 @@ use undertick_report::fleet::{Fleet, HostRow, KIND, Lacking, OutlyingHost, SCHEM
 pub use gather::{Gathered, Host, gather};
 use metrics::{Against, Table, reason};
 
-/// False discoveries among the machines found, on average at most.
+/// Mean share of false discoveries among the machines found, at most.
 pub const FALSE_SHARE: f64 = 0.05;
-/// A metric that at least this share of machines has is one that a machine can lack.
+/// A metric counts as lacking only if at least this share of the machines has it.
 const USUAL: f64 = 0.5;
 
-/// The fleet in a directory, against the one in another if that is given.
+/// Compares the fleet in a directory, and with that in another directory if one is given.
 ///
 /// # Errors
 /// A directory cannot be read, or no survey is in it.
@@ -42,7 +42,7 @@ pub fn fleet(directory: &Path, against: Option<&Path>, level: f64) -> Result<Fle
     Ok(of_gathered(now, then, level))
 }
 
-/// The same of surveys that were read already.
+/// Compares fleets whose surveys were already read.
 #[must_use]
 pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
     let table = Table::of(&now.hosts);
@@ -111,10 +111,10 @@ pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
     }
 }
 
-/// What was found in each type.
+/// The findings for each type.
 #[derive(Default)]
 struct Judged {
-    /// Machines of the type, and what was found of them.
+    /// Machines of the type, and the findings about them.
     parts: Vec<(Vec<usize>, Option<Outliers>)>,
 }
 
@@ -160,7 +160,7 @@ fn versions(hosts: &[Host]) -> Vec<(String, u64)> {
     counted(hosts.iter().map(|h| h.survey.host.tool_version.clone()))
 }
 
-/// How often each text comes, the most frequent first.
+/// How often each text occurs, the most frequent first.
 fn counted(texts: impl Iterator<Item = String>) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for text in texts {
@@ -171,7 +171,7 @@ fn counted(texts: impl Iterator<Item = String>) -> Vec<(String, u64)> {
     all
 }
 
-/// Machines that lack what most machines have.
+/// Machines that lack metrics that most machines have.
 fn lacking(hosts: &[Host], table: &Table) -> Vec<Lacking> {
     let usual = table.usual(USUAL);
     (hosts.iter().enumerate())
@@ -198,7 +198,7 @@ fn lacking(hosts: &[Host], table: &Table) -> Vec<Lacking> {
         .collect()
 }
 
-/// Whether what is missing holds this metric: the same, or `group.*`.
+/// Whether a missing entry covers this metric: the same id, or `group.*`.
 fn covers(missing: &str, id: &str) -> bool {
     missing == id
         || missing

@@ -1,15 +1,15 @@
-//! Simulations on all CPUs. Each depends on nothing but its job, so the results are
-//! the same on one CPU and on many.
+//! Runs simulations on all CPUs. Each depends on its job alone, so the results are the same on one
+//! CPU and on many.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
-/// Ended before its time.
+/// The jobs were stopped before their end.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 
-/// Runs a job for each of all; results in their order. `go_on` hears the share that
-/// is done; when it returns false nothing more is begun.
+/// Runs every job; results are in the order of the jobs. Calls `go_on` with the share done; when it
+/// returns false no more jobs are started.
 pub(crate) fn run<J: Sync, T: Send>(
     all: &[J],
     job: impl Fn(&J) -> T + Sync,

@@ -1,13 +1,11 @@
 //! What does recording cost on this machine, now?
 //!
-//! [`calibration::measure`] records a program that spends known doses of work
-//! in its sections, through the same recorder and collector as any program, and
-//! takes the dose off again. It reads its spans from the trace itself: the
-//! analysis would subtract what is to be found.
+//! [`calibration::measure`] records a program that spends known doses of work in its spans, through
+//! the same recorder and collector as any program, and takes the dose off again. It reads the spans
+//! from the trace itself, because the analysis would subtract the cost that is to be found.
 //!
-//! Caveats: the cost holds for code like the calibration's; where sections
-//! around nothing and around work disagree, both figures are kept and the
-//! interval of what is subtracted spans them.
+//! Caveats: the cost holds for code like the calibration's. Where spans around nothing and around
+//! work disagree, both figures are kept and the interval of the cost to subtract contains both.
 
 pub mod audit;
 pub mod calibration;

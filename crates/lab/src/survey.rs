@@ -1,13 +1,13 @@
-//! What is this machine like? One run of about a minute whose figures can be compared
-//! with those of another machine, or of another day.
+//! Characterises this machine in one run of about a minute. The figures can be compared with those
+//! of another machine, or of another day.
 //!
-//! **Method.** Nothing is timed in a second way: clocks are audited as by `undertick
-//! clock`, the speed of each CPU is found as there, and all else is a chosen part of
-//! the [primitives](crate::primitives), the same scripts with chosen settings,
-//! performed and analysed by the same engine. So an interval includes what
-//! repetitions in fresh processes differ by, all of them spread over the survey.
+//! **Method.** A survey uses the same measurements as the other commands. Clocks are audited as by
+//! `undertick clock`, and so is the speed of each CPU. The rest is a selection of the
+//! [primitives](crate::primitives): the same scripts with chosen settings, performed and analysed
+//! by the same code. An interval therefore includes the differences between repetitions in fresh
+//! processes, which are spread over the survey.
 //!
-//! **Caveats.** What drifts more slowly than a survey lasts is in no interval.
+//! **Caveats.** No interval contains what drifts more slowly than a survey lasts.
 
 mod clocks;
 mod host;
@@ -26,17 +26,17 @@ use crate::experiment::Machine;
 use speed::Speeds;
 pub(crate) use speed::spread_of_cpus;
 
-/// How to survey.
+/// Options of a survey.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Level of the intervals.
     pub level: f64,
-    /// Fewer and shorter repetitions: a look in a quarter of the time.
+    /// Fewer and shorter repetitions, in a quarter of the time.
     pub quick: bool,
-    /// How to run the interference meter, but for its length and level; `None`: not at
-    /// all.
+    /// Options of the interference meter, except its length and level; `None`: the meter does not
+    /// run.
     pub meter: Option<&'a crate::interference::Request>,
-    /// Turns true when the survey is to end with what is complete.
+    /// Becomes true when the survey is to end with the complete parts.
     pub stop: &'a AtomicBool,
 }
 
@@ -46,27 +46,27 @@ impl Request<'_> {
     }
 }
 
-/// A survey, and what of it went wrong.
+/// A survey, and what failed in it.
 #[derive(Debug)]
 pub struct Surveyed {
     /// The document.
     pub survey: Survey,
-    /// Why parts could not be measured that this machine could have given.
+    /// Why parts failed that this machine should be able to measure.
     pub failed: Option<String>,
 }
 
-/// Parts of the survey: what the bar says, and the share of the time that is over when
-/// it begins.
+/// Parts of the survey: the text of the progress bar, and the share of the time that has passed
+/// when the part begins.
 const CLOCKS: (&str, f64) = ("clocks", 0.0);
 const SPEEDS: (&str, f64) = ("speed of the CPUs", 0.08);
 const PRIMITIVES: (&str, f64) = ("primitives", 0.1);
 const KEEPING: (&str, f64) = ("analysing", 0.55);
 const INTERFERENCE: (&str, f64) = ("interference", 0.65);
 
-/// Why what came after Ctrl-C is not there.
+/// Reason for the missing parts after Ctrl-C.
 const INTERRUPTED: &str = "interrupted before it";
 
-/// What is put together.
+/// The collected results.
 #[derive(Default)]
 struct Found {
     metrics: Vec<Metric>,
@@ -76,8 +76,7 @@ struct Found {
     failed: Option<String>,
 }
 
-/// Surveys the machine; `tell` gets what is being done and the share of all that is
-/// over.
+/// Surveys the machine; calls `tell` with the current part and the share done.
 pub fn run(
     machine: &dyn Machine,
     request: Request<'_>,
@@ -125,7 +124,7 @@ impl Found {
         });
     }
 
-    /// Adds a metric, or says that it has no interval.
+    /// Adds a metric, or reports that it has no interval.
     fn add(&mut self, metric: Metric) {
         let interval = metric.estimate.interval;
         let bounds = [interval.lo, interval.hi].map(|b| b.filter(|b| b.is_finite()));

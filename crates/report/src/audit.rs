@@ -1,4 +1,4 @@
-//! The document of `undertick clock`, and how it looks on a terminal.
+//! The document of `undertick clock` and its rendering for a terminal.
 
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
@@ -10,17 +10,17 @@ use crate::text::{clean, wrap};
 /// programs read; extend, never rename.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
-    /// 1.
+    /// Version of the document's format: 1.
     pub schema_version: u32,
     /// The clock that Undertick records with here.
     pub chosen: String,
-    /// Why, in plain words.
+    /// Why it was chosen, in plain words.
     pub why: String,
-    /// Every clock, those first that may be used.
+    /// Every clock; those that may be used come first.
     pub clocks: Vec<Clock>,
-    /// What the chosen clock's tick should be at most, and what range it gives.
+    /// Tick that the chosen clock should have at most, and the range that it gives.
     pub tick_worth_having: Option<TickWorthHaving>,
-    /// Speed of the core against the CPU's counter, where both are known.
+    /// Speed of the core relative to the CPU's counter, where both are known.
     pub core_speed: Option<CoreSpeed>,
     /// The machine underneath.
     pub machine: Machine,
@@ -35,42 +35,42 @@ pub struct Clock {
     pub name: String,
     /// Whether it can be read here.
     pub usable: bool,
-    /// Why not, or what it is good for.
+    /// Why it is not usable, or what it is good for.
     pub why: String,
     /// Smallest difference that its format can express, ns.
     pub resolution_ns: Option<f64>,
     /// Smallest step that it takes, ns; `None` if it hardly moved while watched.
     pub granularity_ns: Option<f64>,
-    /// The same in its own ticks.
+    /// Smallest step that it takes, in its own ticks.
     pub granularity_ticks: Option<f64>,
-    /// All readings (99 % at least) leave this remainder modulo the step.
+    /// Remainder modulo the step that all readings (99 % at least) leave, ticks.
     pub remainder_ticks: Option<u64>,
-    /// Cost of a read in a row.
+    /// Cost of one of several reads in a row, ns.
     pub read_cost_ns: Option<ReadCost>,
-    /// Cost of a read that is ordered before and after.
+    /// Cost of a read that is ordered before and after, ns.
     pub read_cost_ordered_ns: Option<ReadCost>,
     /// Median cost of a read on each CPU.
     pub read_cost_by_cpu: Vec<CpuCost>,
-    /// It went back neither within a thread nor across threads; `None` where not checked.
+    /// Whether it never went back, within a thread or across threads; `None` where not checked.
     pub monotonic: Option<bool>,
-    /// What that is concluded from.
+    /// The observed steps back behind this conclusion.
     pub backward: Option<Backward>,
-    /// Offset between CPUs.
+    /// Offsets of the clock between CPUs, ns.
     pub cpu_offset_ns: Option<CpuOffset>,
     /// How much faster than `CLOCK_MONOTONIC_RAW` it is, parts per million.
     pub rate_ppm: Option<Estimate>,
     /// Bits of a reading.
     pub width_bits: Option<u32>,
-    /// Time after which a reading comes again, s.
+    /// Time after which a reading recurs, s.
     pub wraps_after_s: Option<f64>,
     /// What it does while the machine sleeps.
     pub suspend: String,
 }
 
-/// Cost of a read, from batches.
+/// Cost of a read, measured in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadCost {
-    /// The cheapest, ns.
+    /// The minimum, ns.
     pub min: f64,
     /// The median, ns.
     pub median: f64,
@@ -87,16 +87,16 @@ pub struct CpuCost {
     pub median_ns: f64,
 }
 
-/// Steps back.
+/// Steps back of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backward {
-    /// Within one thread.
+    /// Number of steps back within one thread.
     pub within_thread: u64,
-    /// Across threads on different CPUs; `None` with one CPU.
+    /// Number of steps back across threads on different CPUs; `None` with one CPU.
     pub across_threads: Option<u64>,
-    /// Readings that were compared across threads.
+    /// Number of readings that were compared across threads.
     pub readings: u64,
-    /// The furthest across threads, ns.
+    /// The largest step back across threads, ns.
     pub worst_ns: u64,
 }
 
@@ -105,11 +105,11 @@ pub struct Backward {
 pub struct CpuOffset {
     /// The CPU that the others are compared with.
     pub reference_cpu: usize,
-    /// The others.
+    /// Offsets of the other CPUs.
     pub pairs: Vec<PairOffset>,
-    /// Every interval holds 0: equal clocks explain what was seen.
+    /// Whether every interval holds 0, so that equal clocks explain the observations.
     pub holds_zero: bool,
-    /// No offset is further from 0 than this, ns.
+    /// Bound on the distance of all offsets from 0, ns.
     pub bound_ns: f64,
 }
 
@@ -118,15 +118,16 @@ pub struct CpuOffset {
 pub struct PairOffset {
     /// The CPU.
     pub cpu: usize,
-    /// It is ahead by at least this, ns.
+    /// Lower bound on how far it is ahead, ns.
     pub lo_ns: f64,
-    /// And at most this, ns; below `lo_ns` the offset moved meanwhile.
+    /// Upper bound on how far it is ahead, ns; below `lo_ns` if the offset moved during the
+    /// exchanges.
     pub hi_ns: f64,
-    /// Exchanges behind it.
+    /// Number of exchanges behind the bounds.
     pub exchanges: u64,
 }
 
-/// A tick finer than the uncertainty of a read buys only a shorter range.
+/// The tick worth having: one finer than the uncertainty of a read only shortens the range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TickWorthHaving {
     /// How uncertain the instant of a reading is, ns.
@@ -141,14 +142,15 @@ pub struct TickWorthHaving {
     pub range_64_bits_s: f64,
 }
 
-/// Core cycles by the time that instructions of known latency take.
+/// Speed of the core, from the time that instructions of known latency take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoreSpeed {
     /// Core cycles in a tick of the CPU's counter.
     pub cycles_per_tick: Estimate,
     /// Core cycles in a nanosecond, GHz.
     pub ghz: Estimate,
-    /// A multiplication by an addition, cycles: 3 where both latencies are as assumed.
+    /// Duration of a multiplication relative to an addition, cycles: 3 where both latencies are as
+    /// assumed.
     pub multiply_cycles: f64,
 }
 
@@ -163,7 +165,7 @@ pub struct Machine {
     pub clocksource: Option<String>,
     /// Share of the CPUs' time that the hypervisor took during the audit.
     pub steal_share: Option<f64>,
-    /// Time slept in suspend since the start of the machine, s.
+    /// Time that the machine has been suspended since its start, s.
     pub suspended_s: Option<f64>,
     /// Shift of `CLOCK_MONOTONIC` in this time namespace, s.
     pub monotonic_shift_s: Option<f64>,
@@ -239,7 +241,7 @@ fn clocks(audit: &Audit, columns: usize) -> String {
     text_of(table, 1)
 }
 
-/// Clocks that move in steps longer than their unit, those of one step together.
+/// Describes the clocks that move in steps longer than their unit, grouped by step.
 fn steps(clocks: &[Clock]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut by_step: Vec<(String, Vec<String>)> = Vec::new();
@@ -273,7 +275,7 @@ fn steps(clocks: &[Clock]) -> Vec<String> {
     lines
 }
 
-/// What a clock does that its user must know.
+/// What the user of a clock must know about its behaviour.
 fn verdicts(clock: &Clock) -> Vec<String> {
     let name = clean(&clock.name);
     let mut lines = Vec::new();
@@ -321,7 +323,7 @@ fn verdicts(clock: &Clock) -> Vec<String> {
     lines
 }
 
-/// What the clocks do while the machine sleeps, those that do the same together.
+/// What the clocks do while the machine sleeps, with clocks that do the same grouped.
 fn suspend(clocks: &[Clock]) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for clock in clocks.iter().filter(|c| c.usable && !c.suspend.is_empty()) {

@@ -1,4 +1,4 @@
-//! The document of `undertick calibrate`, and how it looks on a terminal.
+//! The document of `undertick calibrate` and its rendering for a terminal.
 
 use serde::{Deserialize, Serialize};
 use undertick_units::{Estimate, Interval};
@@ -12,46 +12,46 @@ use crate::text::wrap;
 /// the JSON shape that other programs read; extend, never rename.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibrate {
-    /// 1.
+    /// Version of the document's format: 1.
     pub schema_version: u32,
-    /// Clock under test.
+    /// The clock under test.
     pub clock: String,
-    /// What ran beside it: `none`, `self:N` or a file.
+    /// What ran beside the test: `none`, `self:N` or a file.
     pub load: String,
-    /// By method.
+    /// Results by method.
     pub methods: Vec<Method>,
     /// Name of the method to use.
     pub chosen: String,
-    /// Why, in plain words.
+    /// Why it was chosen, in plain words.
     pub why: String,
     /// The clock's step, ns.
     pub granularity_ns: f64,
-    /// Intervals around nothing behind the figures.
+    /// Number of intervals around nothing behind the figures.
     pub n: u64,
-    /// Left out, by cause.
+    /// Intervals that were dropped, by cause.
     pub culled: Culled,
     /// Mean of an interval around nothing, uncorrected, ns.
     pub cost_empty: Estimate,
-    /// What intervals around known doses show beyond the dose, ns.
+    /// Duration of intervals around known doses in excess of the dose, ns.
     pub cost_dosed: Estimate,
     /// What the sampler of Method II adds to an interval, ns.
     pub sampler_perturbation: Option<Estimate>,
-    /// Time of a turn of the loop with the sampler over that without.
+    /// Time of an iteration of the loop with the sampler over that without.
     pub sampler_slowdown: Option<Estimate>,
     /// Median distance from an interval to the sampler's nearest pair, ns.
     pub sampler_distance_ns: Option<f64>,
-    /// Intervals around nothing before any correction.
+    /// Distribution of the intervals around nothing before any correction.
     pub uncorrected: Histogram,
     /// What the reader must know.
     pub notes: Vec<String>,
 }
 
-/// Intervals left out.
+/// Number of dropped intervals by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Culled {
     /// The kernel had taken the thread off its CPU.
     pub descheduled: u64,
-    /// More than four times the usual, no evidence of a cause.
+    /// The interval was more than four times the usual, with no evidence of a cause.
     pub ratio: u64,
 }
 
@@ -60,17 +60,17 @@ pub struct Culled {
 pub struct Method {
     /// `long-term`, `pairs`, `sampler`, `control-variate`, `known-dose`.
     pub method: String,
-    /// Mean of nothing after correction, ns: the truth is 0.
+    /// Corrected mean of intervals around nothing, ns: the truth is 0.
     pub bias: Estimate,
-    /// Improvement factor: variance before over variance after.
+    /// Improvement factor: variance before correction over variance after.
     pub k: Option<Estimate>,
-    /// The same without the ratio rule.
+    /// The improvement factor without the ratio rule.
     pub k_uncut: Option<Estimate>,
     /// Standard deviations and correlations of T1, T3 and T4.
     pub correlations: Correlations,
     /// Bias around known doses of work.
     pub doses: Vec<Dose>,
-    /// Corrected intervals around nothing, in the bins of `uncorrected` moved
+    /// Distribution of the corrected intervals around nothing, in the bins of `uncorrected` moved
     /// to 0.
     pub corrected: Histogram,
 }
@@ -84,7 +84,8 @@ pub struct Dose {
     pub bias: Estimate,
 }
 
-/// Of the pair before (1), the interval (3) and the pair after (4).
+/// Standard deviations and correlations of the pair before (1), the interval (3) and the pair after
+/// (4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Correlations {
@@ -94,16 +95,15 @@ pub struct Correlations {
     pub r13: f64,
     pub r34: f64,
     pub r14: f64,
-    /// The part of r13 and r34 that sharing a reading of a clock with steps
-    /// makes by itself.
+    /// The part of r13 and r34 that comes from sharing a reading of a clock with steps.
     pub r13_by_step: f64,
     pub r34_by_step: f64,
-    /// k of pairs by eq. 5 from these.
+    /// Improvement factor k of pairs by eq. 5 from these figures.
     pub k_by_equation_5: Option<f64>,
 }
 
 impl Calibrate {
-    /// The document without the figures that cannot be; the notes give the reasons.
+    /// Returns the document without impossible figures; the notes give the reasons.
     #[must_use]
     pub fn without_impossible(mut self) -> Self {
         let notes = &mut self.notes;
@@ -149,7 +149,7 @@ impl Calibrate {
 /// Rows of the density plot.
 const ROWS: usize = 24;
 
-/// The whole answer. Ends with a line break.
+/// The whole document as text. Ends with a line break.
 #[must_use]
 pub fn render(found: &Calibrate, columns: usize) -> String {
     let columns = columns.max(60);
@@ -264,8 +264,8 @@ fn table(found: &Calibrate, columns: usize) -> String {
     )
 }
 
-/// A factor reads as a number, not as a share of 1, to two digits after the
-/// point: nobody acts on the third.
+/// A factor as a number, not as a share of 1, to two digits after the point: the third makes no
+/// difference to the reader.
 fn factor(estimate: &Estimate) -> (String, String) {
     let bound = |b: Option<f64>| b.map_or(figures::UNKNOWN.to_owned(), |b| format!("{b:.2}"));
     let Interval { lo, hi } = estimate.interval;
@@ -318,7 +318,7 @@ fn correlations(found: &Calibrate, columns: usize) -> String {
     )
 }
 
-/// Both densities, a row for each range of values, side by side.
+/// Both densities side by side, with a row for each range of values.
 fn density(uncorrected: &Histogram, chosen: &Method, columns: usize) -> String {
     let room = columns.saturating_sub(26) / 2;
     let after = &chosen.corrected;
@@ -364,9 +364,8 @@ fn density(uncorrected: &Histogram, chosen: &Method, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// Bins for values that lie mostly between `lo` and `hi`; what lies outside is
-/// in the first and the last. Bins are as wide as the clock's step, or a
-/// 24th of the range where that is wider.
+/// Histogram of values that lie mostly between `lo` and `hi`; the first and the last bin hold what
+/// lies outside. Bins are as wide as the clock's step, or a 24th of the range where that is wider.
 #[must_use]
 pub fn density_of(values_ns: &[f64], granularity_ns: f64) -> Histogram {
     let mut sorted = values_ns.to_vec();
@@ -422,8 +421,8 @@ mod tests {
         }
     }
 
-    /// A factor without an end, one below 0 and one outside its interval are not given; what
-    /// the sampler adds may be below 0, for it is a difference.
+    /// A factor without an end, one below 0 and one outside its interval are removed. What the
+    /// sampler adds may be below 0, because it is a difference.
     #[test]
     fn impossible_factors_are_not_given() {
         let method = |k: Estimate| Method {
@@ -472,7 +471,7 @@ mod tests {
         assert!(found.notes[3].contains("by the sampler (outside its own interval)"));
     }
 
-    /// Values on a grid of 10: one bin each; every value is counted.
+    /// Values on a grid of 10 get one bin each, and every value is counted.
     #[test]
     fn a_grid_gets_a_bin_a_step() {
         let values: Vec<f64> = (0..300).map(|i| 20.0 + 10.0 * f64::from(i % 3)).collect();
@@ -481,8 +480,8 @@ mod tests {
         assert_eq!(h.counts, [100, 100, 100]);
     }
 
-    /// A thousand values over 100 ns and one far away: at most 24 bins, the
-    /// far one in the last.
+    /// A thousand values over 100 ns and one far away take at most 24 bins, with the far one in the
+    /// last.
     #[test]
     fn far_values_are_gathered() {
         let mut values: Vec<f64> = (0..1000).map(|i| f64::from(i) / 10.0).collect();

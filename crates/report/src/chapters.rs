@@ -1,4 +1,4 @@
-//! Where the book tells more of a warning: by its code, in one place.
+//! The chapters of the book that explain each warning, by the warning's code.
 
 /// A chapter of the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +46,13 @@ pub const CHAPTERS: [(&str, Chapter); 26] = [
     ("trace", READING),
     ("unknown_descheduled", READING),
     ("unmatched", READING),
-    // Of experiments.
+    // Codes of experiments.
     ("failed", SCRIPTS),
     ("lacking", SCRIPTS),
     ("timed_out", SCRIPTS),
 ];
 
-/// The chapter of a warning's code.
+/// The chapter that explains a warning's code.
 #[must_use]
 pub fn of(code: &str) -> Option<Chapter> {
     CHAPTERS

@@ -1,4 +1,4 @@
-//! The `compare` document: the figures of one document beside those of another.
+//! The `compare` document: the figures of one document compared with those of another.
 
 mod markdown;
 mod subject;
@@ -17,35 +17,36 @@ pub use terminal::render;
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What `kind` is in a comparison.
+/// Value of `kind` in a comparison.
 pub const KIND: &str = "comparison";
 
-/// Two documents beside each other.
+/// A comparison of two documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Always [`KIND`].
     pub kind: String,
-    /// The first, that all is compared with.
+    /// The first document, the base of the comparison.
     pub a: About,
-    /// The second.
+    /// The second document.
     pub b: About,
-    /// Level of the intervals.
+    /// Level of the confidence intervals.
     pub confidence: f64,
-    /// False discoveries among the differences, on average at most.
+    /// Upper limit of the average share of false discoveries among the differences.
     pub false_share: f64,
-    /// Runs of both sides belong together in rounds: differences are of rounds.
+    /// Whether the runs of both sides belong together in rounds; differences are then taken by
+    /// round.
     #[serde(default)]
     pub paired: bool,
-    /// Figures whose interval lies within this share of no difference are alike;
-    /// absent where nobody said what is little.
+    /// Figures whose confidence interval lies within this share of no difference are alike; absent
+    /// where no such share was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
-    /// What was to be ruled out; absent where nothing was.
+    /// The slow-down that was to be ruled out; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
-    /// How it came out, in figures.
+    /// Numbers of figures by verdict.
     pub summary: Summary,
     /// One entry for each figure that both have, in the order of the first.
     pub rows: Vec<Row>,
@@ -57,54 +58,54 @@ pub struct Comparison {
     pub warnings: Vec<Warning>,
 }
 
-/// A slow-down that is not to be.
+/// A slow-down that is not allowed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Slower by more than this share is too slow.
+    /// A figure that is slower by more than this share is too slow.
     pub share: f64,
-    /// Ids of the figures that surely are: were none, a list that is not empty would
-    /// come in at most the share 1 - level of comparisons, however many figures.
+    /// Ids of the figures that surely are too slow. If none were, this list would have entries in
+    /// at most the share 1 - level of comparisons, however many figures there are.
     pub too_slow: Vec<String>,
 }
 
 /// One of the two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Where it was read from.
+    /// The file it was read from.
     pub file: String,
     /// What its figures are from: `survey` or `report`.
     pub kind: String,
-    /// The machine.
+    /// The machine that was measured.
     pub host: Host,
-    /// Unix time of its begin, s.
+    /// Unix time of the start, s.
     pub begun_unix_s: f64,
-    /// Runs that it is made of; absent where it is one document.
+    /// The runs behind the document; absent where it is one document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
 }
 
-/// How many figures differ.
+/// Numbers of figures by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Figures that both have.
     pub compared: u64,
-    /// Those that differ, false discoveries controlled.
+    /// Figures that differ, with false discoveries controlled.
     pub differ: u64,
-    /// Of these, better in the second.
+    /// Differing figures that are better in the second.
     pub better: u64,
-    /// Of these, worse in the second.
+    /// Differing figures that are worse in the second.
     pub worse: u64,
-    /// Figures whose difference alone would be called one at the level.
+    /// Figures that would each count as different at the level if compared alone.
     pub differ_alone: u64,
-    /// So many of them chance alone would make, were nothing different.
+    /// How many of `differ_alone` to expect by chance if nothing were different.
     pub expected_by_chance: f64,
     /// Figures that do not differ by more than their `bound`, which is small.
     pub alike: u64,
-    /// Figures of which nothing can be told.
+    /// Figures that give no verdict.
     pub cannot_tell: u64,
 }
 
-/// A figure of both.
+/// A figure that both documents have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its stable name.
@@ -113,52 +114,52 @@ pub struct Row {
     pub group: String,
     /// What it is, in words.
     pub name: String,
-    /// Which way is better.
+    /// Which direction is an improvement.
     pub better: Better,
-    /// In the first.
+    /// The figure in the first document.
     pub a: Estimate,
-    /// In the second.
+    /// The figure in the second document.
     pub b: Estimate,
-    /// Second over first; `null` where that has no meaning.
+    /// Second over first; `null` where a ratio has no meaning.
     pub ratio: Option<Estimate>,
     /// Second less first.
     pub difference: Estimate,
-    /// How likely chance alone sets them so far apart; `null` without intervals.
+    /// Probability of a difference at least this large by chance; `null` without intervals.
     pub p: Option<f64>,
-    /// The same, adjusted for the number of figures (Benjamini and Hochberg).
+    /// The p-value, adjusted for the number of figures (Benjamini and Hochberg).
     pub adjusted_p: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
-    /// The truth lies within this share of no difference, at the level; `null` where
-    /// that cannot be said.
+    /// The truth lies within this share of no difference, at the level; `null` where there is no
+    /// such bound.
     pub bound: Option<f64>,
-    /// So many runs of each side would probably tell, were nothing different; absent
-    /// where that is not known or not asked.
+    /// Number of runs of each side that would probably suffice for a verdict if nothing were
+    /// different; absent where that is not known or was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_wanted: Option<u64>,
-    /// How likely chance alone makes it look slower than the gate's share allows,
-    /// adjusted for the number of figures; absent without a gate.
+    /// Probability that chance alone makes it look slower than the gate's share allows, adjusted
+    /// for the number of figures; absent without a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_p: Option<f64>,
     /// The verdict in words.
     pub words: String,
 }
 
-/// How a figure of the second document is to that of the first.
+/// How a figure of the second document compares with that of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Better by a time or a speed.
+    /// Better; the figure is a time or a speed.
     Faster,
-    /// Worse by a time or a speed.
+    /// Worse; the figure is a time or a speed.
     Slower,
-    /// Less of what is neither a time nor a speed.
+    /// Smaller; the figure is neither a time nor a speed.
     Less,
-    /// More of what is neither.
+    /// Larger; the figure is neither a time nor a speed.
     More,
     /// No difference larger than `bound`.
     Alike,
-    /// The intervals are too wide.
+    /// The confidence intervals are too wide for a verdict.
     CannotTell,
 }
 

@@ -1,5 +1,5 @@
-//! The `report` document: what `undertick report --json` prints, and what the
-//! terminal table and the HTML page are drawn from.
+//! The `report` document: what `undertick report --json` prints. The terminal table and the HTML
+//! page are drawn from it.
 //!
 //! Version 1. Other programs read it, so fields are added, never renamed and
 //! never given another meaning. Every duration is in nanoseconds unless its
@@ -32,36 +32,36 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Report {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// How the analysis was asked to work.
+    /// How the analysis was configured.
     pub settings: Settings,
-    /// What was recorded, where, and how completely; of several runs, of all together.
+    /// What was recorded, where, and how completely; with several runs, over all of them.
     pub trace: TraceSummary,
     /// Number of runs that the figures come from (`record --runs`); absent for one recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
-    /// From the begin of the first run to the end of the last, ns; absent for one recording
-    /// and where it is not known.
+    /// From the start of the first run to the end of the last, ns; absent for one recording and
+    /// where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_within_ns: Option<i64>,
-    /// One entry per interval, in the order of the table; without a table by
-    /// total time, largest first.
+    /// One entry per interval, in the order of the table; without a table by total time, longest
+    /// first.
     pub intervals: Vec<IntervalReport>,
-    /// One entry per event that was counted, most frequent first.
+    /// One entry per counted event, the most frequent first.
     pub frequencies: Vec<FrequencyReport>,
-    /// Straight lines through figures of several settings of an experiment.
+    /// Straight lines through the figures of several settings of an experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LineReport>,
-    /// Passes of an experiment step by step, where they were asked for.
+    /// Passes of an experiment step by step, where they were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<crate::traffic::Passes>,
-    /// What the reader must know, gravest first.
+    /// What the reader must know, the gravest first.
     pub warnings: Vec<Warning>,
 }
 
-/// How the analysis was asked to work.
+/// How the analysis was configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Level of every interval, e.g. 0.95.
+    /// Level of every confidence interval, e.g. 0.95.
     pub confidence: f64,
     /// `auto`, `kernel`, `ratio:4` or `none`, as on the command line.
     pub cull: String,
@@ -69,35 +69,35 @@ pub struct Settings {
     pub compensate: String,
     /// Name of the table that defined the intervals; `null` without one.
     pub table: Option<String>,
-    /// Which question the intervals of `mean`, `median` and `quantiles` answer.
+    /// Which question the confidence intervals of `mean`, `median` and `quantiles` answer.
     #[serde(default)]
     pub scope: Scope,
 }
 
-/// Which question an interval answers.
+/// The question that a confidence interval answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// What this run would have given had it gone on: from what its own blocks differ by.
-    /// Another run may lie outside.
+    /// What this run would have given had it gone on. The interval comes from the differences
+    /// between the run's own blocks, and another run may lie outside.
     #[default]
     ThisRun,
-    /// What a repetition gives: from what runs differ by.
+    /// What a repetition gives. The interval comes from the differences between runs.
     Repetition,
 }
 
-/// How often an event came.
+/// How often an event occurred.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrequencyReport {
     /// Its name.
     pub name: String,
-    /// Events per second of the time from first to last event; `null` if
-    /// there is no such time.
+    /// Events per second of the time from the first to the last event; `null` if there is no such
+    /// time.
     pub per_second: Option<Estimate>,
     /// Share of the events that lie in the enclosing interval, where the
     /// table names one.
     pub share_of: Option<ShareOf>,
-    /// Events.
+    /// Number of events.
     pub count: u64,
 }
 
@@ -106,7 +106,7 @@ pub struct FrequencyReport {
 pub struct Warning {
     /// Short and stable, for programs: `lost_events`, `unmatched`, ...
     pub code: String,
-    /// In plain words, with what to try next.
+    /// The message in plain words, with what to try next.
     pub text: String,
 }
 

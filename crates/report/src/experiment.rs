@@ -10,10 +10,10 @@ use crate::remarks;
 use crate::terminal::tables::new_table;
 use crate::text::{clean, wrap};
 
-/// Least columns that the tables fit in.
+/// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
 
-/// Every setting, then what must be known about its figures.
+/// Every setting, followed by the notes on its figures.
 #[must_use]
 pub fn render(report: &Report, columns: usize) -> String {
     let columns = columns.max(FEWEST_COLUMNS);
@@ -33,7 +33,7 @@ pub fn render(report: &Report, columns: usize) -> String {
     text.replace('\u{a0}', " ")
 }
 
-/// What the columns mean, and what to beware of.
+/// What the columns mean, and the caveats.
 fn end(report: &Report, columns: usize) -> String {
     let legend = format!(
         "[lo, hi]: {} interval of the middle repetition, from the scatter between repetitions, each in \
@@ -55,8 +55,7 @@ fn end(report: &Report, columns: usize) -> String {
     text
 }
 
-/// Where an interval belongs, in a few words: process and step, script and
-/// parameters.
+/// Where an interval belongs, in a few words: process and step, script and parameters.
 pub(crate) fn belongs(repeated: &Repeated) -> String {
     let step = repeated
         .step
@@ -72,7 +71,7 @@ pub(crate) fn belongs(repeated: &Repeated) -> String {
     parts.join(", ")
 }
 
-/// What the intervals of one setting have in common.
+/// What the intervals of one setting have in common: script and parameters.
 fn setting(interval: &IntervalReport) -> Option<(&str, Vec<(&String, &String)>)> {
     let repeated = interval.repeated.as_ref()?;
     Some((&repeated.script, repeated.parameters.iter().collect()))
@@ -138,7 +137,7 @@ fn title(repeated: &Repeated) -> String {
     )
 }
 
-/// Intervals with several modes: one figure does not describe them.
+/// Notes on the intervals with several modes, which one figure does not describe.
 fn modes(intervals: &[IntervalReport]) -> Vec<String> {
     (intervals.iter())
         .filter_map(|interval| {
@@ -149,7 +148,7 @@ fn modes(intervals: &[IntervalReport]) -> Vec<String> {
         .collect()
 }
 
-/// The slopes.
+/// The table of the slopes.
 fn lines(lines: &[LineReport], columns: usize) -> String {
     if lines.is_empty() {
         return String::new();
@@ -179,7 +178,7 @@ fn lines(lines: &[LineReport], columns: usize) -> String {
     format!("{table}\n\n")
 }
 
-/// How far the points are from the line; "no line" if that is no chance.
+/// How far the points are from the line; "no line" if chance does not explain that.
 fn fits(line: &LineReport) -> String {
     let (Some(p), Some(share)) = (line.lack_of_fit_p, line.worst_share) else {
         return String::new();
@@ -191,10 +190,10 @@ fn fits(line: &LineReport) -> String {
     }
 }
 
-/// Points as far from a line as these are rarer than this on a line.
+/// Below this probability of points as far from a line as these, they are not on a line.
 const BENT: f64 = 0.01;
 
-/// Every primitive: a table for each group, what the figures include, the slopes.
+/// All primitives: a table for each group, what the figures include, and the slopes.
 #[must_use]
 pub fn primitives(report: &Report, columns: usize) -> String {
     let columns = columns.max(FEWEST_COLUMNS);

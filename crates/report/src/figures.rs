@@ -1,26 +1,25 @@
-//! Figures as text: units that suit the size, and only digits that the interval
-//! supports.
+//! Figures as text: units that suit the size, and only those digits that the interval supports.
 //!
-//! A value is rounded to the decade in which half the width of its interval
-//! begins, to one digit more if that begins with 1. Bounds are rounded outwards,
-//! so that what is printed still covers what was computed. A figure without an
-//! interval (a least or greatest sample) gets three digits.
+//! A value is rounded to the decade of the leading digit of half the width of its interval, or to
+//! one digit more if that leading digit is 1. Bounds are rounded outwards, so that the printed
+//! interval covers the computed one. A figure without an interval (a minimum or maximum) gets three
+//! digits.
 
 use undertick_units::{Estimate, Interval};
 
-/// Most significant digits of a value, whatever its interval supports.
+/// Maximum number of significant digits of a value, whatever its interval supports.
 const MOST_DIGITS: i32 = 5;
 
-/// Digits of a figure that has no interval, or one of zero width.
+/// Number of digits of a figure that has no interval, or one of zero width.
 const DIGITS_WITHOUT_INTERVAL: i32 = 3;
 
-/// From here on a number is written with a power of ten, to fit its column.
+/// A number from here on is written with a power of ten, to fit its column.
 const LONGEST: f64 = 1e6;
 
-/// What stands for a bound or a figure that the data cannot give.
+/// Placeholder for a bound or a figure that the data cannot give.
 pub const UNKNOWN: &str = "?";
 
-/// A figure and its interval, in one unit.
+/// A figure and its interval as text, in one unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
     /// The value, without its unit.
@@ -47,7 +46,7 @@ impl Figure {
     }
 }
 
-/// A unit to print in: its name, and how many of the data's unit it is.
+/// Units to print in: the name of each, and its size in the data's unit.
 type Scale = [(&'static str, f64)];
 
 const DURATIONS: &Scale = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -64,20 +63,20 @@ fn scale_of(unit: &str) -> &'static Scale {
     }
 }
 
-/// An estimate as text. Durations, rates and shares get a unit of suitable
-/// size; a share of 1 is 100 %.
+/// An estimate as text. Durations, rates and shares get a unit of suitable size; a share of 1 is
+/// 100 %.
 #[must_use]
 pub fn figure(estimate: &Estimate) -> Figure {
     on_scale(estimate.value, estimate.interval, scale_of(&estimate.unit))
 }
 
-/// An estimate as a number in its own unit, whatever that is.
+/// An estimate as a number in its own unit, whichever that is.
 #[must_use]
 pub fn plain(estimate: &Estimate) -> Figure {
     on_scale(estimate.value, estimate.interval, NUMBERS)
 }
 
-/// A duration without an interval: three digits.
+/// A duration without an interval, to three digits.
 #[must_use]
 pub fn duration(ns: f64) -> String {
     on_scale(ns, Interval { lo: None, hi: None }, DURATIONS).value_and_unit()
@@ -117,8 +116,8 @@ pub fn short_count(n: u64) -> String {
     format!("{:.2e}", n as f64)
 }
 
-/// A share of a whole in per cent, two digits. Something is never shown as
-/// nothing, nor almost everything as everything.
+/// A share of a whole in per cent, to two digits. A share above nothing is never shown as nothing,
+/// nor one below everything as everything.
 #[must_use]
 pub fn per_cent(share: f64) -> String {
     let per_cent = share * 100.0;
@@ -138,7 +137,7 @@ pub fn per_cent(share: f64) -> String {
     with_unit(&text, "%")
 }
 
-/// Value and unit with a space that no line breaks at.
+/// Value and unit, joined by a non-breaking space.
 fn with_unit(value: &str, unit: &str) -> String {
     if unit.is_empty() || value == UNKNOWN {
         return value.to_owned();
@@ -191,7 +190,7 @@ fn on_scale(value: f64, interval: Interval, scale: &'static Scale) -> Figure {
     }
 }
 
-/// The decade of the last digit that is worth printing.
+/// The decade of the last digit that the interval supports.
 fn last_decade(value: f64, lo: Option<f64>, hi: Option<f64>) -> i32 {
     let widest = [lo, hi]
         .into_iter()
@@ -221,7 +220,7 @@ fn last_decade(value: f64, lo: Option<f64>, hi: Option<f64>) -> i32 {
     supported.clamp(leading(value) + 1 - MOST_DIGITS, leading(value))
 }
 
-/// The decade of the first digit: 2 for 812, -1 for 0.4; 0 for zero.
+/// The decade of the leading digit: 2 for 812, -1 for 0.4; 0 for zero.
 fn leading(x: f64) -> i32 {
     if x == 0.0 {
         return 0;
@@ -229,8 +228,8 @@ fn leading(x: f64) -> i32 {
     x.abs().log10().floor() as i32
 }
 
-/// Rounds to a decade, `towards` deciding how; a billionth of a unit in the
-/// last place does not push a bound outwards.
+/// Rounds to a decade by the function `towards`. An excess of a billionth of a unit in the last
+/// place does not push a bound outwards.
 fn to_decade(x: f64, decade: i32, towards: fn(f64) -> f64) -> f64 {
     let unit = 10_f64.powi(decade);
     let units = x / unit;
@@ -247,7 +246,7 @@ fn rounded(x: f64, decade: i32, towards: fn(f64) -> f64) -> String {
     if at_decade.abs() >= LONGEST {
         return format!("{:.1e}", to_decade(x, leading(x) - 1, towards));
     }
-    // Not "-0".
+    // Avoid "-0".
     let shown = if at_decade == 0.0 { 0.0 } else { at_decade };
     format!("{shown:.*}", usize::try_from(-decade).unwrap_or(0))
 }
@@ -283,7 +282,7 @@ mod tests {
         // Rounded to nearest, [846, 851] would leave 851.47 out.
         assert_eq!(ns(849.31, 846.92, 852.47), "849 ns [846, 853]");
         assert_eq!(ns(-849.31, -852.47, -846.92), "-849 ns [-853, -846]");
-        // Also where only two digits are left: 9.04e6 us is above 9.0e6.
+        // The same where only two digits are left: 9.04e6 us is above 9.0e6.
         assert_eq!(ns(5e3, -9.04e9, 9.04e9), "5 us [-9.1e6, 9.1e6]");
         // A bound on the last digit stays where it is.
         assert_eq!(ns(0.3, 0.1, 0.5), "0.3 ns [0.1, 0.5]");

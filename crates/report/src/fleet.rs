@@ -1,4 +1,4 @@
-//! The `fleet` document: the surveys of many machines beside each other.
+//! The `fleet` document: the surveys of many machines, compared with each other.
 
 mod terminal;
 
@@ -16,67 +16,67 @@ pub(crate) use terminal::{
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What `kind` is in a fleet.
+/// Value of `kind` in a fleet.
 pub const KIND: &str = "fleet";
 
-/// Many machines beside each other.
+/// A comparison of many machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Always [`KIND`].
     pub kind: String,
-    /// Where the surveys were read from.
+    /// The directory that the surveys were read from.
     pub directory: String,
-    /// Level of the intervals.
+    /// Level of the confidence intervals.
     pub confidence: f64,
-    /// Machines among those called out of the ordinary that are not, on average at
-    /// most.
+    /// Upper limit of the average share of false discoveries among the machines called out of the
+    /// ordinary.
     pub false_share: f64,
-    /// Kinds of machines, the most frequent first.
+    /// Types of machines, the most frequent first.
     pub types: Vec<Type>,
     /// Every machine.
     pub hosts: Vec<HostRow>,
-    /// Machines out of the ordinary, the surest first.
+    /// Machines out of the ordinary, the most certain first.
     pub outliers: Vec<OutlyingHost>,
-    /// Every metric that a machine has.
+    /// Every metric that at least one machine has.
     pub metrics: Vec<FleetMetric>,
     /// Files that could not be read.
     pub unreadable: Vec<Unreadable>,
     /// Machines that lack metrics which most others have.
     pub lacking: Vec<Lacking>,
-    /// Versions of Undertick and how many machines have them, the most frequent first.
+    /// Versions of Undertick and how many machines have each, the most frequent first.
     pub versions: Vec<(String, u64)>,
-    /// Against earlier surveys; `null` where none were given.
+    /// Comparison with earlier surveys; `null` where none were given.
     pub drift: Option<Drift>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
 }
 
-/// A kind of machine.
+/// A type of machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Type {
     /// Model name of the CPU; empty where it is not known.
     pub cpu_model: String,
-    /// Machines of it.
+    /// Number of machines of this type.
     pub hosts: u64,
     /// Whether its machines were compared with each other.
     pub compared: bool,
 }
 
-/// A machine in a line.
+/// Summary of a machine in one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostRow {
-    /// Its name; with the file behind it where several have the name.
+    /// Its name; followed by the file where several machines have that name.
     pub host: String,
-    /// The file.
+    /// The file of its survey.
     pub file: String,
     /// Index of its type.
     pub of_type: usize,
-    /// How many times slower than the middle machine of its type, over all metrics;
-    /// `null` where that cannot be said.
+    /// How many times slower it is than the middle machine of its type, over all metrics; `null`
+    /// where that is not known.
     pub slowness: Option<f64>,
-    /// How many times wider its intervals are than usual.
+    /// How many times wider its confidence intervals are than usual.
     pub noise: Option<f64>,
     /// Whether it is out of the ordinary.
     pub is_outlier: bool,
@@ -92,29 +92,28 @@ pub struct OutlyingHost {
     pub host: String,
     /// Index of its type.
     pub of_type: usize,
-    /// How likely a machine of this fleet is so far out in anything.
+    /// Probability that a machine of this fleet is as extreme in any metric.
     pub p: f64,
-    /// The same, adjusted for the number of machines.
+    /// The p-value, adjusted for the number of machines.
     pub adjusted_p: f64,
-    /// In what, the surest first.
+    /// The metrics in which it is out of the ordinary, the most certain first.
     pub reasons: Vec<Reason>,
 }
 
-/// One reason.
+/// One reason why a machine is out of the ordinary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The metric; or `slowness`, `noise` over all metrics.
+    /// The metric; or `slowness` or `noise`, which cover all metrics.
     pub metric: String,
-    /// In words.
+    /// The reason in words.
     pub words: String,
-    /// The machine's value over the middle one; `null` where only differences mean
-    /// something.
+    /// The machine's value over the middle one; `null` where only differences have a meaning.
     pub ratio: Option<f64>,
-    /// Its value less the middle one, in the metric's unit; `null` of a ratio.
+    /// Its value less the middle one, in the metric's unit; `null` where ratios are compared.
     pub difference: Option<f64>,
-    /// In standard deviations.
+    /// Distance from the middle value, in standard deviations.
     pub deviations: f64,
-    /// How likely a machine of this fleet is there.
+    /// Probability that a machine of this fleet is as extreme.
     pub p: f64,
 }
 
@@ -129,13 +128,13 @@ pub struct FleetMetric {
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// Which way is better.
+    /// Which direction is an improvement.
     pub better: Better,
-    /// How two of it are compared.
+    /// How two values of the metric are compared.
     pub scale: Scale,
-    /// Machines that lack it.
+    /// Number of machines that lack it.
     pub lacking: u64,
-    /// By type, the most frequent first.
+    /// Its distribution by type, the most frequent type first.
     pub by_type: Vec<Distribution>,
 }
 
@@ -144,26 +143,25 @@ pub struct FleetMetric {
 pub struct Distribution {
     /// Index of the type.
     pub of_type: usize,
-    /// Machines that have it.
+    /// Number of machines that have it.
     pub hosts: u64,
-    /// Least, 5 %, 25 %, middle, 75 %, 95 %, greatest.
+    /// Minimum, 5 %, 25 %, median, 75 %, 95 %, maximum.
     pub quantiles: [f64; 7],
-    /// Edges of the bins, ascending, one more than `counts`; even in logarithms where
+    /// Edges of the bins, ascending, one more than `counts`; evenly spaced in logarithms where
     /// ratios are compared.
     pub edges: Vec<f64>,
     /// Machines in each bin.
     pub counts: Vec<u64>,
-    /// By how much machines differ, their own errors taken off: a share of the value,
-    /// or in the unit where only differences mean something; `null` where that was not
-    /// looked for.
+    /// By how much machines differ, apart from their own errors: a share of the value, or in the
+    /// unit where only differences have a meaning; `null` where it was not estimated.
     pub scatter: Option<f64>,
-    /// Degrees of the t distribution that machines are judged by: few for heavy tails.
+    /// Degrees of freedom of the t distribution that machines are judged by; heavy tails have few.
     pub degrees: Option<f64>,
-    /// Machines out of the ordinary in it.
+    /// Number of machines out of the ordinary in this metric.
     pub outlying: u64,
 }
 
-/// A file that is no survey.
+/// A file that could not be read as a survey.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreadable {
     /// The file.
@@ -179,26 +177,26 @@ pub struct Lacking {
     pub host: String,
     /// The metrics.
     pub metrics: Vec<String>,
-    /// Why, as its survey says; may be empty.
+    /// Why it lacks them, as its survey says; may be empty.
     pub why: String,
 }
 
-/// Against earlier surveys of the same machines.
+/// Comparison with earlier surveys of the same machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
-    /// Where these were read from.
+    /// The directory that the earlier surveys were read from.
     pub directory: String,
-    /// Machines that are in both.
+    /// Number of machines that are in both.
     pub hosts: u64,
-    /// Machines that are only here.
+    /// Number of machines that are only in the current surveys.
     pub only_now: u64,
-    /// Machines that were only there.
+    /// Number of machines that are only in the earlier surveys.
     pub only_then: u64,
     /// How each metric changed in the middle machine.
     pub metrics: Vec<MetricDrift>,
-    /// Machines that changed otherwise than the others, the surest first.
+    /// Machines that changed differently from the others, the most certain first.
     pub changed: Vec<OutlyingHost>,
-    /// Files of then that could not be read.
+    /// Earlier files that could not be read.
     pub unreadable: Vec<Unreadable>,
 }
 
@@ -209,19 +207,20 @@ pub struct MetricDrift {
     pub id: String,
     /// What it is, in words.
     pub name: String,
-    /// Machines that have it in both.
+    /// Number of machines that have it in both.
     pub hosts: u64,
-    /// Now over then, or now less then where only differences mean something.
+    /// Current value over the earlier one, or less the earlier one where only differences have a
+    /// meaning.
     pub change: f64,
-    /// Interval of the change.
+    /// Confidence interval of the change.
     pub interval: [Option<f64>; 2],
-    /// How likely as many machines change the same way by chance.
+    /// Probability that as many machines change the same way by chance.
     pub p: f64,
-    /// The same, adjusted for the number of metrics.
+    /// The p-value, adjusted for the number of metrics.
     pub adjusted_p: f64,
-    /// Whether the fleet changed in it, false discoveries controlled.
+    /// Whether the fleet changed in this metric, with false discoveries controlled.
     pub changed: bool,
-    /// How two of it are compared.
+    /// How two values of the metric are compared.
     pub scale: Scale,
     /// Its unit.
     pub unit: String,

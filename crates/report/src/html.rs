@@ -1,14 +1,12 @@
 //! The report as one HTML file that needs no network and opens from disk.
 //!
-//! Tables and sentences are written here, so that they are there without a
-//! script, can be searched, copied and printed. The document itself is embedded as
-//! JSON, and the timeline beside it; the script inside the page (`web/`) draws from them,
-//! sorts, filters and switches the theme. A content security policy in the page forbids it to
-//! load anything.
+//! Tables and sentences are written here, so that they need no script and can be searched, copied
+//! and printed. The document itself is embedded as JSON, with the timeline beside it. The script
+//! inside the page (`web/`) draws from them, sorts, filters and switches the theme. A content
+//! security policy in the page forbids it to load anything.
 //!
-//! Event names come from the measured program and are not trusted: whatever is
-//! written between tags goes through `escape::Text`, the JSON through
-//! `escape::json`.
+//! Event names come from the measured program and are not trusted. Whatever is written between tags
+//! goes through `escape::Text`, the JSON through `escape::json`.
 
 mod details;
 mod escape;
@@ -32,26 +30,26 @@ use crate::{remarks, terminal};
 use escape::Text;
 
 const STYLE: &str = include_str!("../assets/page.css");
-/// From `web/`, by `build.rs`; empty where that had no Node.js.
+/// The page's script, bundled from `web/` by `build.rs`; empty if that had no Node.js.
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js"));
 
-/// Nothing is loaded from anywhere; styles and the script are those in the page.
+/// Nothing is loaded from elsewhere; only the styles and the script in the page apply.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       base-uri 'none'; form-action 'none'";
 
-/// Intervals above which the page offers to filter them by name.
+/// Above this number of intervals the page offers a filter by name.
 const FILTER_ABOVE: usize = 12;
 
-/// What a page may show beside the report.
+/// What a page may show in addition to the report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
     /// One second of the trace.
     pub timeline: Option<&'a Timeline>,
-    /// The trace's name, as commands take it.
+    /// The trace's name, as commands accept it.
     pub trace: Option<&'a str>,
 }
 
-/// The whole page of a report alone.
+/// The whole page of a report, without additions.
 #[must_use]
 pub fn render(report: &Report) -> String {
     render_beside(report, &Beside::default())
@@ -152,7 +150,7 @@ fn filter(page: &mut String, report: &Report) -> core::fmt::Result {
     Ok(())
 }
 
-/// Keys that the script knows.
+/// Keys that the script handles, and what each does.
 const KEYS: [(&str, &str); 8] = [
     ("?", "this list"),
     ("t", "theme: automatic, dark, light"),
@@ -188,10 +186,10 @@ fn keys(page: &mut String) -> core::fmt::Result {
     Ok(())
 }
 
-/// Distributions as text: of more the page would grow by a kilobyte each.
+/// Maximum number of distributions written as text: each adds a kilobyte to the page.
 const MOST_AS_TEXT: usize = 40;
 
-/// The distributions without drawings.
+/// The distributions as text, without drawings.
 fn as_text(page: &mut String, report: &Report) -> core::fmt::Result {
     let shown = report.intervals.len().min(MOST_AS_TEXT);
     let plain = terminal::Options {

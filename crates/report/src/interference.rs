@@ -1,5 +1,5 @@
-//! The document of `undertick interference`: what other users of the memory and of
-//! the CPU cost; and how it looks on a terminal.
+//! The document of `undertick interference`, the cost of other users of the memory and the CPU, and
+//! its rendering for a terminal.
 
 mod document;
 
@@ -26,7 +26,7 @@ fn times(estimate: &Estimate) -> String {
     format!("{} {}", figure.value, figure.interval())
 }
 
-/// The document for a terminal of that many columns.
+/// The document as text in at most `columns` columns.
 #[must_use]
 pub fn render(found: &Interference, columns: usize) -> String {
     let mut parts = vec![headline(found, columns)];
@@ -84,7 +84,7 @@ pub fn summary(found: &Interference) -> Vec<String> {
         lines.push("One peak: no second state of the machine is proven.".to_owned());
     }
     lines.extend(slowed);
-    // Of the others their one peak has said it.
+    // A disturber with one peak was already described by that peak.
     let more = found.disturbers.iter().filter(|disturber| {
         let said = |&i: &usize| found.peaks.get(i).map(|peak| &peak.time_share);
         (disturber.peaks.iter())
@@ -122,7 +122,7 @@ fn in_words(peak: &Peak) -> String {
     )
 }
 
-/// A cause in words.
+/// The name of a cause, in words.
 #[must_use]
 pub fn cause(word: &str) -> &str {
     match word {
@@ -209,7 +209,7 @@ fn predictions(found: &Interference, columns: usize) -> String {
     drawn(table, 2)
 }
 
-/// In sentences.
+/// The comparison with an earlier run, in sentences.
 #[must_use]
 pub fn compared_in_words(compared: &Compared, columns: usize) -> String {
     let text = format!(
@@ -237,7 +237,7 @@ fn drawn(mut table: comfy_table::Table, words_from: usize) -> String {
     lines.join("\n")
 }
 
-/// Bars of samples by rate, at most 30 rows: neighbouring bins together.
+/// A bar chart of the samples by rate, in at most 30 rows; neighbouring bins are joined.
 fn bars(histogram: &RateHistogram, columns: usize) -> Option<String> {
     const ROWS: usize = 30;
     let RateHistogram {

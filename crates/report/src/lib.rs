@@ -1,7 +1,7 @@
-//! Reports of Undertick: the document every output is drawn from, the table for
-//! the terminal and the page for the browser. It draws; it computes nothing.
+//! Reports of Undertick: the document that every output is drawn from, the table for the terminal
+//! and the page for the browser. This crate draws; it computes nothing.
 //!
-//! **Question.** What was found, how sure is it, and what was thrown away?
+//! **Question.** What was found, how certain is it, and what was dropped?
 //!
 //! ```no_run
 //! use undertick_report::document::Report;
@@ -13,14 +13,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Method.** Every figure comes from the document as it stands. Here it gets a
-//! unit, as many digits as its interval supports ([`figures`]), and its place.
-//! Names come from the program that was measured and are not trusted: they are
-//! made harmless before they reach a terminal or a page.
+//! **Method.** Every figure comes from the document as it stands. This crate gives it a unit, as
+//! many digits as its interval supports ([`figures`]), and its place. Names come from the measured
+//! program and are not trusted: they are made harmless before they reach a terminal or a page.
 //!
-//! **Caveats.** The page needs no network and holds the whole document; its charts are
-//! drawn by a script inside it (`web/`, bundled by `build.rs`), the rest is there without.
-//! Where the build found no Node.js the page has no script, and says so.
+//! **Caveats.** The page needs no network and holds the whole document. A script inside it (`web/`,
+//! bundled by `build.rs`) draws its charts; the rest needs no script. If the build found no
+//! Node.js, the page has no script and says so.
 
 pub mod audit;
 pub mod calibrate;

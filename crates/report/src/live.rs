@@ -1,12 +1,12 @@
-//! The view of a recording that goes on, on a terminal of any size.
+//! The view of a recording in progress, on a terminal of any size.
 //!
-//! **Question.** What does the program do now, and is anything lost?
+//! **Question.** What is the program doing now, and is anything lost?
 //!
-//! **Method.** From top to bottom: what is recorded and how completely, events per second
-//! since the start, one entry for each interval with its figures of the last seconds
-//! (each above its interval), the last lines that the program printed, the keys. Where
-//! there is room there are more columns, more entries and more lines; no line is longer
-//! than the screen, and no figure is cut: what does not fit is left out.
+//! **Method.** The screen shows, from top to bottom: what is recorded and how completely; the
+//! events per second since the start; one entry for each interval with its figures of the last
+//! seconds, each above its confidence interval; the last lines that the program printed; and the
+//! keys. A larger screen has more columns, more entries and more lines. No line is longer than the
+//! screen and no figure is cut: what does not fit is left out.
 
 mod columns;
 
@@ -24,74 +24,74 @@ use crate::figures;
 use crate::remarks::number_of;
 use crate::text::{clean, columns as width_of, shorten};
 
-/// Least size of a screen that anything can be read on.
+/// Minimum size of a screen on which anything can be read: columns and rows.
 const LEAST: (u16, u16) = (60, 12);
 
-/// All that is shown.
+/// The whole state that is shown.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The recorded command and its arguments.
     pub command: Vec<String>,
-    /// The program ran already, and will run on.
+    /// Whether the program was running already and will run on.
     pub is_attached: bool,
-    /// Since the recording began, seconds.
+    /// Time since the recording began, s.
     pub elapsed_s: f64,
-    /// Events recorded.
+    /// Number of events recorded.
     pub events: u64,
-    /// Events lost, all causes.
+    /// Number of events lost, all causes.
     pub lost: u64,
-    /// Bytes kept so far.
+    /// Bytes stored so far.
     pub bytes: u64,
-    /// Threads that write.
+    /// Number of threads that write.
     pub threads: usize,
-    /// Events per second between two refreshes, newest last.
+    /// Events per second between refreshes, newest last.
     pub rates: VecDeque<f64>,
-    /// CPU time that the recorder takes, of this what the view takes, as shares of one CPU.
+    /// CPU time of the recorder, and the part of it that the view takes, as shares of one CPU.
     pub own_use: Option<(f64, f64)>,
-    /// What the last seconds say; none before the first ones are over.
+    /// Figures of the last seconds; `None` before the first ones are over.
     pub recent: Option<Recent>,
-    /// Last lines that the program printed.
+    /// The last lines that the program printed.
     pub output: Vec<String>,
     /// What the intervals are ordered by.
     pub order: Order,
-    /// Intervals above the screen.
+    /// Number of intervals scrolled off above the screen.
     pub above: usize,
-    /// The figures stand still.
+    /// Whether the figures are frozen.
     pub is_paused: bool,
-    /// Help is shown.
+    /// Whether the help is shown.
     pub is_help: bool,
-    /// The program has ended; the share of its trace that is kept.
+    /// The share of the trace that is finalized, once the program has ended.
     pub keeping: Option<f64>,
 }
 
-/// What the last seconds say.
+/// Figures of the last seconds.
 #[derive(Clone, Debug)]
 pub struct Recent {
     /// Intervals, in any order.
     pub entries: Vec<Entry>,
-    /// How many seconds these are.
+    /// Length of the analysed period, s.
     pub of_s: f64,
-    /// When they ended, seconds since the recording began.
+    /// Its end, seconds since the recording began.
     pub until_s: f64,
-    /// Share of the time that was looked at.
+    /// Share of the time that was analysed.
     pub looked_share: f64,
-    /// Level of the intervals.
+    /// Level of the confidence intervals.
     pub confidence: f64,
 }
 
 /// An interval in the last seconds.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its figures, from what was looked at.
+    /// Its figures, from the analysed part.
     pub interval: IntervalReport,
-    /// How often it ended, per second.
+    /// How often it ended per second.
     pub per_s: f64,
-    /// Share of these ends whose start was not looked at.
+    /// Share of these ends whose start was not in an analysed window.
     pub cut: f64,
 }
 
 impl Entry {
-    /// So much of its samples that those left may be too short.
+    /// Whether that share is large enough that the remaining samples may be too short.
     fn is_cut(&self) -> bool {
         self.cut > 0.05
     }
@@ -100,21 +100,21 @@ impl Entry {
 /// What the intervals are ordered by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Time spent, most first.
+    /// Total time, longest first.
     #[default]
     Total,
-    /// How often they come, most first.
+    /// Rate of occurrence, highest first.
     Rate,
-    /// Mean, greatest first.
+    /// Mean, longest first.
     Mean,
-    /// The 99 % quantile, greatest first.
+    /// The 99 % quantile, longest first.
     Slow,
     /// Name.
     Name,
 }
 
 impl Order {
-    /// The one after it.
+    /// The order that follows this one.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -149,7 +149,7 @@ impl Order {
     }
 }
 
-/// Draws it.
+/// Draws the state on the screen.
 pub fn draw(frame: &mut Frame<'_>, state: &State) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -194,13 +194,13 @@ pub fn draw(frame: &mut Frame<'_>, state: &State) {
     }
 }
 
-/// A line, filled to its end.
+/// Draws a line, padded to its end.
 fn line(frame: &mut Frame<'_>, area: Rect, text: &str, style: Style) {
     let text = shorten(&text.replace('\u{a0}', " "), usize::from(area.width));
     frame.render_widget(Paragraph::new(text).style(style), area);
 }
 
-/// Two texts on one line, the second at its end; the first gives way.
+/// Two texts on one line, the second at its end; the first is shortened if necessary.
 fn both_ends(room: usize, first: &str, last: &str) -> String {
     let kept = room.saturating_sub(width_of(last) + 1);
     let first = shorten(first, kept);
@@ -251,7 +251,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
     frame.render_widget(Line::from(parts.to_vec()), second);
 }
 
-/// Events per second, now and before.
+/// Draws the events per second, now and before.
 fn rate(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let now = state.rates.back().copied().unwrap_or(0.0);
     let most = state.rates.iter().copied().fold(0.0, f64::max);
@@ -269,12 +269,12 @@ fn rate(frame: &mut Frame<'_>, area: Rect, state: &State) {
         .rev()
         .take(usize::from(right.width))
         .rev();
-    // In steps that no rate is too small for.
+    // In units small enough for any rate.
     let bars: Vec<u64> = shown.map(|rate| (rate * 1e3) as u64).collect();
     frame.render_widget(Sparkline::default().data(bars), right);
 }
 
-/// A number of times per second, at most nine columns.
+/// A rate per second in at most nine columns.
 fn per_second(rate: f64) -> String {
     let scales = [(1.0, "/s"), (1e3, " k/s"), (1e6, " M/s"), (1e9, " G/s")];
     let (scale, unit) = (scales.iter().rev())
@@ -289,7 +289,7 @@ fn per_second(rate: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// What the figures below are of.
+/// Which period and share of the time the figures below cover.
 fn of_what(state: &State) -> String {
     let Some(recent) = &state.recent else {
         return "the first figures come in a moment".to_owned();
@@ -308,7 +308,7 @@ fn of_what(state: &State) -> String {
     }
 }
 
-/// What the recorder takes.
+/// What CPU time the recorder takes.
 fn used(state: &State) -> String {
     let Some((recorder, view)) = state.own_use else {
         return String::new();
@@ -353,7 +353,7 @@ fn lines_printed(frame: &mut Frame<'_>, area: Rect, printed: &[String]) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// The start of a line that is printed, which says more than its end.
+/// The start of a printed line, which says more than its end.
 fn head_of(text: &str, room: usize) -> String {
     if width_of(text) <= room {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Curves in a plane: what a figure of a source shows.
+//! Curves in a plane: the drawing of a figure of a source.
 
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
@@ -14,23 +14,23 @@ pub struct Plot {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// In the order of the legend.
+    /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
 }
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What it counts.
+    /// The quantity that it shows.
     pub name: String,
     /// Its unit; `1` for a bare number.
     pub unit: String,
-    /// Each step is a factor; only positive values are drawn.
+    /// Whether the axis is logarithmic; only positive values are then drawn.
     pub log: bool,
 }
 
 impl Axis {
-    /// One whose steps are equal.
+    /// A linear axis.
     #[must_use]
     pub fn new(name: &str, unit: &str) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Axis {
         }
     }
 
-    /// One whose steps are factors.
+    /// A logarithmic axis.
     #[must_use]
     pub fn log(name: &str, unit: &str) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Axis {
         }
     }
 
-    /// Name and unit.
+    /// Name and unit, for the axis title.
     #[must_use]
     pub fn label(&self) -> String {
         match self.unit.as_str() {
@@ -62,34 +62,34 @@ impl Axis {
 /// A curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// For the legend.
+    /// Its name in the legend.
     pub name: String,
     /// How it is drawn.
     pub style: Style,
-    /// x, y, and the interval of y where there is one.
+    /// Its points: x, y, and the interval of y where there is one.
     pub points: Vec<Point>,
 }
 
 /// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Its place.
+    /// Its x value.
     pub x: f64,
-    /// Its value.
+    /// Its y value.
     pub y: f64,
-    /// The value's interval.
+    /// The confidence interval of the y value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<[f64; 2]>,
 }
 
 impl Point {
-    /// One without an interval.
+    /// A point without an interval.
     #[must_use]
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, within: None }
     }
 
-    /// An estimate with its interval.
+    /// A point at an estimate, with its interval.
     #[must_use]
     pub fn of(x: f64, y: &Estimate) -> Self {
         let bounds = y.interval.lo.zip(y.interval.hi);
@@ -107,7 +107,7 @@ impl Point {
 pub enum Style {
     /// Lines from point to point.
     Line,
-    /// Each value holds until the next point: a histogram.
+    /// Each value holds until the next point, as in a histogram.
     Steps,
     /// Points only.
     Dots,

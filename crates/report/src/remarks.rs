@@ -1,5 +1,5 @@
-//! Sentences that the terminal and the page share: what was recorded, how it
-//! was treated, what there is to beware of.
+//! Sentences that the terminal and the page share: what was recorded, how it was processed, and the
+//! caveats.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::document::{
 use crate::figures::{self, figure};
 use crate::text::clean;
 
-/// `1 thread`, `2 threads`; `processes` knows its own plural.
+/// A count with its noun: `1 thread`, `2 threads`; `processes` has its own plural.
 pub(crate) fn number_of(n: u64, what: &str) -> String {
     let plural = match (n, what.ends_with('s')) {
         (1, _) => "",
@@ -19,7 +19,7 @@ pub(crate) fn number_of(n: u64, what: &str) -> String {
     format!("{} {what}{plural}", figures::count(n))
 }
 
-/// Ticks of a clock's step, which need not be a whole number.
+/// Ticks of a clock's step as text; the step need not be a whole number.
 pub(crate) fn ticks(step: f64) -> String {
     let whole = step.round();
     if (step - whole).abs() < 0.005 {
@@ -28,7 +28,7 @@ pub(crate) fn ticks(step: f64) -> String {
     format!("{step:.2} ticks")
 }
 
-/// Parts per billion in the unit that suits.
+/// Parts per billion as text, in a suitable unit.
 pub(crate) fn parts(ppb: f64) -> String {
     if ppb.is_finite() && ppb < 1e3 {
         format!("{ppb:.0} ppb")
@@ -37,7 +37,7 @@ pub(crate) fn parts(ppb: f64) -> String {
     }
 }
 
-/// Where a clock's rate came from, after the word "rate".
+/// The source of a clock's rate, to follow the word "rate".
 pub(crate) fn rate_source(source: &str) -> String {
     match source {
         "measured" => "measured against CLOCK_MONOTONIC_RAW".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn rate_source(source: &str) -> String {
     }
 }
 
-/// Which question the intervals answer, after "95 % interval".
+/// The question that the confidence intervals answer, to follow "95 % interval".
 pub(crate) fn scope(report: &Report) -> String {
     match (report.settings.scope, report.runs) {
         (Scope::ThisRun, _) => {
@@ -69,7 +69,7 @@ pub(crate) fn scope(report: &Report) -> String {
     }
 }
 
-/// Command, start, length, machine.
+/// The recorded command, its start, its length and the machine.
 pub(crate) fn recorded(report: &Report) -> String {
     let trace = &report.trace;
     let what = match report.runs {
@@ -88,7 +88,7 @@ pub(crate) fn recorded(report: &Report) -> String {
         0 => "date not known".to_owned(),
         ns => unix_date(ns),
     };
-    // Of a trace that another tool recorded.
+    // The trace was recorded by another tool.
     if host.cpus == 0 {
         return format!("{command}, {date}, {length}, on a machine that is not known");
     }
@@ -102,7 +102,7 @@ pub(crate) fn recorded(report: &Report) -> String {
     )
 }
 
-/// What a reading of the clock costs; 0 is that of a clock that another tool read.
+/// Cost of one reading of the clock; 0 where another tool read the clock.
 pub(crate) fn read_cost(clock: &ClockSummary) -> String {
     match clock.read_cost_ns_median {
         0.0 => "not known".to_owned(),
@@ -126,7 +126,7 @@ pub(crate) fn treatment(report: &Report) -> String {
     )
 }
 
-/// What says that a sample was hit, where that is not plain from the setting.
+/// How a sample is known to have been disturbed, where the setting does not already say so.
 fn decided_by(report: &Report) -> String {
     if report.settings.cull != "auto" {
         return String::new();
@@ -139,7 +139,7 @@ fn decided_by(report: &Report) -> String {
     }
 }
 
-/// What the flag on a record says here.
+/// Meaning of the descheduled flag of a record in this trace.
 fn descheduled_means(meaning: &str) -> String {
     match meaning {
         "any_deschedule" => "flag: thread left the CPU, also to block".to_owned(),
@@ -186,8 +186,8 @@ pub(crate) fn methods(report: &Report) -> (String, String) {
     )
 }
 
-/// Why samples of an interval were dropped, with how many for each cause where there is more
-/// than one; and the time that was taken off others.
+/// Why samples of an interval were dropped, with a count for each cause where there is more than
+/// one; and the time that was taken off other samples.
 pub(crate) fn causes(interval: &IntervalReport) -> Vec<String> {
     let by = interval.culled.by.iter().filter(|(_, n)| **n > 0);
     let is_single = by.clone().count() == 1;
@@ -199,7 +199,8 @@ pub(crate) fn causes(interval: &IntervalReport) -> Vec<String> {
     .collect()
 }
 
-/// The time of disturbances that was taken off samples, if it was off any that stayed.
+/// The time of disturbances that was taken off samples; `None` if no remaining sample had time
+/// taken off.
 fn time_off(interval: &IntervalReport) -> Option<String> {
     let off = interval.taken_off;
     (off.count > 0).then(|| {
@@ -211,43 +212,43 @@ fn time_off(interval: &IntervalReport) -> Option<String> {
     })
 }
 
-/// Whether the figures are not of all samples as they were.
+/// Whether the figures exclude samples or time.
 pub(crate) fn is_cleaned(interval: &IntervalReport) -> bool {
     interval.culled.count > 0 || interval.taken_off.count > 0
 }
 
-/// Where the time of an interval's samples went, in the order of [`TIMES`].
+/// How the time of an interval's samples divides, in the order of [`TIMES`].
 pub(crate) fn times(interval: &IntervalReport) -> Option<[f64; 4]> {
     let (on, off) = interval.on_cpu_ns.zip(interval.off_cpu_ns)?;
     Some([interval.total_ns?, on, off, interval.taken_off.time_ns])
 }
 
-/// What [`times`] are.
+/// Names of the parts that [`times`] returns.
 pub(crate) const TIMES: [&str; 4] = ["total", "on CPU", "off CPU", "taken off"];
 
-/// What [`times`] mean.
+/// Explanation of the parts that [`times`] returns.
 pub(crate) const TIMES_LEGEND: &str = "Of all samples. Off CPU: the thread waited, slept or \
      yielded. Taken off: others or interrupts had its CPU, which is in no figure.";
 
-/// What fell into an interval's samples, or that nothing is known to have.
+/// A cause recorded in an interval's samples, or that no cause is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fell {
-    /// In the report's words, harmless.
+    /// The cause in the report's words, made harmless.
     pub what: String,
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Their share, 0..=1.
     pub share: f64,
-    /// And its interval, where it has one.
+    /// The confidence interval of the share, where it has one.
     pub share_within: Option<(f64, f64)>,
-    /// Time it took of them, ns, where it took any.
+    /// Time that it took from the samples, ns, where it took any.
     pub time_ns: Option<f64>,
-    /// Whether it was taken off, or the samples left out for it.
+    /// Whether the time was taken off or the samples were dropped for it.
     pub culled: bool,
 }
 
 impl Fell {
-    /// The share and its interval.
+    /// The share and its confidence interval as text.
     pub(crate) fn shares(&self) -> String {
         let share = figures::per_cent(self.share);
         match self.share_within {
@@ -259,7 +260,7 @@ impl Fell {
         }
     }
 
-    /// What was done with the samples.
+    /// How the samples were treated.
     pub(crate) fn treatment(&self) -> &'static str {
         match self.culled {
             true => "taken off",
@@ -268,7 +269,7 @@ impl Fell {
     }
 }
 
-/// What fell into the samples of an interval, and the slow ones without evidence.
+/// The causes recorded in the samples of an interval, and the slow samples without evidence.
 pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
     let by_cause = interval.evidence.iter().map(|e| Fell {
         what: clean(&e.cause),
@@ -295,7 +296,7 @@ pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
         .collect()
 }
 
-/// Samples, and of how many executions if not each was recorded.
+/// Number of samples, and of executions if not every execution was recorded.
 pub(crate) fn count(interval: &IntervalReport) -> String {
     let n = figures::short_count(interval.count);
     match &interval.sampled {
@@ -330,7 +331,7 @@ pub(crate) fn slowed(interval: &IntervalReport) -> Option<String> {
         "points" => format!("{:.1} points inside{each}", slowed.points),
         other => format!("{} that are recorded", clean(other)),
     };
-    // A reading that waits for nothing overlaps with the points beside it.
+    // A reading that waits for nothing overlaps with the adjacent points.
     let plain = match interval.reads {
         Reads::Ordered | Reads::Plain => "",
         Reads::Unordered | Reads::Mixed => {
@@ -387,8 +388,8 @@ pub(crate) fn modes(interval: &IntervalReport) -> Option<String> {
     Some(format!("{} modes: {}{end}", modes.len(), each.join(", ")))
 }
 
-/// Whether a mean tells of none of the modes: it is further from the nearest than a
-/// tenth of the way to the next.
+/// Whether a mean describes none of the modes: it is further from the nearest mode than a tenth of
+/// the way to the next.
 fn is_between(mean: f64, modes: &[Mode]) -> bool {
     modes.windows(2).any(|pair| {
         let margin = (pair[1].at - pair[0].at) / 10.0;
@@ -396,17 +397,17 @@ fn is_between(mean: f64, modes: &[Mode]) -> bool {
     })
 }
 
-/// A remark and the intervals that it is about.
+/// A remark and the intervals that it applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     /// Names of the intervals, harmless, in the document's order.
     pub names: Vec<String>,
-    /// What is said of them.
+    /// The text of the remark.
     pub text: String,
 }
 
 impl Note {
-    /// The first names, and how many more.
+    /// The first names, and the number of further ones.
     pub(crate) fn about(&self, most: usize) -> String {
         let shown = self.names[..self.names.len().min(most)].join(", ");
         match self.names.len().saturating_sub(most) {
@@ -416,7 +417,7 @@ impl Note {
     }
 }
 
-/// The notes of all intervals and their figures, those that say the same joined.
+/// The notes on all intervals and their figures; those with the same text are joined.
 pub(crate) fn notes(report: &Report) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for interval in &report.intervals {
@@ -454,7 +455,8 @@ pub(crate) fn notes(report: &Report) -> Vec<Note> {
     notes
 }
 
-/// `p99` for `0.99`, `p99.9` for `0.999`; the key itself if it is no number.
+/// The short name of a quantile: `p99` for `0.99`, `p99.9` for `0.999`; the key itself if it is no
+/// number.
 pub(crate) fn quantile_name(key: &str) -> String {
     match key.parse::<f64>() {
         Ok(q) if q.is_finite() => format!("p{}", (q * 1e6).round() / 1e4),
@@ -462,7 +464,7 @@ pub(crate) fn quantile_name(key: &str) -> String {
     }
 }
 
-/// `2026-05-01 12:00:03 UTC` from Unix nanoseconds.
+/// The date of a Unix time in nanoseconds, such as `2026-05-01 12:00:03 UTC`.
 pub(crate) fn unix_date(unix_ns: i64) -> String {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -475,8 +477,8 @@ pub(crate) fn unix_date(unix_ns: i64) -> String {
     )
 }
 
-/// Gregorian date of a day counted from 1970-01-01. Years are counted from March,
-/// so that the leap day is the last of its year; 400 of them have 146 097 days.
+/// Gregorian date of a day counted from 1970-01-01. Years are counted from March, so that the leap
+/// day is the last of its year; 400 such years have 146 097 days.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let from_march_0 = days + 719_468;
     let era = from_march_0.div_euclid(146_097);

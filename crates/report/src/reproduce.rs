@@ -1,5 +1,5 @@
-//! The document of `undertick reproduce`: published figures, the same figures
-//! worked out again, simulated, and measured here; and how it looks on a terminal.
+//! The document of `undertick reproduce` and its rendering for a terminal: published figures, and
+//! the same figures computed by formula, simulated, and measured on this machine.
 
 use comfy_table::CellAlignment;
 use serde::{Deserialize, Serialize};
@@ -13,22 +13,22 @@ use crate::text::{clean, wrap};
 /// programs read; extend, never rename.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reproduction {
-    /// 1.
+    /// Version of the document's format: 1.
     pub schema_version: u32,
     /// The source's short name, e.g. `slow-clock`; several joined by `+`.
     pub source: String,
     /// The source in full: author, year, title, number.
     pub title: String,
-    /// Every figure by itself.
+    /// All figures, one entry each.
     pub items: Vec<Item>,
-    /// The same figures as tables for the eye.
+    /// The same figures as tables for people.
     pub tables: Vec<Table>,
-    /// Its figures, drawn; on a terminal there are none.
+    /// Drawings of the figures; the terminal shows none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
     /// What the reader must know.
     pub findings: Vec<String>,
-    /// Ended before its time: some figures rest on less than was asked for.
+    /// Whether it ended early, so that some figures rest on less data than was asked for.
     pub interrupted: bool,
 }
 
@@ -41,22 +41,22 @@ pub struct Item {
     pub quantity: String,
     /// Unit of all its figures; `1` for a bare number.
     pub unit: String,
-    /// As printed; `None` where the source has no such figure.
+    /// The value as printed; `None` where the source has no such figure.
     pub published: Option<f64>,
-    /// Worked out again by formula.
+    /// The value computed again by formula.
     pub formula: Option<f64>,
-    /// From a simulation whose truth is known.
+    /// The value from a simulation whose truth is known.
     pub simulated: Option<Estimate>,
-    /// Measured on this machine.
+    /// The value measured on this machine.
     pub measured: Option<Estimate>,
-    /// Published over measured, where both are there.
+    /// The published value over the measured one, where both exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Why they differ, if they do; else empty.
+    /// Why they differ; empty if they do not.
     pub note: String,
 }
 
-/// A table for the eye.
+/// A table for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// What it shows.
@@ -65,12 +65,12 @@ pub struct Table {
     pub text: Vec<String>,
     /// Headings of the columns.
     pub columns: Vec<String>,
-    /// As many cells in a row as there are columns.
+    /// The rows, each with as many cells as there are columns.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Whether a column holds words: then it stands to the left.
+    /// Whether a column holds words, which are aligned to the left.
     pub(crate) fn is_words(&self, column: usize) -> bool {
         let figure = |cell: &String| {
             cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "+-–".contains(c))
@@ -79,7 +79,7 @@ impl Table {
     }
 }
 
-/// The document for a terminal of that many columns.
+/// The document as text in at most `columns` columns.
 #[must_use]
 pub fn render(found: &Reproduction, columns: usize) -> String {
     let mut parts = vec![wrap(&clean(&found.title), columns, 0)];

@@ -1,5 +1,5 @@
-//! The `survey` document: what a machine is like, in figures that can be compared
-//! with those of another machine, or of another day.
+//! The `survey` document: a machine in figures that can be compared with those of another machine
+//! or another day.
 
 mod terminal;
 
@@ -14,7 +14,7 @@ pub(crate) use terminal::{figure, machine};
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What `kind` is in a survey.
+/// Value of `kind` in a survey.
 pub const KIND: &str = "survey";
 
 /// The groups of metrics, in the order in which they are shown, and their titles.
@@ -32,7 +32,7 @@ pub const GROUPS: [(&str, &str); 11] = [
     ("recording", "Recording"),
 ];
 
-/// A machine in figures. Other programs read this: fields are added, never renamed.
+/// A machine in figures. Other programs read this document: fields are added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
     /// Always [`SCHEMA_VERSION`].
@@ -42,21 +42,21 @@ pub struct Survey {
     pub kind: String,
     /// The machine.
     pub host: Host,
-    /// Unix time of the begin, s.
+    /// Unix time of the start, s.
     pub begun_unix_s: f64,
-    /// How long it took, s.
+    /// Duration of the survey, s.
     pub took_s: f64,
-    /// Level of the intervals.
+    /// Level of the confidence intervals.
     #[serde(default = "usual_level")]
     pub confidence: f64,
-    /// It was stopped before its end.
+    /// Whether it was stopped before its end.
     #[serde(default)]
     pub interrupted: bool,
     /// The figures, by group.
     pub metrics: Vec<Metric>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
-    /// What is not there, and why.
+    /// Metrics that are missing, and why.
     pub missing: Vec<Missing>,
 }
 
@@ -69,7 +69,7 @@ const fn usual_level() -> f64 {
 pub struct Host {
     /// Node name.
     pub name: String,
-    /// CPUs that could be used.
+    /// Number of CPUs that could be used.
     pub cpus: u32,
     /// Model name of the CPU; empty where it is not known.
     pub cpu_model: String,
@@ -97,35 +97,35 @@ pub struct Metric {
     pub group: String,
     /// What it is, in words.
     pub name: String,
-    /// The figure; its interval includes what repetitions differ by.
+    /// The figure; its confidence interval includes the differences between repetitions.
     pub estimate: Estimate,
     /// What its time includes, in words.
     pub includes: String,
-    /// Which way is better.
+    /// Which direction is an improvement.
     #[serde(default)]
     pub better: Better,
-    /// How two of it are compared.
+    /// How two values of the metric are compared.
     #[serde(default)]
     pub scale: Scale,
-    /// The CPU that it is of, where it is of one alone: machines have different
+    /// The CPU that it belongs to, where it belongs to a single one: machines have different
     /// numbers of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<usize>,
-    /// What is exceeded once a second on average; absent where that is not known.
+    /// The duration that is exceeded once a second on average; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_a_second: Option<Estimate>,
 }
 
-/// Which way a figure is better.
+/// The direction in which a figure improves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// The less the better: times, losses.
+    /// Lower is better: times, losses.
     #[default]
     Lower,
-    /// The more the better: speeds.
+    /// Higher is better: speeds.
     Higher,
-    /// Neither.
+    /// Neither direction is better.
     Neither,
 }
 
@@ -136,11 +136,11 @@ pub enum Scale {
     /// By their ratio.
     #[default]
     Ratio,
-    /// By their difference: figures that may be 0 or less.
+    /// By their difference, for figures that may be 0 or less.
     Difference,
 }
 
-/// Something that the survey does not say.
+/// A metric that the survey lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// The metric, or the group followed by `.*`.
@@ -150,8 +150,8 @@ pub struct Missing {
 }
 
 impl Survey {
-    /// The survey without the figures that cannot be: what contradicts itself, and what is
-    /// compared by ratios and lies below 0. They are missing, with the reason.
+    /// Returns the survey without impossible figures: those that contradict themselves, and those
+    /// compared by ratios that lie below 0. They are listed as missing, with the reason.
     #[must_use]
     pub fn without_impossible(mut self) -> Self {
         let missing = &mut self.missing;
@@ -174,10 +174,10 @@ impl Survey {
         self
     }
 
-    /// What a reader of this document relies on, beyond its shape.
+    /// Checks what a reader of this document relies on, beyond its shape.
     ///
     /// # Errors
-    /// Where it is broken, and how.
+    /// Says where the document is broken, and how.
     pub fn check(&self) -> Result<(), String> {
         let mut ids = std::collections::HashSet::new();
         for (index, metric) in self.metrics.iter().enumerate() {
@@ -215,8 +215,7 @@ impl Survey {
         self.metrics.iter().filter(move |m| m.group == group)
     }
 
-    /// Groups that have metrics, with their titles: the known ones in their order, then
-    /// others.
+    /// Groups that have metrics, with their titles: the known groups in their order, then others.
     #[must_use]
     pub fn groups(&self) -> Vec<(&str, &str)> {
         let has = |group: &str| self.metrics.iter().any(|m| m.group == group);

@@ -1,9 +1,8 @@
-//! The report on a terminal: at most so many columns wide, nothing but text.
+//! The report on a terminal: plain text within a given number of columns.
 //!
-//! The order is that of a reader's questions: what was recorded, how long things
-//! took, what was taken out of the figures, how often things came, what the
-//! distributions look like, and what to beware of. Warnings come last because
-//! the end is what is left on the screen.
+//! The order follows a reader's questions: what was recorded, how long things took, what was
+//! dropped from the figures, how often events occurred, what the distributions look like, and what
+//! the caveats are. Warnings come last because the end is what stays on the screen.
 
 mod histogram;
 pub(crate) mod tables;
@@ -13,14 +12,15 @@ use crate::figures;
 use crate::remarks;
 use crate::text::{clean, wrap};
 
-/// How to print.
+/// Options of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Columns; 100 by default. Below 60 nothing sensible fits, and 60 are used.
+    /// Number of columns; 100 by default. The output needs at least 60, and 60 replace anything
+    /// less.
     pub columns: usize,
-    /// Histograms to print, of the first intervals; 6 by default.
+    /// Number of histograms to print, for the first intervals; 6 by default.
     pub histograms: usize,
-    /// Rows of the frequency table; 20 by default.
+    /// Number of rows of the frequency table; 20 by default.
     pub frequencies: usize,
 }
 
@@ -34,10 +34,10 @@ impl Default for Options {
     }
 }
 
-/// Least columns that the tables fit in.
+/// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
 
-/// The whole report. Ends with a line break.
+/// The whole report as text. Ends with a line break.
 #[must_use]
 pub fn render(report: &Report, options: Options) -> String {
     let report = &without_impossible(report.clone());
@@ -125,7 +125,7 @@ fn clock(clock: &ClockSummary) -> String {
     )
 }
 
-/// By how much the points inside slow what encloses them.
+/// By how much the points inside intervals slow the enclosing intervals.
 fn slowed(report: &Report, columns: usize) -> Option<String> {
     let lines: Vec<String> = (report.intervals.iter())
         .filter_map(|interval| {

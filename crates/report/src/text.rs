@@ -1,21 +1,21 @@
-//! Text for a terminal: names made harmless, cut and wrapped by what they take
-//! up on the screen.
+//! Text for a terminal: names made harmless, and text shortened and wrapped by its width on the
+//! screen.
 
 pub(crate) use undertick_text::is_unsafe_to_show;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Columns that a text takes up.
+/// Number of columns that a text occupies.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// As [`undertick_text::clean`].
+/// The same as [`undertick_text::clean`].
 pub(crate) fn clean(name: &str) -> String {
     undertick_text::clean(name).into_owned()
 }
 
-/// The text in at most `room` columns; what is cut out of the middle is shown as `…`.
-/// Both ends of a long name tell it from its neighbours.
+/// The text in at most `room` columns; `…` replaces what is cut out of the middle. Both ends of a
+/// long name distinguish it from its neighbours.
 pub(crate) fn shorten(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
@@ -30,7 +30,7 @@ pub(crate) fn shorten(text: &str, room: usize) -> String {
     }
 }
 
-/// As many characters as fit in `room` columns.
+/// The first characters, as many as fit in `room` columns.
 fn prefix(characters: impl Iterator<Item = char>, room: usize) -> String {
     let mut taken = String::new();
     let mut width = 0;
@@ -41,15 +41,15 @@ fn prefix(characters: impl Iterator<Item = char>, room: usize) -> String {
         }
         taken.push(c);
     }
-    // A few sequences take more than their characters do one by one.
+    // A few sequences are wider than the sum of their characters.
     while columns(&taken) > room {
         taken.pop();
     }
     taken
 }
 
-/// Breaks a text into lines of at most `room` columns; the second and later
-/// ones start with `indent` spaces. Words longer than a line are broken.
+/// Breaks a text into lines of at most `room` columns; the second and later lines start with
+/// `indent` spaces. Words longer than a line are broken.
 pub(crate) fn wrap(text: &str, room: usize, indent: usize) -> String {
     let room = room.max(indent + 2);
     let mut lines = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn wrap(text: &str, room: usize, indent: usize) -> String {
         loop {
             let is_fresh = line.trim().is_empty();
             let gap = usize::from(!is_fresh);
-            // Of a long word no more is looked at than fits.
+            // Look at no more of a long word than fits.
             let left = room.checked_sub(columns(&line) + gap);
             let part = left.map_or_else(String::new, |left| prefix(word.chars(), left));
             if part.len() == word.len() {
@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(wrap("", 5, 1), "");
     }
 
-    /// A word of a megabyte is broken and shortened by looking at each character a few times:
-    /// looking at all of them for each line took minutes.
+    /// A word of a megabyte is broken and shortened by looking at each character a few times.
+    /// Looking at all of them for each line took minutes.
     #[test]
     fn a_name_without_end_takes_no_time_to_speak_of() {
         let long = "x".repeat(1 << 20);

@@ -1,20 +1,20 @@
-//! What happened in one second of a trace, small enough for a page: columns of time that
-//! say how busy each thread was and with what, the longest spans one by one, and a shorter
-//! window in which every span is there.
+//! The events of one second of a trace, small enough for a page. Columns of time show how busy each
+//! thread was and with what. The longest spans are kept one by one, and a shorter window holds
+//! every span.
 //!
-//! It stands beside the report document in the page, in an element of its own.
+//! The page holds the timeline in a separate element beside the report document.
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the timeline.
+/// Version of the timeline's format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One second, or the whole of a shorter trace. Times are ns from its begin.
+/// One second of a trace, or all of a shorter trace. Times are ns from its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Its begin, ns after the first event of the trace.
+    /// Its start, ns after the first event of the trace.
     pub from_ns: f64,
     /// Its length, ns.
     pub length_ns: f64,
@@ -22,33 +22,36 @@ pub struct Timeline {
     pub of_ns: f64,
     /// How it was chosen, in words.
     pub chosen: String,
-    /// Columns into which it is divided.
+    /// Number of columns into which it is divided.
     pub columns: u32,
-    /// Names that lanes and spans mean by number.
+    /// Names that lanes and spans refer to by number.
     pub names: Vec<String>,
-    /// Why a span is in no figure, by number; 0 is empty: it is.
+    /// Reasons why a span is in no figure, by number; 0 is empty and means that it is in the
+    /// figures.
     pub dropped: Vec<String>,
-    /// Threads first, then CPUs.
+    /// The lanes of threads, followed by those of CPUs.
     pub lanes: Vec<Lane>,
     /// The longest spans, in order of time.
     pub spans: Vec<Span>,
-    /// All spans of the second, those in columns alone included.
+    /// Number of all spans of the second, including those shown only in columns.
     pub spans_all: u64,
-    /// Points that are no spans in it.
+    /// Number of points in it that are not spans.
     pub instants: u64,
-    /// Lanes of threads for which there was no room.
+    /// Number of lanes of threads for which there was no room.
     pub lanes_left_out: u64,
     /// The slowest span and what is around it.
     pub detail: Option<Detail>,
-    /// Measuring points switched: when, and to what (1 all on, 2 some off, 3 between).
+    /// Switches of the measuring points: when, and to which state (1 all on, 2 some off, 3
+    /// between).
     pub switches: Vec<(f64, u32)>,
 }
 
-/// What a lane is of.
+/// What a lane shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneKind {
-    /// Spans of a thread by depth; its last row, if the kernel told: when it was off its CPU.
+    /// Spans of a thread by depth; if the kernel's events tell, the last row shows when it was off
+    /// its CPU.
     Thread,
     /// Which threads ran on a CPU.
     Cpu,
@@ -59,49 +62,49 @@ pub enum LaneKind {
 /// A thread, or a CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// What it is.
+    /// What the lane shows.
     pub kind: LaneKind,
-    /// What it is called.
+    /// Its label.
     pub label: String,
-    /// Spans that touch the second.
+    /// Number of spans that overlap the second.
     pub spans: u64,
-    /// Time in its outermost spans, or on the CPU, over the length.
+    /// Time in its outermost spans, or on the CPU, as a share of the length.
     pub busy: f64,
-    /// Rows that have anything in them.
+    /// The rows that are not empty.
     pub rows: Vec<Row>,
-    /// Events lost: when, and how many.
+    /// Losses of events: when, and how many.
     pub losses: Vec<(f64, u64)>,
 }
 
 /// One row of a lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Depth of the spans; [`OFF_CPU`] of the row that says when the thread was off its CPU.
+    /// Depth of the spans; [`OFF_CPU`] for the row that shows when the thread was off its CPU.
     pub row: u32,
-    /// Of each column that is not empty, one after the other: its number; the name that took
-    /// most of it; share of it that spans took, thousandths; spans that began in it.
+    /// Four numbers for each column that is not empty: its index; the name that took most of it;
+    /// the share of it that spans took, thousandths; the number of spans that began in it.
     pub cells: Vec<u32>,
 }
 
-/// The row of a thread's lane that says when it was off its CPU.
+/// Number of the row of a thread's lane that shows when it was off its CPU.
 pub const OFF_CPU: u32 = 1000;
 
-/// A span: lane, row, start, length, name, why it is in no figure (0: it is in them).
+/// A span: lane, row, start, length, name, reason why it is in no figure (0: it is in them).
 pub type Span = (u32, u32, f64, f64, u32, u32);
 
 /// A window with every span in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
-    /// Its begin, ns.
+    /// Its start, ns.
     pub from_ns: f64,
     /// Its length, ns.
     pub length_ns: f64,
     /// The span for which it was chosen.
     pub slowest: Span,
-    /// By how much that is over the median of its interval, ns.
+    /// Excess of that span over the median of its interval, ns.
     pub over_median_ns: f64,
-    /// In order of time.
+    /// The spans in order of time.
     pub spans: Vec<Span>,
-    /// Spans shorter than this are not among them, ns; `null` if all are.
+    /// Minimum length below which spans are left out, ns; `null` if all are there.
     pub shorter_left_out_ns: Option<f64>,
 }

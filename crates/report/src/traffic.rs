@@ -1,5 +1,5 @@
-//! The traffic controller's table: every step of the first passes, with the values
-//! that are out of place marked and explained; in the document and on a terminal.
+//! The traffic controller's table: every step of the first passes, with the values that are out of
+//! place marked and explained. It is in the document and on a terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,24 +21,25 @@ pub struct Passes {
     pub parameters: BTreeMap<String, String>,
     /// The CPU of each process, in words.
     pub placement: String,
-    /// Which repetition, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u32,
-    /// Passes that the counts below are about.
+    /// Number of passes that the counts below cover.
     pub passes: u64,
-    /// Of them in the table.
+    /// Number of these passes in the table.
     pub shown: u64,
-    /// All processes shared one CPU: the next stamp tells who ran next, and the time
-    /// until it is what is marked. Else the time until the process's own next stamp.
+    /// Whether all processes shared one CPU. The next stamp then shows which process ran next, and
+    /// the time until it is what is marked; otherwise it is the time until the process's own next
+    /// stamp.
     pub one_cpu: bool,
-    /// When a value is out of place, in words.
+    /// The rule by which a value is out of place, in words.
     pub rule: String,
-    /// What the kernel told, in words.
+    /// The kernel events that were available, in words.
     pub evidence: String,
-    /// Every step, by its number.
+    /// Every step, ordered by its number.
     pub steps: Vec<Step>,
     /// Values out of place in the passes shown, by step and pass.
     pub marks: Vec<Mark>,
-    /// Over all passes.
+    /// Counts over all passes.
     pub counts: Counts,
 }
 
@@ -51,18 +52,17 @@ pub struct Step {
     pub number: u32,
     /// Its name.
     pub name: String,
-    /// Time until the next stamp of any process, ns, by pass; `None` where it is not
-    /// in the trace.
+    /// Time until the next stamp of any process, ns, by pass; `None` where it is not in the trace.
     pub next_ns: Vec<Option<f64>>,
     /// Time until the next stamp of the same process, ns, by pass.
     pub own_ns: Vec<Option<f64>>,
-    /// Median of `next_ns` over all passes.
+    /// Median of `next_ns` over all passes, ns.
     pub next_median_ns: Option<f64>,
-    /// Median of `own_ns` over all passes.
+    /// Median of `own_ns` over all passes, ns.
     pub own_median_ns: Option<f64>,
-    /// Share of the passes in which the next stamp was another process's.
+    /// Share of the passes in which the next stamp belonged to another process.
     pub given_away: f64,
-    /// Passes in which its value is out of place.
+    /// Number of passes in which its value is out of place.
     pub out_of_place: u64,
 }
 
@@ -73,43 +73,43 @@ pub struct Mark {
     pub process: String,
     /// The step's number.
     pub number: u32,
-    /// From 1.
+    /// The pass, from 1.
     pub pass: u64,
     /// The value, ns.
     pub value_ns: f64,
-    /// By how much it is over the step's median, ns.
+    /// Excess over the step's median, ns.
     pub over_ns: f64,
-    /// By the kernel's rows: `interrupt`, `softirq`, `preempted`, `switched`,
-    /// `migration`, `fault`, `waited`; by the stamps: `order`; or `no evidence`.
+    /// The cause. From the kernel's rows: `interrupt`, `softirq`, `preempted`, `switched`,
+    /// `migration`, `fault`, `waited`; from the stamps: `order`; or `no evidence`.
     pub cause: String,
-    /// Time that the cause took beyond what it takes in that step anyhow, ns; `None`
-    /// where the kernel tells no length.
+    /// Time that the cause took beyond what it usually takes in that step, ns; `None` where the
+    /// kernel gives no length.
     pub taken_ns: Option<f64>,
-    /// What the kernel says of it, in words.
+    /// What the kernel reports of it, in words.
     pub detail: String,
 }
 
-/// Values out of place over all passes.
+/// Numbers of values out of place over all passes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Values looked at.
+    /// Number of values examined.
     pub values: u64,
-    /// Of them out of place.
+    /// Number of values out of place.
     pub out_of_place: u64,
-    /// By cause.
+    /// Number of values out of place by cause.
     pub by: BTreeMap<String, u64>,
-    /// Share of those out of place that nothing explains; `None` if there are none.
+    /// Share of the values out of place that nothing explains; `None` if there are none.
     pub without_evidence: Option<f64>,
 }
 
-/// What stands where no row of the kernel explains a value.
+/// The cause when no row of the kernel explains a value.
 pub const NO_EVIDENCE: &str = "no evidence";
 
-/// What stands where nothing of that kind does, but another process or step came
-/// next than in most passes.
+/// The cause when no row of the kernel explains a value, but another process or step came next than
+/// in most passes.
 pub const ORDER: &str = "order";
 
-/// A table for each setting.
+/// The tables as text, one for each setting.
 #[must_use]
 pub fn render(all: &[Passes], columns: usize) -> String {
     let tables: Vec<String> = all.iter().map(|p| one(p, columns)).collect();
@@ -169,7 +169,7 @@ fn title(passes: &Passes) -> String {
     )
 }
 
-/// A step's values, those out of place with the letter of their explanation.
+/// The cells of a step's values; values out of place carry the letter of their explanation.
 fn cells(passes: &Passes, step: &Step, values: &[Option<f64>], marked: bool) -> Vec<String> {
     (values.iter().enumerate())
         .map(|(pass, value)| {
@@ -188,7 +188,7 @@ fn time(ns: Option<f64>) -> String {
     ns.map_or_else(|| "–".to_owned(), figures::duration)
 }
 
-/// a to z, then with a number.
+/// The letter of an explanation: a to z, then letters with a number.
 fn letter(index: usize) -> String {
     let letter = char::from(b'a' + (index % 26) as u8);
     match index / 26 {

@@ -1,34 +1,32 @@
-//! Was this thread taken off its CPU since I last looked? Without privilege
-//! and without a system call.
+//! Was this thread taken off its CPU since the last check? The mark tells, without privilege and
+//! without a system call.
 //!
-//! A thread's `rseq_cs` (in the `struct rseq` that the C library registers)
-//! points at a restartable section. The kernel, finding the thread outside of
-//! that section when it takes it off the CPU, clears the pointer. So a pointer
-//! to a section whose code is never executed is a mark that goes away whenever
-//! the thread was descheduled, or got a signal. Kernels before 6.19 clear it at
-//! every deschedule, later ones only when the thread was interrupted in user
-//! mode.
+//! A thread's `rseq_cs` (in the `struct rseq` that the C library registers) points at a restartable
+//! section. If the kernel finds the thread outside of that section when it takes it off the CPU, it
+//! clears the pointer. So a pointer to a section whose code is never executed is a mark that
+//! disappears whenever the thread was descheduled, or got a signal. Kernels before 6.19 clear it at
+//! every deschedule, later ones only when the thread was interrupted in user mode.
 
 use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, without_provenance_mut};
 use std::sync::OnceLock;
-// Not the model checker's atomics: the other side is the kernel.
+// These are not the model checker's atomics, as the other side is the kernel.
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 /// Bytes that [`write_section`] needs.
 pub const SECTION_BYTES: usize = 1024;
-/// Where in them the section's code would start, and where it aborts to.
+/// Offset at which the section's code would start, and to which it aborts.
 const CODE: usize = 256;
 const ABORT: usize = 512;
 
-/// The kernel insists on this word before the abort address.
+/// The word that the kernel requires before the abort address.
 #[cfg(not(target_arch = "aarch64"))]
 const SIGNATURE: u32 = 0x5305_3053;
 #[cfg(target_arch = "aarch64")]
 const SIGNATURE: u32 = 0xd428_bc00;
 
-/// The kernel's `struct rseq`, as far as it is needed.
+/// The kernel's `struct rseq`, limited to the fields needed here.
 #[repr(C)]
 struct Rseq {
     cpu_id_start: AtomicU32,
@@ -57,7 +55,7 @@ pub unsafe fn write_section(at: *mut u8) -> u64 {
     address
 }
 
-/// Where the C library keeps this thread's `struct rseq`, if it has one.
+/// Returns the address of this thread's `struct rseq` in the C library, if it has one.
 #[must_use]
 pub fn area() -> Option<*mut u8> {
     let find = |name: &CStr| {
@@ -82,14 +80,13 @@ pub fn area() -> Option<*mut u8> {
     Some(without_provenance_mut(this.wrapping_add_signed(offset)))
 }
 
-/// The mark of one thread. Only one part of a thread may use its `rseq_cs`:
-/// two take the mark from each other, and both then see deschedules that were
-/// none.
+/// The mark of one thread. Only one part of a thread may use its `rseq_cs`: two of them overwrite
+/// each other's mark, and both then see false deschedules.
 #[derive(Debug)]
 pub struct Mark {
     rseq: *const Rseq,
     armed: u64,
-    /// Belongs to its thread.
+    /// The mark belongs to its thread.
     not_send: PhantomData<*mut ()>,
 }
 
@@ -97,12 +94,12 @@ pub struct Mark {
 struct Bytes([u8; SECTION_BYTES]);
 
 impl Mark {
-    /// The calling thread's, set. `None` without a registered `struct rseq`.
+    /// Returns the mark of the calling thread, set. `None` without a registered `struct rseq`.
     #[must_use]
     pub fn of_this_thread() -> Option<Self> {
         static SECTION: OnceLock<u64> = OnceLock::new();
         let armed = *SECTION.get_or_init(|| {
-            // For ever: the kernel may look while a pointer stands.
+            // Never freed: the kernel may read it while a pointer to it remains.
             let bytes = Box::leak(Box::new(Bytes([0; SECTION_BYTES])));
             // SAFETY: as large and aligned as needed, never freed.
             unsafe { write_section(bytes.0.as_mut_ptr()) }
@@ -133,7 +130,7 @@ impl Mark {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Whether the mark is gone.
+    /// Returns whether the mark is gone.
     #[inline]
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -141,7 +138,7 @@ impl Mark {
         self.rseq().rseq_cs.load(Ordering::Relaxed) != self.armed
     }
 
-    /// The CPU that the thread runs on, or ran on a moment ago.
+    /// Returns the CPU that the thread runs on, or ran on a moment ago.
     #[inline]
     #[must_use]
     pub fn cpu(&self) -> u32 {

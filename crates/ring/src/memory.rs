@@ -2,56 +2,56 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::layout;
 
-/// The memory of one ring, as both sides see it. The orderings are part of
-/// the protocol and are given here as constants, so that the model can weaken
-/// one at a time and show that it was needed.
+/// The memory of one ring, as both sides see it. The orderings are part of the protocol. They are
+/// given here as constants, so that the model can weaken one at a time and show that it was needed.
 pub trait Memory {
     /// Bytes of a segment, a power of two.
     const SEGMENT_BYTES: u64;
-    /// Bytes of a segment whose pages come at a time: a power of two, two records at least.
+    /// Bytes of a segment whose pages are allocated at a time: a power of two, at least two
+    /// records.
     const PIECE_BYTES: u64 = Self::SEGMENT_BYTES;
-    /// Writer, after a record: pairs with [`Self::OBSERVE_HEAD`].
+    /// Used by the writer after a record; pairs with [`Self::OBSERVE_HEAD`].
     const PUBLISH_HEAD: Ordering = Ordering::Release;
-    /// Reader, before it looks at records and uses below the head.
+    /// Used by the reader before it examines records and uses below the head.
     const OBSERVE_HEAD: Ordering = Ordering::Acquire;
-    /// Reader, after it copied records: pairs with [`Self::OBSERVE_TAIL`].
+    /// Used by the reader after it copied records; pairs with [`Self::OBSERVE_TAIL`].
     const PUBLISH_TAIL: Ordering = Ordering::Release;
-    /// Writer, before it writes into a drained segment.
+    /// Used by the writer before it writes into a drained segment.
     const OBSERVE_TAIL: Ordering = Ordering::Acquire;
-    /// Writer, between giving up an undrained segment and writing into it
-    /// (overwrite): a release fence, the first half of a sequence lock.
+    /// Used by the writer between giving up an undrained segment and writing into it (overwrite): a
+    /// release fence, the first half of a sequence lock.
     const FENCE_OVERWRITE: Ordering = Ordering::Release;
-    /// Reader, between copying and checking that the copy is whole
-    /// (overwrite): an acquire fence, the other half.
+    /// Used by the reader between copying and checking that the copy is whole (overwrite): an
+    /// acquire fence, the other half.
     const FENCE_VALIDATE: Ordering = Ordering::Acquire;
 
-    /// Most segments of the ring: the length of its table of uses.
+    /// Returns the maximum number of segments of the ring: the length of its table of uses.
     fn max_segments(&self) -> u32;
-    /// Segments that there are, of all rings.
+    /// Returns the number of segments of all rings.
     fn segments(&self) -> u32;
-    /// Writer: the segment that [`Self::store_record`] means from here on.
+    /// Selects, for the writer, the segment that [`Self::store_record`] uses from here on.
     fn enter(&mut self, segment: u32);
     /// Stores the record at byte `at` of the segment that was entered last.
     fn store_record(&self, at: u64, words: [u64; 2]);
     /// Loads the record at byte `at` of the segment area.
     fn load_record(&self, at: u64) -> [u64; 2];
-    /// Head, by `order`.
+    /// Loads the head, with the given order.
     fn load_head(&self, order: Ordering) -> u64;
-    /// See [`Self::load_head`].
+    /// Stores the head; see [`Self::load_head`].
     fn store_head(&self, bytes: u64, order: Ordering);
-    /// Tail, by `order`.
+    /// Loads the tail, with the given order.
     fn load_tail(&self, order: Ordering) -> u64;
-    /// See [`Self::load_tail`].
+    /// Stores the tail; see [`Self::load_tail`].
     fn store_tail(&self, bytes: u64, order: Ordering);
-    /// First whole use; relaxed, the fences order it.
+    /// Loads the first whole use; relaxed, as the fences order it.
     fn load_oldest(&self) -> u64;
-    /// See [`Self::load_oldest`].
+    /// Stores it; see [`Self::load_oldest`].
     fn store_oldest(&self, segment_use: u64);
-    /// Entry of a segment use; relaxed, the head orders it.
+    /// Loads the entry of a segment use; relaxed, as the head orders it.
     fn load_use(&self, index: u32) -> u64;
-    /// See [`Self::load_use`].
+    /// Stores it; see [`Self::load_use`].
     fn store_use(&self, index: u32, entry: u64);
-    /// A fence.
+    /// Executes a fence.
     fn fence(&self, order: Ordering);
 }
 
@@ -93,13 +93,13 @@ impl Mapped {
         }
     }
 
-    /// Where the head starts.
+    /// Returns the start of the head.
     #[must_use]
     pub const fn head(&self) -> *mut u8 {
         self.head
     }
 
-    /// Where a segment starts; below [`Memory::segments`].
+    /// Returns the start of a segment; its number must be below [`Memory::segments`].
     #[must_use]
     pub fn segment(&self, segment: u32) -> *mut u8 {
         assert!(segment < self.segments);
@@ -107,7 +107,7 @@ impl Mapped {
         self.first.wrapping_add(at as usize)
     }
 
-    /// A 64-bit field of the head.
+    /// Returns a 64-bit field of the head.
     #[must_use]
     #[inline(always)]
     pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
@@ -116,7 +116,7 @@ impl Mapped {
         unsafe { AtomicU64::from_ptr(self.head.add(offset).cast()) }
     }
 
-    /// A 32-bit field of the head.
+    /// Returns a 32-bit field of the head.
     #[must_use]
     #[inline(always)]
     pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
@@ -125,7 +125,7 @@ impl Mapped {
         unsafe { AtomicU32::from_ptr(self.head.add(offset).cast()) }
     }
 
-    /// The word `at` bytes after `from`.
+    /// Returns the word `at` bytes after `from`.
     ///
     /// # Safety
     /// It lies within a segment of the mapping, and `at` is a multiple of 8.

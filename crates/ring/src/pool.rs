@@ -1,14 +1,14 @@
-//! How does a thread get a ring, and a ring its segments, without asking the kernel and
-//! without waiting for anybody?
+//! How does a thread get a ring, and a ring its segments, without a system call and without
+//! waiting?
 //!
-//! All rings of a session lie in one file, the *pool*, which each program maps once. Its
-//! heads and segments are numbered. The collector puts the numbers of free ones into queues,
-//! those with written pages into one, the others into another; a thread takes the first number
-//! by one compare-and-swap. Only the collector puts in.
+//! All rings of a session lie in one file, the *pool*, which each program maps once. Its heads and
+//! segments are numbered. The collector puts the numbers of free ones into queues, those with
+//! written pages into one, the others into another. A thread takes the first number by one
+//! compare-and-swap. Only the collector puts numbers in.
 //!
-//! Caveats: a thread that is killed between taking a number and writing it down keeps it for
-//! as long as the session lasts. Either side takes a number that it reads as a guess: it is
-//! compared with how many there are before it becomes an address.
+//! Caveats: a thread that is killed between taking a number and storing it keeps the number for the
+//! rest of the session. Either side treats a number that it reads as untrusted: the number is
+//! checked against the count before it becomes an address.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -17,39 +17,39 @@ use crate::layout::pool::{self, Shape};
 /// The memory of one queue. The orderings are part of the protocol, as in
 /// [`crate::Memory`].
 pub trait Line {
-    /// Collector, after a number and all that its taker finds: pairs with
+    /// Used by the collector after a number and all the data that its taker finds; pairs with
     /// [`Self::OBSERVE_PUT`].
     const PUBLISH_PUT: Ordering = Ordering::Release;
-    /// Thread, before it reads a number.
+    /// Used by a thread before it reads a number.
     const OBSERVE_PUT: Ordering = Ordering::Acquire;
-    /// Thread, when it has read a number that another thread may take, too: pairs with
+    /// Used by a thread when it has read a number that another thread may take, too; pairs with
     /// [`Self::OBSERVE_TAKEN`].
     const PUBLISH_TAKEN: Ordering = Ordering::AcqRel;
-    /// Either side: the collector before it writes over a number, a thread before it looks
-    /// how many were put in.
+    /// Used by either side: by the collector before it overwrites a number, by a thread before it
+    /// checks how many were put in.
     const OBSERVE_TAKEN: Ordering = Ordering::Acquire;
 
-    /// Numbers that it has room for.
+    /// Returns the capacity, in numbers.
     fn room(&self) -> u32;
-    /// How many were taken, by `order`.
+    /// Loads how many were taken, with the given order.
     fn load_taken(&self, order: Ordering) -> u64;
-    /// Counts one more as taken if `taken` are, by `order`; whether that was so.
+    /// Counts one more as taken if `taken` are, with the given order; returns whether that was so.
     fn count_taken(&self, taken: u64, order: Ordering) -> bool;
-    /// How many were put in, by `order`.
+    /// Loads how many were put in, with the given order.
     fn load_put(&self, order: Ordering) -> u64;
-    /// See [`Self::load_put`].
+    /// Stores it; see [`Self::load_put`].
     fn store_put(&self, put: u64, order: Ordering);
-    /// The number at a place, relaxed: the counts order it.
+    /// Loads the number at a place; relaxed, as the counts order it.
     fn load_number(&self, place: u32) -> u32;
-    /// See [`Self::load_number`].
+    /// Stores it; see [`Self::load_number`].
     fn store_number(&self, place: u32, number: u32);
 }
 
-/// The first number in a queue; `None`: there is none now. Never waits: it is tried again
+/// Takes the first number of a queue; `None`: there is none now. It never waits, and tries again
 /// only when another thread took one.
 pub fn take<L: Line>(line: &L) -> Option<u32> {
     let mut taken = line.load_taken(L::OBSERVE_TAKEN);
-    // Partner: `put`. What the collector has done with it comes before.
+    // Partner: `put`. What the collector has done with the number happens before.
     while taken < line.load_put(L::OBSERVE_PUT) {
         let number = line.load_number((taken % u64::from(line.room())) as u32);
         if line.count_taken(taken, L::PUBLISH_TAKEN) {
@@ -60,11 +60,11 @@ pub fn take<L: Line>(line: &L) -> Option<u32> {
     None
 }
 
-/// Puts a number in, of the collector alone. False: there is no room, which there always is
-/// for a number that was taken, unless a program has overwritten the counts.
+/// Puts a number in; only the collector may call it. Returns false if there is no room. There
+/// always is for a number that was taken, unless a program has overwritten the counts.
 pub fn put<L: Line>(line: &L, number: u32) -> bool {
     let put = line.load_put(Ordering::Relaxed);
-    // Partner: `take`. Whoever took the one that stood there has read it.
+    // Partner: `take`. The thread that took the previous number there has read it.
     let waiting = put.checked_sub(line.load_taken(L::OBSERVE_TAKEN));
     if waiting.is_none_or(|waiting| waiting >= u64::from(line.room())) {
         return false;

@@ -2,23 +2,23 @@ use crate::layout::RECORD_BYTES;
 use crate::layout::ring::segment_of;
 use crate::memory::Memory;
 
-/// The ring says something that no writer says. It is to be abandoned; what
-/// was read before stays good.
+/// The ring contains a value that no writer stores. It is to be abandoned; what was read before
+/// remains valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corrupt {
     /// The head went back, is not a whole record, or is farther ahead than
     /// the ring is long.
     Head {
-        /// What it says, bytes.
+        /// The value of the head, bytes.
         head: u64,
-        /// Where the reader is, bytes.
+        /// Position of the reader, bytes.
         position: u64,
     },
-    /// A use names a segment that there is not.
+    /// A use names a segment that does not exist.
     Use {
         /// The segment named.
         segment: u32,
-        /// Segments there are.
+        /// Number of existing segments.
         segments: u32,
     },
 }
@@ -43,9 +43,9 @@ impl core::error::Error for Corrupt {}
 pub struct Chunk {
     /// Position in the stream, bytes.
     pub position: u64,
-    /// Byte of the segment area where the records are.
+    /// Byte of the segment area at which the records begin.
     pub at: u64,
-    /// How many bytes, a multiple of 16, at least 16.
+    /// Number of bytes, a multiple of 16, at least 16.
     pub bytes: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Reader<M> {
 }
 
 impl<M: Memory> Reader<M> {
-    /// A reader at the start of a ring.
+    /// Creates a reader at the start of a ring.
     pub const fn new(memory: M) -> Self {
         Self {
             memory,
@@ -73,9 +73,9 @@ impl<M: Memory> Reader<M> {
         }
     }
 
-    /// A reader that goes on where another one ended: at `position`, below which there
-    /// are so many `continuations`, modulo 2^32. What that one gave back to the writer
-    /// and did not keep counts as overwritten.
+    /// Creates a reader that continues where another one ended: at `position`, below which there
+    /// are `continuations` continuation records, modulo 2^32. Records that the other one returned
+    /// to the writer and did not keep count as overwritten.
     pub fn resume(memory: M, position: u64, continuations: u32) -> Self {
         let tail = memory.load_tail(M::OBSERVE_TAIL);
         let mut reader = Self {
@@ -85,39 +85,39 @@ impl<M: Memory> Reader<M> {
         };
         let mut whole = tail & !(M::SEGMENT_BYTES - 1);
         if whole == tail && reader.memory.load_head(M::OBSERVE_HEAD) <= whole {
-            // That segment has not been begun, so the one before was not taken back.
+            // That segment has not been begun, so the previous one was not taken back.
             whole = whole.saturating_sub(M::SEGMENT_BYTES);
         }
         reader.skip_to(whole);
         reader
     }
 
-    /// The ring's memory.
+    /// Returns the ring's memory.
     pub const fn memory(&self) -> &M {
         &self.memory
     }
 
-    /// Bytes of the stream that were taken or skipped.
+    /// Returns the number of bytes of the stream that were taken or skipped.
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Events that were overwritten before they could be read.
+    /// Returns the number of events that were overwritten before they could be read.
     pub const fn overwritten(&self) -> u64 {
         self.overwritten
     }
 
-    /// Looks how far the writer is; returns the bytes not taken yet. A look
-    /// costs the writer a cache miss: once a millisecond is nothing, all the
-    /// time would make an event three times as dear.
+    /// Loads the position of the writer; returns the number of bytes not taken yet. Each load costs
+    /// the writer a cache miss: once a millisecond this is negligible, but continuous polling would
+    /// triple the cost of an event.
     pub fn look(&mut self) -> u64 {
         // Partner: Writer::put.
         self.head = self.memory.load_head(M::OBSERVE_HEAD);
         self.head.saturating_sub(self.position)
     }
 
-    /// Looks, and gives the next chunk without taking it; `None` if all that
-    /// is published was taken.
+    /// Loads the position of the writer, and returns the next chunk without taking it; `None` if
+    /// all that is published was taken.
     ///
     /// # Errors
     /// [`Corrupt`]: the ring is to be abandoned.
@@ -126,7 +126,7 @@ impl<M: Memory> Reader<M> {
         self.seen_chunk()
     }
 
-    /// The next chunk of what the last [`Self::look`] saw.
+    /// Returns the next chunk of what the last [`Self::look`] saw.
     ///
     /// # Errors
     /// As [`Self::chunk`].
@@ -160,37 +160,37 @@ impl<M: Memory> Reader<M> {
         }))
     }
 
-    /// Whether what was copied from the chunk is what was written there: false
-    /// if the writer has since taken the segment for something else.
+    /// Returns whether the copy of the chunk is what was written there: false if the writer has
+    /// since reused the segment.
     pub fn is_whole(&self, chunk: &Chunk) -> bool {
         // Partner: the fence in Writer::find_segment.
         self.memory.fence(M::FENCE_VALIDATE);
         self.memory.load_oldest() <= chunk.position / M::SEGMENT_BYTES
     }
 
-    /// Gives the chunk back to the writer. `continuations`: how many of its
-    /// records are no events.
+    /// Returns the chunk to the writer. `continuations` is the number of its records that are not
+    /// events.
     pub fn release(&mut self, chunk: &Chunk, continuations: u32) {
         self.pass(chunk, continuations);
         self.publish(self.position);
     }
 
-    /// As [`Self::release`], but the writer does not learn of it: for who only looks,
-    /// and for who has to put the copy in a safe place first.
+    /// As [`Self::release`], but the writer is not informed: for readers that only inspect the
+    /// ring, and for those that must first store the copy safely.
     pub const fn pass(&mut self, chunk: &Chunk, continuations: u32) {
         self.position = chunk.position + chunk.bytes;
         self.continuations = self.continuations.wrapping_add(continuations);
     }
 
-    /// Gives the writer what was passed below `position`.
+    /// Returns to the writer what was passed below `position`.
     pub fn publish(&self, position: u64) {
         // Partner: Writer::find_segment. Our copy is done before it writes.
         self.memory.store_tail(position, M::PUBLISH_TAIL);
     }
 
-    /// Under the overwrite policy the oldest segments may be gone: goes to the
-    /// first whole one below `head` and counts what was lost. False if there
-    /// is none at this moment.
+    /// Skips the oldest segments, which may be gone under the overwrite policy: moves to the first
+    /// whole one below `head` and counts what was lost. Returns false if there is none at this
+    /// moment.
     fn skip_overwritten(&mut self, head: u64) -> bool {
         let oldest = self.memory.load_oldest();
         let start = oldest.saturating_mul(M::SEGMENT_BYTES);
@@ -200,8 +200,8 @@ impl<M: Memory> Reader<M> {
         if start >= head {
             return false;
         }
-        // The entry is there because the head, which we acquired, is beyond
-        // it, and it is this use's as long as the use is not given up.
+        // The entry exists because the head, which we acquired, is beyond it. It belongs to this
+        // use as long as the use is not given up.
         let continuations_at_start = (self.entry(start) >> 32) as u32;
         self.memory.fence(M::FENCE_VALIDATE);
         if self.memory.load_oldest() != oldest {
@@ -211,7 +211,7 @@ impl<M: Memory> Reader<M> {
         true
     }
 
-    /// Goes to the start of a segment that is whole, if that is ahead.
+    /// Moves to the start of a segment that is whole, if that is ahead.
     fn skip_to(&mut self, start: u64) {
         if start > self.position {
             let continuations = (self.entry(start) >> 32) as u32;

@@ -1,4 +1,4 @@
-/// What a record says: three bits.
+/// The kind of a record, in three bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Kind {
@@ -10,18 +10,18 @@ pub enum Kind {
     End = 2,
     /// End of stage `event`, start of stage `payload`.
     Next = 3,
-    /// Two readings; payload is their difference, ticks.
+    /// Two readings; the payload is their difference, ticks.
     Pair = 4,
     /// Start of a span, serialised reading.
     BeginOrdered = 5,
     /// End of a span, serialised reading.
     EndOrdered = 6,
-    /// Not an event: the timestamp field holds a value, the payload says what.
+    /// Not an event: the timestamp field holds a value, the payload its meaning.
     Continuation = 7,
 }
 
 impl Kind {
-    /// The kind with the low three bits of `code`.
+    /// Returns the kind with the low three bits of `code`.
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code & 7 {
@@ -45,12 +45,12 @@ pub enum DeschedFlag {
     No = 0,
     /// It was.
     Yes = 1,
-    /// Nobody can say: no rseq, or another user of `rseq_cs`.
+    /// It is unknown: no rseq, or another user of `rseq_cs`.
     Unknown = 2,
 }
 
 impl DeschedFlag {
-    /// From two bits; the unused fourth pattern is unknown.
+    /// Decodes two bits; the unused fourth pattern is unknown.
     #[must_use]
     pub const fn from_code(code: u16) -> Self {
         match code & 3 {
@@ -61,8 +61,8 @@ impl DeschedFlag {
     }
 }
 
-/// One 16-byte record: timestamp 64, payload 32, event 16, cpu 16; of the
-/// last, bits 0..11 are the CPU, 11..14 the kind, 14..16 the deschedule flag.
+/// One 16-byte record: timestamp 64 bits, payload 32, event 16, cpu 16. Of the last, bits 0..11 are
+/// the CPU, 11..14 the kind, 14..16 the deschedule flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Clock reading, ticks; the value of a continuation.
@@ -73,9 +73,9 @@ pub struct Record {
     pub event: u16,
     /// CPU, [`Record::CPU_UNKNOWN`] if not known or not below it.
     pub cpu: u16,
-    /// What the record says.
+    /// Kind of the record.
     pub kind: Kind,
-    /// Descheduled since the previous record?
+    /// Whether the thread was descheduled since the previous record.
     pub descheduled: DeschedFlag,
 }
 
@@ -84,21 +84,21 @@ impl Record {
     pub const CPU_UNKNOWN: u16 = 0x7ff;
     /// Payload of a begin or an end: its reading waited for nothing.
     pub const UNORDERED: u32 = 1 << 31;
-    /// Continuation: the value is the 64-bit payload of the record before.
+    /// Continuation: the value is the 64-bit payload of the previous record.
     pub const WIDE: u32 = 1;
-    /// Continuation: nothing; fills a slot at the end of a segment.
+    /// Continuation: no value; it fills a slot at the end of a segment.
     pub const PAD: u32 = 2;
     /// Continuation: the value is how many events were dropped before this.
     pub const GAP: u32 = 3;
 
-    /// Whether it tells of events dropped.
+    /// Returns whether it reports dropped events.
     #[must_use]
     #[inline(always)]
     pub const fn is_gap(&self) -> bool {
         matches!(self.kind, Kind::Continuation) && self.payload == Self::GAP
     }
 
-    /// The two 64-bit words as stored.
+    /// Returns the two 64-bit words as stored.
     #[must_use]
     #[inline(always)]
     pub const fn to_words(self) -> [u64; 2] {
@@ -111,7 +111,7 @@ impl Record {
         ]
     }
 
-    /// From the two words as stored. Every pattern is a record.
+    /// Decodes the two words as stored. Every pattern is a record.
     #[must_use]
     #[inline(always)]
     pub const fn from_words(words: [u64; 2]) -> Self {
@@ -131,8 +131,8 @@ impl Record {
 mod tests {
     use super::*;
 
-    /// Bytes worked out by hand from docs/format.md; `VECTORS` in the
-    /// tests of `trace` hold the C header to the same ones.
+    /// Bytes calculated by hand from docs/format.md; `VECTORS` in the tests of `trace` keep the C
+    /// header equal to them.
     #[test]
     fn a_record_has_the_bytes_of_the_format() {
         let record = Record {

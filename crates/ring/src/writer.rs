@@ -20,7 +20,7 @@ pub enum Overflow {
 }
 
 impl Overflow {
-    /// From its code in the control page.
+    /// Decodes the policy from its code in the control page.
     #[must_use]
     pub const fn from_code(code: u32) -> Option<Self> {
         Some(match code {
@@ -33,20 +33,20 @@ impl Overflow {
     }
 }
 
-/// Where a writer gets what lies outside its ring.
+/// Source of what a writer needs from outside its ring.
 pub trait Source {
-    /// Takes a segment: which one, and how many bytes of it have pages, from its begin (not
-    /// 0). `None`: none can be had.
+    /// Takes a segment; returns its number, and how many of its bytes have pages, from its begin
+    /// (not 0). `None`: none is available.
     fn take_segment(&mut self) -> Option<(u32, u64)>;
-    /// Gets more pages of a segment of which `from` bytes are there, at the end of a piece:
-    /// bytes that are there then; `from`: none can be had.
+    /// Gets more pages of a segment of which `from` bytes are present, at the end of a piece.
+    /// Returns the number of bytes present then; `from`: none are available.
     fn more_pages(&mut self, segment: u32, from: u64) -> u64;
-    /// Whether the table of uses has a page for this entry.
+    /// Returns whether the table of uses has a page for this entry.
     fn has_entry(&mut self, index: u32) -> bool;
-    /// Waits a moment for the reader; false if there is no hope.
+    /// Waits a moment for the reader; returns false if waiting is hopeless.
     fn wait(&mut self) -> bool;
-    /// Room was found, of the ring's first segment a piece and of others all: a moment for
-    /// what is to be done now and then.
+    /// Called when room was found, for the ring's first segment a piece and for others all of it: a
+    /// moment for occasional work.
     fn found(&mut self) {}
 }
 
@@ -54,18 +54,18 @@ pub trait Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// What [`Writer::state`] can hold beside the stack pointer of a frame that writes.
+/// The possible values of [`Writer::state`] besides the stack pointer of a frame that writes.
 pub mod state {
-    /// Between two events. Zero, so that one store can end an event and move the cursor.
+    /// Between two events. It is zero, so that one store can end an event and move the cursor.
     pub const READY: u32 = 0;
     /// There is no ring.
     pub const NO_RING: u32 = 1;
-    /// One is being made.
+    /// A ring is being made.
     pub const MAKING: u32 = 2;
-    /// The thread ends.
+    /// The thread is ending.
     pub const ENDED: u32 = 3;
 
-    /// Whether a frame is writing.
+    /// Returns whether a frame is writing.
     #[must_use]
     #[inline(always)]
     pub const fn is_writing(state: u32) -> bool {
@@ -73,41 +73,41 @@ pub mod state {
     }
 }
 
-/// What became of an event whose writer was left in the middle.
+/// The fate of an event whose writer was left in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// It is in the ring.
     Published,
     /// It was dropped, and is counted in [`Writer::dropped`].
     Dropped,
-    /// Neither.
+    /// Neither published nor dropped.
     Unfinished,
 }
 
-/// In a cursor: it does not go with the position just now.
+/// Mark in a cursor: the cursor does not match the position at the moment.
 const MOVING: u32 = 4;
-/// In a cursor: an event is being dropped.
+/// Mark in a cursor: an event is being dropped.
 const DROPPING: u32 = 8;
-/// What of a cursor is no place.
+/// The bits of a cursor that are marks.
 const MARKS: u32 = RECORD_BYTES as u32 - 1;
 
 /// The writing side of a ring.
 #[derive(Debug)]
 #[repr(C, align(8))]
 pub struct Writer<M> {
-    /// Byte of the segment where the next record goes, and marks. A multiple of
-    /// [`Memory::PIECE_BYTES`] means: there may be no room, ask [`Self::find_room`]. With
-    /// `state` in one word, which one store changes: so whether an event was published can be
-    /// told at each instruction ([`Self::left`]).
+    /// Byte of the segment for the next record, and marks. A multiple of [`Memory::PIECE_BYTES`]
+    /// means that there may be no room, and [`Self::find_room`] must be called. It shares a word
+    /// with `state`, which one store changes: so whether an event was published can be told at each
+    /// instruction ([`Self::left`]).
     cursor: u32,
-    /// Of the recorder: who writes ([`state`]). An event that ends makes it
+    /// State of the recorder: which frame writes ([`state`]). An event that ends makes it
     /// [`state::READY`].
     pub state: u32,
     memory: M,
     policy: Overflow,
-    /// Segments to take before drained ones are taken back.
+    /// Number of segments to take before drained ones are taken back.
     first_segments: u32,
-    /// What to add to a cursor to get the position in the stream.
+    /// Difference from a cursor to the position in the stream.
     to_position: u64,
     /// The next segment use.
     next_use: u64,
@@ -115,23 +115,23 @@ pub struct Writer<M> {
     oldest: u64,
     allocated: u32,
     continuations: u32,
-    /// The one that is being filled.
+    /// The segment that is being filled.
     segment: u32,
-    /// Bytes of it whose pages are there.
+    /// Number of its bytes whose pages are present.
     there: u64,
     /// Events dropped since the last gap record.
     gap: u64,
-    /// Events dropped in all.
+    /// Total number of events dropped.
     dropped: u64,
-    /// The same, with the one that is being dropped.
+    /// The total, including the event that is being dropped.
     dropping: u64,
 }
 
 impl<M: Memory> Writer<M> {
-    /// A writer at the start of an empty ring. It takes no segment yet. A
-    /// segment that was drained just now is still in the collector's cache, and
-    /// taking its lines back from there costs more than the event; so drained
-    /// ones are taken back only once there are `first_segments`.
+    /// Creates a writer at the start of an empty ring. It takes no segment yet. A segment that was
+    /// drained just now is still in the collector's cache, and taking its lines back from there
+    /// costs more than the event. So drained ones are taken back only once there are
+    /// `first_segments`.
     pub const fn new(memory: M, policy: Overflow, first_segments: u32) -> Self {
         Self {
             cursor: 0,
@@ -152,22 +152,22 @@ impl<M: Memory> Writer<M> {
         }
     }
 
-    /// The ring's memory.
+    /// Returns the ring's memory.
     pub const fn memory(&self) -> &M {
         &self.memory
     }
 
-    /// Events dropped so far.
+    /// Returns the number of events dropped so far.
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Segments taken so far.
+    /// Returns the number of segments taken so far.
     pub const fn allocated(&self) -> u32 {
         self.allocated
     }
 
-    /// Whether the next record needs [`Self::find_room`] first.
+    /// Returns whether the next record needs [`Self::find_room`] first.
     #[inline(always)]
     pub const fn needs_room(&self) -> bool {
         self.cursor & (M::PIECE_BYTES as u32 - 1) & !MARKS == 0
@@ -190,7 +190,7 @@ impl<M: Memory> Writer<M> {
             .store_head(cursor.wrapping_add(self.to_position), M::PUBLISH_HEAD);
     }
 
-    /// The event is done; the next one goes to `cursor`.
+    /// Ends the event; the next one goes to `cursor`.
     #[inline(always)]
     fn finish(&mut self, cursor: u64) {
         compiler_fence(Ordering::SeqCst);
@@ -199,7 +199,7 @@ impl<M: Memory> Writer<M> {
         unsafe { (&raw mut *self).cast::<u64>().write_volatile(cursor) };
     }
 
-    /// Where the next record of the same event goes.
+    /// Sets where the next record of the same event goes.
     fn move_to(&mut self, cursor: u32) {
         compiler_fence(Ordering::SeqCst);
         // SAFETY: a field of our own; a handler that comes in only looks at it.
@@ -207,12 +207,12 @@ impl<M: Memory> Writer<M> {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The event that [`Full`] was about has been told as dropped.
+    /// Ends the dropped event that [`Full`] was about, once it has been reported.
     pub fn finish_dropped(&mut self) {
         self.finish(u64::from(self.cursor & !MARKS));
     }
 
-    /// What became of the event that was being written; nothing more is to be written.
+    /// Returns the fate of the event that was being written; nothing more may be written.
     pub fn left(&mut self) -> Left {
         if self.cursor & DROPPING != 0 {
             self.dropped = self.dropping;
@@ -224,7 +224,7 @@ impl<M: Memory> Writer<M> {
         if is_moving || head == at.wrapping_add(self.to_position) || at >= M::SEGMENT_BYTES {
             return Left::Unfinished;
         }
-        // A gap or a pad was published, and not yet the event after it?
+        // Checks whether a gap or a pad was published, but not yet the event after it.
         let at = u64::from(self.segment) * M::SEGMENT_BYTES + at;
         match Record::from_words(self.memory.load_record(at)).kind {
             Kind::Continuation => Left::Unfinished,
@@ -232,8 +232,8 @@ impl<M: Memory> Writer<M> {
         }
     }
 
-    /// As [`Self::put`], but what `words` computes is computed when nothing is
-    /// left to do but to store and to publish it.
+    /// As [`Self::put`], but `words` is evaluated as the last step before the store and the
+    /// publication.
     #[inline(always)]
     pub fn put_last(&mut self, words: impl FnOnce() -> [u64; 2]) {
         let slot = u64::from(self.cursor);
@@ -248,15 +248,15 @@ impl<M: Memory> Writer<M> {
     /// Stores an event and its 64-bit payload and publishes both at once.
     ///
     /// # Errors
-    /// [`Full`]: dropped and counted.
+    /// [`Full`]: the event is dropped and counted.
     pub fn put_wide(
         &mut self,
         record: Record,
         value: u64,
         source: &mut impl Source,
     ) -> Result<(), Full> {
-        // The two halves share a piece, so that a reader that starts at a
-        // segment (overwrite) never meets a half, and the pages of both are there.
+        // The two halves share a piece. So a reader that starts at a segment (overwrite) never
+        // meets a half, and the pages of both are present.
         loop {
             if self.needs_room() {
                 self.find_room(source)?;
@@ -277,7 +277,7 @@ impl<M: Memory> Writer<M> {
         Ok(())
     }
 
-    /// One that is published before its event.
+    /// Stores a continuation that is published before its event.
     fn put_continuation(&mut self, what: u32, event: u16, value: u64) {
         let slot = u64::from(self.cursor);
         self.store_continuation(slot, what, event, value);
@@ -301,8 +301,8 @@ impl<M: Memory> Writer<M> {
     /// Finds room for at least one record, or counts an event as dropped.
     ///
     /// # Errors
-    /// [`Full`]: the event of the caller is dropped and already counted; to be told, and
-    /// then [`Self::finish_dropped`].
+    /// [`Full`]: the event of the caller is dropped and already counted; it has to be reported,
+    /// followed by [`Self::finish_dropped`].
     #[cold]
     #[inline(never)]
     pub fn find_room(&mut self, source: &mut impl Source) -> Result<(), Full> {
@@ -356,7 +356,7 @@ impl<M: Memory> Writer<M> {
     fn find_segment(&mut self, source: &mut impl Source) -> Option<u32> {
         loop {
             self.there = M::SEGMENT_BYTES;
-            // Partner: Reader::release. Its copies are done before we write.
+            // Partner: Reader::release. The reader's copies are done before we write.
             let tail = self.memory.load_tail(M::OBSERVE_TAIL);
             let drained =
                 self.oldest < self.next_use && tail >= (self.oldest + 1) * M::SEGMENT_BYTES;
@@ -380,7 +380,7 @@ impl<M: Memory> Writer<M> {
                     self.memory.fence(M::FENCE_OVERWRITE);
                     return Some(segment);
                 }
-                // Without a segment its own tail cannot move: others have them all.
+                // Without a segment its own tail cannot move: other rings have all of them.
                 Overflow::Block if self.allocated > 0 && source.wait() => {}
                 _ => return None,
             }
@@ -390,8 +390,8 @@ impl<M: Memory> Writer<M> {
     fn take_back(&mut self) -> u32 {
         let index = (self.oldest % u64::from(self.memory.max_segments())) as u32;
         self.oldest += 1;
-        // Our own entry, but the page is shared: a value that we did not
-        // write must not lead us out of the mapping.
+        // This is our own entry, but the page is shared: a value that we did not write must not
+        // lead us out of the mapping.
         segment_of(self.memory.load_use(index)).min(self.memory.segments() - 1)
     }
 }

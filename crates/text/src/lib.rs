@@ -1,16 +1,15 @@
-//! How is text that a program or a file gave shown, so that it cannot steer a terminal or
-//! a spreadsheet?
+//! How can text from a program or a file be shown, so that it cannot control a terminal or a
+//! spreadsheet?
 //!
-//! Names, paths and contents of files are data from anybody. [`clean`] is for a name or
-//! a path in a line, [`clean_lines`] for a message of several lines, [`csv_cell`] for a cell
-//! of comma-separated values. What is harmless stays as it is, and cleaning twice is
-//! cleaning once.
+//! Names, paths and contents of files are untrusted data. [`clean`] is for a name or a path in a
+//! line, [`clean_lines`] for a message of several lines, and [`csv_cell`] for a cell of
+//! comma-separated values. Harmless text is unchanged, and cleaning twice equals cleaning once.
 //!
-//! Caveats: JSON needs none of it, its own escapes are enough.
+//! Caveats: JSON needs none of this, because its own escapes are enough.
 
 use std::borrow::Cow;
 
-/// A name or a path in one line: control characters and characters that reorder or hide
+/// Returns a name or a path for one line. Control characters and characters that reorder or hide
 /// their neighbours are written as `\u{..}`, line breaks and tabs as spaces.
 ///
 /// ```
@@ -21,7 +20,7 @@ pub fn clean(name: &str) -> Cow<'_, str> {
     cleaned(name, |c| matches!(c, '\n' | '\r' | '\t').then_some(' '))
 }
 
-/// A text of several lines: as [`clean`], but its line breaks stay.
+/// Returns a text of several lines, cleaned as by [`clean`] except that its line breaks stay.
 #[must_use]
 pub fn clean_lines(text: &str) -> Cow<'_, str> {
     cleaned(text, |c| match c {
@@ -31,9 +30,9 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// A cell of comma-separated values (RFC 4180) that holds text: as [`clean`], in quotes
-/// where it must be. A spreadsheet would take what begins with `=`, `+`, `-` or `@` for a
-/// formula, also behind a tab or a line break: such a text begins with a single quote.
+/// Returns a text as a cell of comma-separated values (RFC 4180), cleaned as by [`clean`] and
+/// quoted where necessary. A spreadsheet would take text that begins with `=`, `+`, `-` or `@` for
+/// a formula, even after a tab or a line break. Such a text is prefixed with a single quote.
 #[must_use]
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let shown = clean(text);
@@ -47,14 +46,14 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character steers the screen, or its neighbours on it.
+/// Whether a character controls the screen or affects its neighbours on it.
 #[must_use]
 pub fn is_unsafe_to_show(c: char) -> bool {
     c.is_control() || is_format_character(c)
 }
 
-/// Characters without a shape that change how others are shown: zero-width
-/// ones, direction marks and overrides, line separators, tags, the byte order mark.
+/// Whether this is a character without a shape that changes how others are shown: zero-width
+/// characters, direction marks and overrides, line separators, tags, the byte order mark.
 const fn is_format_character(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -62,7 +61,7 @@ const fn is_format_character(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// `instead` says for which characters another one stands.
+/// Cleans a text; `instead` returns the replacement of a character, if it has one.
 fn cleaned(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     if !text.contains(is_unsafe_to_show) {
         return Cow::Borrowed(text);

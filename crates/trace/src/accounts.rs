@@ -1,8 +1,8 @@
-//! The accounts of rings that are finished, in a file of their own while the recording
-//! runs, so that a recorder that is killed takes none with it.
+//! The accounts of finished rings, in a separate file while the recording runs, so that they
+//! survive a recorder that is killed.
 //!
-//! A line of JSON each, added when the ring's events are in their file and before the
-//! ring is taken away. So a ring that has no line is still in the session directory; one
+//! Each account is a line of JSON. It is added when the ring's events are in their file and
+//! before the ring is taken away. So a ring without a line is still in the session directory; one
 //! that has both was being finished, and is finished again.
 
 use std::collections::BTreeMap;
@@ -15,36 +15,36 @@ use crate::TraceError;
 use crate::manifest::{Ring, Sampled};
 use crate::trace_dir::TraceDir;
 
-/// The file's name in the trace directory.
+/// Name of the file in the trace directory.
 pub(crate) const ACCOUNTS_FILE: &str = "rings.jsonl";
 
-/// Most of it that is read back: a line has some 150 bytes, and more than a million rings
-/// have no numbers.
+/// Most bytes of it that are read back: a line has some 150 bytes, and there are not numbers for
+/// more than a million rings.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A ring that is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ended {
     pub(crate) ring: Ring,
-    /// How often its sampled spans began.
+    /// Executions of its sampled spans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sampled: Vec<Sampled>,
 }
 
-/// Rings of which nothing is kept any more.
+/// Rings of which no events are stored any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GivenUp {
     pub(crate) rings: u64,
     pub(crate) events: u64,
 }
 
-/// What is recorded.
+/// The recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) pid: i32,
     /// When it began ([`crate::resume::started`]).
     pub(crate) started: u64,
-    /// It ran before the recorder came.
+    /// It was running before the recorder attached.
     pub(crate) attached: bool,
 }
 
@@ -56,16 +56,16 @@ enum Line {
     GivenUp(GivenUp),
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) program: Option<Program>,
-    /// By ring number.
+    /// Accounts by ring number.
     pub(crate) ended: BTreeMap<i32, Ended>,
     pub(crate) given_up: GivenUp,
 }
 
-/// The file, being written.
+/// The file, open for writing.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     trace: TraceDir,
@@ -74,7 +74,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// Opens the file of a trace, or makes it; what it says.
+    /// Opens the file of a trace, or makes it; also returns its content.
     pub(crate) fn open(trace: &TraceDir) -> Result<(Self, Told), TraceError> {
         let told = read(trace);
         let mut file = (trace.append(ACCOUNTS_FILE))
@@ -95,18 +95,18 @@ impl Accounts {
         self.add(&[Line::Program(program)]);
     }
 
-    /// A ring is finished.
+    /// Adds rings that are finished.
     pub(crate) fn ended(&mut self, ended: &[Ended]) {
         let lines: Vec<Line> = ended.iter().cloned().map(Line::Ended).collect();
         self.add(&lines);
     }
 
     fn add(&mut self, lines: &[Line]) {
-        // A disk that refuses this refuses the events too, and that is told.
+        // A disk that refuses this refuses the events too, and that is reported.
         let _ = self.file.write_all(&text(lines));
     }
 
-    /// Begins anew: only these are kept.
+    /// Rewrites the file with only these accounts.
     pub(crate) fn replace(&mut self, ended: &[Ended], given_up: GivenUp) -> io::Result<()> {
         let mut lines: Vec<Line> = self.program.map(Line::Program).into_iter().collect();
         lines.push(Line::GivenUp(given_up));
@@ -126,7 +126,7 @@ fn text(lines: &[Line]) -> Vec<u8> {
     text
 }
 
-/// What the file of a trace says; lines that were cut are left out.
+/// Returns the content of a trace's file; torn lines are left out.
 pub(crate) fn read(trace: &TraceDir) -> Told {
     let mut text = Vec::new();
     if let Ok(file) = trace.read(ACCOUNTS_FILE) {
@@ -146,7 +146,7 @@ pub(crate) fn read(trace: &TraceDir) -> Told {
     told
 }
 
-/// Removes the file, once the manifest says it all.
+/// Removes the file, once the manifest has its content.
 pub(crate) fn remove(trace: &TraceDir) {
     trace.remove(ACCOUNTS_FILE);
 }

@@ -1,9 +1,9 @@
-//! Recording a program that runs already, and was started without a session.
+//! Records a running program that was started without a session.
 //!
-//! **Method.** The program has a door (`docs/format.md`, section 10): we make a session as
-//! usual, say at the door where it is, and switch its points on. Each thread comes
-//! in with its first point. At the end the points are switched off, what is in the
-//! rings is drained, and their memory taken back.
+//! **Method.** The program has an attach page (`docs/format.md`, section 10). We make a session
+//! as usual, store its location in the attach page, and switch the program's points on. Each
+//! thread enters with its first point. At the end the points are switched off, what is in the
+//! rings is drained, and their memory is released.
 
 use std::time::Duration;
 
@@ -22,30 +22,29 @@ use crate::record::{Request, Tell, Watch, watch_signals};
 use crate::running::Running;
 use crate::session::Session;
 
-/// Which program, and until when.
+/// Which program to record, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attach {
     /// Its process id.
     pub pid: i32,
-    /// How long; `None`: until it ends, or SIGINT, SIGTERM, SIGHUP or SIGQUIT comes.
+    /// How long to record; `None`: until it ends, or SIGINT, SIGTERM, SIGHUP or SIGQUIT comes.
     pub length: Option<Duration>,
 }
 
-/// Whether a process can be recorded now.
+/// Checks whether a process can be recorded now.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// Why it cannot, and what to do.
 pub fn check(pid: i32) -> Result<(), TraceError> {
     Program::find(pid).map(|_| ())
 }
 
-/// Records a program that runs, and leaves it as it was. The request's command is
-/// replaced by the program's.
+/// Records a running program, and leaves it as it was. The request's command is replaced by the
+/// program's.
 ///
 /// # Errors
-/// There is no such program, it is not linked with the recorder, somebody else
-/// records it, or the trace could not be kept; what was recorded is still in the
-/// trace directory.
+/// There is no such program, it is not linked with the recorder, another recorder records it, or
+/// the trace could not be finalized; what was recorded is still in the trace directory.
 pub fn attach(
     request: Request,
     to: Attach,
@@ -54,7 +53,7 @@ pub fn attach(
     attach_watched(request, to, None, told)
 }
 
-/// As [`attach`], with somebody who looks at the records while they come.
+/// As [`attach`], and passes the records to a watcher while they arrive.
 ///
 /// # Errors
 /// As [`attach`].
@@ -105,7 +104,7 @@ pub fn attach_watched(
     running.finish(exit, told)
 }
 
-/// Looks at the signals that came: whether one ends the recording.
+/// Handles the signals that came; returns whether one ends the recording.
 pub(crate) fn end_is_wanted(running: &mut Running, signals: &mut SignalsInfo<WithOrigin>) -> bool {
     let mut is_wanted = false;
     for origin in signals.pending() {

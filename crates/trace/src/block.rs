@@ -1,12 +1,11 @@
-//! Raw blocks: what the collector writes while it records. Cheap to write
-//! (about 2 ns and 3..6 bytes an event), safe to tear: each block has a length
-//! and a checksum, so a cut file is read up to its last whole block.
+//! Raw blocks: what the collector writes while it records. They are cheap to write (about 2 ns
+//! and 3..6 bytes an event) and can be torn safely: each block has a length and a checksum, so a
+//! cut file is read up to its last whole block.
 //!
-//! Layout, little-endian: header of 48 bytes, palette, groups of up to
-//! 128 records. A group: widths (time, payload, key), then the columns.
-//! Times are differences to the record before, payloads are differences to the
-//! least of the group, the 32 bits of event, CPU, kind and flags are indices
-//! into the palette.
+//! Layout, little-endian: header of 48 bytes, palette, groups of up to 128 records. A group has
+//! its widths (time, payload, key), then the columns. Times are differences to the record before.
+//! Payloads are differences to the smallest of the group. The 32 bits of event, CPU, kind and
+//! flags are indices into the palette.
 
 use undertick_ring::{Kind, Record};
 
@@ -14,14 +13,14 @@ use undertick_ring::{Kind, Record};
 const MAGIC: u32 = u32::from_le_bytes(*b"UTB1");
 /// Bytes of a block header.
 pub const HEADER_BYTES: usize = 48;
-/// Records that share their column widths.
+/// Number of records that share their column widths.
 const GROUP: usize = 128;
 /// Most records in a block: one segment.
 pub const MAX_RECORDS: usize = 8192;
-/// Longest body there can be: nothing compressed, and the palette.
+/// Longest possible body, bytes: nothing compressed, and the palette.
 const MAX_BODY_BYTES: usize = MAX_RECORDS * 17 + 4 * 256 + 4096;
 
-/// Whose records a block holds.
+/// The ring and the extent of a block's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     /// Ring number.
@@ -32,7 +31,7 @@ pub struct BlockHeader {
     pub tid: i32,
     /// Position of the first record in the ring's stream, bytes.
     pub position: u64,
-    /// Records.
+    /// Number of records.
     pub records: u32,
 }
 
@@ -108,7 +107,7 @@ pub fn encode(header: BlockHeader, records: &[[u64; 2]], out: &mut Vec<u8>) -> u
     continuations
 }
 
-/// Up to 255 different words, found by a hash: two or three are the rule.
+/// Up to 255 different words, found by a hash; usually there are two or three.
 struct Palette {
     words: [u32; 256],
     used: usize,
@@ -181,8 +180,8 @@ fn put(out: &mut Vec<u8>, width: u8, values: impl Iterator<Item = u64>) {
     }
 }
 
-/// Bytes and records of the block at the start of `bytes` by what its header
-/// says, unchecked; none if that is no header of a block.
+/// Bytes and records of the block at the start of `bytes` according to its header, unchecked;
+/// `None` if that is not the header of a block.
 #[must_use]
 pub fn extent(bytes: &[u8]) -> Option<(usize, usize)> {
     let head = bytes.get(..HEADER_BYTES)?;
@@ -193,19 +192,19 @@ pub fn extent(bytes: &[u8]) -> Option<(usize, usize)> {
     sane.then_some((HEADER_BYTES + body, records))
 }
 
-/// What follows in a raw file.
+/// The next item in a raw file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// A whole block: its header and its length, header included.
     Block(BlockHeader, usize),
     /// The file ends here, or was cut in the middle of a block.
     End,
-    /// These bytes are no block.
+    /// These bytes are not a block.
     Damaged,
 }
 
-/// Checks the block at the start of `bytes` against its checksum; what is in it is not
-/// looked at. Never panics, whatever the bytes are.
+/// Checks the block at the start of `bytes` against its checksum, without decoding its content.
+/// Never panics, whatever the bytes are.
 pub fn check(bytes: &[u8]) -> Next {
     if bytes.len() < HEADER_BYTES {
         return Next::End;
@@ -226,8 +225,8 @@ pub fn check(bytes: &[u8]) -> Next {
     Next::Block(header, length)
 }
 
-/// The header of the block at the start of `bytes`, which was found whole before, and its length;
-/// none where they are not so many. Never panics, whatever the bytes are.
+/// The header and the length of the block at the start of `bytes`, which [`check`] found whole;
+/// `None` if there are fewer bytes. Never panics, whatever the bytes are.
 pub(crate) fn header(bytes: &[u8]) -> Option<(BlockHeader, usize)> {
     let (length, records) = extent(bytes).filter(|(length, _)| *length <= bytes.len())?;
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -286,11 +285,11 @@ impl Sink for Records<'_> {
     }
 }
 
-/// Who receives what a block holds, and can say of it that it is not to be.
+/// Receives the content of a block; returns `None` to reject it.
 pub(crate) trait Sink {
-    /// The words that records have; comes first.
+    /// Receives the words of the records; called first.
     fn palette(&mut self, words: &[u32]) -> Option<()>;
-    /// The next records, whose places lie in the palette.
+    /// Receives the next records, with their positions in the palette.
     fn group(&mut self, group: &Group<'_>) -> Option<()>;
 }
 
@@ -299,22 +298,23 @@ pub(crate) struct Group<'a> {
     pub(crate) times: &'a [u64],
     pub(crate) payloads: &'a [u32],
     pub(crate) keys: Keys<'a>,
-    /// It is certain that no time, modulo 2^64, comes before the one before it in the group.
+    /// No time of the group, modulo 2^64, can come before the one before it.
     pub(crate) rises: bool,
 }
 
-/// Where the records of a group have their event, CPU, kind and flags.
+/// Where the event, CPU, kind and flags of a group's records are.
 pub(crate) enum Keys<'a> {
-    /// All of them at one place of the palette.
+    /// All records have the same position in the palette.
     One(u8),
-    /// Each at its place of the palette.
+    /// Each record has its position in the palette.
     Each(&'a [u8]),
-    /// Each by itself, 32 bits, little-endian.
+    /// Each record has its own word, 32 bits, little-endian.
     Words(&'a [u8]),
 }
 
 impl Keys<'_> {
-    /// Whether all places are below that. All are looked at: faster than to stop at one.
+    /// Whether all positions are below `palette`. All are checked, which is faster than stopping
+    /// at one.
     fn lie_in(&self, palette: usize) -> bool {
         let most = match self {
             Self::One(key) => *key,
@@ -324,7 +324,7 @@ impl Keys<'_> {
         usize::from(most) < palette
     }
 
-    /// The bits of a record.
+    /// The word of a record.
     #[inline]
     fn word(&self, record: usize, palette: &[u32]) -> Option<u32> {
         match self {
@@ -338,8 +338,8 @@ impl Keys<'_> {
     }
 }
 
-/// Decodes a block that [`check`] found whole, of so many records; nothing where it makes
-/// no sense or the sink does not take it. Never panics, whatever the bytes are.
+/// Decodes a block of `records` records that [`check`] found whole; `None` where it is not valid
+/// or the sink rejects it. Never panics, whatever the bytes are.
 pub(crate) fn decode_into(block: &[u8], records: u32, sink: &mut impl Sink) -> Option<()> {
     let palette = u32::from_le_bytes(block[28..32].try_into().expect("four bytes")) as usize;
     let mut rest = &block[HEADER_BYTES..];
@@ -367,7 +367,7 @@ pub(crate) fn decode_into(block: &[u8], records: u32, sink: &mut impl Sink) -> O
     rest.is_empty().then_some(())
 }
 
-/// Room for the columns of a group.
+/// Buffers for the columns of a group.
 struct Room {
     times: [u64; GROUP],
     payloads: [u32; GROUP],
@@ -409,7 +409,7 @@ fn group<'a, 'b: 'a>(
         times,
         payloads,
         keys,
-        // 127 differences of 32 bits come to less than 2^39.
+        // The sum of 127 differences of 32 bits is less than 2^39.
         rises: time_width < 8,
     })
 }
@@ -420,7 +420,7 @@ fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Numbers of so many bytes each.
+/// Reads numbers of `width` bytes each.
 fn get(rest: &mut &[u8], width: u8, values: &mut [u64]) -> Option<()> {
     let bytes = take(rest, usize::from(width) * values.len())?;
     match width {

@@ -8,8 +8,8 @@ use undertick_clock::facts::Facts;
 
 use crate::manifest::AcrossCpus;
 
-/// Looks at the recording clock from several CPUs: 20 ms with eight of them.
-/// `None` if the clock cannot be opened.
+/// Compares the recording clock on several CPUs: this takes 20 ms with eight of them. `None` if
+/// the clock cannot be opened.
 pub(crate) fn across_cpus(facts: &Facts) -> Option<AcrossCpus> {
     let begun = Instant::now();
     let source = Source::open(facts.clock).ok()?;
@@ -55,7 +55,7 @@ mod tests {
         let across = Across {
             cpus_allowed: 64,
             cpus: vec![0, 1, 2, 3],
-            // Together, apart by 40 or more, moving.
+            // One CPU in agreement, one apart by 40 or more, one moving.
             offsets: vec![offset(1, -100, 90), offset(2, 40, 250), offset(3, 20, -20)],
             readings: 10,
             backward: 2,

@@ -1,25 +1,24 @@
-//! A block's rows as its palette says them: for who goes through them once, and wants to
-//! look each word of the palette up once a block.
+//! A block's rows in terms of its palette, for readers that pass through them once and look each
+//! word of the palette up once a block.
 
 use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
 use crate::rows::Key;
 
-/// The rows of one block: columns of equal length, and what the codes mean.
+/// The rows of one block: columns of equal length, and the meaning of the codes.
 #[derive(Debug, Default)]
 pub struct Coded {
     ts: Vec<i64>,
     payload: Vec<u32>,
     code: Vec<u8>,
     keys: Vec<Key>,
-    /// The least and the greatest reading.
+    /// The smallest and the largest reading.
     span: Option<(i64, i64)>,
 }
 
 impl Coded {
-    /// Decodes the block at the start of `bytes`, in place of what was here; its header and
-    /// its length. `None` where it is none, or its rows cannot be said so: what
-    /// [`crate::rows::Rows::push_block`] makes of it tells which. Never panics, whatever the
-    /// bytes are.
+    /// Decodes the block at the start of `bytes`, replacing the content; returns its header and
+    /// its length. `None` where it is not a block, or its rows cannot be represented this way:
+    /// [`crate::rows::Rows::push_block`] tells which. Never panics, whatever the bytes are.
     pub fn decode(&mut self, bytes: &[u8]) -> Option<(BlockHeader, usize)> {
         match block::check(bytes) {
             Next::Block(..) => self.decode_checked(bytes),
@@ -27,7 +26,7 @@ impl Coded {
         }
     }
 
-    /// As [`Self::decode`], of a block that was checked before: as those of
+    /// As [`Self::decode`], for a block that was checked before, as those of
     /// [`crate::raw_order::RawGroups`] are.
     pub fn decode_checked(&mut self, bytes: &[u8]) -> Option<(BlockHeader, usize)> {
         self.ts.clear();
@@ -40,7 +39,7 @@ impl Coded {
         Some((header, length))
     }
 
-    /// The least and the greatest reading; none of no rows.
+    /// The smallest and the largest reading; `None` without rows.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         self.span
@@ -58,13 +57,13 @@ impl Coded {
         &self.payload
     }
 
-    /// Places in the keys; each has one.
+    /// Indices into the keys; each has one.
     #[must_use]
     pub fn code(&self) -> &[u8] {
         &self.code
     }
 
-    /// What the codes mean.
+    /// The meaning of the codes.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
@@ -83,7 +82,7 @@ impl Sink for Coded {
         let readings = || group.times.iter().map(|&ts| ts as i64);
         self.ts.extend(readings());
         let (first, last) = (*group.times.first()? as i64, *group.times.last()? as i64);
-        // A group that rises, and does not pass from the last number to the first.
+        // A group that rises, and does not wrap from the last number to the first.
         let (lo, hi) = match group.rises && first <= last {
             true => (first, last),
             false => readings().fold((first, first), |(lo, hi), ts| (lo.min(ts), hi.max(ts))),
@@ -138,7 +137,7 @@ mod tests {
         }
     }
 
-    /// The same as the rows say.
+    /// The codes give the same as the rows.
     #[test]
     fn codes_say_what_rows_say() {
         let (mut coded, mut rows) = (Coded::default(), Rows::default());
@@ -183,7 +182,7 @@ mod tests {
                     .map(|&p| i64::from(p))
                     .eq(rows.payload.iter().copied())
             );
-            // And some of them as rows.
+            // Some of them as rows, too.
             let mut again = Rows::default();
             let half = n as usize / 2;
             again.push_coded(header, &coded, half..n as usize);
@@ -200,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Continuations, more words than codes, and what is no block.
+    /// Continuations, more words than codes, and bytes that are not a block.
     #[test]
     fn what_cannot_be_said_by_codes() {
         let mut coded = Coded::default();
@@ -218,7 +217,7 @@ mod tests {
         assert_eq!(coded.decode(&bytes), None);
     }
 
-    /// A place outside the palette, with a right checksum: nobody takes it.
+    /// A position outside the palette, with a valid checksum, is rejected.
     #[test]
     fn places_outside_the_palette() {
         let mut bytes = block((0..9).map(|i| record(i, &[Kind::Begin], 2)));

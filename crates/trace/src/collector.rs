@@ -24,27 +24,27 @@ use crate::session::Session;
 use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
 
-/// Less than this is left in its ring for a while.
+/// Leave less than this undrained in its ring.
 const LITTLE_BYTES: u64 = 64 * 1024;
-/// For how long.
+/// Leave so little undrained for at most this long.
 const LITTLE_AGE: Duration = Duration::from_millis(10);
 
-/// How often rings are searched for writers that are gone.
+/// How often to search for rings without living writers.
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
-/// Segments that are prepared in one round: 40 to 70 us each.
+/// The largest number of segments prepared in one round: each takes 40 to 70 us.
 const MOST_PREPARED: usize = 16;
-/// How long a ring is waited for whose head was taken, at the end of a recording: its thread
-/// may have been killed in the middle of making it.
+/// How long to wait, at the end of a recording, for a ring whose head was taken: its thread may
+/// have been killed while it made the ring.
 const AWAITED_FOR: Duration = Duration::from_secs(10);
-/// How often the log of names is looked at, and for rings that were waited for in vain.
+/// How often to check the log of names, and for rings that were awaited in vain.
 const LIST_EVERY: Duration = Duration::from_secs(1);
 
-/// Who looks at the records of a recording while they come: whose they are, and the
-/// records as they lie in the ring ([`undertick_ring::Record::from_words`]), each ring's
-/// in its order.
+/// Receives the records while they arrive: the header says which ring they are from, and the
+/// records are as they lie in the ring ([`undertick_ring::Record::from_words`]), in the order of
+/// each ring.
 pub type Tap = Box<dyn FnMut(BlockHeader, &[[u64; 2]])>;
 
-/// How far a collection has come.
+/// Progress of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Events kept.
@@ -61,46 +61,46 @@ pub struct Progress {
 pub struct Collector {
     overflow: Overflow,
     rings: Vec<Ring>,
-    /// Which ring has what of the memory that all lie in.
+    /// Which ring holds which part of the memory that all rings share.
     pool: Pool,
-    /// Heads that programs took and whose rings were not complete yet, since when.
+    /// Heads that programs took, without a complete ring yet, and since when.
     awaited: Vec<(u32, Instant)>,
     /// Numbers of the rings that are open.
     numbers: HashSet<u32>,
-    /// When the session was last looked at for what seldom changes.
+    /// When parts of the session that seldom change were last checked.
     listed: Instant,
-    /// What a recorder that was killed had of rings that are still there.
+    /// What a killed recorder had collected of rings that still exist.
     known: HashMap<u32, Recovered>,
     finished: Vec<manifest::Ring>,
-    /// How often sampled spans began, of rings that are finished.
+    /// Executions of sampled spans in rings that are finished.
     pub sampled: Vec<manifest::Sampled>,
     accounts: Accounts,
-    /// Of a flight recorder: the threads that have ended.
+    /// The rings of threads that have ended; a flight recorder only.
     ended: Option<EndedRings>,
     lock: SessionLock,
     records: Vec<[u64; 2]>,
     buffer: Vec<u8>,
     disk: Option<Disk>,
-    /// Bytes that were handed to the disk.
+    /// Bytes passed to the disk.
     bytes: u64,
     finished_events: u64,
     finished_lost: u64,
     our_namespace: u32,
-    /// When the rings were last searched for writers that are gone.
+    /// When rings without living writers were last searched for.
     searched: Instant,
     /// See [`Self::search_orphans`].
     searches_orphans: bool,
-    /// Who learns from the records which events stay on.
+    /// Learns from the records which events stay on.
     pub(crate) levels: Option<Levels>,
-    /// Who looks at the records while they come.
+    /// Receives the records while they arrive.
     pub(crate) tap: Option<Tap>,
-    /// What the user must know.
+    /// Warnings for the user.
     warnings: Warnings,
 }
 
 impl Collector {
-    /// A collector that writes raw blocks into the directory of a trace, which has none
-    /// yet, or goes on with what a recorder that was killed has left there.
+    /// Makes a collector that writes raw blocks into a trace directory. The directory has none
+    /// yet, or those of a recorder that was killed, which are continued.
     ///
     /// # Errors
     /// The files cannot be made, or read.
@@ -112,7 +112,7 @@ impl Collector {
         pool.look();
         let recovered = crate::recover::recover(trace, pool.map(), overflow)?;
         let (accounts, mut told) = Accounts::open(trace)?;
-        // What is still there is finished again.
+        // Rings that still exist are finished again.
         (told.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
         let mut finished: Vec<Ended> = told.ended.into_values().collect();
         let ended = (overflow == Overflow::Overwrite).then(|| {
@@ -153,18 +153,18 @@ impl Collector {
         })
     }
 
-    /// The user must know that.
+    /// Adds a warning for the user.
     pub(crate) fn warn(&mut self, text: &str) {
         self.warnings.say(text.to_owned());
     }
 
-    /// Says whose rings these are, for who goes on after us.
+    /// Writes down which program these rings belong to, for a recorder that resumes after us.
     pub(crate) fn is_of(&mut self, program: crate::accounts::Program) {
         self.accounts.is_of(program);
     }
 
-    /// One round over all rings; returns the bytes taken from them. With
-    /// `last`, also rings that only a dead writer can close are finished.
+    /// One round over all rings; returns the bytes drained. With `last`, rings that only a dead
+    /// writer can close are finished too.
     pub fn round(&mut self, session: &Session, last: bool) -> u64 {
         self.pool.look();
         if self.pool.map().is_cut() {
@@ -175,14 +175,15 @@ impl Collector {
             levels.settle();
         }
         let mut moved = 0;
-        // Killed threads leave their rings open: searched for now and then, and
-        // always when memory gets short.
+        // Killed threads leave their rings open. They are searched for now and then, and always
+        // when memory is short.
         let (used, budget) = self.pool.segments();
         let search = self.searched.elapsed() >= SEARCH_EVERY || used > budget / 2;
         if search {
             self.searched = Instant::now();
         }
-        // A flight recorder is read once it has stopped; threads that ended, before.
+        // A flight recorder reads a ring once recording has stopped; rings of ended threads
+        // earlier.
         let reads = last || self.ended.is_none();
         if last && self.ended.is_some() {
             self.lock.wait();
@@ -219,7 +220,7 @@ impl Collector {
             }
             i += 1;
         }
-        // While the disk has something to do, more may come together.
+        // While the disk is busy, more can be gathered for one write.
         let rests = self.disk.as_ref().is_some_and(Disk::rests);
         self.flush(moved == 0 || last || rests);
         if last && let Some(disk) = &self.disk {
@@ -233,8 +234,8 @@ impl Collector {
         moved
     }
 
-    /// How many bytes a recorder that was killed now would leave behind; all, if the
-    /// disk refuses: the program must not wait for it.
+    /// How many bytes would remain if the recorder were killed now. All, if the disk refuses
+    /// writes: the program must not wait for it.
     fn written(&self) -> u64 {
         match &self.disk {
             Some(disk) if disk.works() => disk.written(),
@@ -242,7 +243,7 @@ impl Collector {
         }
     }
 
-    /// Opens rings that are complete at heads that programs took.
+    /// Opens the rings that have become complete at heads that programs took.
     fn find_rings(&mut self, session: &Session, last: bool) {
         let now = Instant::now();
         let new = self.pool.new_heads();
@@ -284,7 +285,8 @@ impl Collector {
         });
     }
 
-    /// The names of threads that are given up would be the one thing that grows.
+    /// Shortens the log of names. The names of threads that are given up would otherwise grow
+    /// without bound.
     fn shorten_names(&self, session: &Session) {
         let Some(store) = self.ended.as_ref().filter(|_| !session.is_attached()) else {
             return;
@@ -306,8 +308,8 @@ impl Collector {
 
     fn drain(&mut self, session: &Session, i: usize, to_the_end: bool) -> u64 {
         let mut moved = 0;
-        // One look a round. Little is left to become more, but not for long:
-        // running after the writer would cost it a cache miss an event.
+        // One read of the head a round. Little data is left to grow, but not for long: following
+        // the writer closely would cost it a cache miss an event.
         let ring = &mut self.rings[i];
         let bytes = ring.reader.look();
         if ring.map.is_cut() && !ring.abandoned {
@@ -352,7 +354,7 @@ impl Collector {
         moved
     }
 
-    /// Finishes the rings whose last block is in the file.
+    /// Finishes the rings that have their last block in the file.
     fn finish_written(&mut self, last: bool) {
         let written = self.written();
         let is_over = |ring: &mut Ring| ring.ends_at.is_some_and(|end| end <= written);
@@ -370,8 +372,8 @@ impl Collector {
         }
     }
 
-    /// Keeps the last events of threads that have ended, unless somebody is just making
-    /// a snapshot: then they stay in their rings until the next round.
+    /// Stores the last events of threads that have ended. While a snapshot is being made they
+    /// stay in their rings until the next round.
     fn keep_ended(&mut self, mut rings: Vec<Ring>, last: bool) {
         if rings.is_empty() {
             return;
@@ -408,8 +410,8 @@ impl Collector {
         self.lock.give();
     }
 
-    /// Its events and its account are kept. At the end of a recording its thread may still
-    /// write to it, so nobody else gets its memory.
+    /// Removes a ring whose events and account are stored. At the end of a recording its thread
+    /// may still write to it, so its memory is not reused.
     fn take_away(&mut self, ring: &Ring, last: bool) {
         self.known.remove(&ring.map.number);
         self.numbers.remove(&ring.map.number);
@@ -430,8 +432,8 @@ impl Collector {
         disk.write(full);
     }
 
-    /// Recording has been switched off in a program that runs on: sampled spans, which
-    /// do not ask for that, are counted no more.
+    /// Stops counting sampled spans, which do not check whether recording is on. It has been
+    /// switched off in a program that continues to run.
     pub(crate) fn stop_counting(&mut self) {
         for ring in &mut self.rings {
             let counts = sampled::of_ring(ring.map.number, &ring.map.memory());
@@ -440,34 +442,34 @@ impl Collector {
         }
     }
 
-    /// Whether rings whose process is over, or cannot be asked for, are searched for those
-    /// that nobody has open.
+    /// Sets whether rings are searched for that no process has open, among rings whose process
+    /// has ended or cannot be queried.
     pub(crate) const fn search_orphans(&mut self, is_wanted: bool) {
         self.searches_orphans = is_wanted;
     }
 
-    /// Whether a ring is there that is not finished.
+    /// Whether there is a ring that is not finished.
     pub(crate) fn has_rings(&self) -> bool {
         !self.rings.is_empty()
     }
 
-    /// Whether a ring whose head was taken is not there yet.
+    /// Whether a head was taken that has no complete ring yet.
     pub(crate) fn awaits(&self) -> bool {
         let is_young = |(_, since): &(u32, Instant)| since.elapsed() < AWAITED_FOR;
         self.awaited.iter().any(is_young)
     }
 
-    /// Segments that programs hold, or could take at once, and all that there are.
+    /// The number of segments that programs hold or could take at once, and of all segments.
     pub(crate) fn segments(&self) -> (u32, u32) {
         self.pool.segments()
     }
 
-    /// Rings that are open, finished or waited for.
+    /// The number of rings that are open, finished or awaited.
     pub(crate) fn all_rings(&self) -> u64 {
         (self.rings.len() + self.finished.len() + self.awaited.len()) as u64
     }
 
-    /// How far it has come.
+    /// Progress so far.
     #[must_use]
     pub fn progress(&self, session: &Session) -> Progress {
         let open = self.rings.iter();
@@ -491,10 +493,10 @@ impl Collector {
         }
     }
 
-    /// Ends the collection: the last round must have been made.
+    /// Ends the collection, after the last round.
     ///
     /// # Errors
-    /// The disk refused something: what was written before is whole.
+    /// The disk refused a write: what was written before is whole.
     pub(crate) fn close(mut self) -> Collected {
         self.flush(true);
         let written = self.disk.take().map_or(Ok(()), Disk::finish);
@@ -517,14 +519,14 @@ impl Collector {
     }
 }
 
-/// What there is at the end.
+/// The result of a collection.
 pub(crate) struct Collected {
     pub(crate) rings: Vec<manifest::Ring>,
     pub(crate) sampled: Vec<manifest::Sampled>,
-    /// Of a flight recorder.
+    /// The rings that were given up; a flight recorder only.
     pub(crate) given_up: Option<GivenUp>,
     pub(crate) warnings: Vec<String>,
-    /// Whether the disk took it all.
+    /// Whether the disk accepted every write.
     pub(crate) written: Result<(), std::io::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! A session's control page, as a recorder has it mapped.
+//! A session's control page, as mapped by a recorder.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -12,13 +12,13 @@ use crate::TraceError;
 use crate::cut_files::Watched;
 use crate::session_dir::SessionDir;
 
-/// A control page that is mapped.
+/// A mapped control page.
 #[derive(Debug)]
 pub(crate) struct ControlPage {
     base: *mut u8,
-    /// What `on` holds beside the mode: the session's number, where it has one.
+    /// The content of `on` beside the mode: the session's number, where it has one.
     pub(crate) serial: u32,
-    /// The file is the program's to cut.
+    /// The program can truncate the file.
     cut: Watched,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct ControlPage {
 unsafe impl Send for ControlPage {}
 
 impl ControlPage {
-    /// At `base`, where `bytes`, at least [`control::BYTES`], of a file are mapped.
+    /// Makes a page at `base`, where `bytes`, at least [`control::BYTES`], of a file are mapped.
     ///
     /// # Safety
     /// The mapping stays as long as the value is used, and nothing but atomics access it.
@@ -45,12 +45,12 @@ impl ControlPage {
         Ok(unsafe { Self::at(base, bytes) })
     }
 
-    /// Whether the program cut the file short, and zeros were read in its place.
+    /// Whether the program truncated the file, and zeros were read in place of its content.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.is_cut()
     }
 
-    /// The mapping ends.
+    /// Ends the mapping.
     pub(crate) fn end(&self) {
         self.cut.end();
     }
@@ -79,7 +79,7 @@ impl ControlPage {
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
-    /// Whoever waits for the collector waits no more.
+    /// Releases every thread that waits for the collector.
     pub(crate) fn let_go(&self) {
         self.field_u32(control::OFF_COLLECTOR_ALIVE)
             .store(0, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl ControlPage {
             .load(Ordering::Relaxed)
     }
 
-    /// What [`Self::of`] mapped.
+    /// Unmaps what [`Self::of`] mapped.
     pub(crate) fn unmap(&self) {
         self.end();
         // SAFETY: mapped in `of`; nothing borrows it any more.
@@ -99,7 +99,7 @@ impl ControlPage {
     }
 }
 
-/// The control page of a session that another process made, and its file.
+/// Opens the control page of a session that another process made; also returns its file.
 pub(crate) fn open_control(dir: &SessionDir) -> Result<(File, ControlPage), TraceError> {
     let path = dir.path().join(layout::CONTROL_FILE);
     let owner = dir.owner().unwrap_or(u32::MAX);

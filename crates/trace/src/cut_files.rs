@@ -1,12 +1,12 @@
-//! Mapped files that the program may cut short while we read them.
+//! Mapped files that the program may truncate while we read them.
 //!
-//! A load beyond the end of a mapped file is a SIGBUS, which ends a process. The files
-//! of a session are the program's to cut: only files without a name can be sealed
-//! against that, and reading by system calls instead would cost one for each look at
-//! each ring. So what a load meets beyond the end is zeros: a handler puts memory of our
-//! own there, and says so. Nothing is asked as long as nothing is cut.
+//! A load beyond the end of a mapped file raises SIGBUS, which ends a process. The program can
+//! truncate the files of a session: only files without a name can be sealed against that, and
+//! reading by system calls instead would cost one for each check of each ring. So a load beyond
+//! the end reads zeros: a handler maps private memory there, and records that it did. This costs
+//! nothing as long as no file is truncated.
 //!
-//! The same happens where a hole of a file is read and its file system is full.
+//! The same happens where a hole of a file is read while its file system is full.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -14,7 +14,8 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Where a file is mapped. Never freed, used again: the handler may be walking them.
+/// A place where a file is mapped. It is reused but never freed: the handler may be walking the
+/// list.
 struct Area {
     /// 0: nothing is mapped.
     start: AtomicUsize,
@@ -30,7 +31,7 @@ static AREAS: AtomicPtr<Area> = AtomicPtr::new(null_mut());
 static UNUSED: Mutex<Vec<&'static Area>> = Mutex::new(Vec::new());
 /// Bytes of a page, a power of two.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
-/// What was done about the signal before us.
+/// The action of the signal before ours was installed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
 /// A mapping that may be cut.
@@ -47,7 +48,7 @@ impl std::fmt::Debug for Area {
 }
 
 impl Watched {
-    /// Watches the pages from `base` on.
+    /// Watches the pages that start at `base`.
     ///
     /// # Safety
     /// They are a mapping of the caller's own, which nothing but atomics access and
@@ -63,7 +64,7 @@ impl Watched {
                 is_cut: AtomicBool::new(false),
                 next: AREAS.load(Ordering::Relaxed),
             }));
-            // Only under the lock of `UNUSED`. Partner: `on_bus_error`.
+            // Stored only under the lock of `UNUSED`. Partner: `on_bus_error`.
             AREAS.store(area, Ordering::Release);
             area
         });
@@ -73,12 +74,12 @@ impl Watched {
         Self { area }
     }
 
-    /// Watches no more: what is mapped there from now on is something else.
+    /// Stops watching: what is mapped there from now on is something else.
     pub(crate) fn end(&self) {
         self.area.start.store(0, Ordering::Release);
     }
 
-    /// Whether zeros have been read in place of what was there.
+    /// Whether zeros have been read in place of lost content.
     pub(crate) fn is_cut(&self) -> bool {
         self.area.is_cut.load(Ordering::Relaxed)
     }
@@ -110,8 +111,8 @@ fn install() {
     }
 }
 
-/// Puts zeros in place of what is gone from the place of the fault to the mapping's end;
-/// the load is then made again. What lies before it is left as it is.
+/// Maps zeros from the page of the fault to the mapping's end; the load is then repeated. What
+/// lies before that page is left as it is.
 extern "C" fn on_bus_error(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives a valid siginfo, whose address is set for this signal.
     let at = unsafe { (*about).si_addr() } as usize;
@@ -147,7 +148,7 @@ extern "C" fn on_bus_error(signal: libc::c_int, about: *mut libc::siginfo_t, con
     hand_on(signal, about, context);
 }
 
-/// It is not about us: as if we were not there.
+/// Passes on a signal that does not concern us, as if we were not there.
 fn hand_on(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut c_void) {
     let before = BEFORE.load(Ordering::Acquire);
     // SAFETY: set before the handler was installed, never freed; a handler of that
@@ -155,7 +156,7 @@ fn hand_on(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut c_voi
     unsafe {
         match (*before).sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
-                // The load is made again, and ends us.
+                // The load is repeated, and ends the process.
                 libc::sigaction(signal, before, null_mut());
             }
             handler if (*before).sa_flags & libc::SA_SIGINFO != 0 => {
@@ -187,8 +188,8 @@ mod tests {
         unsafe { AtomicU64::from_ptr(base.add(at).cast()) }.load(Ordering::Relaxed)
     }
 
-    /// Beyond the cut there are zeros, before it is what was there; another file and a
-    /// later mapping are not touched.
+    /// Beyond the cut there are zeros, and before it the old content; another file and a later
+    /// mapping are not touched.
     #[test]
     fn what_is_cut_reads_as_zeros() {
         let files = [(); 2].map(|()| tempfile::tempfile().unwrap());
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(word(again, 0), sevens);
     }
 
-    /// Not a test by itself: the program of the next one.
+    /// Not a test in itself: the program that the next test runs.
     #[test]
     fn a_fault_of_somebody_else() {
         if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_none() {

@@ -1,4 +1,4 @@
-//! A session whose files are damaged: what is left of it, for whoever ends it.
+//! What is left of a session with damaged files, for ending it.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use crate::manifest::{Name, Thread};
 use crate::pool_map::PoolMap;
 use crate::session_dir::SessionDir;
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct Damaged {
     dir: SessionDir,
     doors: Vec<Door>,
@@ -18,7 +18,7 @@ pub(crate) struct Damaged {
 }
 
 impl Damaged {
-    /// The session that is ours, and the doors that lead to it.
+    /// Makes it from the session that was taken over, and the attach pages that lead to it.
     pub(crate) fn new(dir: SessionDir, doors: Vec<Door>) -> Self {
         let page = open_control(&dir).ok().map(|(_, page)| page);
         Self { dir, doors, page }
@@ -28,8 +28,8 @@ impl Damaged {
         self.page.iter().chain(self.doors.iter().map(Door::page))
     }
 
-    /// A program that lives writes there no more, and waits for nobody; whether there is a page
-    /// by which it can be told.
+    /// Makes a running program stop writing to it, and releases waiting threads; returns whether
+    /// there is a page through which the program can be told.
     pub(crate) fn let_go(&self) -> bool {
         for page in self.pages() {
             page.field_u32(control::OFF_ON)
@@ -39,7 +39,7 @@ impl Damaged {
         self.pages().next().is_some()
     }
 
-    /// The names that are still known, of events and of threads.
+    /// The names of events and of threads that are still known.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
         let log: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
         let (mut events, mut threads) = crate::names::told(&log);
@@ -56,10 +56,10 @@ impl Damaged {
             .fold(0, u64::saturating_add)
     }
 
-    /// Takes it away.
+    /// Removes the session.
     pub(crate) fn remove(self) {
         self.doors.iter().for_each(Door::leave);
-        // A program that runs on has it mapped still.
+        // A program that continues to run still has it mapped.
         if let Some(pool) = (PoolMap::open(&self.dir, true).ok()).filter(|_| !self.doors.is_empty())
         {
             pool.empty();

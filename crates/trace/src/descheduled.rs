@@ -4,13 +4,13 @@ use undertick_ring::mark::Mark;
 
 use crate::manifest::Descheduled;
 
-/// Finds out what the deschedule flag means under this kernel: points the
-/// thread's `rseq_cs` at a section that is never executed, sleeps, and looks
-/// whether the kernel took the pointer away (kernels before 6.19 do whenever
-/// the thread leaves the CPU; later ones only when it was interrupted).
+/// Finds out what the deschedule flag means under this kernel. It points the thread's `rseq_cs`
+/// at a section that is never executed, sleeps, and checks whether the kernel cleared the
+/// pointer. Kernels before 6.19 do whenever the thread leaves the CPU, later ones only when it
+/// was interrupted.
 #[must_use]
 pub fn self_test() -> Descheduled {
-    // On a thread of its own, so that whatever uses rseq_cs here is undisturbed.
+    // In a separate thread, so that other uses of rseq_cs in this one are undisturbed.
     std::thread::spawn(probe)
         .join()
         .unwrap_or(Descheduled::Unavailable)

@@ -1,6 +1,6 @@
-//! Writes the collector's blocks on a thread of its own, so that a slow disk fills the
-//! rings and does not stop the draining; tells how far it is, so that a ring's writer
-//! gets back only what is in the file.
+//! Writes the collector's blocks in a separate thread, so that a slow disk fills the rings but
+//! does not stop the draining. It reports its progress, so that space is given back to a ring's
+//! writer only for what is in the file.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use crate::block;
 
-/// Blocks are handed to the writing thread in buffers of this size.
+/// Size of the buffers in which blocks are passed to the writing thread.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
-/// Buffers that may wait for the disk. Beyond, the rings grow instead.
+/// Most buffers that may wait for the disk; with more data, the rings grow instead.
 const BUFFERS: usize = 32;
-/// Buffers that are kept for the next blocks: the memory of the others is given back once
-/// the disk has caught up.
+/// Buffers that are reused for the next blocks. The memory of the others is released once the
+/// disk has caught up.
 const SPARE: usize = 2;
-/// Pause between two looks at what the disk has done.
+/// Pause between two checks of the disk's progress.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
-/// Room left on a full disk for the manifest.
+/// Space left for the manifest when the disk is full.
 const MANIFEST_ROOM_BYTES: u64 = 64 * 1024;
 
 /// The raw file, being written.
@@ -29,7 +29,7 @@ pub(crate) struct Disk {
     full: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
     about: Arc<About>,
-    /// Bytes handed over.
+    /// Bytes passed to the writing thread.
     handed: u64,
     thread: JoinHandle<Result<(), std::io::Error>>,
 }
@@ -42,7 +42,7 @@ struct About {
 }
 
 impl Disk {
-    /// Goes on at the end of `file`, which has `length` bytes.
+    /// Starts to write at the end of `file`, which has `length` bytes.
     pub(crate) fn start(mut file: File, length: u64) -> Self {
         let (full, to_write) = sync_channel::<Vec<u8>>(BUFFERS);
         let (give_back, empty) = sync_channel(SPARE);
@@ -56,8 +56,8 @@ impl Disk {
                     match file.write_all(&buffer) {
                         Ok(()) => {
                             whole += buffer.len() as u64;
-                            // Partner: `written`. Nobody reads the file by it, but a
-                            // writer gets back what it covers.
+                            // Partner: `written`. Nothing reads the file by it, but it decides
+                            // what is given back to a writer.
                             tell.written.store(whole, Ordering::Release);
                         }
                         Err(error) => {
@@ -85,12 +85,12 @@ impl Disk {
         !self.about.failed.load(Ordering::Relaxed)
     }
 
-    /// Bytes that a killed recorder would leave behind.
+    /// Bytes that would remain if the recorder were killed.
     pub(crate) fn written(&self) -> u64 {
         self.about.written.load(Ordering::Acquire)
     }
 
-    /// Whether it has nothing to do.
+    /// Whether there is nothing to write.
     pub(crate) fn rests(&self) -> bool {
         self.written() >= self.handed
     }
@@ -106,7 +106,7 @@ impl Disk {
         let _ = self.full.send(buffer);
     }
 
-    /// Waits until all is written that was handed over, or nothing more can be.
+    /// Waits until everything passed on is written, or nothing more can be.
     pub(crate) fn wait(&self) {
         while !self.rests() && self.works() && !self.thread.is_finished() {
             std::thread::sleep(LOOK_EVERY);
@@ -119,8 +119,8 @@ impl Disk {
     }
 }
 
-/// The disk took only a part of `buffer`, which began at `start`: keeps the
-/// blocks that are whole, less what the manifest will need.
+/// After the disk took only a part of `buffer`, which began at `start`: keeps the whole blocks,
+/// except for the space that the manifest will need.
 fn keep_whole_blocks(file: &File, start: u64, buffer: &[u8]) -> Result<(), std::io::Error> {
     let taken = file.metadata()?.len().saturating_sub(start);
     let room = taken.saturating_sub(MANIFEST_ROOM_BYTES);

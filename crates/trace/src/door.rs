@@ -1,12 +1,11 @@
-//! Programs that were started without a session, and the doors by which a
-//! recorder comes to them.
+//! Programs that were started without a session, and the attach pages through which a recorder
+//! reaches them.
 //!
-//! **Method.** Each executable and library that is linked with the recorder has a
-//! file without a name (a memfd): a control page, and what follows it
-//! (docs/format.md, section 10). It is opened as one of the program's descriptors
-//! under `/proc`, which the kernel allows the program's user and root. A lock on it,
-//! which the kernel takes back from a recorder that is killed, says that a recorder
-//! holds it.
+//! **Method.** Each executable and library that is linked with the recorder has a file without a
+//! name (a memfd): a control page and what follows it (docs/format.md, section 10). It is opened
+//! as one of the program's descriptors under `/proc`, which the kernel allows to the program's
+//! user and to root. A lock on it says that a recorder holds it. The kernel releases the lock if
+//! the recorder is killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,18 +20,18 @@ use undertick_ring::layout::{self, control, door};
 use crate::TraceError;
 use crate::control_page::{ControlPage, map};
 
-/// A program that a recorder has come to; its doors are held.
+/// A program to which a recorder has attached; its attach pages are held.
 #[derive(Debug)]
 pub(crate) struct Program {
-    /// Who it runs as: user and group.
+    /// User and group as which it runs.
     pub(crate) owner: (u32, u32),
-    /// Its words.
+    /// Its command line, word by word.
     pub(crate) command: Vec<String>,
     /// Readable when it has ended.
     ended: OwnedFd,
 }
 
-/// One door, held.
+/// One attach page, held.
 #[derive(Debug)]
 pub(crate) struct Door {
     page: ControlPage,
@@ -45,11 +44,11 @@ pub(crate) struct Door {
 unsafe impl Send for Door {}
 
 impl Program {
-    /// Finds a program and takes its doors.
+    /// Finds a program and takes its attach pages.
     ///
     /// # Errors
-    /// There is no such program, it is not ours, not linked with the recorder, in
-    /// a session already, or in another place.
+    /// There is no such program, it is not ours, is not linked with the recorder, is in a session
+    /// already, or sees other files than we do.
     pub(crate) fn find(pid: i32) -> Result<(Self, Vec<Door>), TraceError> {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let gone = || {
@@ -105,7 +104,7 @@ pub(crate) fn has_ended(process: &OwnedFd) -> bool {
     }
 }
 
-/// The words a program was started with; `None`: there is none.
+/// The words with which a program was started; `None`: it does not exist.
 #[must_use]
 pub fn command_of(pid: i32) -> Option<Vec<String>> {
     Some(command(Path::new(&format!("/proc/{pid}")))).filter(|words| !words.is_empty())
@@ -121,7 +120,7 @@ fn command(proc: &Path) -> Vec<String> {
     words
 }
 
-/// Its doors' files.
+/// The files of its attach pages.
 fn doors_of(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
     let not_ours = |error: &io::Error| {
         TraceError::Usage(format!(
@@ -162,7 +161,7 @@ fn doors_of(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
     Ok(files.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Why a program has no door.
+/// Why a program has no attach page.
 fn no_door(pid: i32, proc: &Path, maps: &str, closed: Option<io::Error>) -> TraceError {
     let in_session = |line: &&str| {
         let path = line.trim_end_matches(" (deleted)");
@@ -188,7 +187,7 @@ fn no_door(pid: i32, proc: &Path, maps: &str, closed: Option<io::Error>) -> Trac
     })
 }
 
-/// The session's files must have the same name for the program and for us.
+/// Checks that the session's files have the same name for the program and for us.
 fn same_place(pid: i32, proc: &Path) -> Result<(), TraceError> {
     let mount = |proc: &Path| fs::read_link(proc.join("ns/mnt")).ok();
     let root = fs::read_link(proc.join("root")).ok();
@@ -202,7 +201,7 @@ fn same_place(pid: i32, proc: &Path) -> Result<(), TraceError> {
 }
 
 impl Door {
-    /// `None` if it is not open yet, or any more.
+    /// Opens an attach page; `None` if it is not ready yet, or no longer valid.
     fn open(pid: i32, file: File) -> Result<Option<Self>, TraceError> {
         let path = PathBuf::from(format!("/proc/{pid}/fd"));
         let bytes = (control::BYTES + door::BYTES) as usize;
@@ -239,7 +238,7 @@ impl Door {
         &self.page
     }
 
-    /// The same, mapped once more.
+    /// Maps the control page once more.
     pub(crate) fn page_again(&self) -> Result<ControlPage, TraceError> {
         let again = ControlPage::of(&self.file);
         let path = Path::new(door::NAME);
@@ -266,15 +265,15 @@ impl Door {
             .collect()
     }
 
-    /// The directory of a session that was not ended: its recorder was killed.
+    /// The directory of a session that was not ended because its recorder was killed.
     pub(crate) fn left_behind(&self) -> Option<PathBuf> {
         let bytes = self.bytes(door::OFF_DIR, door::MAX_DIR_BYTES);
         let text = bytes.split(|byte| *byte == 0).next()?;
         (!text.is_empty()).then(|| PathBuf::from(String::from_utf8_lossy(text).into_owned()))
     }
 
-    /// Says where the session is, once its control page is filled: what `on` holds
-    /// from here on is the session's number above [`control::SERIAL_SHIFT`].
+    /// Stores where the session is, once its control page is filled: from here on `on` holds the
+    /// session's number above [`control::SERIAL_SHIFT`].
     ///
     /// # Errors
     /// The directory's name is too long.
@@ -298,8 +297,8 @@ impl Door {
         Ok(())
     }
 
-    /// Takes the place of a recorder that was killed, in the session in `dir`; whether the
-    /// door leads there.
+    /// Takes the place of a recorder that was killed, in the session in `dir`; returns whether
+    /// the attach page leads there.
     pub(crate) fn reenter(&mut self, dir: &Path) -> bool {
         if self.left_behind().is_none_or(|left| left != dir) {
             return false;
@@ -311,13 +310,13 @@ impl Door {
         true
     }
 
-    /// The session is over: no more rings can be made there.
+    /// Ends the session: no more rings can be made there.
     pub(crate) fn leave(&self) {
         self.byte(door::OFF_DIR).store(0, Ordering::Release);
         self.u32_at(door::OFF_HOLDER).store(0, Ordering::Relaxed);
     }
 
-    /// The names that the program gave, and how many found no room.
+    /// Returns the names that the program gave, and how many found no room.
     pub(crate) fn names(&self) -> (Vec<u8>, u32) {
         let used = self.u32_at(door::OFF_NAMES_USED).load(Ordering::Acquire) as usize;
         let names = self.bytes(door::OFF_NAMES, used.min(door::NAMES_BYTES));

@@ -1,11 +1,10 @@
-//! What a flight recorder keeps of threads that have ended: their last events, in two
-//! files that take turns, so that neither disk nor memory grows however long it runs.
+//! The last events of ended threads that a flight recorder keeps. They are in two files that take
+//! turns, so that neither disk nor memory use grows, however long it runs.
 //!
-//! **Method.** A ring whose thread has ended is read, its events go to the newer of the
-//! two files, its account to that of the accounts, and its memory back to the budget.
-//! When the newer file is full the older one is emptied and becomes the newer one: what
-//! was in it is given up, and counted. Between half of what is kept at most and all of it
-//! is kept.
+//! **Method.** When a ring's thread has ended, the ring is read. Its events go to the newer of
+//! the two files, its account to the file of accounts, and its memory back to the budget. When
+//! the newer file is full, the older one is emptied and becomes the newer one: its events are
+//! given up, and counted. So between half of the limit and all of it is kept.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -17,25 +16,25 @@ use crate::trace_dir::TraceDir;
 
 /// The two files.
 pub(crate) const ENDED_FILES: [&str; 2] = ["ended-0.utb", "ended-1.utb"];
-/// Most rings in one of them: their accounts are in the recorder's memory.
+/// Most rings in one of the files: their accounts are in the recorder's memory.
 const MOST_RINGS: usize = 4096;
 
-/// The files and the accounts of what is in them.
+/// The files, and the accounts of the rings in them.
 pub(crate) struct EndedRings {
     trace: TraceDir,
     /// The newer of the two files.
     newer: usize,
     bytes: u64,
-    /// Most in one file.
+    /// Largest size of one file, bytes.
     most_bytes: u64,
-    /// Rings in the older and in the newer one.
+    /// Rings in the older and in the newer file.
     rings: [Vec<Ended>; 2],
     given_up: GivenUp,
 }
 
 impl EndedRings {
-    /// Goes on with what a trace has; both files together have at most `budget` bytes,
-    /// but for what one ring has beyond.
+    /// Opens the files that a trace has; together they have at most `budget` bytes, plus what one
+    /// ring has beyond that.
     pub(crate) fn open(
         trace: &TraceDir,
         budget: u64,
@@ -43,7 +42,7 @@ impl EndedRings {
         given_up: GivenUp,
     ) -> Self {
         let length = |place: usize| trace.length(ENDED_FILES[place]);
-        // Which one was the newer is not known after a kill: the shorter one, since the
+        // After a kill it is unknown which one was the newer. The shorter one is taken, since the
         // other one may be full.
         let newer = usize::from(length(1) < length(0));
         let there = rings_of(trace, ENDED_FILES[newer], budget);
@@ -59,8 +58,8 @@ impl EndedRings {
         }
     }
 
-    /// Keeps the blocks of rings and their accounts; gives up the oldest if there is no
-    /// more room.
+    /// Stores the blocks of rings and their accounts; gives up the oldest if there is no more
+    /// room.
     ///
     /// # Errors
     /// The disk refuses; these rings are given up.
@@ -124,13 +123,13 @@ impl EndedRings {
         ))
     }
 
-    /// Process and thread of each ring that is kept.
+    /// Process and thread of each stored ring.
     pub(crate) fn threads(&self) -> impl Iterator<Item = (i32, i32)> {
         let rings = self.rings.iter().flatten();
         rings.map(|ended| (ended.ring.pid, ended.ring.tid))
     }
 
-    /// Events kept, and lost: of the rings that are kept, and of those given up.
+    /// The number of events stored, and of those lost from stored rings and from those given up.
     pub(crate) fn events(&self) -> (u64, u64) {
         let rings = self.rings.iter().flatten();
         rings.fold((0, self.given_up.events), |(kept, lost), ended| {
@@ -142,13 +141,13 @@ impl EndedRings {
         })
     }
 
-    /// The rings that are kept, and what was given up.
+    /// Returns the stored rings, and the account of what was given up.
     pub(crate) fn finish(self) -> (Vec<Ended>, GivenUp) {
         (self.rings.into_iter().flatten().collect(), self.given_up)
     }
 }
 
-/// Numbers of the rings in a file of blocks, which has hardly more than `budget` bytes.
+/// The numbers of the rings in a file of blocks, which has hardly more than `budget` bytes.
 fn rings_of(trace: &TraceDir, name: &str, budget: u64) -> HashSet<i32> {
     let mut bytes = Vec::new();
     if let Ok(file) = trace.read(name) {

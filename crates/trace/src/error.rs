@@ -2,8 +2,8 @@ use std::path::{Path, PathBuf};
 
 use undertick_text::{clean, clean_lines};
 
-/// What went wrong with a trace or a recording: file, place and mend. What files and programs
-/// gave is shown harmless.
+/// What went wrong with a trace or a recording: file, place and mend. Text from files and
+/// programs is made harmless before it is shown.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// A file could not be read or written.
@@ -16,7 +16,7 @@ pub enum TraceError {
         /// Why it failed.
         source: std::io::Error,
     },
-    /// Not a trace, or not a sound one.
+    /// Not a trace, or a damaged one.
     #[error("{}: {}", shown(path), clean_lines(what))]
     Damaged {
         /// The file.
@@ -77,7 +77,7 @@ impl TraceError {
         }
     }
 
-    /// A session of another Undertick, which can read what is in it.
+    /// The error for a session of another Undertick version, which can read its content.
     pub(crate) fn other_version(path: &Path) -> Self {
         Self::Usage(format!(
             "{}: made by another version of Undertick: finish the recording with that one",

@@ -1,5 +1,5 @@
-//! A trace in the formats of other tools. Streams: memory does not grow with
-//! the trace. Times are Unix nanoseconds by the trace's first anchor.
+//! Writes a trace in the formats of other tools. It streams: memory does not grow with the trace.
+//! Times are Unix nanoseconds by the trace's first anchor.
 
 mod chrome;
 mod csv;
@@ -34,21 +34,21 @@ pub enum Format {
     Parquet,
 }
 
-/// Unit of the values in Perfetto that points carry: who imports them again has the
-/// points themselves.
+/// Unit, in Perfetto, of the values that points carry. An import skips these values, because it
+/// has the points themselves.
 pub(crate) const PAYLOAD_OF_POINTS: &str = "payload of points";
 
-/// A row that an arrow begins or ends at.
+/// A row at which an arrow begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArrowEnd {
-    /// Place of the row among all rows of [`Trace::batches`].
+    /// Position of the row among all rows of [`Trace::batches`].
     pub row: u64,
-    /// The same at both ends of an arrow.
+    /// Number of the arrow, the same at both ends.
     pub arrow: u64,
 }
 
-/// Writes the trace to a new file; returns the rows read. `arrows` are in the order of
-/// rows; formats that know none leave them out. `told` receives the share done, 0 to 1.
+/// Writes the trace to a new file; returns the rows read. `arrows` are in the order of rows;
+/// formats without arrows leave them out. `told` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The file exists or cannot be written, or the trace is damaged; then no file
@@ -105,7 +105,7 @@ pub fn export(
 
 type Out = BufWriter<File>;
 
-/// A format as a stream of rows.
+/// An output format, which receives the rows as a stream.
 trait Sink {
     fn begin(&mut self, trace: &Trace) -> io::Result<()>;
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()>;
@@ -153,7 +153,7 @@ fn drive(
 struct Row {
     ticks: i64,
     unix_ns: i64,
-    /// Of rows of the kernel that take time, when that was over; else as `unix_ns`.
+    /// The end of a row of the kernel that has a duration; otherwise as `unix_ns`.
     end_unix_ns: i64,
     ring: i32,
     pid: i32,
@@ -208,7 +208,7 @@ fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = R
     })
 }
 
-/// The trace clock as Unix time, by the first anchor and the rate.
+/// Converts the trace clock to Unix time, by the first anchor and the rate.
 struct Time {
     rate: TickRate,
     ticks: i64,
@@ -327,18 +327,18 @@ const fn kind_name(kind: Option<Kind>) -> &'static str {
     }
 }
 
-/// What a row does to the slices of its ring, for formats in which an end
-/// always closes the innermost slice.
+/// Tracks how a row changes the slices of its ring, for formats in which an end always closes the
+/// innermost slice.
 #[derive(Default)]
 struct Nesting {
     open: HashMap<i32, Vec<i32>>,
 }
 
-/// Deepest nesting kept; beyond, starts are not shown as slices.
+/// Deepest nesting tracked; deeper starts are not shown as slices.
 const DEEPEST: usize = 512;
 
 impl Nesting {
-    /// Opens a slice; false if it is nested too deep.
+    /// Opens a slice; false if it is nested too deeply.
     fn open(&mut self, ring: i32, event: i32) -> bool {
         let stack = self.open.entry(ring).or_default();
         let room = stack.len() < DEEPEST;
@@ -348,8 +348,8 @@ impl Nesting {
         room
     }
 
-    /// How many slices end with the end of `event`: 0 if it was not open, more
-    /// than one if others inside it were not closed.
+    /// Returns how many slices the end of `event` closes: 0 if it was not open, more than one if
+    /// others inside it were not closed.
     fn close(&mut self, ring: i32, event: i32) -> usize {
         let stack = self.open.entry(ring).or_default();
         let Some(at) = stack.iter().rposition(|&open| open == event) else {
@@ -360,7 +360,7 @@ impl Nesting {
         closed
     }
 
-    /// All slices of the ring end: what happened is not known.
+    /// Closes all slices of the ring after a loss; returns how many there were.
     fn close_all(&mut self, ring: i32) -> usize {
         self.open
             .get_mut(&ring)
@@ -368,7 +368,7 @@ impl Nesting {
     }
 }
 
-/// Writes the buffer out and makes sure the disk has it.
+/// Writes the buffer and makes sure that the disk has it.
 fn finish(out: &mut Out) -> io::Result<()> {
     out.flush()?;
     out.get_ref().sync_all()

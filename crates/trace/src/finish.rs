@@ -1,12 +1,12 @@
-//! Finishing a trace whose recorder did not: it was killed, or the disk was full.
+//! Finishes a trace whose recorder did not: it was killed, or the disk was full.
 //!
-//! **Method.** What is in the trace is put in order and kept as Parquet. If the session of
-//! the recording is still there, and is the trace's own (by name, owner, inode and a secret
-//! in both), the rings are drained first, as far as they are undamaged, and the session's
-//! directory is removed; a program that still runs is recorded no more. A session that is not
-//! the trace's own is left alone.
+//! **Method.** The raw blocks of the trace are sorted and stored as Parquet. If the session of
+//! the recording still exists, and is the trace's own (by name, owner, inode and a secret in
+//! both), the rings are drained first, as far as they are undamaged. Then the session's directory
+//! is removed, and a program that still runs is recorded no more. A session that is not the
+//! trace's own is left alone.
 //!
-//! This is asked for explicitly: those that read a trace write nothing.
+//! This must be requested explicitly: reading a trace writes nothing.
 
 use std::fs::File;
 use std::path::Path;
@@ -29,8 +29,8 @@ use crate::trace_dir::TraceDir;
 /// Finishes a trace; `told` receives the share done, 0 to 1.
 ///
 /// # Errors
-/// It is finished already, its recorder lives, or the disk refuses; then it can be tried
-/// again.
+/// It is finished already, its recorder still runs, or the disk refuses; in the last case it can
+/// be tried again.
 pub fn finish(path: &Path, told: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
     let trace = TraceDir::open(path)?;
     let (mut manifest, lock) = unfinished(&trace)?;
@@ -55,7 +55,7 @@ pub fn finish(path: &Path, told: &mut dyn FnMut(f64)) -> Result<Manifest, TraceE
     Ok(manifest)
 }
 
-/// Drains what is in the rings of a session that is ours now, and ends it.
+/// Drains the rings of a session that was taken over, and ends it.
 fn take_over(
     trace: &TraceDir,
     manifest: Manifest,
@@ -64,7 +64,7 @@ fn take_over(
     told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let clock = clock_named(trace.path(), &manifest)?;
-    // The disk had no room for what the recorder knew at the end.
+    // The disk had no room for the recorder's last manifest.
     let kept = session_identity::kept_manifest(&dir);
     let is_drained = kept.is_some();
     let mut manifest = kept.unwrap_or(manifest);
@@ -117,7 +117,7 @@ fn take_over(
     })
 }
 
-/// Nothing but what is in the trace, and what a damaged session still knows.
+/// Finishes from what is in the trace, and what a damaged session still knows.
 fn from_what_is_left(
     trace: &TraceDir,
     manifest: &mut Manifest,
@@ -133,13 +133,13 @@ fn from_what_is_left(
     from_blocks(trace, manifest, told)
 }
 
-/// What is known of the end of a recording that is finished later.
+/// The end of a recording that is finished later, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// As the recorder saw it.
+    /// How the program ended, as the recorder saw it.
     pub(crate) exit: Option<Exit>,
     pub(crate) duration_ns: Option<i64>,
-    /// The clock has not begun anew since.
+    /// The clock has not restarted since.
     pub(crate) is_same_clock: bool,
 }
 
@@ -148,7 +148,7 @@ fn is_same_clock(manifest: &Manifest, clock: ClockId) -> bool {
     of_trace == Some(&ClockIdentity::here(clock))
 }
 
-/// Nothing but what is in the trace.
+/// Finishes only from what is in the trace.
 fn from_blocks(
     trace: &TraceDir,
     manifest: &mut Manifest,

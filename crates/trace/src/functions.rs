@@ -12,27 +12,28 @@ use undertick_functions::preload::{Preloaded, VARIABLE};
 use crate::TraceError;
 use crate::manifest::Name;
 
-/// Functions to record. Made before the trace is, so that a program of which none
-/// can be recorded leaves nothing behind.
+/// Functions to record. This is made before the trace, so that a program without recordable
+/// functions leaves nothing behind.
 pub struct Functions {
     filter: Regex,
     before: before::Before,
 }
 
 impl Functions {
-    /// Those of the program, and of what it starts or opens, that the filter takes.
+    /// Selects the functions of the program, and of what it starts or opens, that match the
+    /// filter.
     ///
     /// # Errors
-    /// Nothing can be recorded of this program: why, and the mend.
+    /// Nothing can be recorded of this program: the reason and the mend.
     pub fn of(program: &OsString, filter: Regex) -> Result<Self, TraceError> {
         let before = before::look(program, &filter)?;
         Ok(Self { filter, before })
     }
 
-    /// Functions that the filter takes, of a program that is known to call the hooks.
+    /// Selects functions that match the filter, for a program that is known to call the hooks.
     ///
     /// # Errors
-    /// The filter is no regular expression.
+    /// The filter is not a regular expression.
     pub fn unseen(filter: &str) -> Result<Self, TraceError> {
         Ok(Self {
             filter: undertick_functions::filter(filter)?,
@@ -69,13 +70,13 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// What the program's environment needs.
+    /// The variable that the program's environment needs.
     pub(crate) fn variable(&self) -> (&'static str, OsString) {
         (VARIABLE, self.preloaded.value())
     }
 
-    /// What is to be told of it. `names` are those of the session, and those that
-    /// the programs gave themselves have a process.
+    /// Returns warnings about the functions. `names` are those of the session; names that the
+    /// programs gave themselves have a process.
     pub(crate) fn finish(self, names: &[Name]) -> Vec<String> {
         let found = self.answers.finish();
         let mut warnings = found.warnings;

@@ -1,26 +1,26 @@
-//! A trace in pieces that share no ring, so that they can be analysed side by side.
+//! Divides a trace into shards that share no ring, for parallel analysis.
 
-/// Rows that a piece has at least, so that putting pieces together is little work.
+/// Least rows in a shard, so that merging the shards is little work.
 const LEAST_ROWS: u64 = 1 << 20;
-/// Pieces of a trace at most.
+/// Most shards of a trace.
 const MOST: u64 = 64;
 
-/// A piece of a trace: all rows of some rings.
+/// A shard of a trace: all rows of a subset of rings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Row groups: the part in the manifest's order, and the place in its file.
+    /// Row groups: the index of the part in the manifest, and the index in its file.
     pub row_groups: Vec<(usize, usize)>,
-    /// Rows in them.
+    /// Number of rows in them.
     pub rows: u64,
-    /// The rows of each ring lie together.
+    /// Whether the rows of each ring lie together.
     pub by_ring: bool,
 }
 
-/// Least and greatest ring of a row group, where known, and its rows.
+/// Smallest and largest ring of a row group, where known, and its rows.
 pub type RowGroup = (Option<(i32, i32)>, u64);
 
-/// The pieces of a trace, from each part's word on its order and its row groups. Row
-/// groups of ring -1 alone are of the kernel, and in no piece.
+/// Divides a trace into shards, given for each part whether it is in order, and its row groups.
+/// Row groups with ring -1 only are the kernel's, and in no shard.
 #[must_use]
 pub fn groups(parts: &[(bool, Vec<RowGroup>)]) -> Vec<Group> {
     let all = || {
@@ -35,7 +35,7 @@ pub fn groups(parts: &[(bool, Vec<RowGroup>)]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut last = i32::MIN;
     let ordered = all().all(|(_, by_ring, rings, _)| {
-        // A ring may go on in the next row group, but must not come back.
+        // A ring may continue in the next row group, but must not come back.
         let in_order = rings.is_some_and(|(least, most)| {
             let follows = least >= last;
             last = last.max(most);
@@ -80,7 +80,7 @@ mod tests {
         let rows = rings.map(|rings| (Some(rings), M / 2));
         let parts = [(true, vec![(Some((-1, -1)), 5)]), (true, rows.to_vec())];
         let found = groups(&parts);
-        // 10 goes on, so it is not cut.
+        // Ring 10 continues, so it is not cut.
         assert_eq!(shape(&found), [(3, 3 * M / 2), (2, M), (2, M)]);
         assert!(found.iter().all(|group| group.by_ring));
         assert_eq!(found[1].row_groups, [(1, 3), (1, 4)]);

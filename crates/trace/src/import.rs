@@ -1,9 +1,9 @@
-//! Traces that other tools recorded, as traces of ours: whatever reads a trace works on
-//! them unchanged. Streams: memory does not grow with the file.
+//! Imports traces that other tools recorded, so that every reader of traces works on them
+//! unchanged. It streams: memory does not grow with the file.
 //!
-//! Times are kept to the nanosecond; what a trace cannot hold is counted, by kind, and
-//! said in the manifest's warnings. What recording cost the other tool is not known, so
-//! nothing is compensated.
+//! Times are kept to the nanosecond. What a trace cannot hold is counted, by kind, and reported
+//! in the manifest's warnings. The other tool's cost of recording is unknown, so nothing is
+//! compensated.
 
 pub mod card;
 mod chrome;
@@ -39,10 +39,10 @@ use crate::trace_dir::TraceDir;
 use intake::Intake;
 use write::Written;
 
-/// File of the rules by which messages are matched, beside the events.
+/// File of the rules for matching messages, beside the events.
 pub const MESSAGES_FILE: &str = "messages.toml";
 
-/// What another tool wrote.
+/// The format of another tool's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Chrome trace events, JSON, also compressed with gzip.
@@ -51,7 +51,7 @@ pub enum Source {
     Perfetto,
     /// A directory in the Common Trace Format, read by `babeltrace2`.
     Ctf,
-    /// What `perf script` prints.
+    /// The output of `perf script`.
     PerfScript,
     /// The stream of the event card.
     Card,
@@ -72,7 +72,7 @@ impl Source {
 /// What a reader found out beside the events.
 #[derive(Debug, Default)]
 struct About {
-    /// What the clock is called in the report.
+    /// The clock's name in the report.
     clock: &'static str,
     /// Times are Unix times.
     is_unix: bool,
@@ -83,12 +83,12 @@ struct About {
     notes: Vec<String>,
 }
 
-/// Reads another tool's file and writes a trace into a new directory. `told` hears the
-/// share that is done.
+/// Reads another tool's file and writes a trace into a new directory. `told` receives the share
+/// done, 0 to 1.
 ///
 /// # Errors
-/// The file is not there, is none of these, or is damaged; the directory exists already,
-/// or the disk refuses. Nothing is left behind then.
+/// The file does not exist, has none of these formats, or is damaged; or the directory exists
+/// already, or the disk refuses. In each case nothing is left behind.
 pub fn import(
     file: &Path,
     source: Option<Source>,
@@ -111,8 +111,8 @@ pub fn import(
     })
 }
 
-/// As [`import`], of text that has been read already; of CTF what `babeltrace2` prints.
-/// `file` is only its name in what is said of it.
+/// As [`import`], for text that has been read already; for CTF, what `babeltrace2` prints. `file`
+/// is only its name in messages.
 ///
 /// # Errors
 /// As [`import`].
@@ -131,7 +131,7 @@ pub fn import_text(
     })
 }
 
-/// As [`import`], of the stream of an event card, with what it does not say itself.
+/// As [`import`], for the stream of an event card, with values that the stream lacks.
 ///
 /// # Errors
 /// As [`import`].
@@ -150,7 +150,7 @@ pub fn import_card(
     })
 }
 
-/// Makes a trace in a new directory, which does not stay if it fails.
+/// Makes a trace in a new directory, which is removed on failure.
 fn made(
     out: &Path,
     make: impl FnOnce(&mut Intake) -> Result<Manifest, TraceError>,
@@ -188,7 +188,7 @@ fn read(
     }
 }
 
-/// Writes what has been read.
+/// Writes the imported events.
 fn keep(
     file: &Path,
     source: Source,
@@ -216,7 +216,7 @@ fn keep(
     Ok(manifest)
 }
 
-/// The file, decompressed if it is compressed; `told` hears of the first 0.6.
+/// Opens the file and decompresses it if needed; `told` receives up to 0.6 for this.
 fn open<'a>(
     file: &Path,
     told: &'a mut dyn FnMut(f64),
@@ -243,7 +243,7 @@ fn open<'a>(
     })
 }
 
-/// A file that tells how far it has been read.
+/// A file that reports how far it has been read.
 struct Told<F> {
     file: File,
     read: u64,
@@ -259,7 +259,7 @@ impl<F: FnMut(u64)> Read for Told<F> {
     }
 }
 
-/// The rules by which `undertick report --table` finds the messages.
+/// Writes the rules by which `undertick report --table` finds the messages.
 fn write_messages(out: &Path, names: &[String]) -> Result<(), TraceError> {
     let path = out.join(MESSAGES_FILE);
     let mut text = String::new();

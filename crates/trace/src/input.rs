@@ -1,11 +1,10 @@
-//! Opening what is read from files: traces, tables, scripts, lists and documents are data
-//! from anybody.
+//! Opens input files: traces, tables, scripts, lists and documents are untrusted data.
 //!
-//! Only regular files are read: a fifo would wait for a writer, a device need not end. They
-//! are opened so that none of this can hang ([`open`]), and a file that is held in memory as
-//! a whole is at most as long as its [`Kind`] says.
+//! Only regular files are read: a FIFO would wait for a writer, and a device need not end. They
+//! are opened so that none of this can hang ([`open`]). A file that is held in memory as a whole
+//! is at most as long as its [`Kind`] says.
 //!
-//! Caveats: what a user names is opened through symbolic links.
+//! Caveats: a path that the user gives is opened through symbolic links.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -19,7 +18,7 @@ use crate::TraceError;
 /// A kind of file that is held in memory as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// What it is, in an error: "a table".
+    /// Its name in an error: "a table".
     what: &'static str,
     /// What fails if it cannot be read.
     action: &'static str,
@@ -28,8 +27,8 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// `manifest.json`. 2^18 names of events and as many of threads, 255 bytes each with 75
-    /// around them, are 173 MB; a ring's account takes 220 bytes.
+    /// `manifest.json`. 2^18 names of events and the same number of threads, 255 bytes each with
+    /// 75 around them, are 173 MB; a ring's account takes 220 bytes.
     pub const MANIFEST: Self = Self {
         what: "a manifest",
         action: "not a trace, cannot read its manifest",
@@ -41,8 +40,8 @@ impl Kind {
         action: "cannot read the table",
         most_bytes: 4 << 20,
     };
-    /// A script, or the parameters of a simulated machine. Those that come with Undertick
-    /// have at most 10 kB; a million steps are refused by what reads them.
+    /// A script, or the parameters of a simulated machine. Those that come with Undertick have at
+    /// most 10 kB; the parser refuses a million steps.
     pub const SCRIPT: Self = Self {
         what: "a script",
         action: "cannot read the script",
@@ -54,8 +53,8 @@ impl Kind {
         action: "cannot read the names",
         most_bytes: 32 << 20,
     };
-    /// A survey, a report or another document that is printed with `--json`. Reports of
-    /// 4096 intervals with their histograms have a tenth of it.
+    /// A survey, a report or another document that is printed with `--json`. Reports of 4096
+    /// intervals with their histograms have a tenth of this limit.
     pub const DOCUMENT: Self = Self {
         what: "a document of Undertick",
         action: "cannot read the document",
@@ -67,8 +66,8 @@ impl Kind {
         action: "cannot read the exchanges",
         most_bytes: 512 << 20,
     };
-    /// What a directory of spans or of rounds says of itself, the table it was made by
-    /// included.
+    /// The description of a directory of spans or of rounds, including the table by which it was
+    /// made.
     pub const ABOUT: Self = Self {
         what: "a description of files",
         action: "cannot read what is said of the files",
@@ -87,7 +86,7 @@ pub fn open(path: &Path) -> Result<File, TraceError> {
     }
 }
 
-/// As [`open`], of a file that may be missing.
+/// As [`open`], for a file that may be missing.
 ///
 /// # Errors
 /// As [`open`].
@@ -98,10 +97,10 @@ pub fn open_if_there(path: &Path) -> Result<Option<File>, TraceError> {
     }
 }
 
-/// The whole of a regular file of that kind.
+/// Returns the whole content of a regular file of that kind.
 ///
 /// # Errors
-/// As [`open`]; the file is longer than its kind can be, or cannot be read.
+/// As [`open`]; or the file is longer than its kind allows, or cannot be read.
 pub fn bytes(path: &Path, kind: Kind) -> Result<Vec<u8>, TraceError> {
     let failed = || TraceError::io(path, kind.action);
     let file = match opened(path).map_err(failed())? {
@@ -129,10 +128,10 @@ pub fn bytes(path: &Path, kind: Kind) -> Result<Vec<u8>, TraceError> {
     Ok(bytes)
 }
 
-/// The text of a regular file of that kind.
+/// Returns the text of a regular file of that kind.
 ///
 /// # Errors
-/// As [`bytes`]; and what is not UTF-8.
+/// As [`bytes`]; or the content is not UTF-8.
 pub fn text(path: &Path, kind: Kind) -> Result<String, TraceError> {
     String::from_utf8(bytes(path, kind)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -143,8 +142,8 @@ pub fn text(path: &Path, kind: Kind) -> Result<String, TraceError> {
     })
 }
 
-/// Refuses a directory that holds anything but regular files and directories, `depth` deep:
-/// another program is to read it.
+/// Refuses a directory that holds anything but regular files and directories, down to `depth`:
+/// another program will read it.
 ///
 /// # Errors
 /// The first such entry, or a directory that cannot be read.
@@ -168,7 +167,7 @@ pub fn only_regular_in(dir: &Path, depth: usize) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// The file, or what it is instead of a regular one.
+/// Returns the file, or what it is instead of a regular one.
 fn opened(path: &Path) -> io::Result<Result<File, &'static str>> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = OpenOptions::new()
@@ -176,7 +175,7 @@ fn opened(path: &Path) -> io::Result<Result<File, &'static str>> {
         .custom_flags(flags.bits().cast_signed())
         .open(path);
     let file = match file {
-        // A socket cannot be opened, and a device may have nobody behind it.
+        // A socket cannot be opened, and a device may have no driver behind it.
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(Err("a socket")),
         file => file?,
     };

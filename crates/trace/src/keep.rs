@@ -1,4 +1,4 @@
-//! Raw blocks to Parquet: what is kept of a recording.
+//! Finalizes a recording: raw blocks become Parquet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::File;
@@ -28,22 +28,22 @@ use crate::rows::Rows;
 use crate::schema::{self, event_schema};
 use crate::trace_dir::TraceDir;
 
-/// The manifest's file name.
+/// Name of the manifest's file.
 pub const MANIFEST_FILE: &str = "manifest.json";
-/// The raw blocks' file name, while there are any.
+/// Name of the raw blocks' file, while there are any.
 pub const RAW_FILE: &str = "raw.utb";
-/// The events' file name.
+/// Name of the events' file.
 pub const EVENTS_FILE: &str = "events.parquet";
 
-/// Rows handed to the Parquet writer at a time.
+/// Rows passed to the Parquet writer at a time.
 const BATCH_ROWS: usize = 1 << 15;
 /// Rows in a page: the default, 20 000, costs a report 4 % of its time (a zstd
 /// context and system calls for each page).
 const PAGE_ROWS: usize = 1 << 16;
-/// Most row groups in work at a time: bounds memory on a machine with many CPUs.
+/// Most row groups encoded at a time: bounds memory on a machine with many CPUs.
 const MOST_GROUPS: usize = 4;
 
-/// Writes the manifest: all of it or nothing.
+/// Writes the manifest atomically.
 ///
 /// # Errors
 /// The disk refuses.
@@ -55,7 +55,7 @@ pub fn write_manifest(trace: &TraceDir, manifest: &Manifest) -> Result<(), Trace
         .map_err(TraceError::io(&path(), "cannot replace"))
 }
 
-/// Writes the manifest of a complete trace anew: all of it or nothing.
+/// Rewrites the manifest of a complete trace atomically.
 ///
 /// # Errors
 /// There is no such directory, or the disk refuses.
@@ -63,8 +63,8 @@ pub fn rewrite_manifest(trace: &Path, manifest: &Manifest) -> Result<(), TraceEr
     write_manifest(&TraceDir::open(trace)?, manifest)
 }
 
-/// Sets room aside for the manifest that a recording will have at its end, by what it has
-/// now and what came since: `rings` and `names` of usual length.
+/// Reserves disk space for the manifest that a recording will have at its end. The estimate is
+/// the present size plus that of `rings` and `names` of usual length.
 pub(crate) fn set_manifest_aside(trace: &TraceDir, manifest: &Manifest, rings: u64, names: u64) {
     let now = serde_json::to_vec_pretty(manifest).map_or(0, |text| text.len() as u64);
     let more = rings * RING_BYTES + names * NAME_BYTES + SPARE_BYTES;
@@ -73,9 +73,9 @@ pub(crate) fn set_manifest_aside(trace: &TraceDir, manifest: &Manifest, rings: u
 
 /// A ring's account in the manifest, bytes, with the counts of a few sampled spans.
 const RING_BYTES: u64 = 512;
-/// A name in the manifest, bytes, beside its text, of which the log holds as much.
+/// A name in the manifest without its text, bytes; the log holds as much as the text.
 const NAME_BYTES: u64 = 128;
-/// For warnings, parts and what the kernel told, bytes.
+/// Space for warnings, parts and the description of kernel events, bytes.
 const SPARE_BYTES: u64 = 32 << 10;
 
 /// Turns the raw blocks of a trace into Parquet and removes them. `told`
@@ -100,14 +100,14 @@ pub fn finish(
     Ok(())
 }
 
-/// What is said of a clock that is not the recorder's.
+/// The end of the warning about events with times of another clock than the recorder's.
 const IMPOSSIBLE: &str = "a time within the recording: the program reads another clock than its recorder \
     (is it emulated, as by qemu-user? then set UNDERTICK_CLOCK=monotonic_raw when recording it)";
-/// An event may be this much before the first anchor of the clocks, or after the last one:
-/// anchors are taken before and after, but the process may have to wait for a CPU.
+/// An event may lie this far before the first anchor of the clocks or after the last one. Anchors
+/// are taken before and after, but the process may have to wait for a CPU.
 const NEAR_AN_ANCHOR_S: f64 = 10.0;
 
-/// Ticks that an event of this recording can have.
+/// The range of ticks that an event of this recording can have.
 fn possible_times(manifest: &Manifest) -> RangeInclusive<i64> {
     let clock = &manifest.clock;
     let slack = (NEAR_AN_ANCHOR_S * 1e9 / clock.ns_per_tick()) as i64;
@@ -118,8 +118,8 @@ fn possible_times(manifest: &Manifest) -> RangeInclusive<i64> {
     from..=to
 }
 
-/// The same for events that were not recorded here, and where the rows of the kernel are
-/// in Parquet already.
+/// As `finish`, for events that were not recorded here, and where the rows of the kernel are in
+/// Parquet already.
 ///
 /// # Errors
 /// The disk refuses.
@@ -132,7 +132,7 @@ pub(crate) fn finish_events(
     finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told).map(drop)
 }
 
-/// Keeps the events whose times are possible; the number of the others.
+/// Writes the events with possible times; returns the number of the others.
 fn finish_within(
     trace: &TraceDir,
     manifest: &mut Manifest,
@@ -163,7 +163,7 @@ fn finish_within(
     (trace.rename(NEW_EVENTS_FILE, EVENTS_FILE))
         .map_err(TraceError::io(&target, "cannot replace"))?;
 
-    // What counts is what is in the file: the rings' accounts follow it.
+    // The rings' accounts follow what is in the file.
     for ring in &mut manifest.rings {
         ring.received = received.remove(&ring.ring).unwrap_or(0);
         ring.dropped = ring
@@ -172,7 +172,7 @@ fn finish_within(
             .saturating_sub(ring.overwritten);
     }
     for (ring, received) in received {
-        // A collector that died left no account of this ring.
+        // A collector that was killed left no account of this ring.
         let dropped = impossible.get(&ring).copied().unwrap_or(0);
         manifest.rings.push(crate::manifest::Ring {
             ring,
@@ -200,7 +200,7 @@ fn finish_within(
         );
     }
     let (bytes, crc32) = checksum_in(trace, EVENTS_FILE)?;
-    // The kernel's rows come first: who reads on knows what fell into an interval.
+    // The kernel's rows come first, so that a reader knows the disturbances before the events.
     manifest.parts = kernel.into_iter().collect();
     manifest.parts.push(Part {
         file: EVENTS_FILE.to_owned(),
@@ -222,9 +222,9 @@ fn finish_within(
     Ok(impossible.values().sum())
 }
 
-/// The files of raw blocks: that of the recording comes last, and with it goes the lock.
+/// The files of raw blocks. That of the recording comes last, because the lock goes with it.
 const RAW_FILES: [&str; 3] = [ENDED_FILES[0], ENDED_FILES[1], RAW_FILE];
-/// The events' file while it is written.
+/// Name of the events' file while it is written.
 const NEW_EVENTS_FILE: &str = "events.parquet.new";
 
 /// Opens the files of raw blocks; that of the recording must be there.
@@ -244,21 +244,21 @@ fn open_raw(trace: &TraceDir) -> Result<Vec<(PathBuf, File)>, TraceError> {
     Ok(files)
 }
 
-/// What became of raw blocks.
+/// The result of finalizing raw blocks.
 #[derive(Default)]
 struct Kept {
     rows: u64,
     /// Events by ring.
     received: HashMap<i32, u64>,
-    /// Events by ring that are dropped because nothing can have happened at their times.
+    /// Events by ring that are dropped because their times are impossible.
     impossible: BTreeMap<i32, u64>,
-    /// There were bytes that are no block; what follows them is left out.
+    /// There were bytes that are not a block; what follows them is left out.
     damaged: bool,
     by_ring: bool,
 }
 
 impl Kept {
-    /// The rows whose times are possible.
+    /// Returns the rows with possible times.
     fn only_possible(
         &mut self,
         batch: RecordBatch,
@@ -271,7 +271,7 @@ impl Kept {
         let rings = batch.column(schema::RING).as_primitive::<Int32Type>();
         let kinds = batch.column(schema::KIND).as_primitive::<Int8Type>();
         for (row, ticks) in times.values().iter().enumerate() {
-            // The row of a gap is no event.
+            // The row of a gap is not an event.
             if !possible.contains(ticks) && kinds.value(row) != schema::Kind::Gap as i8 {
                 let ring = rings.value(row);
                 *self.impossible.entry(ring).or_default() += 1;
@@ -286,7 +286,7 @@ impl Kept {
         Ok(filter_record_batch(&batch, &kept)?)
     }
 
-    /// What is to be said of events with impossible times.
+    /// Returns the warning about events with impossible times.
     fn remark(&self, rings: &[crate::manifest::Ring]) -> Option<String> {
         let events: u64 = self.impossible.values().sum();
         let pid = |ring: &i32| rings.iter().find(|of| of.ring == *ring).map(|of| of.pid);
@@ -302,9 +302,8 @@ impl Kept {
     }
 }
 
-/// Writes the events of a raw file as Parquet, ring by ring. Row groups are
-/// independent: each is made by a thread of its own and appended in its turn, which is
-/// twice as fast on two CPUs.
+/// Writes the events of a raw file as Parquet, ring by ring. Row groups are independent: each is
+/// made by a separate thread and appended in order. This is twice as fast on two CPUs.
 fn write_events(
     raw: Vec<(PathBuf, File)>,
     file: File,
@@ -424,7 +423,7 @@ fn encode_group(
     Ok((chunks.collect::<Result<_, _>>()?, kept))
 }
 
-/// Size and CRC-32 of a file of a trace that is written.
+/// Returns the size and the CRC-32 of a file of a trace that is being written.
 ///
 /// # Errors
 /// It cannot be read.
@@ -436,7 +435,7 @@ pub(crate) fn checksum_in(trace: &TraceDir, name: &str) -> Result<(u64, u32), Tr
     checksum_of(file, &path)
 }
 
-/// Size and CRC-32 of a file.
+/// Returns the size and the CRC-32 of a file.
 ///
 /// # Errors
 /// It cannot be read.
@@ -463,11 +462,11 @@ fn checksum_of(mut file: File, path: &Path) -> Result<(u64, u32), TraceError> {
     }
 }
 
-/// All columns as differences, packed to the bits they need: a run of equal values
-/// takes next to nothing, few different values a few bits, and no decoder is faster.
-/// (Plain values under zstd took a fifth of a report's time, dictionaries half of that
-/// of writing.) Zstd on times and payloads saves up to half of the file. The statistics
-/// say which columns have one value: these are not read at all.
+/// Stores all columns as differences, packed to the bits they need: a run of equal values takes
+/// almost no space, few different values take a few bits, and no decoder is faster. (Plain values
+/// under zstd took a fifth of a report's time, dictionaries half of that of writing.) Zstd on
+/// times and payloads saves up to half of the file. The statistics say which columns have one
+/// value: these are not read.
 pub(crate) fn properties() -> WriterProperties {
     let zstd = Compression::ZSTD(ZstdLevel::try_new(1).expect("level 1 exists"));
     let builder = WriterProperties::builder()

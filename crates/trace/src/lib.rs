@@ -1,5 +1,5 @@
-//! How does what a program wrote into its rings become a trace that is still
-//! there tomorrow, with every loss counted?
+//! How do the records that a program wrote into its rings become a lasting trace, with every loss
+//! counted?
 //!
 //! [`record::record`] starts the program in a [`session`], drains its rings
 //! ([`collector`]) into raw blocks ([`block`]), and turns these into Parquet

@@ -1,5 +1,5 @@
-//! Traces that no recorder made: of a simulated machine, whose true times can be kept
-//! beside what was read.
+//! Traces that were not recorded but made, of a simulated machine: its true times can be stored
+//! beside the readings.
 
 use std::fs::File;
 use std::path::Path;
@@ -28,19 +28,19 @@ pub const TRUTH_FILE: &str = "truth.parquet";
 /// Everything about a trace that is not an event.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// Where it is from.
+    /// The machine that the trace comes from.
     pub host: Host,
-    /// What was run.
+    /// The command that was run.
     pub command: Vec<String>,
     /// The time base of the records.
     pub clock: Clock,
     /// Names of events.
     pub names: Vec<Name>,
-    /// When it began, by the clock of this machine: Unix time, ns.
+    /// When the trace began, by the clock of this machine: Unix time, ns.
     pub started_unix_ns: i64,
-    /// How long it lasted, ns of that machine's own time.
+    /// Duration, ns of that machine's own time.
     pub duration_ns: i64,
-    /// What a reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
 }
 
@@ -51,17 +51,17 @@ pub struct MadeRing {
     pub pid: i32,
     /// Thread number.
     pub tid: i32,
-    /// What the thread is called; may be empty.
+    /// Name of the thread; may be empty.
     pub name: String,
-    /// In their order.
+    /// The records, in order.
     pub records: Vec<Record>,
-    /// When each record was really made, ns of that machine's own time; none, or
-    /// as many as there are records.
+    /// When each record was really made, ns of that machine's own time; empty, or as many as
+    /// there are records.
     pub true_ns: Vec<i64>,
 }
 
-/// Writes a trace, and the true times where there are any, into a new directory.
-/// `told` hears the share that is done.
+/// Writes a trace, and the true times where there are any, into a new directory. `told` receives
+/// the share done, 0 to 1.
 ///
 /// # Errors
 /// The directory exists already, the disk refuses, or a figure of the clock is not
@@ -76,7 +76,7 @@ pub fn write(
     told: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     if !made.clock.read_cost_ns_median.is_finite() || !made.clock.rate_error_ppb.is_finite() {
-        // JSON has no word for it, and who reads the trace would stumble.
+        // JSON cannot represent it, so readers of the trace would fail.
         return Err(TraceError::Recording(
             "a figure of the trace's clock is not finite".to_owned(),
         ));
@@ -181,7 +181,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
     }
 }
 
-/// Columns `ring`, `row` (of that ring, from 0), `ts` (what was read, ticks) and
+/// Writes the columns `ring`, `row` (of that ring, from 0), `ts` (the reading, ticks) and
 /// `true_ns`.
 fn write_truth(path: &Path, rings: &[MadeRing]) -> Result<(), TraceError> {
     let failed = |e| parquet_error(path, "cannot write", e);
@@ -217,23 +217,23 @@ fn write_truth(path: &Path, rings: &[MadeRing]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// When a record was made in truth.
+/// The true time of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrueTime {
     /// The record's ring.
     pub ring: i32,
-    /// Its number in the ring, from 0.
+    /// The record's index in the ring, from 0.
     pub row: i64,
-    /// What was read, ticks.
+    /// The reading, ticks.
     pub ts: i64,
-    /// What was so, ns of that machine's own time.
+    /// The true time, ns of that machine's own time.
     pub true_ns: i64,
 }
 
-/// The true times of a trace, ring by ring; `None` where it has none.
+/// Returns the true times of a trace, ring by ring; `None` where it has none.
 ///
 /// # Errors
-/// The file cannot be read, or is not one of ours.
+/// The file cannot be read, or does not have this format.
 pub fn truth(trace: &Path) -> Result<Option<Vec<TrueTime>>, TraceError> {
     let path = trace.join(TRUTH_FILE);
     let Some(file) = crate::input::open_if_there(&path)? else {
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(truth(&trace).unwrap_err().exit_status(), 2);
         std::fs::remove_file(trace.join(TRUTH_FILE)).unwrap();
         assert_eq!(truth(&trace).unwrap(), None);
-        // A second one of that name is refused and harms nothing.
+        // A second trace of that name is refused and changes nothing.
         let error = write(&trace, made(), &rings, &mut |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2);
         assert!(Trace::open(&trace).is_ok());

@@ -18,7 +18,7 @@ pub use read_cost::{Change, ReadCost};
 /// Version of the trace format this crate writes; it reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Where a trace stands.
+/// State of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -28,12 +28,12 @@ pub enum State {
     Complete,
 }
 
-/// The whole manifest.
+/// The manifest of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Where the trace stands.
+    /// State of the trace.
     pub state: State,
     /// Version of Undertick that wrote it.
     pub undertick_version: String,
@@ -45,17 +45,17 @@ pub struct Manifest {
     pub host: Host,
     /// The recorded command and its arguments.
     pub command: Vec<String>,
-    /// How it ended.
+    /// How the command ended.
     pub exit: Option<Exit>,
     /// The time base of `ts`.
     pub clock: Clock,
     /// What the descheduled flag means here.
     pub descheduled: Descheduled,
-    /// What recording costs, measured on this machine beside the recording.
+    /// The cost of recording, measured on this machine in a recording of known doses.
     pub calibration: Option<Calibration>,
     /// How the recorder was set.
     pub recorder: Recorder,
-    /// Names that travelled with the program.
+    /// Names that the program gave to events.
     pub names: Vec<Name>,
     /// Thread names.
     pub threads: Vec<Thread>,
@@ -68,40 +68,37 @@ pub struct Manifest {
     pub events: u64,
     /// Events lost, all causes.
     pub lost: u64,
-    /// Parquet files, in the order in which they are to be read: rows of the
-    /// kernel, if there are any, come first.
+    /// Parquet files in reading order: rows of the kernel, if there are any, come first.
     pub parts: Vec<Part>,
     /// Evidence of the kernel; absent in older traces and where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
-    /// What was switched off and on to see what it costs; absent where that was
-    /// not asked for.
+    /// Which points were switched off and on to measure their cost; absent where that was not
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbation: Option<Perturbation>,
-    /// The hosts that the `host` column counts; empty in older traces, of which there is
-    /// one host.
+    /// The hosts that the `host` column numbers; empty in older traces, which have one host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<TraceHost>,
     /// Comparisons of clocks that were not needed for the maps; absent with fewer than
     /// three hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closures: Vec<Closure>,
-    /// Of a recording that keeps the last seconds (`--overflow overwrite`); absent else
-    /// and in older traces.
+    /// The account of a recording that keeps the last seconds (`--overflow overwrite`); absent
+    /// otherwise and in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight: Option<Flight>,
     /// Session directory, while there is one.
     #[serde(default)]
     pub session: Option<String>,
-    /// By what the session directory is known, while there is one: a path alone is only
-    /// what the trace says.
+    /// What identifies the session directory, while there is one: a path alone proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_identity: Option<SessionIdentity>,
-    /// Things the reader of the trace must know, in plain words.
+    /// What the reader of the trace must know, in plain words.
     pub warnings: Vec<String>,
 }
 
-/// By what a session directory is known to be that of a trace.
+/// What identifies a session directory as that of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionIdentity {
     /// Random, 128 bits in hexadecimal: the session directory holds the same.
@@ -158,12 +155,12 @@ pub struct Clock {
     pub read_cost_ns_median: f64,
     /// Points that tie the clock to Unix time; linear in between.
     pub anchors: Vec<Anchor>,
-    /// Whether the CPUs agreed on it when the recording began; absent in older traces.
+    /// Whether the CPUs agreed on the clock when the recording began; absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_cpus: Option<AcrossCpus>,
 }
 
-/// A step that can be one: 0 where none is known.
+/// Reads a step of the clock and rejects impossible ones; 0 where none is known.
 fn step<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let step = f64::deserialize(from)?;
     if step == 0.0 || (1.0..=u64::MAX as f64).contains(&step) {
@@ -174,7 +171,7 @@ fn step<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     ))
 }
 
-/// Readers of version 0.1 know whole steps alone.
+/// Writes a whole step as an integer, because readers of version 0.1 accept nothing else.
 fn whole_if_it_is<S: serde::Serializer>(step: &f64, to: S) -> Result<S::Ok, S::Error> {
     if step.fract() == 0.0 && (0.0..1e15).contains(step) {
         to.serialize_u64(*step as u64)
@@ -190,28 +187,28 @@ pub struct AcrossCpus {
     pub cpus: u32,
     /// CPUs that the recorder may use.
     pub cpus_allowed: u32,
-    /// Of the intervals that hold each CPU's offset to the first one: the least
-    /// lower bound, ticks; `None` if no CPU answered in time.
+    /// The smallest lower bound, ticks, of the intervals that hold each CPU's offset to the first
+    /// one; `None` if no CPU answered in time.
     pub offset_lo_ticks: Option<i64>,
-    /// The greatest upper bound, ticks.
+    /// The largest upper bound, ticks.
     pub offset_hi_ticks: Option<i64>,
     /// CPUs that answered in time, beside the first one.
     pub offsets: u32,
     /// CPUs whose interval excludes 0, or is empty because the offset moved.
     pub cpus_apart: u32,
-    /// Readings compared with the greatest one published by any CPU.
+    /// Readings compared with the largest one published by any CPU.
     pub readings: u64,
-    /// Of them, those below it.
+    /// Readings below that one.
     pub backward: u64,
-    /// The furthest, ticks.
+    /// The largest such difference, ticks.
     pub worst_backward_ticks: u64,
     /// Time that the check took, ns.
     pub took_ns: u64,
 }
 
 impl Manifest {
-    /// What a reading of the clock cost the recorded threads in the mean, ns; `None` where too
-    /// few samples were taken of that, or by the clocks of several hosts.
+    /// Mean cost of a reading of the clock in the recorded threads, ns; `None` where too few
+    /// samples were taken, or where several hosts' clocks are in the trace.
     #[must_use]
     pub fn read_ns(&self) -> Option<Estimate> {
         if self.hosts.len() > 1 {
@@ -262,7 +259,7 @@ pub struct Recorder {
     pub overflow: String,
     /// First size of a ring, bytes.
     pub ring_bytes: u64,
-    /// Most that all rings together may take, bytes.
+    /// The most memory that all rings together may take, bytes.
     pub budget_bytes: u64,
 }
 
@@ -280,13 +277,13 @@ pub struct Name {
 /// Measuring points switched off and on at random (`record --perturbation`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturbation {
-    /// As it was asked for.
+    /// The option's value, as given.
     pub asked: String,
     /// Events that stayed on, ascending; all others were switched.
     pub kept: Vec<u16>,
-    /// Pairs of halves that were made.
+    /// Pairs of halves that were completed.
     pub pairs: u64,
-    /// Length of a half as it was planned last, ns; 0: there was no plan.
+    /// Length of a half in the last plan, ns; 0: there was no plan.
     pub half_ns: u64,
 }
 
@@ -318,26 +315,26 @@ pub struct Ring {
     pub dropped: u64,
     /// Events overwritten before they were read (`overwrite`).
     pub overwritten: u64,
-    /// Whether the readings of its spans waited until all earlier instructions had been
-    /// executed, single ones excepted whose records say so; absent where that is not known
+    /// Whether the readings of its spans waited until all earlier instructions had been executed;
+    /// records of single readings that did not wait say so. Absent where that is not known
     /// (imports, cards, older traces).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans_wait: Option<bool>,
-    /// What a reading of the clock cost while the ring was written; absent where that was not
+    /// Cost of a reading of the clock while the ring was written; absent where that was not
     /// sampled (imports, cards, older traces).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_cost: Option<ReadCost>,
 }
 
-/// What a flight recorder has to say beside its rings.
+/// The account of a flight recorder, beside its rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flight {
     /// When the snapshot was taken, Unix time in nanoseconds; `None`: this is the
     /// recording itself.
     pub snapshot_unix_ns: Option<i64>,
-    /// Rings of threads that had ended whose last events were given up, the oldest first.
+    /// Rings of ended threads whose last events were given up, the oldest first.
     pub given_up_rings: u64,
-    /// The events that were written to them; they are in `lost`.
+    /// The events that were written to those rings; they are in `lost`.
     pub given_up_events: u64,
 }
 
@@ -350,7 +347,7 @@ pub struct Sampled {
     pub ring: i32,
     /// Event number.
     pub event: u16,
-    /// Times that `ut_begin_sampled` was called since the ring was made.
+    /// Calls of `ut_begin_sampled` since the ring was made.
     pub executions: u64,
 }
 
@@ -365,9 +362,9 @@ pub struct Part {
     pub bytes: u64,
     /// CRC-32 (IEEE) of the whole file.
     pub crc32: u32,
-    /// Its rows come ring by ring, in ascending order of ring numbers, and a row group
-    /// that does not begin with the ring of the one before begins with a new one;
-    /// absent in older traces, whose rings come mixed.
+    /// Whether its rows come ring by ring, in ascending order of ring numbers. A row group that
+    /// does not begin with the ring of the one before begins with a new one. Absent in older
+    /// traces, whose rings are interleaved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_ring: bool,
 }

@@ -1,5 +1,5 @@
-//! Reading `manifest.json`, which is data from anybody: every text, list and name in it is
-//! bounded before anything is made of it.
+//! Reads `manifest.json`. The file is untrusted: every text, list and name in it is bounded
+//! before anything is made of it.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::manifest::{Manifest, SCHEMA_VERSION};
 /// Longest text, bytes. The longest that occurs is an argument of a command, to which Linux
 /// gives 128 KiB.
 const MOST_TEXT_BYTES: usize = 1 << 20;
-/// Most texts, keys included: those of as many names as there may be, of events and of
-/// threads, and as many again. A text takes at least 24 bytes of memory.
+/// Most texts, keys included: enough for the largest number of names of events and of threads,
+/// and the same number again. A text takes at least 24 bytes of memory.
 const MOST_TEXTS: usize = 1 << 25;
 /// Longest name of an event or a thread, bytes: programs give 255, functions have 300 and the
 /// name of their file.
 pub(crate) const MOST_NAME_BYTES: usize = 1024;
-/// Most names of events, and most of threads: eight times what one recording keeps, for
-/// merged traces.
+/// Most names of events, and most names of threads: eight times what one recording keeps, to
+/// allow for merged traces.
 pub(crate) const MOST_NAMES: usize = 1 << 21;
 /// Most files of events. Recordings have two.
 const MOST_PARTS: usize = 256;
@@ -31,8 +31,8 @@ const MOST_FILE_NAME_BYTES: usize = 255;
 /// Reads and checks `manifest.json`.
 ///
 /// # Errors
-/// It is not there, is not the manifest of a trace of this version, or holds more than a
-/// trace can have: what, where and how much would be right.
+/// It does not exist, is not the manifest of a trace of this version, or holds more than a trace
+/// can have. The error says what exceeds which limit, and where.
 pub fn read(dir: &Path) -> Result<Manifest, TraceError> {
     if !dir.is_dir() {
         return Err(no_directory(dir));
@@ -83,7 +83,7 @@ fn check_version(path: &Path, text: &str) -> Result<(), TraceError> {
     }
 }
 
-/// Length and number of the texts in JSON, found without taking it apart.
+/// Checks the length and the number of the texts in JSON without parsing it.
 fn check_texts(json: &[u8]) -> Result<(), String> {
     let mut texts = 0;
     let mut at = 0;
@@ -106,7 +106,7 @@ fn check_texts(json: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes up to the quote that ends a text, or to the end.
+/// Returns the number of bytes up to the quote that ends a text, or up to the end.
 fn text_bytes(json: &[u8]) -> usize {
     let mut is_escaped = false;
     let end = json.iter().position(|&byte| match byte {
@@ -123,7 +123,7 @@ fn text_bytes(json: &[u8]) -> usize {
     end.unwrap_or(json.len())
 }
 
-/// What the types alone do not say.
+/// Checks what the types alone do not ensure.
 fn check(manifest: &Manifest) -> Result<(), String> {
     let clock = &manifest.clock;
     if clock.ticks_per_second_numerator == 0 || clock.ticks_per_second_denominator == 0 {

@@ -1,4 +1,4 @@
-//! The names log, as the programs left it.
+//! Reads the log of names that the programs wrote.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -11,18 +11,18 @@ use undertick_ring::layout::{NAMES_FILE, names};
 use crate::manifest::{Name, Thread};
 use crate::session_dir::SessionDir;
 
-/// Of a log that is longer this much is read, bytes: 65536 names of usual length take 2 MB.
+/// Most bytes that are read of a log: 65536 names of usual length take 2 MB.
 const MOST_BYTES: usize = 16 << 20;
-/// Most names of events that are kept, and most of threads.
+/// Most names of events that are stored, and most of threads.
 const MOST_NAMES: usize = 1 << 18;
 
-/// What a flight recorder has kept of the beginning of the log.
+/// The file with what a flight recorder has kept of the beginning of the log.
 const KEPT_FILE: &str = "names-kept";
-/// A log of more than that is shortened.
+/// A longer log is shortened.
 const LONG_BYTES: u64 = 1 << 20;
 
-/// Reads the names log of a session, and its tables of functions. What is no
-/// record is skipped; nothing there is trusted. Later names replace earlier ones.
+/// Reads the names log of a session, and its tables of functions. The content is untrusted:
+/// anything but a record is skipped. Later names replace earlier ones.
 #[must_use]
 pub fn read(session: &SessionDir) -> (Vec<Name>, Vec<Thread>) {
     let file = session
@@ -34,7 +34,7 @@ pub fn read(session: &SessionDir) -> (Vec<Name>, Vec<Thread>) {
     (events, threads)
 }
 
-/// The log, what was kept of its beginning first; and its length.
+/// Returns the log, preceded by what was kept of its beginning, and its length.
 pub(crate) fn log(dir: &SessionDir, file: &File) -> (Vec<u8>, u64) {
     let kept = (dir.owner()).and_then(|owner| dir.file(KEPT_FILE, owner).ok().flatten());
     let kept = kept.map_or_else(Vec::new, |kept| bytes_from(&kept, 0));
@@ -45,9 +45,9 @@ pub(crate) fn log(dir: &SessionDir, file: &File) -> (Vec<u8>, u64) {
     ([kept, &after].concat(), length)
 }
 
-/// What a file holds from there on.
+/// Returns the content of a file from `from` on.
 fn bytes_from(file: &File, from: u64) -> Vec<u8> {
-    /// Leaves the file's own place alone: somebody may be appending.
+    /// Does not move the file's own position: another process may be appending.
     struct At<'a>(&'a File, u64);
     impl Read for At<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -63,9 +63,9 @@ fn bytes_from(file: &File, from: u64) -> Vec<u8> {
     bytes
 }
 
-/// Shortens the log if it has become long: keeps what `is_wanted`, of an event's name by
-/// its process, of a thread's by process and thread. The log's own beginning is given
-/// back as a hole, since programs append to it meanwhile.
+/// Shortens the log if it has become long. It keeps the names for which `is_wanted` is true,
+/// given the process of an event's name, or process and thread of a thread's. The log's beginning
+/// is released as a hole, since programs append to it at the same time.
 pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Option<i32>) -> bool) {
     if file.metadata().map_or(0, |about| about.blocks() * 512) <= LONG_BYTES {
         return;
@@ -90,20 +90,20 @@ pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Opt
         }
     }
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    // In this order: a name is always in one of them.
+    // In this order a name is always in one of them.
     if dir.replace(KEPT_FILE, &kept).is_ok() {
         let _ = rustix::fs::fallocate(file, flags, 0, length);
     }
 }
 
-/// What a log says of all processes together.
+/// Returns the names in a log, for all processes together.
 pub(crate) fn told(log: &[u8]) -> (Vec<Name>, Vec<Thread>) {
     let (events, threads) = parse(log);
     (hold_for_all(events), threads)
 }
 
-/// A number that was made for a name holds for all processes, unless two say otherwise: a
-/// child has its parent's numbers, and tells no names.
+/// A number that was made for a name holds for all processes, unless two disagree: a child has
+/// its parent's numbers, and logs no names.
 fn hold_for_all(mut names: Vec<Name>) -> Vec<Name> {
     let is_made = |event: u16| (names::FIRST_NUMBER..=names::OTHERS).contains(&event);
     // By number; `None`: two disagree.
@@ -138,8 +138,8 @@ fn put(log: &mut Vec<u8>, (what, event): (u16, u16), (pid, tid): (i32, i32), tex
     log.extend_from_slice(&text.as_bytes()[..cut]);
 }
 
-/// What a names log says: names of events and of threads, in the order in which they were
-/// given last. Never panics, whatever the bytes are.
+/// Returns the names of events and of threads in a names log, ordered by when they were given
+/// last. Never panics, whatever the bytes are.
 #[must_use]
 pub fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
     let (mut events, mut threads) = (Last::default(), Last::default());
@@ -174,7 +174,7 @@ pub fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
     (events.in_order(), threads.in_order())
 }
 
-/// The last of each key.
+/// The last value of each key.
 struct Last<T> {
     of: HashMap<(i32, i32), (usize, T)>,
     given: usize,
@@ -219,7 +219,7 @@ mod tests {
         bytes
     }
 
-    /// What children do that tell no names, and processes that say otherwise.
+    /// Covers children that log no names, and processes that disagree.
     #[test]
     fn a_made_number_holds_for_all_unless_two_disagree() {
         let name = |pid, event, name: &str| Name {
@@ -240,8 +240,7 @@ mod tests {
         assert_eq!(held[told.len()..], [name(None, 16384, "both")]);
     }
 
-    /// Longer than memory, and as many names as there are numbers: it ends soon and is
-    /// bounded.
+    /// Larger than memory, and with a name for every number: reading ends soon and is bounded.
     #[test]
     fn a_log_without_end() {
         let file = tempfile::tempfile().unwrap();
@@ -284,8 +283,8 @@ mod tests {
         );
     }
 
-    /// Ten names of events and 100 000 of threads, of which a few live on, while a program
-    /// goes on appending.
+    /// Ten names of events and 100 000 of threads, of which a few remain in use, while a program
+    /// continues to append.
     #[test]
     fn a_long_log_is_shortened_and_no_wanted_name_is_lost() {
         let dir = tempfile::tempdir().unwrap();

@@ -8,16 +8,17 @@ use crate::TraceError;
 use crate::input;
 use crate::manifest::Part;
 
-/// A file of that many bytes is looked at for holes: reading them takes as long as bytes do.
+/// A file of at least this many bytes is checked for holes: reading them takes as long as reading
+/// data.
 const LARGE_BYTES: u64 = 1 << 30;
-/// A file system may compress what a trace has, but not to a part as small as that.
+/// A file system may compress a trace, but not to a share smaller than this.
 const LEAST_SHARE: u64 = 64;
 
-/// Refuses a file that is not the one that was recorded. A file of another size is not
-/// read, and no more is read than the manifest says.
+/// Refuses a file that is not the one that was recorded. A file of another size is not read, and
+/// no more is read than the manifest says.
 ///
 /// # Errors
-/// It cannot be read, is no regular file, or has another size or checksum.
+/// It cannot be read, is not a regular file, or has another size or checksum.
 pub(crate) fn check(path: &Path, part: &Part) -> Result<(), TraceError> {
     let file = input::open(path)?;
     let failed = || TraceError::io(path, "cannot read");

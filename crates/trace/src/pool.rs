@@ -1,9 +1,11 @@
-//! Which program has which head and which segment of a session's pool: the collector keeps the queues
-//! filled from which programs take them, and gets them back when their ring is read.
+//! Tracks which program holds which head and which segment of a session's pool. The collector
+//! fills the queues from which programs take heads and segments, and gets them back when their
+//! ring has been read.
 //!
-//! **Method.** Of each kind there are two queues: of those whose pages are written, which are
-//! handed out first, and of the others. What was put in is remembered here: a program can
-//! write over the queues, and is never believed about what was handed out, or to whom.
+//! **Method.** Heads and segments each have two queues: those with written pages, which are
+//! handed out first, and the others. The collector remembers what it put in. A program can
+//! overwrite the queues, so they are never trusted about what was handed out, or to which
+//! program.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,47 +18,47 @@ use undertick_ring::{Mapped, Memory};
 
 use crate::pool_map::PoolMap;
 
-/// Segments with written pages that are kept ready, and heads: what threads take in the time
-/// that the collector may be taken off its CPU. Of a small pool a quarter: file systems may
-/// be small, too.
+/// Segments with written pages that are kept ready, and heads: what threads take in the time that
+/// the collector may be off its CPU. In a small pool it is a quarter, because file systems may be
+/// small, too.
 const READY: usize = 64;
-/// This many times as many are kept when they come back; of more the memory is taken.
+/// This many times as many are kept ready when they come back; the memory of more is released.
 const KEPT: usize = 4;
 /// A program that took more than this since the last time, about a millisecond ago, takes
-/// segments faster than they can be prepared: to try would only keep it from its CPU.
+/// segments faster than they can be prepared. Preparing more would only take CPU time from it.
 const TOO_FAST: usize = 8;
 
 /// Entries of the table of uses in a head's first pages.
 const USES_OF_READY: usize = (ring::READY_BYTES as usize - ring::OFF_USES) / 8;
 
-/// Where a head or a segment is.
+/// State of a head or a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// In one of the queues.
     Queued,
-    /// The collector's own: to be prepared, or come back just now.
+    /// With the collector: to be prepared, or just returned.
     Here,
     /// Taken by a program.
     Out,
-    /// Known to be the ring's at this head.
+    /// Known to belong to the ring at this head.
     Of(u32),
 }
 
 /// The heads, or the segments.
 struct Stock {
     lines: [MappedLine; 2],
-    /// What is in each queue, first one first.
+    /// Content of each queue, in order.
     queued: [VecDeque<u32>; 2],
-    /// How many were taken from each queue, as last seen.
+    /// Number taken from each queue, as last seen.
     seen: [u64; 2],
     places: Vec<Place>,
-    /// How many are kept ready.
+    /// Number to be kept ready.
     ready: usize,
-    /// What programs took since [`Self::look`], and from which queue.
+    /// What programs have taken since [`Self::look`], and from which queue.
     out: Vec<(u32, usize)>,
 }
 
-/// Of the two queues: with written pages, without.
+/// Index of the two queues: with written pages, and without.
 const WRITTEN: usize = 0;
 const RAW: usize = 1;
 
@@ -73,12 +75,12 @@ impl Stock {
         }
     }
 
-    /// Whether one with written pages is to be kept that has come back.
+    /// Whether a returned one with written pages is to be kept.
     fn keeps(&self) -> bool {
         self.queued[WRITTEN].len() < KEPT * self.ready
     }
 
-    /// What a recorder that was killed has left in the queues.
+    /// Recovers the content of the queues that a killed recorder left.
     fn recover(&mut self) {
         for which in [WRITTEN, RAW] {
             let line = self.lines[which];
@@ -95,7 +97,7 @@ impl Stock {
         }
     }
 
-    /// Looks what programs took since the last time, and from which queue.
+    /// Returns what programs have taken since the last call, and from which queue.
     fn look(&mut self) -> Vec<(u32, usize)> {
         for which in [WRITTEN, RAW] {
             let taken = self.lines[which].load_taken(Ordering::Acquire);
@@ -108,7 +110,7 @@ impl Stock {
         std::mem::take(&mut self.out)
     }
 
-    /// A program took the first one of a queue.
+    /// Marks the first one of a queue as taken by a program.
     fn first_is_out(&mut self, which: usize) {
         if let Some(number) = self.queued[which].pop_front() {
             self.places[number as usize] = Place::Out;
@@ -116,7 +118,7 @@ impl Stock {
         }
     }
 
-    /// Puts one into a queue.
+    /// Puts a number into a queue.
     fn give(&mut self, number: u32, which: usize) {
         self.places[number as usize] = Place::Out;
         if put(&self.lines[which], number) {
@@ -125,10 +127,11 @@ impl Stock {
         }
     }
 
-    /// Takes one without pages, to give it some.
+    /// Takes one without pages, to write them.
     fn take_raw(&mut self) -> Option<u32> {
         let number = take(&self.lines[RAW])?;
-        // A program may have written something else there: then it is counted as a program's.
+        // A program may have written another number there: then that one counts as taken by a
+        // program.
         let place = self.queued[RAW].iter().position(|at| *at == number)?;
         // Those before it were taken by programs.
         for _ in 0..place {
@@ -145,16 +148,16 @@ impl Stock {
     }
 }
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct Pool {
     map: Arc<PoolMap>,
     heads: Stock,
     segments: Stock,
-    /// Segments that programs took without written pages.
+    /// Segments that programs took before their pages were written.
     unwritten: VecDeque<u32>,
-    /// Heads that programs took since they were last asked for.
+    /// Heads that programs have taken and that were not returned yet.
     new_heads: Vec<u32>,
-    /// Segments that programs took since the last round.
+    /// Number of segments that programs have taken since the last round.
     taken: usize,
 }
 
@@ -175,7 +178,7 @@ impl Pool {
         }
     }
 
-    /// Of a session that begins: all are free, some ready.
+    /// The pool of a new session: all are free, some ready.
     pub(crate) fn fill(map: Arc<PoolMap>) -> Self {
         let mut pool = Self::new(map);
         let shape = pool.map.shape();
@@ -185,7 +188,7 @@ impl Pool {
         pool
     }
 
-    /// Of a session whose recorder was killed: what is in no queue is a program's.
+    /// The pool of a session with a killed recorder: what is in no queue belongs to a program.
     pub(crate) fn recover(map: Arc<PoolMap>) -> Self {
         let mut pool = Self::new(map);
         pool.heads.recover();
@@ -209,13 +212,13 @@ impl Pool {
         &self.map
     }
 
-    /// Segments that are not free, and all that there are.
+    /// The number of segments that are not free, and of all segments.
     pub(crate) fn segments(&self) -> (u32, u32) {
         let all = self.segments.places.len();
         ((all - self.segments.free()) as u32, all as u32)
     }
 
-    /// Looks what programs took since the last time.
+    /// Updates what programs have taken since the last time.
     pub(crate) fn look(&mut self) {
         let heads = self.heads.look();
         self.new_heads
@@ -228,13 +231,13 @@ impl Pool {
         }
     }
 
-    /// Heads that were taken since the last time; a ring may still be in the making there.
+    /// Returns heads taken since the last call; a ring may still be in the making there.
     pub(crate) fn new_heads(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.new_heads)
     }
 
-    /// Whether a segment is that of the ring at `head`, as the ring says and nothing
-    /// contradicts.
+    /// Whether a segment belongs to the ring at `head`: the ring says so and nothing contradicts
+    /// it.
     pub(crate) fn is_of(&mut self, segment: u32, head: u32) -> bool {
         let place = |pool: &Self| pool.segments.places.get(segment as usize).copied();
         if place(self) == Some(Place::Queued) {
@@ -246,8 +249,8 @@ impl Pool {
         place(self) == Some(Place::Of(head))
     }
 
-    /// Keeps heads and segments ready, at most `most` segments more. Those that a program
-    /// took without pages come first: it takes them by 16 KiB.
+    /// Keeps heads and segments ready, at most `most` additional segments. Those that a program
+    /// took without pages come first: it gets their pages by 16 KiB.
     pub(crate) fn prepare(&mut self, most: usize) {
         self.prepare_heads(4 * most);
         let is_too_fast = std::mem::take(&mut self.taken) > TOO_FAST;
@@ -297,22 +300,22 @@ impl Pool {
         }
     }
 
-    /// Writes the pages of a segment, and tells programs.
+    /// Writes the pages of a segment, and tells programs that they are written.
     fn write(&self, segment: u32) -> bool {
         let is_there = self.map.populate_segment(segment);
         if is_there {
-            // Partner: whoever takes pages of a segment.
+            // Partner: a program that takes pages of a segment.
             self.map.written(segment).store(1, Ordering::Release);
         }
         is_there
     }
 
-    /// Gets a ring back whose writer is gone and which was read: its head and segments.
+    /// Takes back a ring that has been read after its writer has gone: its head and segments.
     pub(crate) fn give_back(&mut self, head: u32, memory: &Mapped) {
         self.look();
         let uses = uses_of(memory);
         // A ring names a segment once for each time that it has used it. All names are read
-        // before the first one is given: it could be a program's by the second.
+        // before the first segment is returned: by its second name it could belong to a program.
         let mut segments = Vec::new();
         for entry in self.map.table_of_uses(head, uses) {
             let segment = ring::segment_of(entry);
@@ -321,8 +324,8 @@ impl Pool {
                 segments.push(segment);
             }
         }
-        // As new: no ring, no uses, no cells. Before anything is given, so that a
-        // recorder that goes on after us finds nothing twice.
+        // Reset to new: no ring, no uses, no cells. This comes before anything is returned, so
+        // that a recorder that resumes after us finds nothing twice.
         let is_long = uses as usize > USES_OF_READY
             || memory
                 .field_u32(ring::OFF_HAS_TABLE)
@@ -362,8 +365,8 @@ impl Pool {
     }
 }
 
-/// How many entries of its table of uses a ring can have written: one for each segment that
-/// was begun, one for the next.
+/// Most entries of its table of uses that a ring can have written: one for each segment that was
+/// begun, and one for the next.
 fn uses_of(memory: &Mapped) -> u32 {
     let head = memory.load_head(Ordering::Relaxed);
     let uses = (head / SEGMENT_BYTES).saturating_add(2);

@@ -1,4 +1,4 @@
-//! The file that all rings of a session lie in, mapped: by the recorder, or only to look.
+//! The file in which all rings of a session lie, mapped by the recorder or read-only.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -16,16 +16,16 @@ use crate::control_page::map_as;
 use crate::cut_files::Watched;
 use crate::session_dir::SessionDir;
 
-/// `fcntl`: the signal that says that a lease is being broken; the same on all machines.
+/// `fcntl` command that sets the signal for a lease being broken; the same on all machines.
 const F_SETSIG: libc::c_int = 10;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct PoolMap {
     base: *mut u8,
     shape: Shape,
     file: File,
-    /// The file is the program's to cut.
+    /// The program can truncate the file.
     cut: Watched,
     may_write: bool,
 }
@@ -46,7 +46,8 @@ impl PoolMap {
         file.set_len(shape.bytes())
             .map_err(TraceError::io(&path, "cannot set its size"))?;
         let map = Self::of(dir, file, shape, true)?;
-        // Queues and what programs look at: nobody is to come to a page that is not there.
+        // The queues and the pages that programs read: nothing may touch a page that does not
+        // exist yet.
         if !map.populate(0, shape.heads_at()) {
             let full = rustix::io::Errno::NOSPC.into();
             return Err(TraceError::io(&path, "cannot write")(full));
@@ -61,7 +62,7 @@ impl PoolMap {
         Ok(map)
     }
 
-    /// Programs may use it from here on.
+    /// Allows programs to use it from here on.
     pub(crate) fn open_to_programs(&self) {
         let (low, high) = (pool::MAGIC as u32, (pool::MAGIC >> 32) as u32);
         self.field(pool::OFF_MAGIC + 4)
@@ -69,11 +70,11 @@ impl PoolMap {
         self.field(pool::OFF_MAGIC).store(low, Ordering::Release);
     }
 
-    /// Opens the file of a session that another recorder made; to look only, or to go on
-    /// with it.
+    /// Opens the file of a session that another recorder made, read-only or to resume the
+    /// session.
     ///
     /// # Errors
-    /// It is not there, or is no pool of this version.
+    /// It does not exist, or is not a pool of this version.
     pub(crate) fn open(dir: &SessionDir, may_write: bool) -> Result<Self, TraceError> {
         let path = dir.path().join(layout::POOL_FILE);
         let damaged = |why| TraceError::damaged(&path, why);
@@ -135,14 +136,14 @@ impl PoolMap {
         &self.file
     }
 
-    /// Whether the program cut the file short, and zeros were read in its place.
+    /// Whether the program truncated the file, and zeros were read in place of its content.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.is_cut()
     }
 
-    /// Whether no process but this one has the file open or mapped: then all that wrote to a
-    /// ring are gone, whatever the rings say of them, and in whatever namespace they were. The
-    /// kernel tells by granting a lease, which is given back at once.
+    /// Whether no process but this one has the file open or mapped. Then all writers of its rings
+    /// are gone, whatever the rings say, and in whatever namespace they were. The kernel shows it
+    /// by granting a lease, which is released at once.
     pub(crate) fn nobody_else_has_it(&self) -> bool {
         let fd = self.file.as_raw_fd();
         // SAFETY: calls on a descriptor that is ours. The signal of a lease that is broken in
@@ -164,20 +165,20 @@ impl PoolMap {
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
-    /// A queue; what is put in or taken needs a mapping that may be written to.
+    /// Returns a queue; putting in and taking out need a writable mapping.
     pub(crate) fn line(&self, queue: Queue) -> MappedLine {
         // SAFETY: mapped, of that shape; whoever has the line has the map.
         unsafe { MappedLine::new(self.base, self.shape, queue) }
     }
 
-    /// Whether all pages of a segment are written, as programs are told.
+    /// The flag that tells programs whether all pages of a segment are written.
     pub(crate) fn written(&self, segment: u32) -> &AtomicU8 {
         assert!(segment < self.shape.segments);
         // SAFETY: a byte for each segment.
         unsafe { AtomicU8::from_ptr(self.base.add(self.shape.written_at() + segment as usize)) }
     }
 
-    /// The ring at a head, of at most `max_segments`.
+    /// The ring at a head, of at most `max_segments` segments.
     pub(crate) fn ring(&self, head: u32, max_segments: u32) -> Mapped {
         let first = self.shape.segments_at() as usize;
         // SAFETY: both lie in the mapping, which outlives the ring's users; `max_segments` is
@@ -192,8 +193,8 @@ impl PoolMap {
         }
     }
 
-    /// Whether a ring was made at a head. Asked of the file: to look at a page that is not
-    /// there by its mapping makes one.
+    /// Whether a ring was made at a head. This reads the file: reading a missing page through its
+    /// mapping would make one.
     pub(crate) fn has_ring(&self, head: u32) -> bool {
         let mut magic = [0; 8];
         let at = self.head_at(head) + ring::OFF_MAGIC as u64;
@@ -201,7 +202,7 @@ impl PoolMap {
             && u64::from_le_bytes(magic) == ring::MAGIC
     }
 
-    /// Where a head lies in the file.
+    /// Offset of a head in the file.
     fn head_at(&self, head: u32) -> u64 {
         assert!(head < self.shape.heads);
         self.shape.heads_at() + u64::from(head) * ring::HEAD_BYTES
@@ -212,7 +213,7 @@ impl PoolMap {
         self.shape.segments_at() + u64::from(segment) * SEGMENT_BYTES
     }
 
-    /// Writes the first pages of a head; whether they are there.
+    /// Writes the first pages of a head; returns whether they exist.
     pub(crate) fn populate_head(&self, head: u32) -> bool {
         self.populate(self.head_at(head), ring::READY_BYTES)
     }
@@ -223,13 +224,13 @@ impl PoolMap {
         self.populate(self.head_at(head) + ring::OFF_USES as u64, bytes)
     }
 
-    /// Writes the pages of a segment; whether they are there, and what was in them still.
+    /// Writes the pages of a segment and keeps their content; returns whether they exist.
     pub(crate) fn populate_segment(&self, segment: u32) -> bool {
         self.populate(self.segment_at(segment), SEGMENT_BYTES)
     }
 
-    /// Has pages written, if the kernel can do that without a signal where there is no room
-    /// (5.14): only these are mapped many at a time when a program looks at them.
+    /// Writes pages, if the kernel can do that without a signal where there is no room (5.14).
+    /// Pages written this way are mapped many at a time when a program accesses them.
     fn populate(&self, at: u64, bytes: u64) -> bool {
         assert!(self.may_write);
         // SAFETY: of this mapping, whose bytes stay what they are.
@@ -245,12 +246,12 @@ impl PoolMap {
         }
     }
 
-    /// Takes the memory of a head; it reads as zeros.
+    /// Releases the memory of a head; it reads as zeros.
     pub(crate) fn empty_head(&self, head: u32) {
         self.punch(self.head_at(head), ring::HEAD_BYTES);
     }
 
-    /// Takes the memory of a head but for that of its first pages.
+    /// Releases the memory of a head, except that of its first pages.
     pub(crate) fn empty_table(&self, head: u32) {
         let at = self.head_at(head) + ring::READY_BYTES;
         self.punch(at, ring::HEAD_BYTES - ring::READY_BYTES);
@@ -270,8 +271,8 @@ impl PoolMap {
         self.punch(self.segment_at(segment), SEGMENT_BYTES);
     }
 
-    /// Takes the memory: of programs that run on and have it mapped still. A sampled span
-    /// looks at its cell before anything else, so the pages of cells stay.
+    /// Releases the memory, which programs that continue to run still have mapped. A sampled span
+    /// reads its cell before anything else, so the pages of cells stay.
     pub(crate) fn empty(&self) {
         let mut from = 0;
         for head in 0..self.shape.heads {

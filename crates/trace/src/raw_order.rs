@@ -1,8 +1,8 @@
 //! The order in which raw blocks become Parquet: ring by ring.
 //!
-//! Threads write side by side, so the blocks of their rings come mixed. What reads a
-//! trace wants each thread by itself: threads are then matched and counted on as many
-//! CPUs or machines as there are, without one row being sent from one to another.
+//! Threads write in parallel, so the blocks of their rings are interleaved. Readers of a trace
+//! want each thread by itself. Then threads are matched and counted on any number of CPUs or
+//! machines, and no row is sent from one to another.
 
 use std::fs::File;
 use std::io;
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use crate::TraceError;
 use crate::block;
 
-/// Rows in a row group, which one thread decodes and encodes: what it holds is
-/// the raw blocks and the encoded columns, up to 30 MB.
+/// Rows in a row group, which one thread decodes and encodes. It holds the raw blocks and the
+/// encoded columns, up to 30 MB.
 const GROUP_ROWS: usize = 1 << 19;
-/// With so many rows a row group ends where a ring ends: small rings share one, large
-/// ones begin at the begin of one.
+/// From this number of rows on, a row group ends where a ring ends. So small rings share a row
+/// group, and a large ring starts one.
 const ENOUGH_ROWS: usize = 1 << 16;
-/// Blocks put in order at a time, 32 bytes each. A file of more is ordered piece by
-/// piece; then readers find the same ring in several places, and take the whole as one.
+/// Most blocks sorted at a time, 32 bytes each. A larger file is sorted in parts; then readers
+/// find the same ring in several places, and treat the whole as one shard.
 const MOST_BLOCKS: usize = 1 << 22;
 
-/// Where a block lies.
+/// The position of a block.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     ring: u32,
@@ -34,29 +34,29 @@ struct Place {
 }
 
 impl Place {
-    /// Whether the other begins where this one ends.
+    /// Whether the other block begins where this one ends.
     fn ends_where_begins(&self, other: &Self) -> bool {
         (self.file, self.offset + u64::from(self.bytes)) == (other.file, other.offset)
     }
 }
 
-/// Blocks of raw files, put together for one row group at a time.
+/// Blocks of raw files, collected for one row group at a time.
 #[derive(Debug)]
 pub struct RawGroups {
     files: Vec<(PathBuf, File)>,
     size: u64,
-    /// Ordered, and how many of them are taken.
+    /// Sorted positions of blocks, and how many of them are used.
     places: Vec<Place>,
     taken: usize,
-    /// What comes from here on has not been looked at: the file, and where in it.
+    /// What follows has not been examined yet: the file, and the offset in it.
     seen: (usize, u64),
     done: u64,
     most_blocks: usize,
-    /// How often blocks were put in order.
+    /// How often blocks were sorted.
     times: usize,
-    /// The file's end, or where its blocks are damaged, has been reached.
+    /// The end of the files, or of the undamaged blocks, has been reached.
     over: bool,
-    /// There were bytes that are no block; what follows them is left out.
+    /// There were bytes that are not a block; what follows them is left out.
     pub damaged: bool,
 }
 
@@ -69,10 +69,10 @@ impl RawGroups {
         Self::of(vec![(path.to_owned(), crate::input::open(path)?)])
     }
 
-    /// Those of opened files, one after the other.
+    /// Makes the groups of opened files, one after the other.
     ///
     /// # Errors
-    /// One cannot be looked at.
+    /// One cannot be read.
     pub(crate) fn of(files: Vec<(PathBuf, File)>) -> Result<Self, TraceError> {
         let mut size = 0;
         for (path, file) in &files {
@@ -95,20 +95,20 @@ impl RawGroups {
         })
     }
 
-    /// Whether the pieces so far are in the order of rings, as one.
+    /// Whether the pieces so far, taken together, are in the order of rings.
     #[must_use]
     pub fn is_by_ring(&self) -> bool {
         self.times <= 1
     }
 
-    /// Share of the file in the pieces so far.
+    /// The share of the file in the pieces so far, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.done as f64 / self.size.max(1) as f64
     }
 
-    /// The blocks of the next row group, in place of what is in `piece`; whether there are any:
-    /// none at the end of the file.
+    /// Puts the blocks of the next row group into `piece`, replacing its content; returns whether
+    /// there are any: none at the end of the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -128,7 +128,7 @@ impl RawGroups {
             self.taken += 1;
         }
         let places = &self.places[first..self.taken];
-        // Not cleared first: what was there is written over, and need not be zeroed.
+        // Not cleared first: the old content is overwritten, and need not be zeroed.
         piece.resize(places.iter().map(|place| place.bytes as usize).sum(), 0);
         let mut rest = &mut piece[..];
         for side_by_side in places.chunk_by(Place::ends_where_begins) {
@@ -143,7 +143,7 @@ impl RawGroups {
         Ok(!piece.is_empty())
     }
 
-    /// Finds the next blocks and puts them in order.
+    /// Finds the next blocks and sorts them.
     fn look_on(&mut self) -> Result<(), TraceError> {
         self.places.clear();
         self.taken = 0;
@@ -154,13 +154,13 @@ impl RawGroups {
                 self.over |= self.seen.0 == self.files.len();
             }
         }
-        // Stable: the blocks of a ring stay in their order.
+        // Stable: the blocks of a ring keep their order.
         self.places.sort_by_key(|place| place.ring);
         self.times += usize::from(!self.places.is_empty());
         Ok(())
     }
 
-    /// Finds the next blocks of one file; whether that was all of it.
+    /// Finds the next blocks of one file; returns whether that was all of it.
     fn look_in_file(&mut self) -> Result<bool, TraceError> {
         let (index, mut offset) = self.seen;
         let Some((path, file)) = self.files.get(index) else {
@@ -193,16 +193,16 @@ impl RawGroups {
     }
 }
 
-/// Bytes read at a time, so that they are still near when they are looked at.
+/// Bytes read at a time, so that they are still in the cache when they are examined.
 const WINDOW_BYTES: usize = 256 << 10;
 
-/// A part of a file that is looked at where it was read to.
+/// A part of a file, examined in the buffer into which it was read.
 struct Window<'a> {
     file: &'a File,
     bytes: Vec<u8>,
-    /// What is there of the file.
+    /// The range of the buffer in use.
     held: Range<usize>,
-    /// Where in the file that begins.
+    /// Offset in the file at which that range begins.
     offset: u64,
 }
 
@@ -216,7 +216,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What follows: at least so many bytes, or all that there are.
+    /// The bytes that follow: at least `bytes`, or all that there are.
     fn at_least(&mut self, bytes: usize) -> io::Result<&[u8]> {
         if self.held.len() < bytes {
             self.bytes.copy_within(self.held.clone(), 0);
@@ -237,7 +237,7 @@ impl<'a> Window<'a> {
         Ok(&self.bytes[self.held.clone()])
     }
 
-    /// Goes on behind these bytes.
+    /// Skips these bytes.
     fn pass(&mut self, bytes: usize) {
         self.held.start += bytes;
         self.offset += bytes as u64;
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use crate::block::BlockHeader;
 
-    /// A file of blocks: ring and rows of each; a row's time is its number in the file.
+    /// Makes a file of blocks, by ring and rows of each; a row's time is its number in the file.
     fn file(blocks: &[(u32, usize)]) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("raw.utb");
@@ -270,7 +270,7 @@ mod tests {
         (dir, path)
     }
 
-    /// Of each piece: ring and first time of its blocks.
+    /// Returns ring and first time of the blocks of each piece.
     fn pieces(groups: &mut RawGroups) -> Vec<Vec<(u32, u64)>> {
         let mut pieces = Vec::new();
         let mut records = Vec::new();
@@ -298,8 +298,8 @@ mod tests {
         assert!(groups.is_by_ring());
     }
 
-    /// 8 blocks of 8192 rows are enough for the next ring to begin a piece, 64 fill
-    /// one; a small ring goes with the ones before it.
+    /// 8 blocks of 8192 rows suffice for the next ring to begin a piece, and 64 fill one; a small
+    /// ring joins the ones before it.
     #[test]
     fn pieces_end_where_rings_end() {
         let mut blocks = vec![(5, 8192); 70];

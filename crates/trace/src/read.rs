@@ -24,20 +24,20 @@ pub use crate::manifest_file::read as read_manifest;
 use crate::schema::{self, event_schema};
 use crate::{input, part_file};
 
-/// Rows to a batch.
+/// Rows in a batch.
 const BATCH_ROWS: usize = 1 << 14;
 
 /// A trace that is complete.
 #[derive(Debug)]
 pub struct Trace {
     dir: PathBuf,
-    /// Everything that is not an event.
+    /// Everything about the trace that is not an event.
     pub manifest: Manifest,
 }
 
 impl Trace {
-    /// Opens a trace. Nothing is written: one whose recording was cut short is finished by
-    /// [`crate::finish::finish`], which is asked for by itself.
+    /// Opens a trace and writes nothing. A recording that was cut short is finished by
+    /// [`crate::finish::finish`], which must be called separately.
     ///
     /// # Errors
     /// It is not there, not a trace, of another version, damaged, still being recorded, or
@@ -58,7 +58,7 @@ impl Trace {
         };
         for part in &trace.manifest.parts {
             let path = trace.part_path(&part.file);
-            // Before anything else: a changed byte in a column would go unseen.
+            // Before anything else: otherwise a changed byte in a column would not be noticed.
             part_file::check(&path, part)?;
             let (_, events) = open_events(&path)?;
             let rows = events.metadata().file_metadata().num_rows();
@@ -91,9 +91,9 @@ impl Trace {
         })
     }
 
-    /// The trace in pieces that share no ring, for work side by side; the rows of the
-    /// kernel, which are about all of them, are in none. The pieces depend on the trace
-    /// alone. A trace whose rings come mixed is one piece.
+    /// Returns the trace in shards for parallel analysis; no two share a ring. The rows of the
+    /// kernel, which concern all of them, are in none. The division depends on the trace alone. A
+    /// trace whose rings are interleaved is one shard.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -137,7 +137,7 @@ impl Trace {
         Ok(self.row_groups(&of_kernel))
     }
 
-    /// Batches of row groups, given by part and place in it.
+    /// Batches of row groups, which are given by part and position in it.
     fn row_groups<'a>(
         &'a self,
         groups: &[(usize, usize)],
@@ -182,15 +182,14 @@ struct Batches {
     path: PathBuf,
     file: File,
     metadata: ArrowReaderMetadata,
-    /// Row groups to be read.
+    /// Row groups still to be read.
     groups: std::vec::IntoIter<usize>,
     group: Option<RowGroup>,
     failed: bool,
 }
 
-/// What is read of a row group: a column of one value (`mode`, `host`, often
-/// `pid` and more) is known from its statistics and not decoded, which saves
-/// 2 ns a row of about 9.
+/// What is read of a row group. A column of one value (`mode`, `host`, often `pid` and more) is
+/// known from its statistics and not decoded, which saves 2 ns of about 9 ns a row.
 struct RowGroup {
     reader: ParquetRecordBatchReader,
     /// [`BATCH_ROWS`] times the one value, for the columns that have one.
@@ -211,7 +210,7 @@ impl Batches {
         })
     }
 
-    /// These row groups alone.
+    /// Restricts it to these row groups.
     fn only(self, groups: Vec<usize>) -> Self {
         Self {
             groups: groups.into_iter(),
@@ -266,7 +265,7 @@ impl Batches {
     }
 }
 
-/// The least and the greatest ring of a row group.
+/// The smallest and the largest ring of a row group.
 fn rings_of(statistics: Option<&Statistics>) -> Option<(i32, i32)> {
     match statistics {
         Some(Statistics::Int32(rings)) => Some((*rings.min_opt()?, *rings.max_opt()?)),
@@ -274,7 +273,7 @@ fn rings_of(statistics: Option<&Statistics>) -> Option<(i32, i32)> {
     }
 }
 
-/// The values of a column chunk, if its statistics say that there is but one.
+/// The values of a column chunk, if its statistics say that all are equal.
 fn constant(statistics: &Statistics, data_type: &DataType) -> Option<ArrayRef> {
     let Statistics::Int32(statistics) = statistics else {
         return None;
@@ -328,8 +327,8 @@ fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {
     Ok((file, metadata))
 }
 
-/// Whether a process holds the lock of those that record or finish a trace. Asking for a
-/// share of it disturbs nobody.
+/// Whether a process holds the lock of a trace, which recording and finishing hold. The check
+/// takes a shared lock and disturbs no other process.
 fn recorder_lives(dir: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let raw = rustix::fs::open(dir.join(RAW_FILE), flags, Mode::empty());

@@ -1,4 +1,4 @@
-//! Recording a program: start it in a session, drain, keep.
+//! Recording a program: starts it in a session, drains its rings and finalizes the trace.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -36,13 +36,13 @@ pub struct Request {
     pub settings: Settings,
     /// The recording clock and why it was chosen.
     pub choice: Choice,
-    /// What was found out about it.
+    /// What was measured of that clock.
     pub facts: Facts,
     /// What recording costs here, where that was measured.
     pub calibration: Option<Calibration>,
     /// Names from a file; they replace those of the program.
     pub names: Vec<manifest::Name>,
-    /// Which evidence of the kernel to keep beside it.
+    /// Which kernel events to record as evidence.
     pub kernel: Wanted,
     /// Which measuring points to switch off and on at random; `None`: all are on.
     pub perturbation: Option<perturbation::Wanted>,
@@ -50,49 +50,49 @@ pub struct Request {
     pub functions: Option<Functions>,
 }
 
-/// What the user sees meanwhile.
+/// Progress of a recording, for the user.
 #[derive(Clone, Debug)]
 pub enum Tell {
     /// The program runs.
     Recording(Progress, Duration),
-    /// A snapshot was asked for by a signal: where it is, or why there is none.
+    /// A snapshot was requested by a signal: its path, or why there is none.
     Snapshot(Result<PathBuf, String>),
-    /// The program has ended; the share of the trace that is kept, 0 to 1.
+    /// The program has ended; the share of the trace that is finalized, 0 to 1.
     Keeping(f64),
 }
 
 /// Records a program until it and its children have ended.
 ///
 /// # Errors
-/// The program could not be started, or the trace could not be kept; what was
+/// The program could not be started, or the trace could not be finalized; what was
 /// recorded is still in the trace directory.
 pub fn record(request: Request, told: &mut dyn FnMut(Tell)) -> Result<Manifest, TraceError> {
     record_with(request, With::default(), told)
 }
 
-/// What may go with a recording.
+/// Optional parts of a recording.
 #[derive(Default)]
 pub struct With {
-    /// Who looks at the records meanwhile.
+    /// Receives the records while the program runs.
     pub watch: Option<Watch>,
-    /// Where the program's standard output and error go, which then has nothing to read;
-    /// `None`: where ours go.
+    /// Where the program's standard output and error go; its standard input is then empty.
+    /// `None`: they go where ours go.
     pub output: Option<File>,
 }
 
-/// Who looks at the records while the program runs.
+/// How records are watched while the program runs.
 pub struct Watch {
-    /// Pause between two looks at the rings: each costs about 10 us of a CPU, and
-    /// meanwhile the rings must take what the program writes.
+    /// Pause between two rounds over the rings. Each round costs about 10 us of a CPU; during the
+    /// pause the rings must hold what the program writes.
     pub every: Duration,
-    /// What looks at them.
+    /// Receives the records.
     pub tap: Tap,
-    /// Who wants to know what recording this is.
+    /// Receives the description of the recording.
     pub about: Option<About>,
 }
 
 impl Watch {
-    /// Looks as often as any recording does.
+    /// Watches with the pause that every recording uses.
     #[must_use]
     pub fn new(tap: Tap) -> Self {
         Self {
@@ -103,11 +103,11 @@ impl Watch {
     }
 }
 
-/// Told at the start, and five times a second from then on, what is known of the
+/// Called at the start, and five times a second from then on, with what is known of the
 /// recording: its clock and costs, and the names that the program has given so far.
 pub type About = Box<dyn FnMut(&Manifest)>;
 
-/// As [`record()`], with somebody who looks at the records while they come.
+/// As [`record()`], and passes the records to a watcher while they arrive.
 ///
 /// # Errors
 /// As [`record()`].
@@ -123,7 +123,7 @@ pub fn record_watched(
     record_with(request, with, told)
 }
 
-/// As [`record()`], with what may go with it.
+/// As [`record()`], with optional parts.
 ///
 /// # Errors
 /// As [`record()`].
@@ -134,8 +134,8 @@ pub fn record_with(
 ) -> Result<Manifest, TraceError> {
     ignore_file_limit();
     let session = Session::create(request.settings.clone())?;
-    // From here on orphans of the program are our children, so that the
-    // recording ends when the last one has.
+    // From here on orphans of the program become our children, so that the recording ends when
+    // the last of them has ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD];
     signals.extend(Running::snapshot_signal(&request.settings));
@@ -155,11 +155,11 @@ pub fn record_with(
     running.finish(exit, told)
 }
 
-/// What was done about the signal that a write beyond the limit of file sizes sends,
-/// before it was ignored.
+/// The disposition of SIGXFSZ, the signal for a write beyond the file size limit, before it was
+/// ignored.
 static BEFORE_FILE_LIMIT: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
-/// A write beyond the limit of file sizes (`ulimit -f`) is an error, and does not end the
+/// Makes a write beyond the file size limit (`ulimit -f`) an error that does not end the
 /// recorder.
 fn ignore_file_limit() {
     // SAFETY: changes what a signal does that nothing here waits for.
@@ -169,7 +169,7 @@ fn ignore_file_limit() {
     }
 }
 
-/// Signals that came since.
+/// Starts to watch for signals; the result returns those that arrive from now on.
 pub(crate) fn watch_signals(
     signals: &[libc::c_int],
 ) -> Result<SignalsInfo<WithOrigin>, TraceError> {
@@ -196,8 +196,9 @@ fn command(words: &[OsString], output: Option<&File>) -> Result<Command, TraceEr
     Ok(command)
 }
 
-/// The kernel's evidence takes files for each CPU, and attaching some for each program: as many as
-/// we may have. The program keeps the limit that it would have without us.
+/// Raises our limit of open files as far as allowed. The kernel's evidence takes files for each
+/// CPU, and attaching takes some for each program. The program keeps the limit that it would have
+/// without us.
 pub(crate) fn allow_many_files() {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -283,7 +284,7 @@ fn watch(
     }
 }
 
-/// Hands a signal to the program, except one that the terminal sent to it too.
+/// Forwards a signal to the program, unless the terminal sent it to the program too.
 fn pass_on(origin: &Origin, main: libc::pid_t) {
     let from_terminal = matches!(origin.cause, Cause::Kernel);
     if !from_terminal {
@@ -292,7 +293,7 @@ fn pass_on(origin: &Origin, main: libc::pid_t) {
     }
 }
 
-/// Takes note of children that ended; true when there are none left.
+/// Records the exit of children that have ended; true when none are left.
 fn reap(main: libc::pid_t, exit: &mut manifest::Exit) -> bool {
     loop {
         let mut status = 0;

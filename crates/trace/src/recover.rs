@@ -1,5 +1,4 @@
-//! What a recorder that was killed has left: which rings, and what of them is in its
-//! files.
+//! What a killed recorder has left: which rings, and how much of them is in its files.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -19,26 +18,26 @@ use crate::trace_dir::TraceDir;
 /// How much of a ring is in the raw file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recovered {
-    /// Position in the ring's stream behind it, bytes.
+    /// Position in the ring's stream after that, bytes.
     pub(crate) position: u64,
     pub(crate) events: u64,
-    /// Modulo 2^32.
+    /// Number of continuations, modulo 2^32.
     pub(crate) continuations: u32,
 }
 
-/// What was left.
+/// What a killed recorder has left.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Rings that are still in the session's pool.
     pub(crate) there: HashSet<u32>,
-    /// What the raw file has of them.
+    /// The extent of those rings in the raw file.
     pub(crate) rings: HashMap<u32, Recovered>,
-    /// Length of the raw file.
+    /// Length of the raw file, bytes.
     pub(crate) raw_bytes: u64,
 }
 
-/// Looks at what was left, and puts it in order: a block that was cut is taken away, and
-/// so is what a flight recorder had copied of a ring that is still there.
+/// Examines what was left, and repairs it. It removes a torn block, and what a flight recorder
+/// had copied of a ring that still exists.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -57,7 +56,7 @@ pub(crate) fn recover(
         .map(|ring| ring.number)
         .collect();
     if overflow == Overflow::Overwrite {
-        // Its rings are read when it ends, and whole: they are read once more.
+        // Its rings are read completely when it ends: these are read once more.
         for file in ENDED_FILES.into_iter().chain([RAW_FILE]) {
             left.raw_bytes = without(trace, file, &left.there)?;
         }
@@ -70,14 +69,14 @@ pub(crate) fn recover(
     Ok(left)
 }
 
-/// What is at the heads of a pool: rings, or what is none.
+/// Examines the heads of a pool: the rings there, or what is wrong with them.
 pub(crate) fn rings_of(pool: &Arc<PoolMap>) -> Vec<Result<RingMap, String>> {
     (0..pool.shape().heads)
         .filter_map(|head| RingMap::at(pool, head).transpose())
         .collect()
 }
 
-/// What blocks hold by ring; their bytes, up to the first that is not whole.
+/// Adds up what blocks hold by ring; returns their bytes, up to the first that is torn.
 fn add_up(trace: &TraceDir, rings: &mut HashMap<u32, Recovered>) -> Result<u64, TraceError> {
     let mut records = Vec::new();
     each_block(trace, RAW_FILE, |header, block| {
@@ -95,7 +94,7 @@ fn add_up(trace: &TraceDir, rings: &mut HashMap<u32, Recovered>) -> Result<u64, 
     })
 }
 
-/// Goes through the whole blocks of a file, which may be missing; their bytes.
+/// Visits the whole blocks of a file, which may be missing; returns their bytes.
 pub(crate) fn each_block(
     trace: &TraceDir,
     name: &str,
@@ -134,8 +133,8 @@ fn cut(trace: &TraceDir, length: u64) -> Result<(), TraceError> {
         ))
 }
 
-/// Takes the blocks of these rings out of a file, and what follows the last whole one;
-/// the bytes that are left. The file stays the one that is locked.
+/// Removes the blocks of these rings from a file, and what follows the last whole one; returns
+/// the bytes that are left. The locked file is changed in place.
 fn without(trace: &TraceDir, name: &str, rings: &HashSet<u32>) -> Result<u64, TraceError> {
     let length = trace.length(name);
     let mut kept = Vec::new();

@@ -1,13 +1,13 @@
-//! Going on with a recording whose recorder was killed.
+//! Resumes a recording after its recorder was killed.
 //!
-//! **Method.** A recorder gives a ring's writer back only what is in its file, so what it
-//! had not written is still in the rings; the program wrote on until they were full, and
-//! counted what it had to drop. The next recorder cuts the file to its last whole block,
-//! adds up how far each ring is in it, reads on from there, and adds to the same trace.
+//! **Method.** A recorder gives space in a ring back to its writer only for what is in its file.
+//! So what it had not written is still in the rings. The program wrote on until they were full,
+//! and counted what it had to drop. The next recorder cuts the file to its last whole block,
+//! computes how much of each ring is in it, reads on from there, and adds to the same trace.
 //!
-//! **Caveats.** The kernel's events between the kill and the resumption are in nobody's
-//! hands; a row says that they are missing. How a program ends that is not our child is
-//! not known. Threads that ended in between are read like others.
+//! **Caveats.** The kernel's events between the kill and the resumption are lost; a row says that
+//! they are missing. The exit status of a program that is not our child is unknown. Threads that
+//! ended in between are read like others.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -32,10 +32,10 @@ use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
 
-/// The clock that a recording is made with.
+/// Returns the clock with which a recording is made.
 ///
 /// # Errors
-/// It is no trace, or its clock is none of ours.
+/// It is not a trace, or its clock is unknown.
 pub fn clock_of(trace: &Path) -> Result<ClockId, TraceError> {
     clock_named(trace, &read_manifest(trace)?)
 }
@@ -45,12 +45,11 @@ pub(crate) fn clock_named(trace: &Path, manifest: &Manifest) -> Result<ClockId, 
     (name.parse()).map_err(|_| TraceError::damaged(trace, format!("no such clock: {name}")))
 }
 
-/// Goes on with a recording until its program has ended, or SIGINT, SIGTERM, SIGHUP or
-/// SIGQUIT comes, which ends the recording alone. `facts` are of its clock
-/// ([`clock_of`]).
+/// Resumes a recording until its program has ended, or SIGINT, SIGTERM, SIGHUP or SIGQUIT comes,
+/// which ends only the recording. `facts` are those of its clock ([`clock_of`]).
 ///
 /// # Errors
-/// There is nothing to go on with, another recorder does, or the trace could not be kept.
+/// There is nothing to resume, another recorder records it, or the trace could not be finalized.
 pub fn resume(
     path: &Path,
     facts: &Facts,
@@ -88,7 +87,7 @@ pub fn resume(
         let is_over = ended.as_ref().is_none_or(has_ended);
         running.search_orphans(is_over);
         let moved = running.round(told);
-        // Children have rings of their own, and may live on.
+        // Child processes have their own rings, and may continue to run.
         if is_over && !running.has_rings() {
             break false;
         }
@@ -108,11 +107,11 @@ const fn exit(interrupted: bool) -> Exit {
     }
 }
 
-/// The manifest of a trace that is not finished, and the lock by which a recorder that
-/// lives, or finishes it, is known.
+/// Returns the manifest of a trace that is not finished, and its lock, which marks a process that
+/// records or finishes it.
 ///
 /// # Errors
-/// It is finished, another process is at it, or its raw events are gone.
+/// It is finished, another process records or finishes it, or its raw events are gone.
 pub(crate) fn unfinished(trace: &TraceDir) -> Result<(Manifest, File), TraceError> {
     let path = trace.path();
     let name = path.display();
@@ -133,7 +132,7 @@ pub(crate) fn unfinished(trace: &TraceDir) -> Result<(Manifest, File), TraceErro
             "{name}: its recorder lives, or another process is just finishing it; wait for the end"
         )));
     }
-    // It may have been finished before the lock was to be had.
+    // Another process may have finished it before the lock was free.
     let manifest = read_manifest(path)?;
     match manifest.state {
         State::Complete => Err(over()),
@@ -142,7 +141,7 @@ pub(crate) fn unfinished(trace: &TraceDir) -> Result<(Manifest, File), TraceErro
 }
 
 impl NotTaken {
-    /// Why a recording cannot be gone on with.
+    /// Why a recording cannot be resumed.
     pub(crate) fn error(self, trace: &Path) -> TraceError {
         let name = trace.display();
         let finish = format!("`undertick record --finish {name}` keeps what is in the trace");
@@ -171,11 +170,11 @@ impl NotTaken {
     }
 }
 
-/// What a recorder that was killed has left.
+/// What a killed recorder has left.
 struct Left {
     session: Session,
     program: Program,
-    /// Readable when the program has ended; `None`: it has.
+    /// Readable when the program has ended; `None`: it has ended.
     ended: Option<OwnedFd>,
 }
 
@@ -197,7 +196,7 @@ impl Left {
             true => doors_to(dir.path(), program.pid)?,
             false => Vec::new(),
         };
-        // A recorder that attached to it since has taken the rings away.
+        // A recorder that has attached to the program since has taken the rings away.
         let ended = ended.filter(|_| !program.attached || !doors.is_empty());
         let files = Files::open(&dir).map_err(|error| {
             let name = trace.path().display();
@@ -223,14 +222,14 @@ pub(crate) fn alive(program: &Program) -> Option<OwnedFd> {
     (started(program.pid) == Some(program.started)).then_some(process)
 }
 
-/// When a process began, as the kernel counts: tells it from another one of its number.
+/// When a process began, in the kernel's units: distinguishes it from another one with its id.
 pub(crate) fn started(pid: i32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(") ")?;
     after_name.split(' ').nth(19)?.parse().ok()
 }
 
-/// The doors of a program that lead to a session.
+/// The attach pages of a program that lead to a session.
 pub(crate) fn doors_to(dir: &Path, pid: i32) -> Result<Vec<Door>, TraceError> {
     let (_, doors) = door::Program::find(pid)?;
     Ok((doors.into_iter())

@@ -1,4 +1,4 @@
-//! One ring as the collector drains it: copied chunk by chunk, checked, and accounted for.
+//! Drains one ring for the collector: copies it chunk by chunk, checks it, and keeps its account.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -14,15 +14,15 @@ use crate::recover::Recovered;
 use crate::ring_map::RingMap;
 use crate::sampled;
 
-/// Warnings about single rings; what comes after is counted.
+/// Most warnings about single rings; further ones are only counted.
 const MOST_WARNINGS: usize = 100;
-/// How often a chunk is copied again that its writer took back meanwhile.
+/// How often a chunk is copied again because its writer overwrote it during the copy.
 const MOST_COPIES: u32 = 1000;
 
-/// Why nothing more is taken from a ring.
+/// The reason why a ring is drained no further.
 pub(crate) const CUT: &str = "the program cut the rings' file short";
 
-/// What the user must know, as much of it as anybody reads.
+/// Warnings for the user, in bounded number.
 #[derive(Default)]
 pub(crate) struct Warnings {
     pub(crate) said: Vec<String>,
@@ -47,7 +47,7 @@ impl Warnings {
     }
 }
 
-/// A ring that is drained.
+/// A ring that is being drained.
 pub(crate) struct Ring {
     pub(crate) map: RingMap,
     pub(crate) reader: Reader<Mapped>,
@@ -56,12 +56,12 @@ pub(crate) struct Ring {
     /// Events that could not be written to the disk.
     pub(crate) unwritten: u64,
     pub(crate) abandoned: bool,
-    /// What its cells said when recording was switched off.
+    /// The content of its cells when recording was switched off.
     pub(crate) sampled: Option<Vec<manifest::Sampled>>,
-    /// Blocks that are not in the file yet: where they end among all bytes, and in the
-    /// ring. Its writer gets that back when they are.
+    /// Blocks that are not in the file yet: their ends among all bytes, and in the ring. The
+    /// space is given back to the writer when they are written.
     pub(crate) on_the_way: VecDeque<(u64, u64)>,
-    /// Its thread is done and it is drained: where its last block ends.
+    /// Its thread is done and it is drained: the end of its last block.
     pub(crate) ends_at: Option<u64>,
 }
 
@@ -72,7 +72,8 @@ impl Ring {
             || Reader::new(memory),
             |known| {
                 let reader = Reader::resume(memory, known.position, known.continuations);
-                // The dead one may have written what it had not yet given back.
+                // The killed recorder may have written records whose space it had not yet given
+                // back.
                 reader.publish(reader.position());
                 reader
             },
@@ -90,7 +91,7 @@ impl Ring {
         }
     }
 
-    /// Nothing more is taken from it; what came before stays.
+    /// Drains nothing more from it; what came before stays.
     pub(crate) fn abandon(&mut self, why: &str, warnings: &mut Warnings) {
         self.abandoned = true;
         let (number, pid, tid) = (self.map.number, self.map.pid, self.map.tid);
@@ -99,8 +100,7 @@ impl Ring {
         ));
     }
 
-    /// The next records, copied: what is counted and checked must not change under our
-    /// hands.
+    /// Copies the next records: what is counted and checked must not change at the same time.
     pub(crate) fn copy_chunk(
         &mut self,
         to_the_end: bool,
@@ -137,7 +137,7 @@ impl Ring {
                 copies += 1;
                 continue;
             }
-            // A gap takes its time from the event after it: wait for that.
+            // A gap takes its time from the event after it, so wait for that.
             let gap = |words: &[u64; 2]| Record::from_words(*words).is_gap();
             if !to_the_end && records.last().is_some_and(gap) {
                 records.pop();
@@ -151,7 +151,7 @@ impl Ring {
         None
     }
 
-    /// As much as is taken of it in one go: who writes on meanwhile must not keep us.
+    /// Bounds one drain, bytes, so that a fast writer cannot starve the other rings.
     pub(crate) fn most_bytes(&self) -> u64 {
         2 * u64::from(self.map.memory().max_segments()) * SEGMENT_BYTES
     }
@@ -166,7 +166,7 @@ impl Ring {
         }
     }
 
-    /// The writer gets back what is in the file, now that so many bytes are.
+    /// Gives space back to the writer for what is in the file, now that `written` bytes are.
     pub(crate) fn give_back(&mut self, written: u64) {
         let mut position = None;
         while let Some(&(end, of_ring)) = self.on_the_way.front()
@@ -180,12 +180,12 @@ impl Ring {
         }
     }
 
-    /// Its account, when nothing more is read of it.
+    /// Returns its account, when nothing more is read from it.
     pub(crate) fn account(&mut self, overflow: Overflow) -> Ended {
         let mut dropped = self.map.dropped().saturating_add(self.unwritten);
         let mut overwritten = self.reader.overwritten();
         if overflow != Overflow::Overwrite {
-            // Taken by a recorder that was killed before it was written.
+            // Records that a killed recorder took before they were written.
             dropped = dropped.saturating_add(std::mem::take(&mut overwritten));
         }
         let number = self.map.number;
@@ -210,7 +210,7 @@ impl Ring {
     }
 }
 
-/// The records of a chunk, into `records` (cleared first).
+/// Copies the records of a chunk into `records` (cleared first).
 pub(crate) fn copy(memory: &Mapped, chunk: &Chunk, records: &mut Vec<[u64; 2]>) {
     records.clear();
     records.extend((0..chunk.bytes / 16).map(|r| memory.load_record(chunk.at + 16 * r)));

@@ -1,4 +1,4 @@
-//! One ring of a session, as whoever looks sees it, the collector above all.
+//! One ring of a session, as an observer sees it, the collector above all.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,32 +9,32 @@ use undertick_ring::{Mapped, Memory};
 use crate::manifest::ReadCost;
 use crate::pool_map::PoolMap;
 
-/// Uses of a ring from which on the whole table of uses gets its pages: a writer takes those of
-/// its first page, 512, as they are.
+/// Number of uses of a ring from which on the whole table of uses gets its pages: a writer uses
+/// the 512 entries of its first page as they are.
 const TABLE_FROM: u64 = 256;
 
 /// A ring that a program made.
 pub struct RingMap {
     pool: Arc<PoolMap>,
     memory: Mapped,
-    /// Which head of the pool it is at.
+    /// The head of the pool at which it lies.
     pub(crate) head: u32,
-    /// Ring number, as the ring says.
+    /// Ring number, according to the ring.
     pub number: u32,
-    /// Process and thread, as the ring says.
+    /// Process, according to the ring.
     pub pid: i32,
-    /// See `pid`.
+    /// Thread, according to the ring.
     pub tid: i32,
     has_table: bool,
 }
 
 impl RingMap {
-    /// The ring at a head of the pool; `None` if it is not complete yet.
+    /// Returns the ring at a head of the pool; `None` if it is not complete yet.
     ///
     /// # Errors
-    /// What is there is no ring.
+    /// What is there is not a ring.
     pub(crate) fn at(pool: &Arc<PoolMap>, head: u32) -> Result<Option<Self>, String> {
-        // Not by the mapping: a head that got no pages has none.
+        // Not read through the mapping: a head without pages has no ring.
         if !pool.has_ring(head) {
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl RingMap {
         self.pool.is_cut()
     }
 
-    /// Events the writer dropped.
+    /// Number of events that the writer dropped.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.memory
@@ -84,8 +84,8 @@ impl RingMap {
             .load(Ordering::Relaxed)
     }
 
-    /// Whether the thread is gone without having said so (killed, `_exit`).
-    /// Only where its numbers mean the same to us.
+    /// Whether the thread ended without saying so (killed, `_exit`). Known only where its ids
+    /// mean the same to us.
     #[must_use]
     pub fn writer_is_gone(&self, our_namespace: u32) -> bool {
         let theirs = self
@@ -95,7 +95,7 @@ impl RingMap {
         if our_namespace == 0 || theirs != our_namespace || self.pid <= 0 || self.tid <= 0 {
             return false;
         }
-        // SAFETY: signal 0 only asks.
+        // SAFETY: signal 0 only checks the thread.
         let answer = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.tid, 0) };
         answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
     }
@@ -109,8 +109,8 @@ impl RingMap {
             == ring::SPANS_WAIT
     }
 
-    /// What readings of the clock cost its thread. Whatever the program wrote there, the
-    /// figures are finite and not below 0.
+    /// The cost of clock readings in its thread. Whatever the program wrote there, the figures
+    /// are finite and not below 0.
     #[must_use]
     pub fn read_cost(&self) -> Option<ReadCost> {
         let word = |field| self.memory.field_u64(field).load(Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl RingMap {
             return None;
         }
         let of_each = |sum: u64| sum as f64 / samples as f64;
-        // Written as text and read again it is the same number.
+        // Rounded so that the number survives being written as text and read again.
         let rounded = |ticks: f64| (ticks * 1024.0).round() / 1024.0;
         let mean = of_each(word(ring::OFF_READ_COST_TICKS));
         let variance = of_each(word(ring::OFF_READ_COST_SQUARES)) - mean * mean;
@@ -134,7 +134,7 @@ impl RingMap {
         })
     }
 
-    /// Whether the thread said that it is done.
+    /// Whether the thread marked the ring as complete.
     #[must_use]
     pub fn closed(&self) -> bool {
         self.memory
@@ -143,8 +143,8 @@ impl RingMap {
             == ring::STATE_CLOSED
     }
 
-    /// Of a ring that has come far: the pages of its whole table of uses, of which the writer
-    /// would else ask for one at a time.
+    /// Writes the pages of the whole table of uses of a ring that has come far; otherwise the
+    /// writer would take them one at a time.
     pub(crate) fn prepare_table(&mut self) {
         let uses = self.memory.load_head(Ordering::Relaxed) / SEGMENT_BYTES;
         if self.has_table || uses < TABLE_FROM.min(u64::from(self.memory.max_segments()) / 2) {
@@ -157,8 +157,8 @@ impl RingMap {
         }
     }
 
-    /// No event has a cell any more, which a sampled span looks at before it asks
-    /// whether anything is recorded.
+    /// Takes all cells from events. A sampled span checks its cell before it checks whether
+    /// recording is on.
     pub(crate) fn unclaim_cells(&self) {
         let there = self.memory.field_u32(ring::OFF_CELLS);
         if there.load(Ordering::Acquire) != cell::CELLS as u32 {

@@ -1,4 +1,4 @@
-//! Records of a ring to rows of a trace.
+//! Converts records of a ring to rows of a trace.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
 use crate::coded::Coded;
 use crate::schema::{Kind, event_schema};
 
-/// What the rows of a ring say: columns of equal length.
+/// The rows of a ring: columns of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsOfRing<'a> {
     /// [`crate::schema::TS`].
@@ -25,7 +25,7 @@ pub struct RowsOfRing<'a> {
     pub payload: &'a [i64],
 }
 
-/// What a palette word of a block says.
+/// The meaning of a palette word of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     /// [`crate::schema::KIND`].
@@ -38,7 +38,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// None of a continuation, which is no row by itself.
+    /// Decodes a word; `None` for a continuation, which is not a row by itself.
     pub(crate) fn of(word: u32) -> Option<Self> {
         let record = Record::from_words([0, u64::from(word) << 32]);
         (record.kind != RecordKind::Continuation).then(|| Self {
@@ -69,31 +69,31 @@ fn cpu(record: &Record) -> i16 {
 #[derive(Default)]
 pub struct Rows {
     ts: Vec<i64>,
-    /// Up to which row they are of which ring: columns only once a batch is made.
+    /// Which rows belong to which ring: made into columns only with a batch.
     of: Vec<(usize, BlockHeader)>,
     cpu: Vec<i16>,
     kind: Vec<i8>,
     descheduled: Vec<i8>,
     event: Vec<i32>,
     payload: Vec<i64>,
-    /// Room to work in.
+    /// Working memory.
     records: Vec<Record>,
 }
 
 impl Rows {
-    /// Rows so far.
+    /// Number of rows so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ts.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ts.is_empty()
     }
 
-    /// The rows, all of one ring.
+    /// Returns the rows, all of one ring.
     #[must_use]
     pub fn of_ring(&self) -> RowsOfRing<'_> {
         RowsOfRing {
@@ -105,12 +105,12 @@ impl Rows {
         }
     }
 
-    /// Forgets the rows.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.cut(0);
     }
 
-    /// Keeps the first rows alone.
+    /// Keeps only the first `rows` rows.
     fn cut(&mut self, rows: usize) {
         self.ts.truncate(rows);
         self.of.retain(|&(end, _)| end <= rows);
@@ -121,7 +121,7 @@ impl Rows {
         self.payload.truncate(rows);
     }
 
-    /// Decodes the block at the start of `bytes` and adds its rows; how many of them are
+    /// Decodes the block at the start of `bytes` and adds its rows; returns how many of them are
     /// events. Never panics, whatever the bytes are.
     pub fn push_block(&mut self, bytes: &[u8]) -> (Next, u64) {
         let next = block::check(bytes);
@@ -137,7 +137,7 @@ impl Rows {
             self.belong_to(header);
             return (next, (self.len() - before) as u64);
         }
-        // There are continuations, or it makes no sense.
+        // There are continuations, or the block is not valid.
         self.cut(before);
         let mut records = std::mem::take(&mut self.records);
         records.clear();
@@ -150,10 +150,10 @@ impl Rows {
         found
     }
 
-    /// Adds some rows of a block, whose header that is.
+    /// Adds some rows of the block with this header.
     ///
     /// # Panics
-    /// There are fewer.
+    /// The block has fewer rows.
     pub fn push_coded(&mut self, header: BlockHeader, block: &Coded, rows: Range<usize>) {
         self.ts.extend_from_slice(&block.ts()[rows.clone()]);
         let payloads = block.payload()[rows.clone()].iter();
@@ -173,7 +173,7 @@ impl Rows {
         self.event.push(key.event);
     }
 
-    /// All rows so far that belong to no ring are of this one.
+    /// Assigns all rows that have no ring yet to this one.
     fn belong_to(&mut self, header: BlockHeader) {
         let rows = self.len();
         let whose = |of: &BlockHeader| (of.ring, of.pid, of.tid);
@@ -183,10 +183,9 @@ impl Rows {
         }
     }
 
-    /// Adds a block's records; returns how many events (not gaps) these are.
-    /// A wide event and its continuation make one row; a gap makes a row of its
-    /// own, at the time of the event after it; a continuation that belongs to
-    /// nothing is dropped.
+    /// Adds a block's records; returns how many events (not gaps) these are. A wide event and its
+    /// continuation make one row. A gap makes a separate row, at the time of the event after it.
+    /// A continuation that belongs to nothing is dropped.
     pub fn push(&mut self, header: BlockHeader, records: &[Record]) -> u64 {
         let mut events = 0;
         let mut may_widen = false;
@@ -211,9 +210,9 @@ impl Rows {
         events
     }
 
-    /// A gap record has no time of its own. The collector keeps it together
-    /// with the event that comes after; a writer killed between the two leaves
-    /// one alone, which then stands in the ring's account only.
+    /// Adds the row of a gap. A gap record has no time. The collector keeps it together with the
+    /// event that comes after. If a writer is killed between the two, the gap is left alone and
+    /// stands only in the ring's account.
     fn gap(&mut self, record: &Record, after: &[Record]) {
         let next = after
             .iter()
@@ -232,12 +231,12 @@ impl Rows {
         self.payload.push(payload);
     }
 
-    /// The rows as a batch; empties them.
+    /// Returns the rows as a batch and empties them.
     ///
     /// # Panics
     /// Never: the columns have the schema's types and one length.
     pub fn take(&mut self) -> RecordBatch {
-        /// The values; room for as many is left behind.
+        /// Takes the values and leaves a buffer of the same capacity.
         fn values<T>(column: &mut Vec<T>) -> Vec<T> {
             let room = Vec::with_capacity(column.len());
             std::mem::replace(column, room)
@@ -273,7 +272,7 @@ impl Rows {
     }
 }
 
-/// A block in which every record is a row; a continuation gives it up.
+/// Decodes a block in which every record is a row; a continuation makes it fail.
 struct Plain<'a> {
     rows: &'a mut Rows,
     keys: [Key; 256],
@@ -302,7 +301,7 @@ impl Sink for Plain<'_> {
                 rows.event.resize(n, key.event);
             }
             Keys::Each(keys) => {
-                // Each column is filled by itself.
+                // Each column is filled separately.
                 let of = |key: &u8| &self.keys[usize::from(*key)];
                 rows.cpu.extend(keys.iter().map(|key| of(key).cpu));
                 rows.kind.extend(keys.iter().map(|key| of(key).kind));

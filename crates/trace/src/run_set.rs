@@ -1,4 +1,4 @@
-//! Directories with several runs of one program: `NAME.ut` in them, one for each run.
+//! Directories with several runs of one program: each run is a `NAME.ut` in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ pub fn is_trace(path: &Path) -> bool {
         && (path.join(MANIFEST_FILE).exists() || path.extension().is_some_and(|e| e == "ut"))
 }
 
-/// The traces in a directory that is none itself, by name; `None` of everything else and
-/// of a directory without any.
+/// Returns the traces in a directory, sorted by name. `None` if the path is a trace or not a
+/// directory, or if the directory has none.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -32,7 +32,7 @@ pub fn traces_in(dir: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     Ok((!traces.is_empty()).then_some(traces))
 }
 
-/// The name of a run: that of its trace without the ending.
+/// The name of a run: its trace's name without the ending.
 #[must_use]
 pub fn run_name(trace: &Path) -> String {
     let stem = trace.file_stem().unwrap_or_default();

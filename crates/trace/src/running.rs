@@ -1,4 +1,4 @@
-//! What is the same whether the program was started or ran already: the trace
+//! What recording a started program and recording a running one have in common: the trace
 //! directory, the loop that drains, and the end.
 
 mod about;
@@ -30,31 +30,32 @@ use crate::{TraceError, session_identity};
 pub(crate) use about::{anchor, flight, merge_names};
 use about::{first_manifest, keep_manifest, moved, nothing_recorded};
 
-/// Pause between two rounds, unless there was much to do: 1 ms of one thread at
-/// full speed is 1.5 MB in its ring.
+/// Pause between two rounds, unless the last one drained much: 1 ms of one thread at full speed
+/// is 1.5 MB in its ring.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
-/// Where there is nothing to drain: for threads that end, while there is room for them.
+/// Pause of a flight recorder, which has nothing to drain: it only looks for threads that have
+/// ended, while there is room for them.
 const FLIGHT_PAUSE: Duration = Duration::from_millis(10);
-/// What is much.
+/// A round that drains more than this is followed by the next one without a pause.
 const BUSY_BYTES: u64 = 4 << 20;
-/// How often progress is told.
+/// How often progress is reported.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
-/// How often rates that were asked for meanwhile are handed on.
+/// How often requested sampling rates are passed to the program.
 const RATES_EVERY: Duration = Duration::from_millis(100);
-/// How long a point that was being passed when recording was switched off has
-/// to end: it takes nanoseconds, unless its thread was taken off its CPU.
+/// How long to wait for points that were executing when recording was switched off. A point takes
+/// nanoseconds, unless its thread lost its CPU.
 const LAST_POINTS: Duration = Duration::from_millis(5);
-/// How long a ring that was being made then has.
+/// How long a ring that was being made at that time may take to become complete.
 const LAST_RINGS: Duration = Duration::from_millis(200);
 
-/// How long is gone on with rings that are made after the program has ended, or was told
-/// to record no more.
+/// How long to drain rings that are still made after the program has ended or was told to stop
+/// recording.
 const LAST_ROUNDS: Duration = Duration::from_secs(10);
-/// Where a snapshot is, or why there is none.
+/// The path of a snapshot, or why there is none.
 type Snapshot = Result<PathBuf, String>;
 
-/// A recording that runs.
+/// A recording in progress.
 pub(crate) struct Running {
     trace: TraceDir,
     /// The clock of the trace.
@@ -68,25 +69,25 @@ pub(crate) struct Running {
     switcher: Option<Switcher>,
     functions: Option<Recorded>,
     started: Instant,
-    /// How long it was recorded by recorders that were killed.
+    /// How long earlier recorders, which were killed, had recorded.
     before: Duration,
     told: Instant,
     passed_on: Instant,
     about: Option<About>,
-    /// What came of snapshots that were asked for by a signal.
+    /// Results of snapshots that were requested by a signal.
     snapshots: (Sender<Snapshot>, Receiver<Snapshot>),
-    /// Held while we record: whoever opens the trace sees it.
+    /// Held while we record, so that any reader of the trace can see it.
     lock: File,
-    /// Of a recording that is finished later.
+    /// How the recording ended, where it is finished later.
     ended: Option<Ended>,
-    /// Rings and names for which room was set aside for the manifest.
+    /// The number of rings and names for which room is reserved for the manifest.
     set_aside: u64,
 }
 
 impl Running {
-    /// Makes the trace directory, opens the sources, and then has `start` begin
-    /// what is recorded. The kernel is watched before there is a program, because
-    /// it inherits that.
+    /// Makes the trace directory, opens the sources, and then lets `start` begin the program or
+    /// attach to it. The kernel events are opened before the program starts, because it inherits
+    /// them.
     ///
     /// # Errors
     /// Nothing was started, and nothing is left behind.
@@ -143,8 +144,8 @@ impl Running {
         let mut collector = Collector::new(&session, trace)?;
         let lock = (trace.read(RAW_FILE)).map_err(TraceError::io(&raw, "cannot open"))?;
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-        // After the lock: with its manifest it is a trace, which who finds it unlocked
-        // would finish.
+        // After the lock: with its manifest the directory is a trace, and a process that finds it
+        // unlocked would finish it.
         keep::write_manifest(trace, &manifest)?;
         keep::set_manifest_aside(trace, &manifest, 0, 0);
         let plan = request.perturbation.as_ref().map(|wanted| {
@@ -193,7 +194,7 @@ impl Running {
         Ok((running, kernel))
     }
 
-    /// Goes on with a recording whose recorder was killed; `lock` is that of its raw file.
+    /// Continues a recording after its recorder was killed; `lock` is the lock of its raw file.
     ///
     /// # Errors
     /// What was left cannot be read.
@@ -244,10 +245,10 @@ impl Running {
         })
     }
 
-    /// The kernel's events from here on, as far as there were some before.
+    /// Records kernel events from here on, as far as the killed recorder did.
     ///
     /// # Errors
-    /// They cannot be kept.
+    /// They cannot be written.
     pub(crate) fn watch_kernel(&mut self, facts: &Facts, pid: i32) -> Result<(), TraceError> {
         let of_before = self.manifest.kernel.as_ref();
         if !of_before.is_some_and(|kernel| kernel.sources.iter().any(|source| source.used)) {
@@ -264,23 +265,23 @@ impl Running {
         Ok(())
     }
 
-    /// The recording ended before, as this says.
+    /// Marks the recording as one that ended earlier, as `ended` says.
     pub(crate) const fn end_as(&mut self, ended: Ended) {
         self.ended = Some(ended);
     }
 
-    /// Whether rings of processes whose numbers mean nothing here are searched for those
-    /// that nobody has open.
+    /// Sets whether rings that no process has open are searched for, among rings of processes
+    /// whose ids mean nothing here.
     pub(crate) fn search_orphans(&mut self, is_wanted: bool) {
         self.collector.search_orphans(is_wanted);
     }
 
-    /// Whether a ring is there that is not finished.
+    /// Whether there is a ring that is not finished.
     pub(crate) fn has_rings(&self) -> bool {
         self.collector.has_rings()
     }
 
-    /// Drains what there is, says so now and then; returns the bytes.
+    /// Drains all rings once and reports progress now and then; returns the bytes drained.
     pub(crate) fn round(&mut self, told: &mut dyn FnMut(Tell)) -> u64 {
         let moved = self.collector.round(&self.session, false);
         if self.told.elapsed() >= TELL_EVERY {
@@ -304,17 +305,17 @@ impl Running {
         moved
     }
 
-    /// Room on the disk for what the manifest will say, before others take it.
+    /// Reserves disk space for the manifest before events take it.
     fn set_manifest_aside(&mut self) {
         let (rings, names) = (self.collector.all_rings(), self.session.most_names());
         if rings + names > self.set_aside {
-            // Ahead of what comes: the manifest is not made anew for each ring.
+            // More than is needed now: the reservation is not renewed for each ring.
             self.set_aside = (rings + names) * 3 / 2 + 64;
             keep::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
         }
     }
 
-    /// Until the next round, unless there was much to do.
+    /// Pauses until the next round, unless much was drained.
     pub(crate) fn pause(&self, moved: u64, pause: Duration) {
         let (used, budget) = self.collector.segments();
         if moved >= BUSY_BYTES {
@@ -329,14 +330,14 @@ impl Running {
         self.session.settings().overflow == Overflow::Overwrite
     }
 
-    /// The signal that makes a snapshot, where one can be made. Programs never got it
-    /// from us, as they do other ones.
+    /// The signal that makes a snapshot, where one can be made. Unlike other signals it is never
+    /// forwarded to programs.
     pub(crate) fn snapshot_signal(settings: &Settings) -> Option<libc::c_int> {
         (settings.overflow == Overflow::Overwrite).then(|| libc::SIGRTMIN())
     }
 
-    /// Makes a snapshot beside the trace, with the first number that is free; goes on
-    /// meanwhile, and says later what came of it.
+    /// Starts a snapshot beside the trace, with the first number that is free. The recording
+    /// continues; the result is reported later.
     pub(crate) fn snapshot(&mut self) {
         let (trace, told) = (self.trace.path_now(), self.snapshots.0.clone());
         std::thread::spawn(move || {
@@ -346,8 +347,7 @@ impl Running {
         });
     }
 
-    /// Lets somebody look at the records while they come; gives the pause between two
-    /// rounds.
+    /// Passes the records to a watcher while they arrive; returns the pause between two rounds.
     pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Duration {
         let Some(Watch { every, tap, about }) = watch else {
             return PAUSE;
@@ -368,7 +368,7 @@ impl Running {
         about(&self.manifest);
     }
 
-    /// Says what is recorded, for who goes on if we are killed.
+    /// Writes down which process is recorded, for a recorder that resumes if we are killed.
     pub(crate) fn is_of(&mut self, pid: i32, attached: bool) {
         let started = crate::resume::started(pid).unwrap_or(0);
         self.collector.is_of(Program {
@@ -378,12 +378,12 @@ impl Running {
         });
     }
 
-    /// Since it began.
+    /// Time since the recording began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Nothing more is recorded; all that was is drained.
+    /// Stops recording and drains everything recorded so far.
     fn stop(&mut self) {
         self.session.switch(false);
         if self.session.is_attached() {
@@ -398,7 +398,7 @@ impl Running {
             }
             self.session.close_doors();
         }
-        // A program that goes on making rings must not keep us.
+        // A program that keeps making rings must not delay the end.
         let since = Instant::now();
         loop {
             let moved = self.collector.round(&self.session, true);
@@ -408,7 +408,7 @@ impl Running {
         }
     }
 
-    /// Ends the recording and keeps the trace.
+    /// Ends the recording and finalizes the trace.
     ///
     /// # Errors
     /// The disk refused something; what was recorded is still there.
@@ -419,7 +419,7 @@ impl Running {
     ) -> Result<Manifest, TraceError> {
         let with_functions = self.functions.is_some();
         let pairs = self.switcher.take().map(Switcher::finish);
-        // Before points are switched off.
+        // Checked before points are switched off.
         let damage = self.session.damage();
         self.stop();
         self.account(exit, pairs);
@@ -451,7 +451,7 @@ impl Running {
                 "recording ended early; `undertick record --finish` keeps what is there",
             )(error));
         }
-        // The lock is held until all is done: nobody else must finish it too.
+        // The lock is held until all is done, so that no other process finishes it too.
         let finished = keep::finish(&trace, &mut manifest, &mut |share| {
             told(Tell::Keeping(share))
         });
@@ -461,7 +461,7 @@ impl Running {
     }
 }
 
-/// How much of the kernel's events is kept.
+/// Which part of the kernel's events is recorded.
 fn length_of(settings: &Settings) -> Length {
     match settings.overflow {
         Overflow::Overwrite => Length::Last,
@@ -473,7 +473,7 @@ pub(crate) fn make_trace_dir(trace: &Path) -> Result<(), TraceError> {
     TraceDir::make(trace).map(drop)
 }
 
-/// Takes away a trace that never began: only what we made.
+/// Removes a trace that never began: only the files that we made.
 pub(crate) fn remove_empty(trace: &Path) {
     for file in [
         MANIFEST_FILE,

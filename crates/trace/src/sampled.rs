@@ -1,4 +1,4 @@
-//! Sampled spans: how often they were executed, and one in how many is recorded.
+//! Sampled spans: the number of executions, and the rate at which they are recorded.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,17 +11,17 @@ use crate::control_page::{ControlPage, open_control};
 use crate::manifest::Sampled;
 use crate::session_dir::SessionDir;
 
-/// A rate asked for.
+/// A requested rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The event; `None`: all that have no rate of their own.
+    /// The event; `None`: all events without a separate rate.
     pub event: Option<u16>,
-    /// One in so many spans is recorded, 1..=65535; 0: as the recorder is made.
+    /// One in this many spans is recorded, 1..=65535; 0 restores the recorder's default.
     pub one_in: u32,
 }
 
-/// Changes a rate of a session that is being recorded, from any process; what the
-/// program itself asks for does not count for that event any more.
+/// Changes a rate of a session that is being recorded, from any process. The rate that the
+/// program itself sets no longer counts for that event.
 ///
 /// # Errors
 /// Its control page is gone, or its table of rates is full.
@@ -56,7 +56,7 @@ pub(crate) fn set(page: &ControlPage, rate: Rate) -> Result<(), TraceError> {
     )))
 }
 
-/// Hands on what was asked for from outside.
+/// Copies the rates that were requested from outside.
 pub(crate) fn copy(from: &ControlPage, to: &ControlPage) {
     let one_in = |page: &ControlPage| page.field_u32(control::OFF_ONE_IN).load(Ordering::Relaxed);
     let event = None;
@@ -77,7 +77,7 @@ pub(crate) fn copy(from: &ControlPage, to: &ControlPage) {
     }
 }
 
-/// What was asked for from outside in a session before does not count any more.
+/// Removes the rates that were requested from outside in an earlier session.
 pub(crate) fn take_back(page: &ControlPage) {
     for place in 0..control::RATES {
         let entry = page.field_u64(control::OFF_RATES + 8 * place);
@@ -85,13 +85,13 @@ pub(crate) fn take_back(page: &ControlPage) {
         if found & control::RATE_FROM_OUTSIDE != 0
             && let Some((event, _)) = control::event_and_rate(found)
         {
-            // Not emptied: others may lie behind it.
+            // Not emptied: other entries may follow it.
             entry.store(control::rate_entry(event, 0), Ordering::Relaxed);
         }
     }
 }
 
-/// What a ring's cells say; its writer has stopped.
+/// Returns the executions in a ring's cells, once its writer has stopped.
 pub(crate) fn of_ring(number: u32, memory: &Mapped) -> Vec<Sampled> {
     if memory.field_u32(ring::OFF_CELLS).load(Ordering::Acquire) != CELLS as u32 {
         return Vec::new();

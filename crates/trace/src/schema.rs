@@ -22,7 +22,7 @@ pub const TID: usize = 3;
 pub const CPU: usize = 4;
 /// 0 user, 1 kernel. Rows of the kernel come before all others, in order of time.
 pub const MODE: usize = 5;
-/// What the record says: see [`Kind`].
+/// The kind of the record: see [`Kind`].
 pub const KIND: usize = 6;
 /// Thread descheduled since its previous record: 0 no, 1 yes, -1 unknown.
 pub const DESCHEDULED: usize = 7;
@@ -33,13 +33,13 @@ pub const PAYLOAD: usize = 9;
 /// Index into the manifest's hosts.
 pub const HOST: usize = 10;
 
-/// Added to the event of an [`Kind::Interrupt`] that is no line but a vector.
+/// Added to the event of an [`Kind::Interrupt`] that is not a line but a vector.
 pub const OWN_VECTOR: i32 = 1 << 15;
 
 /// Bit of the payload of a [`Kind::Begin`] or [`Kind::End`] whose reading waited for nothing.
 pub const UNORDERED: u32 = undertick_ring::Record::UNORDERED;
 
-/// What a row says.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]
 pub enum Kind {
@@ -57,35 +57,34 @@ pub enum Kind {
     BeginOrdered = 5,
     /// End of a span, serialised reading.
     EndOrdered = 6,
-    /// Events of this ring were lost here; payload is how many.
+    /// Events of this ring were lost here; payload is their number.
     Gap = 7,
-    /// Kernel: the thread was taken off its CPU; payload 0 it waits or slept of
-    /// itself, 1 it was preempted, 2 not known.
+    /// Kernel: the thread was taken off its CPU; payload 0: it waits or gave up the CPU itself,
+    /// 1: it was preempted, 2: unknown.
     SwitchOut = 16,
     /// Kernel: the thread was put on its CPU.
     SwitchIn = 17,
-    /// Kernel: the thread is being woken; payload is the waker's thread id, 0 not
-    /// known; the CPU is the waker's.
+    /// Kernel: the thread is being woken; payload is the waker's thread id, 0 unknown; the CPU is
+    /// the waker's.
     Waking = 18,
     /// Kernel: the thread goes to another CPU; payload is the one it leaves.
     Migrate = 19,
-    /// Kernel: an interrupt hit the thread; payload is how long it took, ticks,
-    /// the event its number; [`OWN_VECTOR`] is added to the vectors of the CPU's own
-    /// interrupts (timer, calls from other CPUs).
+    /// Kernel: an interrupt hit the thread. Payload is its duration, ticks; the event is its
+    /// number. [`OWN_VECTOR`] is added to the vectors of the CPU's local interrupts (timer, calls
+    /// from other CPUs).
     Interrupt = 20,
-    /// Kernel: deferred work of interrupts ran on top of the thread; payload is
-    /// how long it took, ticks, the event its vector.
+    /// Kernel: deferred work of interrupts ran on top of the thread. Payload is its duration,
+    /// ticks; the event is its vector.
     SoftInterrupt = 21,
-    /// Kernel: a page fault of the thread; payload is how long it took, ticks, -1
-    /// not known.
+    /// Kernel: a page fault of the thread; payload is its duration, ticks, -1 unknown.
     Fault = 22,
-    /// Kernel: the hypervisor ran something else on this CPU; payload is how long,
-    /// nanoseconds, up to this row's time since the row before. No thread.
+    /// Kernel: the hypervisor ran something else on this CPU; payload is for how long,
+    /// nanoseconds, between the row before and this row's time. No thread.
     Steal = 23,
     /// Kernel: the CPU's frequency changed; payload in kHz. No thread.
     Frequency = 24,
-    /// Kernel: records of a source were lost on this CPU before this time; payload
-    /// is how many, -1 not known. No thread.
+    /// Kernel: records of a source were lost on this CPU before this time; payload is their
+    /// number, -1 unknown. No thread.
     KernelGap = 25,
     /// Measuring points were switched ([`Switched`] is the event) between this
     /// row's time and payload ticks later. No thread.

@@ -34,33 +34,32 @@ use place::{budget, make_pool, place, remove_left_behind, waited_for};
 pub struct Session {
     dir: SessionDir,
     page: ControlPage,
-    /// Control page and log of names, as they were made: the program may put something
-    /// else in their place.
+    /// The control page as it was made: the program may replace the file in the directory.
     control: File,
-    /// See `control`.
+    /// The log of names, likewise.
     names: File,
-    /// Of a program that was started without a session: what it shares with us
-    /// instead of the page.
+    /// The attach pages of programs that were started without a session; they replace the control
+    /// page.
     doors: Vec<Door>,
-    /// User that the rings belong to.
+    /// User that owns the rings.
     owner: u32,
     /// The directory stays when the value is dropped.
     is_kept: bool,
-    /// As [`Self::switch`] was called last.
+    /// The last state that [`Self::switch`] set.
     is_on: AtomicBool,
     settings: Settings,
     budget_bytes: u64,
-    /// What the rings lie in.
+    /// The memory in which the rings lie.
     pool_map: Arc<PoolMap>,
-    /// The collector's.
+    /// The pool, until the collector takes it.
     pool: Mutex<Option<Pool>>,
-    /// Held while writers may wait for us: they see by it that we were killed.
+    /// Held while writers may wait for us; a free lock tells them that we were killed.
     _waited_for: Option<SessionLock>,
-    /// What the user must know of how it was set up.
+    /// Warnings about how the session was set up.
     pub warnings: Vec<String>,
 }
 
-/// The files of a session whose recorder was killed.
+/// The files of a session that a killed recorder left.
 pub(crate) struct Files {
     control: File,
     page: ControlPage,
@@ -70,7 +69,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Opens them.
+    /// Opens the files.
     ///
     /// # Errors
     /// [`TraceError::Damaged`]: one is gone, or is not what the recorder made.
@@ -106,8 +105,8 @@ impl Session {
         Self::create_for(settings, Vec::new(), (us, None))
     }
 
-    /// Makes a session for a program that runs already, its user and group; it
-    /// does not begin before [`Self::enter`].
+    /// Makes a session for a program that is already running, owned by its user and group.
+    /// Recording does not begin before [`Self::enter`].
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -167,7 +166,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The control page, mapped, and the names log of a directory that is empty yet.
+    /// Makes the control page, mapped, and the log of names in an empty directory.
     fn files(dir: &SessionDir) -> Result<(File, ControlPage, File), TraceError> {
         let path = dir.path().join(layout::CONTROL_FILE);
         let file = dir.create(layout::CONTROL_FILE)?;
@@ -179,7 +178,7 @@ impl Session {
         Ok((file, page, names))
     }
 
-    /// The session of a recorder that was killed, taken over, and the doors that lead to it.
+    /// Takes over the session of a killed recorder, with the attach pages that lead to it.
     pub(crate) fn reopen(
         dir: SessionDir,
         files: Files,
@@ -218,7 +217,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Makes a door's control page ready; nobody records by it yet.
+    /// Prepares the control page of an attach page; nothing is recorded with it yet.
     fn prepare(&self, door: &Door) -> Result<(), TraceError> {
         let page = door.page();
         page.field_u32(control::OFF_ON)
@@ -243,7 +242,7 @@ impl Session {
         Ok(())
     }
 
-    /// Comes in by the doors: from here on the program's points can be switched.
+    /// Enters by the attach pages: from here on the program's points can be switched.
     ///
     /// # Errors
     /// The directory's name is too long.
@@ -257,19 +256,19 @@ impl Session {
         Ok(())
     }
 
-    /// The program makes no more rings.
+    /// Keeps the program from making more rings.
     pub(crate) fn close_doors(&self) {
         self.doors.iter().for_each(Door::leave);
     }
 
-    /// Hands rates that were asked for while it runs on to the doors.
+    /// Passes sampling rates that were requested during the recording to the attach pages.
     pub(crate) fn pass_rates_on(&self) {
         for door in &self.doors {
             sampled::copy(&self.page, door.page());
         }
     }
 
-    /// The names that the program gave, by event and by thread.
+    /// Returns the names that the program gave, by event and by thread.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
         let (mut log, _) = crate::names::log(&self.dir, &self.names);
         log.extend(self.doors.iter().flat_map(|door| door.names().0));
@@ -280,7 +279,7 @@ impl Session {
         (events, threads)
     }
 
-    /// Names in the log, at most: the shortest takes 16 bytes.
+    /// The largest possible number of names in the log: the shortest takes 16 bytes.
     pub(crate) fn most_names(&self) -> u64 {
         self.names.metadata().map_or(0, |about| about.len() / 16)
     }
@@ -290,7 +289,7 @@ impl Session {
         crate::names::shorten(&self.dir, &self.names, is_wanted);
     }
 
-    /// What was done to the session while it was recorded.
+    /// Returns descriptions of changes made to the session from outside during the recording.
     pub(crate) fn damage(&self) -> Vec<String> {
         let mut found = Vec::new();
         let place = self.dir.path().display();
@@ -313,7 +312,7 @@ impl Session {
         found
     }
 
-    /// Whether points are off, which nothing but [`Self::switch`] does.
+    /// Whether points are off although [`Self::switch`] did not switch them off.
     fn was_switched_off(&self) -> bool {
         let is_off = |page: &ControlPage| {
             let on = page.field_u32(control::OFF_ON).load(Ordering::Relaxed);
@@ -322,15 +321,15 @@ impl Session {
         self.is_on.load(Ordering::Relaxed) && self.pages().any(is_off)
     }
 
-    /// Keeps the directory for `undertick record --finish`, with what the manifest would
-    /// have said; whether it could.
+    /// Keeps the directory for `undertick record --finish`, with the manifest in it; returns
+    /// whether that succeeded.
     pub(crate) fn keep_with(&mut self, manifest: &[u8]) -> bool {
         self.is_kept =
             self.dir.is_in_its_place() && self.dir.replace(MANIFEST_FILE, manifest).is_ok();
         self.is_kept
     }
 
-    /// Says in the session directory what stands at the doors, for who looks from outside.
+    /// Writes the state of the attach pages to the session directory, for observers.
     pub(crate) fn tell_of_doors(&self) {
         if !self.is_attached() {
             return;
@@ -345,14 +344,15 @@ impl Session {
             .store(self.lost_no_ring(), Ordering::Relaxed);
     }
 
-    /// Names that the program's doors had no room for, or its limit of file sizes.
+    /// The number of names lost because an attach page, or the program's file size limit, had no
+    /// room for them.
     pub(crate) fn names_lost(&self) -> u32 {
         let of_doors: u32 = self.doors.iter().map(|door| door.names().1).sum();
         let of_log = self.page.field_u32(control::OFF_NAMES_LOST);
         of_doors.saturating_add(of_log.load(Ordering::Relaxed))
     }
 
-    /// The pages by which points are switched, mapped once more.
+    /// Maps the pages by which points are switched once more.
     pub(crate) fn pages_again(&self) -> Result<Vec<ControlPage>, TraceError> {
         if self.doors.is_empty() {
             let path = || self.dir.path().join(layout::CONTROL_FILE);
@@ -364,13 +364,13 @@ impl Session {
         self.doors.iter().map(Door::page_again).collect()
     }
 
-    /// What the programs write to.
+    /// The control pages to which the programs write.
     fn pages(&self) -> impl Iterator<Item = &ControlPage> {
         let own = self.doors.is_empty().then_some(&self.page);
         own.into_iter().chain(self.doors.iter().map(Door::page))
     }
 
-    /// Whether a program that ran already is recorded, which may run on.
+    /// Whether the recorded program was already running, and so may continue afterwards.
     pub(crate) const fn is_attached(&self) -> bool {
         !self.doors.is_empty()
     }
@@ -380,7 +380,7 @@ impl Session {
         let clock = match self.settings.clock {
             ClockId::Tsc | ClockId::Cntvct => 1,
             ClockId::Monotonic => 3,
-            // No other is chosen to record with.
+            // No other clock is chosen for recording.
             ClockId::MonotonicRaw
             | ClockId::Boottime
             | ClockId::MonotonicCoarse
@@ -391,7 +391,7 @@ impl Session {
             (control::OFF_SEGMENT_BYTES, SEGMENT_BYTES as u32),
             (control::OFF_CLOCK, clock),
             (control::OFF_OVERFLOW, self.settings.overflow as u32),
-            // Two at least: one is being filled while the other is drained.
+            // At least two: one is filled while the other is drained.
             (
                 control::OFF_RING_SEGMENTS,
                 segments(self.settings.ring_bytes),
@@ -412,18 +412,18 @@ impl Session {
         self.dir.path()
     }
 
-    /// The same, whatever the program has put in its place.
+    /// The directory as it was opened, even if the program has replaced it at its path.
     pub(crate) const fn opened_dir(&self) -> &SessionDir {
         &self.dir
     }
 
-    /// Most that all rings may take together, bytes.
+    /// The most memory that all rings may take together, bytes.
     #[must_use]
     pub const fn budget_bytes(&self) -> u64 {
         self.budget_bytes
     }
 
-    /// How the session was set.
+    /// The settings of the session.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
@@ -437,12 +437,12 @@ impl Session {
             .fold(0, u64::saturating_add)
     }
 
-    /// Whoever waits for the collector waits no more.
+    /// Releases every thread that waits for the collector.
     pub(crate) fn let_go(&self) {
         self.pages().for_each(ControlPage::let_go);
     }
 
-    /// The pool, for the collector, which there is one of.
+    /// Takes the pool; there is one collector, and it calls this once.
     pub(crate) fn take_pool(&self) -> Pool {
         let pool = self
             .pool
@@ -476,7 +476,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Programs that live on stop writing, and those that wait go on.
+        // Programs that continue stop writing, and threads that wait are released.
         self.switch(false);
         self.let_go();
         self.close_doors();

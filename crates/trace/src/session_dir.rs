@@ -1,9 +1,9 @@
-//! The directory of a session, by its descriptor: programs own it, and may put anything
-//! in its place or in the place of its files.
+//! The directory of a session, accessed by its descriptor: programs own it, and may replace it or
+//! its files.
 //!
-//! Files are opened and removed relative to it, links are not followed, and what is no
-//! plain file of the session's owner is not looked at. So nothing outside of it is
-//! touched, whatever the program does to the directory.
+//! Files are opened and removed relative to the descriptor, links are not followed, and anything
+//! but a plain file of the session's owner is ignored. So nothing outside of the directory is
+//! touched, whatever the program does to it.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -25,10 +25,10 @@ pub struct SessionDir {
 }
 
 impl SessionDir {
-    /// Makes one, 0700, with a name that is new.
+    /// Makes a session directory, 0700, with a new name.
     ///
     /// # Errors
-    /// It cannot be made there.
+    /// It cannot be made in `parent`.
     pub(crate) fn make(parent: &Path) -> Result<Self, TraceError> {
         let uid = rustix::process::getuid().as_raw();
         let pid = std::process::id();
@@ -60,10 +60,10 @@ impl SessionDir {
         )))
     }
 
-    /// Opens one that is there; whose it is says [`Self::owner`].
+    /// Opens an existing directory; [`Self::owner`] tells its owner.
     ///
     /// # Errors
-    /// It is no directory, or a link.
+    /// It is not a directory, or is a link.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let fd = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
@@ -71,7 +71,7 @@ impl SessionDir {
         Ok(Self { fd, path })
     }
 
-    /// The user to whom it belongs.
+    /// The user who owns it.
     #[must_use]
     pub fn owner(&self) -> Option<u32> {
         Some(rustix::fs::fstat(&self.fd).ok()?.st_uid)
@@ -92,24 +92,24 @@ impl SessionDir {
         Ok((about.st_dev, about.st_ino))
     }
 
-    /// Takes the lock of the one that records or finishes the session, if nobody has it;
-    /// the kernel gives it back when the process ends.
+    /// Takes the lock of the process that records or finishes the session, if it is free. The
+    /// kernel releases it when the process ends.
     pub(crate) fn lock(&self) -> bool {
         rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
-    /// Whether it is still where it was made.
+    /// Whether the directory is still where it was made.
     pub(crate) fn is_in_its_place(&self) -> bool {
         self.is_at(&self.path)
     }
 
-    /// Where it was made.
+    /// The path at which it was made.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes a file that is not there yet, 0600.
+    /// Makes a new file, 0600.
     pub(crate) fn create(&self, name: &str) -> Result<File, TraceError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
@@ -117,7 +117,7 @@ impl SessionDir {
             .map_err(|e| TraceError::io(&self.path.join(name), "cannot create")(e.into()))
     }
 
-    /// Puts a file of these bytes in the place of the one of that name, whole or not at all.
+    /// Replaces the file of that name by one with these bytes, atomically.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), TraceError> {
         let new = format!("{name}.new");
         let path = self.path.join(&new);
@@ -130,7 +130,7 @@ impl SessionDir {
     /// Opens a file for reading and writing; `None` if there is none.
     ///
     /// # Errors
-    /// It is no plain file, has another name elsewhere, or is not `owner`'s.
+    /// It is not a plain file, has another name elsewhere, or is not `owner`'s.
     pub(crate) fn file(&self, name: &str, owner: u32) -> Result<Option<File>, TraceError> {
         let path = || self.path.join(name);
         let foreign = || {
@@ -139,7 +139,7 @@ impl SessionDir {
                 "not a file of the session: the program put something else in its place",
             )
         };
-        // Not waiting: it may be a fifo.
+        // Without waiting: it may be a FIFO.
         let flags =
             OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
@@ -166,7 +166,7 @@ impl SessionDir {
         Ok(Some(file))
     }
 
-    /// Removes a file, or a link, not what it leads to.
+    /// Removes a file, or a link but not its target.
     fn remove(&self, name: &str) {
         let _ = rustix::fs::unlinkat(&self.fd, name, AtFlags::empty());
     }
@@ -179,11 +179,11 @@ impl SessionDir {
         ))
     }
 
-    /// Removes it and all that is in it.
+    /// Removes the directory and its content.
     pub(crate) fn remove_all(&self) {
-        // The program may have taken its rights.
+        // The program may have removed our permissions.
         let _ = rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(0o700));
-        // A program may just be making a file there.
+        // A program may be making a file in it at this moment.
         for _ in 0..10 {
             self.empty();
             if !self.is_at(&self.path) || fs::remove_dir(&self.path).is_ok() {
@@ -217,7 +217,7 @@ impl SessionDir {
                 continue;
             }
             if rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()).is_err() {
-                // A directory, which links inside are not followed from.
+                // The directory, opened so that links inside it are not followed.
                 let inside = PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
                 let _ = fs::remove_dir_all(inside.join(OsStr::from_bytes(name.to_bytes())));
             }
@@ -234,8 +234,8 @@ mod tests {
         rustix::process::getuid().as_raw()
     }
 
-    /// Links, fifos, directories and files with a second name are no files of a session,
-    /// and nobody waits for them.
+    /// Links, FIFOs, directories and files with a second name are not accepted as files of a
+    /// session, and opening them does not wait.
     #[test]
     fn only_plain_files_of_its_own() {
         let parent = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(fs::read(&outside).unwrap(), b"o");
     }
 
-    /// What stands in its place stays; what was in it goes, wherever it is now.
+    /// Its replacement stays; its content is removed, wherever the directory is now.
     #[test]
     fn a_directory_that_was_moved() {
         let parent = tempfile::tempdir().unwrap();

@@ -1,12 +1,16 @@
 //! Which session directory belongs to which trace.
 //!
-//! What a trace says of a directory is data, and anybody may have written it. A session is
-//! taken over, which empties and removes its directory, only if both know of each other:
-//! the directory has the name, the owner, the mode, the device and the inode number of the
-//! session that the recorder made, a file of the recorder's user in it holds the secret
-//! that the manifest holds, that file names the trace's directory by device and inode
-//! number, and no recorder holds the session's lock. A copy of a trace has the secret but
-//! is another directory.
+//! A manifest is untrusted: anybody may have written the session path in it. Taking over a
+//! session empties and removes its directory. That happens only if the session and the trace
+//! identify each other:
+//!
+//! - The directory has the name, the owner, the mode, the device and the inode number of the
+//!   session that the recorder made.
+//! - A file of the recorder's user in it holds the secret that the manifest holds.
+//! - That file names the trace's directory by device and inode number.
+//! - No recorder holds the session's lock.
+//!
+//! A copy of a trace has the secret but is another directory.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -22,20 +26,20 @@ use crate::trace_dir::TraceDir;
 
 /// The file in the session directory that says which trace it is of.
 pub(crate) const TRACE_FILE: &str = "trace";
-/// More than the file has.
+/// Upper bound of the file's size.
 const MOST_BYTES: u64 = 16 << 10;
 
-/// What that file says.
+/// The content of that file.
 #[derive(Serialize, Deserialize)]
 struct TraceOf {
     secret: String,
     device: u64,
     inode: u64,
-    /// For messages, and to see whether the trace was moved or copied.
+    /// For messages, and to detect that the trace was moved or copied.
     path: PathBuf,
 }
 
-/// Writes down in a new session directory which trace it is of.
+/// Writes to a new session directory which trace it belongs to.
 ///
 /// # Errors
 /// There is no room, or no random number.
@@ -66,24 +70,24 @@ pub(crate) fn bind(session: &SessionDir, trace: &TraceDir) -> Result<SessionIden
 /// Why a session is not taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
-    /// The trace names none: its recorder had ended the recording.
+    /// The trace names no session: its recorder had ended the recording.
     Over,
-    /// There is nothing at its place.
+    /// Nothing exists at its path.
     Gone,
     /// A recorder holds it.
     Held,
     /// It belongs to the trace of which this one is a copy.
     Copy {
-        /// That trace.
+        /// The trace that it belongs to.
         original: PathBuf,
         /// Whether a recorder holds it.
         held: bool,
     },
-    /// What is there is not the session of this trace.
+    /// The directory found is not the session of this trace.
     NotOurs(&'static str),
 }
 
-/// Takes over the session of a trace, whose lock is ours from here on.
+/// Takes over the session of a trace and holds its lock from here on.
 pub(crate) fn take(trace: &TraceDir, manifest: &Manifest) -> Result<SessionDir, NotTaken> {
     let Some(path) = manifest.session.as_deref().map(Path::new) else {
         return Err(NotTaken::Over);
@@ -112,15 +116,15 @@ pub(crate) fn take(trace: &TraceDir, manifest: &Manifest) -> Result<SessionDir, 
     Ok(session)
 }
 
-/// The manifest that a recorder left in its session because the disk had no room for it.
+/// Returns the manifest that a recorder left in its session because the disk had no room for it.
 pub(crate) fn kept_manifest(session: &SessionDir) -> Option<Manifest> {
     let us = rustix::process::geteuid().as_raw();
     let file = session.file(MANIFEST_FILE, us).ok().flatten()?;
     serde_json::from_reader(std::io::BufReader::new(file)).ok()
 }
 
-/// The session of the recording that is made in `trace`, to look at it and to ask it for
-/// rates: nothing of it is taken.
+/// Opens the session of the recording in `trace`, to observe it and to request sampling rates;
+/// does not take it over.
 ///
 /// # Errors
 /// It is over, or the directory that the trace names is not its session.
@@ -133,7 +137,8 @@ pub fn of_recording(trace: &Path, manifest: &Manifest) -> Result<SessionDir, Tra
     })
 }
 
-/// The session of a trace, to look at while its recorder goes on: nothing of it is taken.
+/// Opens the session of a trace for observation while its recorder continues; does not take it
+/// over.
 pub(crate) fn look(manifest: &Manifest) -> Result<SessionDir, NotTaken> {
     let Some(path) = manifest.session.as_deref().map(Path::new) else {
         return Err(NotTaken::Over);
@@ -147,7 +152,7 @@ pub(crate) fn look(manifest: &Manifest) -> Result<SessionDir, NotTaken> {
     Ok(session)
 }
 
-/// What the session's file says, if it and all else are as the trace says.
+/// Returns the content of the session's file, if it and all else match the trace.
 fn proof(session: &SessionDir, expected: &SessionIdentity) -> Result<TraceOf, &'static str> {
     let identity = session.identity().ok();
     if identity != Some((expected.device, expected.inode)) {
@@ -156,7 +161,7 @@ fn proof(session: &SessionDir, expected: &SessionIdentity) -> Result<TraceOf, &'
     if session.mode() != Some(0o700) {
         return Err("its mode is not 0700");
     }
-    // The directory of a program that ran already is the program's user's.
+    // The directory of an attached program belongs to the program's user.
     let us = rustix::process::geteuid().as_raw();
     if session.owner() != Some(us) && us != 0 {
         return Err("it belongs to another user");
@@ -173,7 +178,8 @@ fn proof(session: &SessionDir, expected: &SessionIdentity) -> Result<TraceOf, &'
         .ok_or("its secret is not that of the trace")
 }
 
-/// `undertick-USER-PROCESS-NUMBER-NUMBER` of our user, by an absolute path.
+/// Whether the path is absolute and its name is `undertick-USER-PROCESS-NUMBER-NUMBER` of our
+/// user.
 fn is_session_name(path: &Path) -> bool {
     let us = rustix::process::geteuid().as_raw().to_string();
     let name = path.file_name().and_then(|name| name.to_str());

@@ -1,5 +1,5 @@
-//! Who may take rings away: a flight recorder does while nobody makes a snapshot. Locks
-//! of the kernel's, on the control page's file, which end with who has them.
+//! Decides which process may take rings away: a flight recorder does while no snapshot is being
+//! made. The locks are the kernel's, on the control page's file; they end with their holder.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use undertick_ring::layout;
 use crate::TraceError;
 use crate::session_dir::SessionDir;
 
-/// How long the end of a recording, or a snapshot, waits for the other one.
+/// How long the end of a recording and a snapshot wait for each other.
 const AT_MOST: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// A session's lock, had or not.
+/// A session's lock, held or not.
 #[derive(Debug)]
 pub(crate) struct SessionLock(File);
 
@@ -29,7 +29,7 @@ impl SessionLock {
             .ok_or_else(|| TraceError::damaged(&path(), "it is gone"))
     }
 
-    /// Takes it alone, if that can be had at once.
+    /// Takes the lock exclusively, if that succeeds at once.
     pub(crate) fn take(&self) -> bool {
         flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
@@ -38,12 +38,13 @@ impl SessionLock {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 
-    /// Takes it alone, or goes on without: a snapshot that takes so long is stopped.
+    /// Takes the lock exclusively, or continues without it: a snapshot that takes this long is
+    /// stopped.
     pub(crate) fn wait(&self) {
         self.wait_for(FlockOperation::NonBlockingLockExclusive);
     }
 
-    /// Takes it together with others; false: it was not to be had.
+    /// Takes a shared lock; false if it was not available.
     pub(crate) fn share(&self) -> bool {
         self.wait_for(FlockOperation::NonBlockingLockShared)
     }

@@ -1,21 +1,20 @@
-//! The last seconds of a flight recorder as a trace, while it records on.
+//! Makes a trace of the last seconds of a flight recorder, which continues to record.
 //!
-//! **Method.** A snapshot is made from outside: of the rings in the session's pool,
-//! mapped so that they cannot be written to, and of what the recorder keeps of
-//! threads that have ended. So it stops no measuring point and no writer, needs nothing
-//! of the recorder but that it takes no ring away meanwhile (a lock), and can be made
-//! when the recorder was killed, too.
+//! **Method.** A snapshot is made from outside. Its sources are the rings in the session's pool,
+//! mapped read-only, and the recorder's files of threads that have ended. So it stops no
+//! measuring point and no writer. It needs nothing of the recorder except that no ring is taken
+//! away during the copy (a lock). It can also be made after the recorder was killed.
 //!
-//! The heads of all rings are read first, one after the other, and each ring is copied
-//! up to its head: the rings end together, within microseconds. A writer that comes round
-//! while its ring is copied makes a hole in the copy; then what was copied before the
-//! hole is dropped, too, since it is overwritten by now. So what is in a snapshot of a
-//! ring has no gap, and all that is not in it is counted. Of a ring that is overwritten so
-//! quickly that less than half of it is left at its turn, what came since is copied, too.
+//! The heads of all rings are read first, one after the other, and each ring is copied up to its
+//! head: the rings end together, within microseconds. A writer that overtakes the copy of its
+//! ring makes a hole in it. Then what was copied before the hole is dropped, too, since it is
+//! overwritten by now. So the copy of a ring has no gap, and everything that is not in it is
+//! counted. If a ring is overwritten so quickly that less than half of it is left at its turn,
+//! newer records are copied, too.
 //!
-//! **Caveats.** Rings are copied one after the other: of a ring whose writer comes round
-//! before its turn the copy begins, and may end, later than that of the others. Of the
-//! kernel's events those are in it that the recorder has written, at most 10 ms less.
+//! **Caveats.** Rings are copied one after the other. If a writer comes round before the turn of
+//! its ring, that copy begins, and may end, later than the others. The snapshot has the kernel's
+//! events that the recorder has written, at most 10 ms less.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -51,15 +50,15 @@ use crate::session_identity::{self, NotTaken};
 use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
 
-/// How often a ring is copied anew because its writer came round: a copy takes a fraction
-/// of what the writer needs to fill the ring, unless it is taken off its CPU.
+/// How often a ring is copied again because its writer came round. A copy takes a fraction of the
+/// time that the writer needs to fill the ring, unless it loses its CPU.
 const MOST_TRIES: u32 = 1000;
 
-/// Makes a trace of what the recording in `trace` holds now; it goes on.
+/// Makes a trace of what the recording in `trace` holds now; the recording continues.
 ///
 /// # Errors
-/// It is no recording that overwrites, or it has ended; `out` is there already, or cannot
-/// be written.
+/// It is not a recording that overwrites, or it has ended; or `out` exists already, or cannot be
+/// written.
 pub fn snapshot(
     trace: &Path,
     out: &Path,
@@ -88,11 +87,11 @@ pub fn snapshot(
     Ok(manifest)
 }
 
-/// The trace directory of the recording that is meant: by itself, by the process id of its
-/// recorder or of a program that it records, or by its session directory.
+/// Finds the trace directory of a recording: by its path, by the process id of its recorder or of
+/// a program that it records, or by its session directory.
 ///
 /// # Errors
-/// There is none.
+/// There is no such recording.
 pub fn recording_of(of: &str) -> Result<PathBuf, TraceError> {
     let path = Path::new(of);
     if path.join(control_file()).is_file() {
@@ -125,14 +124,14 @@ fn orphan(session: &Path) -> TraceError {
     ))
 }
 
-/// Process of the recorder that made a session: it is in the directory's name.
+/// Process id of the recorder that made a session, taken from the directory's name.
 fn recorder_of(session: &Path) -> Option<i32> {
     let name = session.canonicalize().ok()?;
     let name = name.file_name()?.to_str()?.strip_prefix("undertick-")?;
     name.split('-').nth(1)?.parse().ok()
 }
 
-/// The trace that a process has open to write its raw blocks to.
+/// The trace to which a process writes, found by its open file of raw blocks.
 fn recorded_by(recorder: i32) -> Option<PathBuf> {
     let files = fs::read_dir(format!("/proc/{recorder}/fd")).ok()?;
     let links = files
@@ -144,7 +143,7 @@ fn recorded_by(recorder: i32) -> Option<PathBuf> {
         .find(|trace| read_manifest(trace).is_ok_and(|found| found.session.is_some()))
 }
 
-/// The session whose files a program has mapped.
+/// The session that owns the files mapped by a program.
 fn session_of_program(pid: i32) -> Option<PathBuf> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     maps.lines().find_map(|line| {
@@ -156,7 +155,7 @@ fn session_of_program(pid: i32) -> Option<PathBuf> {
     })
 }
 
-/// The first name beside a trace that is free: NAME-1.ut, NAME-2.ut, ...
+/// The first free name beside a trace: NAME-1.ut, NAME-2.ut, ...
 #[must_use]
 pub fn numbered(trace: &Path) -> PathBuf {
     let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
@@ -166,7 +165,7 @@ pub fn numbered(trace: &Path) -> PathBuf {
         .unwrap_or_else(|| trace.to_owned())
 }
 
-/// Where the rings of a recording are.
+/// The session that holds the rings of a recording.
 fn session_of(trace: &Path, manifest: &Manifest) -> Result<SessionDir, TraceError> {
     let name = trace.display();
     let session = manifest
@@ -193,8 +192,8 @@ fn session_of(trace: &Path, manifest: &Manifest) -> Result<SessionDir, TraceErro
     })
 }
 
-/// Copies what there is into a trace that is to be finished; `manifest` becomes its
-/// manifest. Gives what keeps others from finishing it, too.
+/// Copies what exists into a trace that is to be finished; `manifest` becomes its manifest. Also
+/// returns the lock that keeps others from finishing it.
 fn make(
     trace: &TraceDir,
     session: &SessionDir,
@@ -231,7 +230,7 @@ fn make(
 
     let told = accounts::read(trace);
     let (given_up, mut ended) = (told.given_up, told.ended);
-    // A recorder that was killed may have left both: a ring and what it kept of it.
+    // A recorder that was killed may have left both a ring and its stored events.
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
     for file in ENDED_FILES {
         each_block(trace, file, |header, block| {
@@ -275,25 +274,25 @@ fn lost_no_ring(session: &SessionDir) -> Result<u64, TraceError> {
     Ok(lost)
 }
 
-/// A ring that is written to.
+/// A ring that is being written to, as seen by the snapshot.
 struct Looked {
     map: RingMap,
     reader: Reader<Mapped>,
-    /// As far as it is copied.
+    /// Position up to which it is copied.
     head: u64,
-    /// Bytes that it held when it was first looked at.
+    /// Bytes that it held when it was first seen.
     held: u64,
     dropped: u64,
 }
 
-/// What was copied of a ring: without a hole.
+/// The copy of a ring, without a hole.
 #[derive(Default)]
 struct Copied {
     records: Vec<[u64; 2]>,
     /// Position and records of each chunk, which lie in one segment each.
     chunks: Vec<(u64, usize)>,
     events: u64,
-    /// Events that were copied and overwritten before the rest was.
+    /// Events that were copied and overwritten before the rest was copied.
     dropped_again: u64,
 }
 
@@ -305,7 +304,7 @@ impl Copied {
         self.dropped_again = 0;
     }
 
-    /// There is a hole behind it.
+    /// Drops all that was copied, because a hole follows it.
     fn drop_all(&mut self) {
         let dropped = self.dropped_again + self.events;
         self.clear();
@@ -341,7 +340,7 @@ impl Looked {
         }
     }
 
-    /// From here on what is written is not in it.
+    /// Reads the head: what is written later is not in the copy.
     fn look(&mut self) {
         self.dropped = self.map.dropped();
         self.head = self.reader.look() + self.reader.position();
@@ -352,8 +351,8 @@ impl Looked {
         }
     }
 
-    /// Copies the ring up to where it was looked at, or, if the writer has come round
-    /// since, up to where it is now; what is to be said of it.
+    /// Copies the ring up to the head as it was read, or, if the writer has come round since, up
+    /// to the present head. Returns a warning, if there is one.
     fn copy(&mut self, copied: &mut Copied) -> Option<String> {
         copied.clear();
         let ring = format!(
@@ -379,13 +378,13 @@ impl Looked {
         ))
     }
 
-    /// Of a ring whose writer was quick, little may be left of what was there when it was
-    /// looked at; there is more by now.
+    /// Whether the copy suffices. If the writer was quick, little is left of what the ring held
+    /// when its head was read; there is more by now.
     const fn is_enough(&self, copied: &Copied) -> bool {
         copied.records.len() as u64 * 32 >= self.held
     }
 
-    /// Copies until all that was seen is, or is overwritten.
+    /// Copies until everything up to the head is copied, or overwritten.
     fn copy_seen(&mut self, copied: &mut Copied) -> Result<(), Corrupt> {
         let mut chunk_records = Vec::new();
         loop {

@@ -1,9 +1,9 @@
-//! Spans kept: the intervals found in a trace, as Parquet. A question asked of them needs no
-//! matching again.
+//! Stores the intervals found in a trace as Parquet, so that further questions need no new
+//! matching.
 //!
-//! They are kept beside the trace's events where that is asked for (`undertick report
-//! --spans`), and used from there; else they are made for one use in a temporary directory:
-//! what reads a trace writes nothing into it.
+//! They are stored beside the trace's events on request (`undertick report --spans`), and used
+//! from there. Otherwise they are made for one use in a temporary directory: reading a trace
+//! writes nothing into it.
 //!
 //! ```text
 //! NAME.ut/spans/about.json          what they were made of, and how
@@ -30,21 +30,21 @@ use crate::manifest::Part;
 
 /// Directory of the spans inside a trace.
 pub const SPANS_DIR: &str = "spans";
-/// What is said of them.
+/// Name of the file that describes them.
 pub const ABOUT_FILE: &str = "about.json";
-/// Version of these files.
+/// Version of the format of these files.
 pub const VERSION: u32 = 2;
 
-/// What the spans of a trace were made of.
+/// The description of how the spans of a trace were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// [`VERSION`].
     pub version: u32,
     /// Version of Undertick that wrote them.
     pub undertick_version: String,
-    /// The files of events that they are of.
+    /// The files of events from which they were made.
     pub events: Vec<Part>,
-    /// How intervals were matched and samples culled and compensated, in words.
+    /// How intervals were matched and samples dropped and compensated, in words.
     pub made: String,
 }
 
@@ -85,19 +85,19 @@ pub fn span_schema() -> SchemaRef {
 #[derive(Debug)]
 pub struct Spans {
     dir: PathBuf,
-    /// Removed with the value.
+    /// Removed when the value is dropped.
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl Spans {
-    /// Where they are, as long as the value lives.
+    /// The directory, which exists as long as the value lives.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 }
 
-/// The spans that are kept in a trace, if they are those of `about`.
+/// The spans that are stored in a trace, if they match `about`.
 #[must_use]
 pub fn find(trace: &Path, about: &About) -> Option<Spans> {
     let dir = trace.join(SPANS_DIR);
@@ -109,17 +109,17 @@ pub fn find(trace: &Path, about: &About) -> Option<Spans> {
     })
 }
 
-/// Spans that are being written; [`Writing::finish`] puts them in their place, all or
+/// Spans that are being written; [`Writing::finish`] moves them to their final place, all or
 /// none.
 #[derive(Debug)]
 pub struct Writing {
-    /// To be kept there.
+    /// The trace in which to store them.
     trace: Option<PathBuf>,
     temporary: tempfile::TempDir,
 }
 
 impl Writing {
-    /// Begins to write spans that are kept in their trace.
+    /// Begins to write spans that are stored in their trace.
     ///
     /// # Errors
     /// The trace's directory cannot be written.
@@ -137,7 +137,7 @@ impl Writing {
     /// Begins to write spans for one use, in the system's temporary directory.
     ///
     /// # Errors
-    /// That cannot be written.
+    /// That directory cannot be written.
     pub fn for_one_use() -> Result<Self, TraceError> {
         let parent = std::env::temp_dir();
         let temporary = tempfile::Builder::new()
@@ -155,7 +155,7 @@ impl Writing {
         })
     }
 
-    /// A file of them; several may be written side by side.
+    /// Makes one of their files; several may be written in parallel.
     ///
     /// # Errors
     /// It cannot be written.
@@ -164,14 +164,15 @@ impl Writing {
         let file = File::create(&path).map_err(TraceError::io(&path, "cannot create"))?;
         let options = ArrowWriterOptions::new()
             .with_properties(properties())
-            // Readers that believe our schema would see codes instead of words.
+            // With Arrow's metadata, readers that use our schema would see codes instead of
+            // words.
             .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, span_schema(), options)
             .map_err(|e| parquet_error(&path, "cannot write", e))?;
         Ok(SpanFile { path, writer })
     }
 
-    /// All files are closed.
+    /// Finishes the spans; all files must be closed.
     ///
     /// # Errors
     /// The directory cannot be written.
@@ -189,13 +190,14 @@ impl Writing {
         };
         let dir = trace.join(SPANS_DIR);
         if dir.exists() {
-            // Others may be reading the old ones: they keep their open files.
+            // Other processes may be reading the old ones: their files stay open.
             fs::remove_dir_all(&dir).map_err(TraceError::io(&dir, "cannot replace"))?;
         }
         fs::rename(&written, &dir).map_err(TraceError::io(&dir, "cannot create"))?;
         #[cfg(unix)]
         {
-            // Temporary directories are private, a trace is as its owner made it.
+            // Temporary directories are private; a trace has the permissions that its owner
+            // chose.
             use std::os::unix::fs::PermissionsExt as _;
             if let Ok(of_trace) = fs::metadata(&trace) {
                 let mode = of_trace.permissions().mode();
@@ -226,7 +228,7 @@ impl SpanFile {
         (self.writer.write(batch)).map_err(|e| parquet_error(&self.path, "cannot write", e))
     }
 
-    /// Writes what is left.
+    /// Writes the rest and closes the file.
     ///
     /// # Errors
     /// It cannot be written.

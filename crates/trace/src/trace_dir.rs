@@ -1,8 +1,8 @@
-//! The directory of a trace, by its descriptor, for the one that writes it.
+//! The directory of a trace, accessed by its descriptor, for writing.
 //!
-//! A recording goes on when its directory is moved, and finishing a trace that came from
-//! elsewhere touches nothing outside of it: files are opened relative to the descriptor,
-//! links are not followed, new files are new, and what is no plain file with one name is
+//! A recording continues when its directory is moved, and finishing a trace that came from
+//! elsewhere touches nothing outside of it. Files are opened relative to the descriptor, links
+//! are not followed, new files must not exist, and anything but a plain file with one name is
 //! refused.
 
 use std::fs::File;
@@ -27,7 +27,7 @@ impl TraceDir {
     /// Makes the directory of a new trace.
     ///
     /// # Errors
-    /// It is there already, or cannot be made.
+    /// It exists already, or cannot be made.
     pub(crate) fn make(path: &Path) -> Result<Self, TraceError> {
         std::fs::create_dir(path).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
@@ -42,10 +42,10 @@ impl TraceDir {
         Self::open(path)
     }
 
-    /// Opens one that is there.
+    /// Opens an existing directory.
     ///
     /// # Errors
-    /// It is no directory, or cannot be opened.
+    /// It is not a directory, or cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         let fd = rustix::fs::openat(CWD, path, flags, Mode::empty())
@@ -56,13 +56,13 @@ impl TraceDir {
         })
     }
 
-    /// Where it was when it was opened.
+    /// The path at which it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is now, if that can be said.
+    /// The present path, if it is known.
     pub(crate) fn path_now(&self) -> PathBuf {
         let by_us = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
         let now = std::fs::read_link(by_us).ok();
@@ -85,24 +85,24 @@ impl TraceDir {
         matches!((there, self.identity()), (Ok(there), Ok(ours)) if there == ours)
     }
 
-    /// The path of a file in it, for messages and for those that only read.
+    /// The path of a file in it, for messages and for readers.
     #[must_use]
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Opens a file to read.
+    /// Opens a file for reading.
     ///
     /// # Errors
-    /// It is not there, or no plain file with one name.
+    /// It does not exist, or is not a plain file with one name.
     pub(crate) fn read(&self, name: &str) -> io::Result<File> {
         self.existing(name, OFlags::RDONLY)
     }
 
-    /// Opens a file to read, if it is there.
+    /// Opens a file for reading, if it exists.
     ///
     /// # Errors
-    /// It is no plain file with one name, or cannot be opened.
+    /// It is not a plain file with one name, or cannot be opened.
     pub(crate) fn read_if_there(&self, name: &str) -> Result<Option<File>, TraceError> {
         match self.read(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -112,18 +112,18 @@ impl TraceDir {
         }
     }
 
-    /// Opens a file that is there, to change it in its place.
+    /// Opens an existing file to change it in place.
     ///
     /// # Errors
-    /// It is not there, or no plain file with one name.
+    /// It does not exist, or is not a plain file with one name.
     pub(crate) fn change(&self, name: &str) -> io::Result<File> {
         self.existing(name, OFlags::RDWR)
     }
 
-    /// Opens a file to write at its end; makes it if it is not there.
+    /// Opens a file for appending; makes it if it does not exist.
     ///
     /// # Errors
-    /// It is no plain file with one name, or cannot be made.
+    /// It is not a plain file with one name, or cannot be made.
     pub(crate) fn append(&self, name: &str) -> io::Result<File> {
         match self.existing(name, OFlags::WRONLY | OFlags::APPEND) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -133,16 +133,16 @@ impl TraceDir {
         }
     }
 
-    /// Makes a file that is not there yet.
+    /// Makes a new file.
     ///
     /// # Errors
-    /// Something has its name, or it cannot be made.
+    /// The name exists already, or the file cannot be made.
     pub(crate) fn create_new(&self, name: &str) -> io::Result<File> {
         self.open_new(name, OFlags::RDWR)
     }
 
-    /// Makes a file anew: what had its name goes, a link with what it is and not with what
-    /// it leads to.
+    /// Makes a file anew and removes what had its name; of a link, the link itself and not its
+    /// target.
     ///
     /// # Errors
     /// A directory has its name, or it cannot be made.
@@ -162,21 +162,21 @@ impl TraceDir {
         opened.map_or(0, |about| about.len())
     }
 
-    /// Gives a file another name, in the place of what has it.
+    /// Renames a file, and replaces what has the new name.
     ///
     /// # Errors
-    /// It is not there, or the disk refuses.
+    /// It does not exist, or the disk refuses.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&*self.fd, from, &*self.fd, to)?)
     }
 
-    /// Removes a file, or a link and not what it leads to; whether it did.
+    /// Removes a file, or a link but not its target; returns whether it did.
     pub(crate) fn remove(&self, name: &str) -> bool {
         rustix::fs::unlinkat(&*self.fd, name, AtFlags::empty()).is_ok()
     }
 
-    /// Puts a file of these bytes in the place of the one of that name, whole or not at
-    /// all; it is on the disk afterwards. Takes the room that was set aside for it.
+    /// Replaces the file of that name by one with these bytes, atomically. It is on the disk
+    /// afterwards, and takes the room that was reserved for it.
     ///
     /// # Errors
     /// The disk refuses; then no part of it is left.
@@ -195,8 +195,8 @@ impl TraceDir {
         Ok(())
     }
 
-    /// Sets room aside for a file of `bytes` bytes that [`Self::replace`] will write;
-    /// whether there is as much.
+    /// Reserves room for a file of `bytes` bytes that [`Self::replace`] will write; returns
+    /// whether there is that much.
     pub(crate) fn set_aside(&self, name: &str, bytes: u64) -> bool {
         let new = new_name(name);
         let file = self.change(&new).or_else(|_| self.create(&new));
@@ -206,13 +206,13 @@ impl TraceDir {
         })
     }
 
-    /// Gives the room back that was set aside.
+    /// Releases the room that was reserved.
     pub(crate) fn release(&self, name: &str) {
         self.remove(&new_name(name));
     }
 
     fn existing(&self, name: &str, access: OFlags) -> io::Result<File> {
-        // Not waiting: it may be a fifo.
+        // Without waiting: it may be a FIFO.
         let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(rustix::fs::openat(&*self.fd, name, flags, Mode::empty())?);
         let about = file.metadata()?;
@@ -234,7 +234,7 @@ impl TraceDir {
     }
 }
 
-/// A file's name while it is written.
+/// The name of a file while it is written.
 fn new_name(name: &str) -> String {
     format!("{name}.new")
 }
@@ -246,8 +246,8 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::symlink;
 
-    /// A link, a second name, a fifo and a directory are read, changed and replaced
-    /// without what they lead to.
+    /// For a link, a second name, a FIFO and a directory: reading, changing and replacing them
+    /// does not affect what they lead to.
     #[test]
     fn nothing_outside_is_touched() {
         let parent = tempfile::tempdir().unwrap();

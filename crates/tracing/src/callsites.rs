@@ -4,24 +4,25 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tracing_core::Metadata;
 
-/// Callsites that can be recorded.
+/// Maximum number of callsites that can be recorded.
 pub const MOST_CALLSITES: usize = 1 << 13;
-/// Twice as many places, so that a search is short.
+/// Number of slots: twice as many as callsites, so that a search is short.
 const PLACES: usize = 2 * MOST_CALLSITES;
 
-/// Event numbers of a callsite.
+/// The event numbers of a callsite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Of the event itself, or of the span's sections.
+    /// Number of the event itself, or of the span's begin and end.
     pub event: u16,
-    /// Of a span: that it was made, and that it was closed.
+    /// Number of the event that says that a span was created.
     pub new: u16,
-    /// See `new`.
+    /// Number of the event that says that a span was closed.
     pub closed: u16,
 }
 
 impl Numbers {
-    /// Those of its names: a span's is its own; an event has none but its target and place.
+    /// Requests the numbers of a callsite's names. A span has its own name; an event has only its
+    /// target and line.
     fn of(metadata: &Metadata<'_>) -> Self {
         if metadata.is_span() {
             let name = metadata.name();
@@ -45,7 +46,7 @@ impl Numbers {
         u64::from(self.event) | u64::from(self.new) << 16 | u64::from(self.closed) << 32
     }
 
-    /// `None`: another thread asks for them just now.
+    /// The numbers in a word; `None` while another thread is requesting them.
     fn unpacked(word: u64) -> Option<Self> {
         (word != 0).then_some(Self {
             event: word as u16,
@@ -55,11 +56,11 @@ impl Numbers {
     }
 }
 
-/// Which callsite has which numbers. Places are taken and never given back.
+/// A table of callsites and their numbers. Slots are taken and never given back.
 pub struct Callsites {
-    /// Addresses of metadata, which live for ever; 0 is free.
+    /// Addresses of metadata, which live for ever; 0 marks a free slot.
     addresses: Box<[AtomicUsize]>,
-    /// [`Numbers::packed`]; 0 while they are asked for.
+    /// [`Numbers::packed`]; 0 while the numbers are being requested.
     numbers: Box<[AtomicU64]>,
     taken: AtomicUsize,
 }
@@ -80,13 +81,13 @@ impl Callsites {
         }
     }
 
-    /// The numbers of a callsite; of one that is new they are asked for. `None` if there is
-    /// no place for it, or another thread is just asking.
+    /// The numbers of a callsite, which are requested if it is new. `None` if there is no slot for
+    /// it, or another thread is requesting them.
     #[inline]
     pub fn numbers(&self, metadata: &'static Metadata<'static>) -> Option<Numbers> {
         let address = std::ptr::from_ref(metadata).addr();
         let mut place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        // At most half of the places are taken, so a free one comes soon.
+        // At most half of the slots are taken, so the search soon meets a free one.
         loop {
             place %= PLACES;
             match self.addresses[place].load(Ordering::Relaxed) {
@@ -112,7 +113,7 @@ impl Callsites {
         }
         let free = &self.addresses[place];
         if (free.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)).is_err() {
-            // Somebody took it meanwhile: perhaps for this callsite.
+            // Another thread took the slot, perhaps for this callsite.
             self.taken.fetch_sub(1, Ordering::Relaxed);
             return self.numbers(metadata);
         }
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
     use tracing_core::callsite::Callsite as _;
 
-    /// Metadata of an event and of a span.
+    /// The metadata of an event and of a span.
     fn metadata() -> [&'static Metadata<'static>; 2] {
         let event = tracing::callsite! { name: "e", kind: tracing_core::Kind::EVENT, fields: };
         let span = tracing::callsite! { name: "s", kind: tracing_core::Kind::SPAN, fields: };

@@ -1,4 +1,4 @@
-//! How long do the spans last that a program has for [`tracing`] already?
+//! How long do the spans last that a program already has for [`tracing`]?
 //!
 //! ```
 //! use tracing_subscriber::prelude::*;
@@ -8,14 +8,14 @@
 //! orders.in_scope(|| tracing::info!(pieces = 12, "sold"));
 //! ```
 //!
-//! Run the program under `undertick record -- PROGRAM`. Recorded by nobody, a span costs
-//! a look at one word.
+//! Run the program under `undertick record -- PROGRAM`. Without a recorder, a span costs a check of
+//! one word.
 //!
-//! Method: a callsite has the event number of its name ([`undertick::number`]), asked for when
-//! it is met first; nothing is locked and nothing allocated after that. Entering and leaving a span are the begin and
-//! end of a section of its thread. A span that goes from thread to thread, as the span of
-//! an async task does, is entered once for each poll; its whole life is told by two more
-//! events, `NAME new` and `NAME closed`, whose payload is the span's id:
+//! Method: a callsite has the event number of its name ([`undertick::number`]), requested at its
+//! first use; after that nothing is locked or allocated. Entering and leaving a span are the begin
+//! and end of a span of its thread. A span that moves between threads, as the span of an async task
+//! does, is entered once for each poll. Two more events, `NAME new` and `NAME closed`, mark its
+//! whole life; their payload is the span's id:
 //!
 //! ```toml
 //! [[interval]]
@@ -25,11 +25,11 @@
 //! match = "message"
 //! ```
 //!
-//! Caveats: the payload of an event is its field `payload`, or else the first that is an
-//! integer; no other field is kept. Spans of the same name are one. A span's name needs three
-//! of the 16383 numbers that names have; when they are used up, further ones are recorded as
-//! "(other names)". More callsites than [`MOST_CALLSITES`] are not recorded. Ids are those of
-//! the registry, which uses them again after a span is closed.
+//! Caveats: the payload of an event is its field `payload`, or else its first integer field; no
+//! other field is kept. Spans of the same name are treated as one. A span's name needs three of the
+//! 16383 numbers for names. When they are used up, further names are recorded as "(other names)".
+//! Callsites beyond [`MOST_CALLSITES`] are not recorded. Ids are those of the registry, which
+//! reuses them after a span is closed.
 //!
 //! [`tracing`]: https://docs.rs/tracing
 
@@ -45,14 +45,14 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Records spans and events; made by [`layer`].
+/// A layer that records spans and events; created by [`layer`].
 #[derive(Debug)]
 pub struct UndertickLayer {
     callsites: Callsites,
     lives: bool,
 }
 
-/// A layer that records spans, their lives, and events.
+/// Returns a layer that records spans, their whole lives, and events.
 #[must_use]
 pub fn layer() -> UndertickLayer {
     UndertickLayer {
@@ -62,8 +62,8 @@ pub fn layer() -> UndertickLayer {
 }
 
 impl UndertickLayer {
-    /// Without the whole lives of spans: two events less for each span, for programs
-    /// whose spans stay on their thread.
+    /// Leaves out the whole lives of spans, for programs whose spans stay on their thread. This
+    /// saves two events for each span.
     #[must_use]
     pub fn without_lives(mut self) -> Self {
         self.lives = false;
@@ -137,7 +137,7 @@ where
     }
 }
 
-/// The field `payload`, or the first integer.
+/// Visitor for the field `payload`, or else the first integer.
 #[derive(Default)]
 struct Payload {
     value: u64,

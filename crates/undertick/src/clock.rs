@@ -1,4 +1,4 @@
-//! The two readings of the recorder; the same instructions as undertick.h.
+//! The clock readings of the recorder, with the same instructions as undertick.h.
 
 use core::arch::asm;
 
@@ -8,7 +8,7 @@ use undertick_ring::layout::ring;
 pub const COUNTER: u32 = 1;
 const MONOTONIC: u32 = 3;
 
-/// The counter of the CPU, not ordered against other instructions.
+/// Reads the counter of the CPU, not ordered against other instructions.
 #[inline(always)]
 pub fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -28,8 +28,8 @@ pub fn counter() -> u64 {
     }
 }
 
-/// After all that comes before it, and the CPU where the same instruction says it (Linux
-/// keeps its number in the low 12 bits). What comes after it may start early: [`fence`].
+/// Reads the counter after everything before it, and the CPU where the same instruction gives it
+/// (Linux keeps its number in the low 12 bits). Later instructions may start early: see [`fence`].
 #[inline(always)]
 pub fn counter_after() -> (u64, Option<u32>) {
     #[cfg(target_arch = "x86_64")]
@@ -51,8 +51,8 @@ pub fn counter_after() -> (u64, Option<u32>) {
     }
 }
 
-/// Two of them with nothing between; the same code as undertick.h, so that a
-/// pair costs the same here.
+/// Reads the counter twice with nothing between; the same code as undertick.h, so that a pair costs
+/// the same here.
 #[inline(always)]
 pub fn counter_pair() -> (u64, u64) {
     let first: u64;
@@ -96,7 +96,7 @@ pub fn counter_pair() -> (u64, u64) {
     }
 }
 
-/// Nothing after it starts before all that is before it has been executed.
+/// Waits until everything before it has been executed; nothing after it starts earlier.
 #[inline(always)]
 pub fn fence() {
     // SAFETY: waits, and changes nothing.
@@ -108,7 +108,7 @@ pub fn fence() {
     }
 }
 
-/// The fallback clocks, nanoseconds.
+/// Reads one of the fallback clocks, nanoseconds.
 #[cold]
 pub fn system(clock: u32) -> u64 {
     let id = if clock == MONOTONIC {
@@ -127,8 +127,8 @@ pub fn system(clock: u32) -> u64 {
         .wrapping_add(time.tv_nsec as u64)
 }
 
-/// Ticks of [`ring::READS`] readings one after the other, as spans read the clock; the second
-/// time, when their code is no longer cold.
+/// Returns the ticks of [`ring::READS`] consecutive readings, as spans read the clock; the second
+/// pass counts, when their code is no longer cold.
 #[cold]
 #[inline(never)]
 pub fn time_reads(clock: u32) -> u32 {
@@ -136,7 +136,7 @@ pub fn time_reads(clock: u32) -> u32 {
     for _ in 0..2 {
         if clock == COUNTER {
             from = counter_after().0;
-            // Without a branch: in a loop it would be predicted, or not.
+            // Written without a branch: in a loop one would be predicted, or not.
             let _: [(u64, Option<u32>); READS - 1] = [
                 counter_after(),
                 counter_after(),

@@ -1,6 +1,6 @@
-//! The door of a program that was started without a session: a file of its own,
-//! in no directory, by which `undertick record --pid` comes in. The same as in
-//! undertick.h; docs/format.md is the prose.
+//! The attach page of a program that was started without a session: a file in no directory, through
+//! which `undertick record --pid` attaches. The same as in undertick.h; docs/format.md describes it
+//! in prose.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -10,23 +10,23 @@ use undertick_ring::layout::{self, control, door, names};
 use crate::making::file_limit;
 use crate::process::map;
 
-/// Lowest number of the door's descriptor, so that the program's own have the
-/// numbers they would have.
+/// Lowest number of the attach page's descriptor, so that the program's own descriptors keep their
+/// usual numbers.
 const LOWEST_FD: i32 = 200;
 
-/// A door of this process and of the children that share its memory.
+/// The attach page of this process and of the children that share its memory.
 pub struct Door {
-    /// What follows the control page.
+    /// The memory after the control page.
     base: *mut u8,
     fd: i32,
     inode: u64,
-    /// Who made it.
+    /// The process that made it.
     pid: u32,
 }
 
 impl Door {
-    /// Makes one, and the control page before it; `None` if the program is to
-    /// have none, or cannot.
+    /// Makes an attach page, and the control page before it; `None` if the program is to have none,
+    /// or cannot have one.
     pub fn make() -> Option<(*mut u8, Self)> {
         if std::env::var_os(door::WISH_ENV).is_some_and(|wish| wish == "0") {
             return None;
@@ -64,22 +64,22 @@ impl Door {
         unsafe { AtomicU8::from_ptr(self.base.add(offset)) }
     }
 
-    /// From here on recorders may come.
+    /// Makes the page visible: from here on recorders may attach.
     pub fn open(&self) {
         self.u32_at(door::OFF_VERSION)
             .store(layout::VERSION, Ordering::Relaxed);
         self.magic().store(door::MAGIC, Ordering::Release);
     }
 
-    /// Closes its descriptor, unless the program has, and uses the number for
-    /// something else. What is mapped stays: other threads may still record. If
-    /// nobody is in, its memory goes, and points read that nothing is recorded.
+    /// Closes the descriptor of the attach page, unless the program has already closed it and uses
+    /// the number for something else. The mapping stays: other threads may still record. If no
+    /// session is attached, its memory is freed, and points read that nothing is recorded.
     pub fn close(&self) {
         if inode_of(self.fd) == Some(self.inode) {
             // SAFETY: ours, as just seen.
             unsafe { libc::close(self.fd) };
         }
-        // Not in a child, which shares it.
+        // Not in a child, which shares the memory.
         if self.is_empty() && self.pid == std::process::id() {
             self.magic().store(0, Ordering::Release);
             let page = self.base.wrapping_sub(control::BYTES as usize);
@@ -94,12 +94,12 @@ impl Door {
         unsafe { AtomicU64::from_ptr(self.base.add(door::OFF_MAGIC).cast()) }
     }
 
-    /// Whether no session is there.
+    /// Returns whether no session is attached.
     pub fn is_empty(&self) -> bool {
         self.byte(door::OFF_DIR).load(Ordering::Relaxed) == 0
     }
 
-    /// The directory of the session that is there.
+    /// Returns the directory of the attached session.
     pub fn dir<'a>(&self, into: &'a mut [u8; door::MAX_DIR_BYTES]) -> Option<&'a [u8]> {
         for (i, byte) in into.iter_mut().enumerate() {
             *byte = self.byte(door::OFF_DIR + i).load(Ordering::Relaxed);
@@ -108,8 +108,8 @@ impl Door {
         dir.starts_with(b"/").then_some(dir)
     }
 
-    /// Keeps a name for the sessions to come; one that its event or thread has
-    /// already is not kept again.
+    /// Stores a name for future sessions; a name that its event or thread already has is not stored
+    /// again.
     pub fn keep_name(&self, record: &[u8]) {
         if self.is_known(record) {
             return;
@@ -126,7 +126,7 @@ impl Door {
             return;
         };
         let at = door::OFF_NAMES + at as usize;
-        // Its magic last: who reads meanwhile finds none.
+        // The magic is stored last: a concurrent reader finds none.
         for (i, byte) in record.iter().enumerate().skip(2) {
             self.byte(at + i).store(*byte, Ordering::Relaxed);
         }
@@ -135,7 +135,7 @@ impl Door {
         }
     }
 
-    /// Whether the last name of the record's event or thread is this one.
+    /// Returns whether the last name of the record's event or thread is this one.
     fn is_known(&self, record: &[u8]) -> bool {
         let used = self.u32_at(door::OFF_NAMES_USED).load(Ordering::Acquire) as usize;
         let used = used.min(door::NAMES_BYTES);
@@ -157,7 +157,7 @@ impl Door {
                     &mut found[names::HEADER_BYTES..all],
                     at + names::HEADER_BYTES,
                 );
-                // An event's names are its process's, whichever thread gave them.
+                // The names of an event belong to its process, whichever thread gave them.
                 let is_thread = record[2..4] == names::THREAD.to_le_bytes();
                 let same_key = found[..6] == record[..6]
                     && found[8..12] == record[8..12]
@@ -181,7 +181,7 @@ fn open_file(bytes: usize) -> Option<(i32, u64)> {
     let seals = libc::F_SEAL_SEAL | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     // SAFETY: the name ends with zero; the descriptors are ours.
     unsafe {
-        // Kernels before 6.3 do not know that it can never be executed.
+        // Kernels before 6.3 lack the flag that it can never be executed.
         let mut fd = libc::memfd_create(name.as_ptr(), flags | libc::MFD_NOEXEC_SEAL);
         if fd < 0 {
             fd = libc::memfd_create(name.as_ptr(), flags);

@@ -1,5 +1,5 @@
-//! Which ring a point writes to: the thread's, the one of handlers that interrupt a write,
-//! or a new one for one that a jump left in the middle of a write. The same as in
+//! Selects the ring that a point writes to: the thread's own, the one of signal handlers that
+//! interrupt a write, or a new one after a jump out of the middle of a write. The same as in
 //! undertick.h.
 
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -12,12 +12,12 @@ use crate::pool::{close_ring, make_ring};
 use crate::process::{self, Session};
 use crate::thread::{self, OneRing, Thread};
 
-/// Points until a ring that could not be made is tried again.
+/// Number of points until a ring that could not be made is tried again.
 const RETRY: u32 = 4096;
-/// A frame that is above who asks is looked for on the signal stack as seldom as this.
+/// Interval, in points, between checks of the signal stack for a frame that lies above the caller.
 const LOOK_AFTER: u32 = 16;
-/// The signals whose handlers may come in while a ring is made: those of faults and of
-/// forbidden system calls, which cannot wait.
+/// The signals whose handlers may run while a ring is made: those of faults and of forbidden system
+/// calls, which cannot wait.
 const NOT_HELD: [i32; 6] = [
     libc::SIGILL,
     libc::SIGTRAP,
@@ -29,7 +29,7 @@ const NOT_HELD: [i32; 6] = [
 /// Bytes of the kernel's set of signals.
 const SET_BYTES: usize = 8;
 
-/// Low half of the stack pointer of the function that this is inlined into.
+/// Returns the low half of the stack pointer of the function that this is inlined into.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> u32 {
     let here: usize;
@@ -43,7 +43,7 @@ pub(crate) fn stack_pointer() -> u32 {
     here as u32
 }
 
-/// While it lives no handler comes in.
+/// A guard: while it lives, no signal handler runs.
 pub(crate) struct HeldSignals {
     before: Option<u64>,
 }
@@ -87,8 +87,8 @@ impl Drop for HeldSignals {
     }
 }
 
-/// Whether the session that the thread has joined runs: after it a ring has no memory,
-/// and a store would take some.
+/// Returns whether the session that the thread has joined is still running: after its end a ring
+/// has no memory, and a store would allocate some.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -97,10 +97,10 @@ pub(crate) unsafe fn is_joined(session: &Session, thread: *mut Thread) -> bool {
     session.door().is_none() || process::switch() ^ unsafe { (*thread).on } <= control::MODE
 }
 
-/// Whether the frame that is writing to a ring was left by a jump; `here` is the stack
-/// pointer of who asks. A handler that came in lies below the frame that it interrupts, or
-/// on a signal stack, for which the kernel is asked. What a jump has left on a signal
-/// stack cannot be told by order: looked at every 16th time.
+/// Returns whether a jump left the frame that is writing to a ring; `here` is the stack pointer of
+/// the caller. A handler that interrupted the write lies below the frame that it interrupts, or on
+/// a signal stack, about which the kernel is asked. The order of addresses does not show what a
+/// jump has left on a signal stack: this is checked every 16th time.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -129,8 +129,8 @@ pub(crate) unsafe fn is_left(thread: *mut Thread, state: u32, here: u32) -> bool
     }
 }
 
-/// Counts the event that a ring's writer was in, if the ring does not have it and nobody
-/// will finish it.
+/// Counts the event that a ring's writer was in, if the ring does not have it and it will never be
+/// finished.
 ///
 /// # Safety
 /// `one` is one of the calling thread's, and its state is not `was` any more.
@@ -150,9 +150,9 @@ pub(crate) unsafe fn account(session: &Session, one: *mut OneRing, was: u32) {
     }
 }
 
-/// A ring that the thread writes to no more, and is complete. It holds the pool until the
-/// next one is given up: whoever gives it up may be a handler that came in when the thread
-/// had just seen that it has a ring.
+/// Closes a ring that the thread no longer writes to, and which is complete. The ring keeps the
+/// pool mapped until the next ring is given up: the caller may be a handler that interrupted the
+/// thread just after it had seen that it has a ring.
 ///
 /// # Safety
 /// `thread` is the calling thread's; `which` is 0 for its own ring, 1 for the nested one.
@@ -179,8 +179,8 @@ pub(crate) unsafe fn give_up(session: &Session, thread: *mut Thread, which: usiz
     }
 }
 
-/// The ring to write to, whose state is not "ready"; `left`: a jump left it in the middle
-/// of a write.
+/// Makes the ring to write to, whose state is not "ready"; `left`: a jump left it in the middle of
+/// a write.
 ///
 /// # Safety
 /// As [`give_up`].
@@ -192,7 +192,7 @@ unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: b
             (*one).retry_in -= 1;
             return false;
         }
-        // A handler that came in could not record, and could jump out.
+        // A handler that runs here could not record, and could jump out.
         let _held = HeldSignals::hold();
         if left {
             give_up(session, thread, which);
@@ -224,8 +224,8 @@ unsafe fn new_ring(session: &Session, thread: *mut Thread, which: usize, left: b
     true
 }
 
-/// The ring to use, in state "ready"; `None`: the event is lost, and to be counted. `here`
-/// is the stack pointer of the point.
+/// Returns the ring to use, in state "ready"; `None`: the event is lost, and has to be counted.
+/// `here` is the stack pointer of the point.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -237,7 +237,7 @@ pub(crate) unsafe fn choose(
     // SAFETY: the calling thread's.
     unsafe {
         if !session.is_same_process() {
-            // First event after fork: rings of our own.
+            // First event after fork: the child needs its own rings.
             joining::forget(session, thread);
         }
         let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
@@ -251,7 +251,7 @@ pub(crate) unsafe fn choose(
                 continue;
             }
             if state == state::READY && (*one).pool.is_none() {
-                // A handler that came in has given it up, and got no other.
+                // A handler has given it up, and got no other.
                 (*one).set_state(state::NO_RING);
                 return None;
             }

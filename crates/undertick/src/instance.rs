@@ -1,8 +1,7 @@
-//! What a library has mapped, for the next one that is loaded after it was unloaded. A
-//! program that loads and unloads one again and again would else have more mappings each
-//! time: at its end a library cannot unmap what it has, since it may be the end of the
-//! program, with threads that record still. The same as in undertick.h, and shared with
-//! the libraries that include it.
+//! Mappings of an unloaded library, left to the next one that is loaded. A program that repeatedly
+//! loads and unloads a library would otherwise have more mappings each time. At its end a library
+//! cannot unmap its memory, since this may be the end of the program, with threads that still
+//! record. The same as in undertick.h, and shared with the libraries that include it.
 
 use core::cell::UnsafeCell;
 use core::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
@@ -19,19 +18,19 @@ pub const PAGE_BYTES: usize = 4096;
 const PAGES_BYTES: usize = 2 * PAGE_BYTES;
 pub(crate) const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-/// Where the registry is: an address that nothing else takes.
+/// Address of the registry, which nothing else takes.
 const REGISTRY_AT: usize = 0x2000_5554_0000;
 /// "UTTREG02".
 const REGISTRY_MAGIC: u64 = 0x3230_4745_5254_5455;
 const MOST_INSTANCES: usize = 500;
-/// Of an entry of the registry: its instance was unloaded.
+/// Flag of an entry of the registry: its instance was unloaded.
 const UNLOADED: u64 = 1;
 
 /// The instances of a process (an executable, libraries): the two pages of each.
 #[repr(C)]
 struct Registry {
     magic: AtomicU64,
-    /// A child has a copy, which says nothing of it.
+    /// The process of the registry: a child has a copy, which says nothing about the child.
     pid: AtomicU64,
     instances: [AtomicU64; MOST_INSTANCES],
 }
@@ -41,19 +40,18 @@ struct Registry {
 pub struct Instance {
     /// The mark of the scheduler, [`mark::write_section`].
     section: UnsafeCell<[u64; mark::SECTION_BYTES / 8]>,
-    /// The control page, with a door's what follows it, and its bytes.
+    /// The control page, its size in bytes, and for an attach page the memory after it.
     control: AtomicU64,
     control_bytes: AtomicU64,
-    /// See [`noted`]; 0: free.
+    /// Rings that are open, see [`noted`]; 0: free.
     rings: [AtomicU64; 256],
-    /// Of cells.
+    /// Pages of cells.
     pages: [AtomicU64; 120],
 }
 
 const _: () = assert!(size_of::<Registry>() <= PAGE_BYTES && size_of::<Instance>() <= PAGE_BYTES);
 
-/// The first entry that holds `from` holds `to`. Where there is none a mapping is not
-/// noted.
+/// Replaces the first entry that holds `from` by `to`. If there is none, the mapping is not noted.
 fn note(table: &[AtomicU64], from: u64, to: u64) {
     for entry in table {
         let done = entry.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
@@ -63,11 +61,11 @@ fn note(table: &[AtomicU64], from: u64, to: u64) {
     }
 }
 
-/// Of a noted ring: its number's, below its address.
+/// Bits of a noted ring that hold its number, below its address.
 const NUMBER_BITS: u64 = PAGE_BYTES as u64 - 1;
 
-/// What is noted of a ring: where its head is, and 12 bits of its number, for the head may
-/// be another ring's later.
+/// Returns the note of a ring: the address of its head, and 12 bits of its number, as the head may
+/// belong to another ring later.
 fn noted(head: *mut u8) -> u64 {
     // SAFETY: a head that is mapped.
     let number = unsafe { AtomicU32::from_ptr(head.add(ring::OFF_RING).cast()) };
@@ -81,7 +79,7 @@ impl Instance {
         note(&self.rings, 0, noted(memory.head()));
     }
 
-    /// It is not open any more.
+    /// Removes the note of a ring that is no longer open.
     pub(crate) fn forget_ring(&self, memory: &Mapped) {
         note(&self.rings, noted(memory.head()), 0);
     }
@@ -101,8 +99,8 @@ impl Instance {
         unsafe { libc::munmap(page.cast(), PAGE_BYTES) };
     }
 
-    /// Unmaps what an instance has left that was unloaded. Rings of a session that runs
-    /// are complete.
+    /// Unmaps the memory that an unloaded instance has left. Rings of a session that is still
+    /// running are complete.
     ///
     /// # Safety
     /// The instance was unloaded: none of its code runs any more. `wiped` is its first page.
@@ -142,14 +140,14 @@ impl Instance {
 /// one for ever, so they stay mapped.
 pub struct Pages {
     first: *mut u8,
-    /// In the registry, if that has room.
+    /// Entry in the registry, if that has room.
     place: Option<&'static AtomicU64>,
-    /// They are not those of an instance that was unloaded.
+    /// They do not come from an instance that was unloaded.
     are_new: bool,
 }
 
 impl Pages {
-    /// Those of an instance that was unloaded, or new ones.
+    /// Returns the pages of an instance that was unloaded, or new ones.
     pub(crate) fn take() -> Option<Self> {
         let registry = registry();
         let instances = registry.map_or(&[][..], |registry| &registry.instances);
@@ -186,12 +184,12 @@ impl Pages {
         })
     }
 
-    /// The page that fork() is to wipe.
+    /// Returns the page that fork() has to wipe.
     pub(crate) const fn first(&self) -> *mut u8 {
         self.first
     }
 
-    /// The same.
+    /// Returns the first page as [`Wiped`].
     #[inline(always)]
     pub(crate) const fn wiped(&self) -> &'static Wiped {
         // SAFETY: mapped for ever; any bits are valid.
@@ -203,8 +201,8 @@ impl Pages {
         unsafe { &*self.first.add(PAGE_BYTES).cast::<Instance>() }
     }
 
-    /// Notes the control page, and writes the mark's section; returns what `rseq_cs` must
-    /// hold to point at that.
+    /// Notes the control page, and writes the mark's section; returns the value that `rseq_cs` must
+    /// hold to point at that section.
     pub(crate) fn begin(&self, control: *mut u8, bytes: usize) -> u64 {
         let instance = self.instance();
         let address = control.expose_provenance() as u64;
@@ -214,7 +212,7 @@ impl Pages {
         unsafe { mark::write_section(self.first.add(PAGE_BYTES)) }
     }
 
-    /// This instance records nothing.
+    /// Returns the pages: this instance records nothing.
     pub(crate) fn give_back(self) {
         let word = self.first.addr() as u64 | UNLOADED;
         if let Some(place) = self.place {
@@ -226,11 +224,11 @@ impl Pages {
         }
     }
 
-    /// The library is unloaded, or the program ends: what is mapped is the next one's.
+    /// The library is unloaded, or the program ends: the mappings are left to the next instance.
     pub(crate) fn leave(&self) {
         let Some(place) = self.place else { return };
         let word = self.first.addr() as u64;
-        // Not in a child: what it has of its parent's entry is not about it.
+        // Not in a child: the entry inherited from its parent is not about the child.
         let is_ours = registry_there().pid.load(Ordering::Relaxed) == u64::from(std::process::id());
         if is_ours && place.load(Ordering::Relaxed) == word {
             place.store(word | UNLOADED, Ordering::Release);
@@ -238,14 +236,14 @@ impl Pages {
     }
 }
 
-/// After [`registry`] has found it.
+/// Returns the registry after [`registry`] has found it.
 fn registry_there() -> &'static Registry {
     // SAFETY: mapped for ever, for registries alone.
     unsafe { &*with_exposed_provenance::<Registry>(REGISTRY_AT) }
 }
 
-/// The registry of this process; `None`: it can have none (little address space, another
-/// mapping there, a sanitizer that has its own there).
+/// Returns the registry of this process; `None`: it cannot have one (little address space, another
+/// mapping there, a sanitizer that uses the address).
 fn registry() -> Option<&'static Registry> {
     let pid = u64::from(std::process::id());
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
@@ -284,8 +282,8 @@ fn registry() -> Option<&'static Registry> {
     Some(registry)
 }
 
-/// Whether something that is mapped there can be read. The kernel looks: it waits there, for no
-/// time.
+/// Returns whether a mapping at this address can be read. The kernel checks it: a wait there that
+/// ends at once.
 pub(crate) fn is_readable(there: *mut libc::c_void) -> bool {
     let at_once = libc::timespec {
         tv_sec: 0,

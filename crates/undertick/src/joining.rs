@@ -1,6 +1,5 @@
-//! Whether an event is recorded now, and how a thread comes from one session to
-//! the next in a program that was started without one. The same as in
-//! undertick.h.
+//! Determines whether an event is recorded now, and how a thread moves from one session to the next
+//! in a program that was started without one. The same as in undertick.h.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
@@ -13,32 +12,32 @@ use crate::pool::Pool;
 use crate::process::{self, Session};
 use crate::thread::{OneRing, Thread};
 
-/// What a thread has of what was before.
+/// What a thread still holds of an earlier session.
 pub(crate) struct Leaving {
-    /// Pools that hold rings which were given up: the thread's own, the nested one.
+    /// Pools that hold given-up rings: the thread's own, the nested one.
     held: [Option<&'static Pool>; 2],
-    /// Events until a session that could not be joined is tried again.
+    /// Number of events until a session that could not be joined is tried again.
     refused_in: u32,
 }
 
-/// Events between two tries to join a session.
+/// Number of events between two tries to join a session.
 const RETRY: u32 = 4096;
 
 impl Leaving {
-    /// Of a thread that was in no session.
+    /// The state of a thread that was in no session.
     pub(crate) const NONE: Self = Self {
         held: [None; 2],
         refused_in: 0,
     };
 
-    /// Nothing more can be written to them.
+    /// Releases the held pools: nothing more can be written to their rings.
     pub(crate) fn let_go(&mut self, session: &Session) {
         for which in 0..2 {
             self.hold(session, which, None);
         }
     }
 
-    /// A ring that was given up holds its pool until the next one is.
+    /// Makes a given-up ring hold its pool until the next one is given up.
     pub(crate) fn hold(&mut self, session: &Session, which: usize, pool: Option<&'static Pool>) {
         if let Some(before) = core::mem::replace(&mut self.held[which], pool) {
             session.wiped().leave(before);
@@ -46,8 +45,8 @@ impl Leaving {
     }
 }
 
-/// Whether the event is recorded; `on` is what the switch holds. One comparison
-/// while all are. Joins a session that is new to the thread.
+/// Returns whether the event is recorded; `on` is the value of the switch. One comparison while all
+/// events are recorded. Joins a session that is new to the thread.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -68,8 +67,7 @@ pub(crate) unsafe fn is_on(thread: *mut Thread, on: u32, event: u16) -> bool {
     process::current().is_some_and(|session| !session.is_switched_off(event))
 }
 
-/// As [`is_on`], in the middle of a write: a session that is new to the thread
-/// does not count.
+/// As [`is_on`], in the middle of a write: a session that is new to the thread does not count.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -82,8 +80,8 @@ pub(crate) unsafe fn is_on_here(thread: *mut Thread, session: &Session, event: u
         || (on != control::NONE && on ^ joined <= control::MODE && !session.is_switched_off(event))
 }
 
-/// The thread's first point in a session that came through the door: gives up
-/// what it has of the one before. Whether the event is to be recorded.
+/// The thread's first point in a session that attached: gives up the rings of the previous session.
+/// Returns whether the event is to be recorded.
 #[cold]
 #[inline(never)]
 unsafe fn join(thread: *mut Thread, event: u16, here: u32) -> bool {
@@ -102,8 +100,8 @@ unsafe fn join(thread: *mut Thread, event: u16, here: u32) -> bool {
                 session.count_lost();
                 return false;
             }
-            // A handler that interrupts a write to a ring of the session before
-            // cannot; nor can anybody while the session is being changed.
+            // A handler that interrupts a write to a ring of the previous session cannot join;
+            // neither can any thread while the session is being changed.
             if !leave(session, thread, here) || !session.join() {
                 if (*thread).own.state() == state::NO_RING {
                     (*thread).leaving.refused_in = RETRY;
@@ -120,7 +118,7 @@ unsafe fn join(thread: *mut Thread, event: u16, here: u32) -> bool {
     on & control::MODE == control::ALL || !session.is_switched_off(event)
 }
 
-/// What a child has of its parent's rings: nothing, they are not inherited.
+/// Forgets the parent's rings in a child: they are not inherited.
 ///
 /// # Safety
 /// `thread` is the calling thread's, and the process has just been forked.
@@ -135,8 +133,8 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
     session.begin_process();
 }
 
-/// Gives up the thread's rings of a session that is over; false if one of them
-/// is being written. `here` is the stack pointer of the point.
+/// Gives up the thread's rings of a session that is over; returns false if one of them is being
+/// written. `here` is the stack pointer of the point.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -162,7 +160,7 @@ pub(crate) unsafe fn leave(session: &Session, thread: *mut Thread, here: u32) ->
                 let head = (*one).writer.memory().head();
                 giving_up::give_up(session, thread, which);
                 if !head.is_null() {
-                    // Looking for a cell took pages of a pool that has none any more.
+                    // The search for a cell took pages of a pool that has none any more.
                     libc::madvise(head.cast(), ring::HEAD_BYTES as usize, libc::MADV_REMOVE);
                 }
             }

@@ -1,4 +1,4 @@
-//! How a ring comes by its segments.
+//! How a ring gets its segments.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -10,26 +10,26 @@ use crate::clock;
 use crate::pool::Pool;
 use crate::process::Session;
 
-/// Where a ring gets its segments from.
+/// The source of a ring's segments.
 pub(crate) struct Supply {
     pub(crate) session: &'static Session,
     pub(crate) memory: Mapped,
     pub(crate) pool: &'static Pool,
     /// Whether the ring has no segment yet.
     pub(crate) is_first: bool,
-    /// A segment that was taken and got no pages.
+    /// A segment that was taken but got no pages.
     pub(crate) spare: Option<u32>,
-    /// The place of the next use in the table.
+    /// Index of the next use in the table.
     pub(crate) index: u32,
-    /// How often it has waited for a recorder.
+    /// Number of times that it has waited for a recorder.
     pub(crate) waits: u32,
 }
 
-/// After so many waits, 10 ms or more, it is looked whether there is a recorder.
+/// Number of waits, 10 ms or more, after which it checks whether there is a recorder.
 const LOOK_AFTER_WAITS: u32 = 200;
 
 impl Source for Supply {
-    /// Written down at once as the next use's, so that it is known whose it is.
+    /// The segment is noted at once as the next use's, so that its owner is known.
     fn take_segment(&mut self) -> Option<(u32, u64)> {
         let segment = self.spare.take().or_else(|| self.pool.take_segment())?;
         self.memory.store_use(self.index, ring::use_of(segment, 0));
@@ -42,11 +42,12 @@ impl Source for Supply {
         Some((segment, there))
     }
 
-    /// An error instead of a SIGBUS where there are none. Where the collector has written
-    /// them no system call is made, for which a sandbox may kill, and one load is enough: at a
-    /// load the kernel maps the 64 KiB around it, at a store one page. Else so few that nobody
-    /// waits for long: 16 KiB take some 10 us, a segment up to 70. But of a ring's first segment
-    /// all: a thread that goes into a sandbox may not ask there.
+    /// Gets pages, with an error instead of a SIGBUS where there are none. Where the collector has
+    /// written the pages no system call is made, for which a sandbox may kill. One load is then
+    /// enough: at a load the kernel maps the 64 KiB around it, at a store one page. Otherwise it
+    /// gets so few that no thread waits for long: 16 KiB take some 10 us, a segment up to 70. It
+    /// gets all pages of a ring's first segment, because a thread that enters a sandbox may not
+    /// request them there.
     fn more_pages(&mut self, segment: u32, from: u64) -> u64 {
         let at = self.memory.segment(segment).wrapping_add(from as usize);
         if self.pool.is_written(segment) {
@@ -99,8 +100,9 @@ impl Source for Supply {
         true
     }
 
-    /// A sample of what readings cost here and now: neighbours and the core's frequency change
-    /// that while a program runs. Not one that was interrupted: three times the least.
+    /// Takes a sample of the read cost here and now: neighbours and the core's frequency change it
+    /// while a program runs. A sample that was interrupted, three times the smallest, does not
+    /// count.
     fn found(&mut self) {
         let [samples, least] = [ring::OFF_READ_COST_SAMPLES, ring::OFF_READ_COST_LEAST]
             .map(|field| self.memory.field_u32(field));
@@ -109,12 +111,12 @@ impl Source for Supply {
         let clock = self.session.clock();
         let mut ticks = clock::time_reads(clock);
         if samples.load(Ordering::Relaxed) == 0 {
-            // Nothing to hold it against.
+            // There is no earlier sample to compare with.
             ticks = ticks.min(clock::time_reads(clock));
             least.store(ticks, Ordering::Relaxed);
         }
         if ticks < least.load(Ordering::Relaxed) / 3 {
-            // All before were interrupted.
+            // All earlier samples were interrupted.
             samples.store(0, Ordering::Relaxed);
             sums.iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
         }
@@ -133,8 +135,8 @@ impl Source for Supply {
     }
 }
 
-/// A recorder for which programs wait holds a lock, which the kernel takes back when it
-/// is killed.
+/// Checks for a recorder. A recorder for which programs wait holds a lock, which the kernel
+/// releases when the recorder is killed.
 fn look_for_recorder(session: &Session) {
     session.with_path(layout::CONTROL_FILE, |path| {
         let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
@@ -153,8 +155,8 @@ fn look_for_recorder(session: &Session) {
     });
 }
 
-/// Bytes that a file of this process may have. Whoever asks for more gets a signal that
-/// ends the program, so nobody does.
+/// Returns the maximum file size of this process, bytes. A program that exceeds it gets a signal
+/// that ends it, so it is never exceeded.
 pub(crate) fn file_limit() -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -167,16 +169,16 @@ pub(crate) fn file_limit() -> u64 {
     }
 }
 
-/// Inode number of this process's pid namespace, low half; 0: not asked for yet, or not known.
+/// Inode number of this process's pid namespace, low half; 0: not requested yet, or not known.
 static PID_NAMESPACE: AtomicU32 = AtomicU32::new(0);
 
-/// A child may be in another one.
+/// Forgets the namespace: a child may be in another one.
 pub(crate) fn forget_pid_namespace() {
     PID_NAMESPACE.store(0, Ordering::Relaxed);
 }
 
-/// So that the collector knows whether it may ask the kernel for us by our
-/// numbers; 0 if that cannot be said.
+/// Returns the pid namespace, so that the collector knows whether it may query the kernel by our
+/// process and thread numbers; 0 if it is unknown.
 pub(crate) fn pid_namespace() -> u32 {
     let known = PID_NAMESPACE.load(Ordering::Relaxed);
     if known != 0 {

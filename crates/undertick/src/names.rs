@@ -1,10 +1,10 @@
-//! Which numbers do the names of a process have? One for each name, in all its executables
-//! and libraries together, whoever asks first. The same as in undertick.h, and shared with the
-//! libraries that include it.
+//! The event numbers of names. A process has one number for each name, in all its executables and
+//! libraries together, whichever registers it first. The same as in undertick.h, and shared with
+//! the libraries that include it.
 //!
-//! **Method.** A table at an address that nothing else takes holds the hash of each name at
-//! the place of its number, the first free one from where the hash says. So a name has the same
-//! number in nearly all processes, too.
+//! **Method.** A table at an address that nothing else takes holds the hash of each name at the
+//! place of its number, the first free one from where the hash points. So a name also has the same
+//! number in nearly all processes.
 
 use core::ptr::with_exposed_provenance_mut;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,20 +14,20 @@ use undertick_ring::layout::names::{self, FIRST_NUMBER, OTHERS};
 use crate::instance::{READ_WRITE, is_readable};
 use crate::process::{append_name, session};
 
-/// Where the table is.
+/// Address of the table.
 const NAMES_AT: usize = 0x2000_5555_0000;
 /// "UTNAME01", after the last entry.
 const MAGIC: u64 = 0x3130_454d_414e_5455;
 const NAMES: usize = (OTHERS - FIRST_NUMBER) as usize;
 
-/// Whether the trace knows what that means.
+/// Whether the name of the number for all other names has been written to the trace.
 static OTHERS_ARE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Hashes by number; then the magic.
 pub(crate) type Table = [AtomicU64; NAMES + 1];
 
-/// The number of a name; told to the trace if it is new, or if `tells`: another instance
-/// may have been unloaded, with the names that it gave.
+/// Returns the number of a name. The name is written to the trace if it is new, or if `tells`:
+/// another instance may have been unloaded, with the names that it gave.
 #[cold]
 pub(crate) fn number(name: &str, mut tells: bool) -> u16 {
     let Some(session) = session() else {
@@ -55,7 +55,7 @@ pub(crate) fn number(name: &str, mut tells: bool) -> u16 {
     OTHERS
 }
 
-/// FNV-1a; never 0.
+/// Computes the FNV-1a hash; never 0.
 fn hash(name: &[u8]) -> u64 {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -63,7 +63,8 @@ fn hash(name: &[u8]) -> u64 {
     hash.max(1)
 }
 
-/// The table, mapped by the first instance; `None`: there can be none, as of the registry.
+/// Returns the table, mapped by the first instance; `None`: it cannot be mapped, for the same
+/// reasons as the registry.
 pub(crate) fn table() -> Option<&'static Table> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let there = with_exposed_provenance_mut::<libc::c_void>(NAMES_AT);

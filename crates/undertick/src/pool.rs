@@ -1,5 +1,6 @@
-//! The pool of a session, as this process has it mapped: by whoever asks first, and until no
-//! ring of the process is in it and another session has come. The same as in undertick.h.
+//! The pool of a session, as this process has it mapped. The first thread that needs it maps it. It
+//! stays until no ring of the process is in it and another session has come. The same as in
+//! undertick.h.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -12,43 +13,44 @@ use undertick_ring::{Mapped, Overflow};
 use crate::instance::PAGE_BYTES;
 use crate::process::Session;
 
-/// Lies before the mapping of the file. An instance that was unloaded leaves it to another
-/// one, which may be of undertick.h.
+/// The data before the mapping of the file. An instance that was unloaded leaves it to another one,
+/// which may be of undertick.h.
 #[repr(C)]
 pub(crate) struct Pool {
     file: *mut u8,
-    /// By segment: 1 when the collector has written its pages.
+    /// One byte per segment: 1 when the collector has written its pages.
     written: *mut u8,
     heads: *mut u8,
     segments: *mut u8,
     head_count: u32,
     segment_count: u32,
-    /// Of the session.
+    /// Serial number of the session.
     serial: u32,
-    /// A head that was taken and got no pages, and 1; 0: none.
+    /// A head that was taken but got no pages, plus 1; 0: none.
     spare_head: AtomicU32,
-    /// Of this and of the mapping.
+    /// Bytes of this and of the mapping.
     bytes: usize,
-    /// Rings of this process that lie in it.
+    /// Number of rings of this process that lie in it.
     users: AtomicUsize,
-    /// Of an earlier session.
+    /// Pool of an earlier session.
     before: AtomicPtr<Pool>,
 }
 
-/// The page of an instance that `fork` fills with zeros in the child, as it unmaps the pool
-/// there.
+/// The page of an instance that `fork` fills with zeros in the child, where it also unmaps the
+/// pool.
 #[repr(C)]
 pub struct Wiped {
-    /// Whether the rings that are known are this process's, and not its parent's.
+    /// Whether the known rings belong to this process, and not to its parent.
     pub same_process: AtomicU32,
-    /// Threads that look for a pool, or unmap one.
+    /// Number of threads that look for a pool, or unmap one.
     at_pools: AtomicU32,
-    /// Of the last session.
+    /// Pool of the last session.
     pool: AtomicPtr<Pool>,
 }
 
 impl Wiped {
-    /// The pool of the session `serial`, for one more ring; mapped by whoever asks first.
+    /// Returns the pool of the session `serial`, for one more ring; the first thread that needs it
+    /// maps it.
     fn join(&self, session: &Session, serial: u32) -> Option<&'static Pool> {
         self.at_pools.fetch_add(1, Ordering::SeqCst);
         let found = self.find(session, serial);
@@ -84,9 +86,10 @@ impl Wiped {
         }
     }
 
-    /// This thread, counted in `at_pools`, is done there. Whoever is alone unmaps the pools of
-    /// sessions before that no ring of the process is in: whoever comes then finds the
-    /// last one. If nobody was alone, whoever is last looks again.
+    /// Ends this thread's work on pools, for which it was counted in `at_pools`. A thread that is
+    /// alone there unmaps the pools of earlier sessions without a ring of the process; a thread
+    /// that arrives later finds the last one. If no thread was alone, the last one to leave checks
+    /// again.
     fn tidy(&self) {
         loop {
             let is_alone = self.at_pools.load(Ordering::SeqCst) == 1;
@@ -104,14 +107,14 @@ impl Wiped {
         }
     }
 
-    /// A ring is not in that pool any more.
+    /// Counts a ring that has left that pool.
     pub(crate) fn leave(&self, pool: &Pool) {
         self.at_pools.fetch_add(1, Ordering::SeqCst);
         pool.users.fetch_sub(1, Ordering::SeqCst);
         self.tidy();
     }
 
-    /// Nothing is known of the rings of the parent, whose page this is a copy of.
+    /// Forgets the rings of the parent, whose page this is a copy of.
     pub(crate) fn forget(&self) {
         self.pool.store(null_mut(), Ordering::SeqCst);
         self.at_pools.store(0, Ordering::SeqCst);
@@ -148,8 +151,8 @@ unsafe fn unmap_all(first: &AtomicPtr<Pool>) {
     }
 }
 
-/// Maps the pool of the session. Reserve, unlock (a program under mlockall must not lock it
-/// all), map.
+/// Maps the pool of the session: it reserves address space, unlocks it (a program under mlockall
+/// must not lock all of it), and maps the file.
 fn map(session: &Session, serial: u32) -> Option<*mut Pool> {
     const BEFORE: usize = SEGMENT_BYTES as usize;
     let field = |offset| session.field_u32(offset).load(Ordering::Relaxed);
@@ -222,8 +225,8 @@ fn map(session: &Session, serial: u32) -> Option<*mut Pool> {
     }
 }
 
-/// Address space at a multiple of the segment size: what a load maps, 64 KiB, are aligned
-/// pages.
+/// Reserves address space at a multiple of the segment size: the 64 KiB that a load maps are
+/// aligned pages.
 fn reserve(bytes: usize) -> Option<*mut u8> {
     const SLACK: usize = SEGMENT_BYTES as usize;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -245,7 +248,7 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Pool {
-    /// Unmaps the pools of sessions before this one's that no ring is in.
+    /// Unmaps the pools of earlier sessions that contain no ring.
     ///
     /// # Safety
     /// No other thread looks at the list.
@@ -276,17 +279,17 @@ impl Pool {
         };
         // SAFETY: the pool is mapped, of that shape.
         let line = unsafe { MappedLine::new(self.file, shape, queue) };
-        // Others write there, too.
+        // Other processes write there, too.
         take(&line).filter(|number| *number < shape.room(queue))
     }
 
-    /// A segment for a ring.
+    /// Takes a segment for a ring.
     pub(crate) fn take_segment(&self) -> Option<u32> {
         self.take(Queue::SegmentsReady)
             .or_else(|| self.take(Queue::Segments))
     }
 
-    /// A head for a ring, with pages.
+    /// Takes a head for a ring, with pages.
     fn take_head(&self, session: &Session) -> Option<*mut u8> {
         let place = |number: u32| {
             let at = u64::from(number) * ring::HEAD_BYTES;
@@ -306,7 +309,7 @@ impl Pool {
         None
     }
 
-    /// Whether the collector has written all pages of a segment.
+    /// Returns whether the collector has written all pages of a segment.
     pub(crate) fn is_written(&self, segment: u32) -> bool {
         assert!(segment < self.segment_count);
         // SAFETY: a byte for each segment.
@@ -315,7 +318,7 @@ impl Pool {
         byte.load(Ordering::Acquire) != 0
     }
 
-    /// Takes the pages of these bytes of the pool; whether they are there.
+    /// Allocates the pages of these bytes of the pool; returns whether they are present.
     pub(crate) fn populate(&self, session: &Session, at: *mut u8, bytes: usize) -> bool {
         // SAFETY: whole pages of the pool; the calls only return numbers.
         unsafe {
@@ -328,7 +331,7 @@ impl Pool {
             if *libc::__errno_location() != libc::EINVAL {
                 return false;
             }
-            // Kernels before 5.14.
+            // For kernels before 5.14.
             let offset = (start.addr() - self.file.addr()) as libc::off_t;
             let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
             let done = session.with_path(layout::POOL_FILE, |path| {
@@ -344,14 +347,14 @@ impl Pool {
     }
 }
 
-/// A ring that is there.
+/// A ring that has been made.
 pub(crate) struct Made {
     pub(crate) memory: Mapped,
     pub(crate) policy: Overflow,
     pub(crate) pool: &'static Pool,
 }
 
-/// Makes a ring of a free head of the pool of the session `serial`.
+/// Makes a ring from a free head of the pool of the session `serial`.
 pub(crate) fn make_ring(session: &Session, serial: u32, nested: bool) -> Option<Made> {
     let overflow = session.field_u32(control::OFF_OVERFLOW);
     let policy = Overflow::from_code(overflow.load(Ordering::Relaxed))?;
@@ -396,8 +399,8 @@ pub(crate) fn make_ring(session: &Session, serial: u32, nested: bool) -> Option<
     })
 }
 
-/// A ring that nothing is written to any more, and is complete: its head and segments are
-/// the collector's. It is counted in the pool still.
+/// Closes a complete ring that is no longer written to: its head and segments now belong to the
+/// collector. It still counts in the pool.
 pub(crate) fn close_ring(session: &Session, memory: &Mapped, is_joined: bool) {
     session.instance().forget_ring(memory);
     if is_joined {

@@ -1,5 +1,5 @@
-//! What a process shares: the control page, the mark of the scheduler, the
-//! page that tells a forked child from its parent.
+//! State shared by a process: the control page, the mark of the scheduler, the page that
+//! distinguishes a forked child from its parent.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::null_mut;
@@ -15,7 +15,7 @@ use crate::instance::{Instance, PAGE_BYTES, Pages};
 use crate::making::file_limit;
 use crate::pool::Wiped;
 
-/// Nobody looked for a session yet: the first event goes the slow way.
+/// Value while no thread has looked for a session yet: the first event takes the slow path.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
 static NO_SESSION: AtomicU32 = AtomicU32::new(0);
 static ON: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
@@ -23,19 +23,19 @@ static ON: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNKNOWN).cast_mut()
 /// The session this process records for.
 pub struct Session {
     control: *mut u8,
-    /// The first holds 1, which `fork` makes 0 in the child; always 0 where it does not:
-    /// then each point goes the slow way, which asks for the number of the process.
+    /// The first page holds 1, which `fork` makes 0 in the child. It always holds 0 where `fork`
+    /// does not: then each point takes the slow path, which asks for the number of the process.
     pages: Pages,
-    /// Whose rings these are, or 0: told by the page.
+    /// Process that owns these rings, or 0: the page tells.
     by_pid: AtomicU32,
-    /// What a thread's `rseq_cs` holds while it was not descheduled.
+    /// Value of a thread's `rseq_cs` while it was not descheduled.
     pub armed: u64,
     /// Clock code of the session that was joined last.
     clock: AtomicU32,
     place: Place,
-    /// The numbers of names, of all instances; mapped at the start, for a sandbox may come.
+    /// The numbers of names, of all instances; mapped at the start, because a sandbox may follow.
     names: Option<&'static crate::names::Table>,
-    /// Of the destructor that closes a thread's rings; [`NO_KEY`]: none.
+    /// Key of the destructor that closes a thread's rings; [`NO_KEY`]: none.
     key: AtomicU32,
 }
 
@@ -43,9 +43,9 @@ const NO_KEY: u32 = u32::MAX;
 
 /// Where the session is.
 enum Place {
-    /// In a directory that was known when the program was started.
+    /// In a directory that was known at the start of the program.
     Dir(CString),
-    /// Wherever the recorder says that comes through this door.
+    /// In the directory that an attaching recorder writes to this attach page.
     Door(Door),
 }
 
@@ -57,17 +57,17 @@ unsafe impl Sync for Session {}
 
 static SESSION: OnceLock<Option<Session>> = OnceLock::new();
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(null_mut());
-/// 0 nobody, 1 being looked for, 2 done.
+/// 0: not started, 1: in progress, 2: done.
 static ATTACHING: AtomicU8 = AtomicU8::new(0);
 
-/// Which events are recorded now, and of which session: as the control page has it.
+/// Returns which events are recorded now, and of which session, as in the control page.
 #[inline(always)]
 pub fn switch() -> u32 {
     // SAFETY: ON points at a static or at the control page, both for ever.
     unsafe { (*ON.load(Ordering::Relaxed)).load(Ordering::Relaxed) }
 }
 
-/// Whether any event is recorded now.
+/// Returns whether any event is recorded now.
 #[inline(always)]
 pub fn is_any_on() -> bool {
     switch() != control::NONE
@@ -77,15 +77,15 @@ pub fn enabled() -> bool {
     is_any_on() && session().is_some()
 }
 
-/// The session if one was found already: no call, for the fast path.
+/// Returns the session if one has already been found, without a call, for the fast path.
 #[inline(always)]
 pub fn current() -> Option<&'static Session> {
     // SAFETY: null or the session in the static.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The session, looked for at the first call. A signal handler that comes in
-/// while another call looks gets none.
+/// Returns the session, which the first call looks for. A signal handler that interrupts this
+/// search gets none.
 #[cold]
 pub fn session() -> Option<&'static Session> {
     if ATTACHING.load(Ordering::Acquire) != 2 {
@@ -112,13 +112,13 @@ pub fn session() -> Option<&'static Session> {
 }
 
 impl Session {
-    /// Clock code.
+    /// Returns the clock code.
     #[inline(always)]
     pub fn clock(&self) -> u32 {
         self.clock.load(Ordering::Relaxed)
     }
 
-    /// The door of a program that was started without a session.
+    /// Returns the attach page of a program that was started without a session.
     pub const fn door(&self) -> Option<&Door> {
         match &self.place {
             Place::Door(door) => Some(door),
@@ -126,18 +126,18 @@ impl Session {
         }
     }
 
-    /// Whether there was a session, came through the door, and is over.
+    /// Returns whether a session had attached and is over.
     pub fn is_over(&self) -> bool {
         self.door().is_some_and(Door::is_empty)
     }
 
-    /// Whether it is over and the collector has read all of it.
+    /// Returns whether it is over and the collector has read all of it.
     pub fn is_read(&self) -> bool {
         let alive = self.field_u32(control::OFF_COLLECTOR_ALIVE);
         self.is_over() && alive.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether the event's bit says that it is not recorded while some are.
+    /// Returns whether the event's bit excludes it from recording while some events are recorded.
     #[inline(always)]
     pub fn is_switched_off(&self, event: u16) -> bool {
         let place = control::OFF_SWITCHED + usize::from(event / 8);
@@ -146,9 +146,8 @@ impl Session {
         byte.load(Ordering::Relaxed) >> (event % 8) & 1 != 0
     }
 
-    /// Makes ready to record for the session at the door; false if it is not one
-    /// of this user's or of root's: the door is shared with children that may
-    /// have fewer rights.
+    /// Prepares recording for the session that attached; returns false if it does not belong to
+    /// this user or to root: the attach page is shared with children that may have fewer rights.
     pub fn join(&self) -> bool {
         let owner = self.with_path(layout::NAMES_FILE, |path| {
             // SAFETY: all zeros is a valid stat; the path ends with zero.
@@ -181,24 +180,24 @@ impl Session {
         unsafe { AtomicU64::from_ptr(self.control.add(offset).cast()) }
     }
 
-    /// The numbers of names, of all instances; `None`: there can be none.
+    /// Returns the numbers of names, of all instances; `None`: there can be none.
     pub(crate) const fn names(&self) -> Option<&'static crate::names::Table> {
         self.names
     }
 
-    /// The page that `fork` wipes.
+    /// Returns the page that `fork` wipes.
     #[inline(always)]
     pub const fn wiped(&self) -> &'static Wiped {
         self.pages.wiped()
     }
 
-    /// False where [`Self::is_same_process`] has to be asked.
+    /// Returns false where [`Self::is_same_process`] has to be called.
     #[inline(always)]
     pub fn is_surely_same_process(&self) -> bool {
         self.wiped().same_process.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the rings that are known are this process's, and not its parent's.
+    /// Returns whether the known rings belong to this process, and not to its parent.
     #[inline]
     pub fn is_same_process(&self) -> bool {
         self.is_surely_same_process() || {
@@ -207,7 +206,7 @@ impl Session {
         }
     }
 
-    /// From here on they are.
+    /// Declares that they belong to this process from here on.
     pub fn begin_process(&self) {
         if self.is_told_by_pid() {
             self.wiped().forget(); // nothing was wiped
@@ -217,20 +216,20 @@ impl Session {
         }
     }
 
-    /// Whether children are told by their numbers alone.
+    /// Returns whether children are recognised by their process numbers alone.
     pub fn is_told_by_pid(&self) -> bool {
         self.by_pid.load(Ordering::Relaxed) != 0
     }
 
-    /// Has `thread` given to the destructor when the calling thread ends; false if it
-    /// cannot be.
+    /// Has `thread` passed to the destructor when the calling thread ends; returns false if this is
+    /// not possible.
     pub fn at_end_of_thread(&self, thread: *const c_void) -> bool {
         let key = self.key.load(Ordering::Relaxed);
         // SAFETY: a key of ours.
         key != NO_KEY && unsafe { libc::pthread_setspecific(key, thread) } == 0
     }
 
-    /// Where it is noted what this copy of the crate has mapped.
+    /// Returns the record of what this copy of the crate has mapped.
     pub fn instance(&self) -> &'static Instance {
         self.pages.instance()
     }
@@ -269,18 +268,18 @@ pub fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u
     (at != libc::MAP_FAILED).then_some(at.cast())
 }
 
-/// No advice that any kernel knows.
+/// An advice that no kernel knows.
 const NO_ADVICE: i32 = 0x7ead;
 
-/// How a child is told from its parent.
+/// How a child is distinguished from its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     ByPage,
     ByPid,
 }
 
-/// Some emulators (qemu-user) accept every advice and do nothing: one that no kernel knows
-/// shows it. `None`: the kernel cannot wipe pages.
+/// Determines how a child is distinguished. Some emulators (qemu-user) accept every advice and do
+/// nothing: one that no kernel knows shows it. `None`: the kernel cannot wipe pages.
 ///
 /// # Safety
 /// `page` is a mapping of ours, of `bytes` bytes.
@@ -346,7 +345,7 @@ fn attach() -> Option<Session> {
     Some(session)
 }
 
-/// The control page of the session that the program was started in.
+/// Opens the control page of the session in which the program was started.
 fn open_session() -> Option<(*mut u8, Place)> {
     let dir = std::env::var_os(layout::SESSION_ENV)?;
     if !dir.as_bytes().starts_with(b"/") || dir.len() > 200 {
@@ -391,8 +390,7 @@ fn open_session() -> Option<(*mut u8, Place)> {
     Some((page, Place::Dir(dir)))
 }
 
-/// So that a recorder finds a door before the first event: runs when the program
-/// is loaded.
+/// Runs when the program is loaded, so that a recorder finds an attach page before the first event.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
@@ -402,7 +400,7 @@ static AT_START: extern "C" fn() = {
     at_start
 };
 
-/// The library is unloaded, or the program ends.
+/// Runs when the library is unloaded, or the program ends.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_END: extern "C" fn() = {
@@ -441,7 +439,7 @@ pub fn set_rate(event: u16, one_in: u32) {
     }
 }
 
-/// One in how many executions of an event is to be recorded.
+/// Returns the sampling rate of an event: one in this many executions is recorded.
 #[inline(always)]
 pub fn one_in(session: &Session, event: u16) -> u32 {
     let place = usize::from(event) % control::RATES;
@@ -478,7 +476,7 @@ fn find_rate(session: &Session, event: u16) -> u32 {
     }
 }
 
-/// Appends to the names log: one write, whole or not at all.
+/// Appends to the names log by one write, whole or not done.
 pub fn append_name(what: u16, event: u16, text: &str) {
     let Some(session) = session() else { return };
     let mut cut = text.len().min(names::MAX_TEXT_BYTES);
@@ -517,9 +515,9 @@ pub fn append_name(what: u16, event: u16, text: &str) {
     }
 }
 
-/// Appends to the log of names, which other processes do, too; whether it is there. Beyond
-/// the limit of file sizes a write ends the program: none is tried, and the signal is taken
-/// back if another process was faster.
+/// Appends to the log of names, to which other processes also append; returns whether the record is
+/// in it. Beyond the limit of file sizes a write ends the program, so none is tried. If another
+/// process was faster, the signal is taken back.
 fn write_name(fd: i32, record: &[u8]) -> bool {
     let limit = file_limit();
     // SAFETY: `fd` is open, the record is as long as said; all zeros are valid sets, a

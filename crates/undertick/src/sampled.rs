@@ -1,4 +1,4 @@
-//! Sampled spans; the same protocol as undertick.h, where it is described.
+//! Sampled spans, by the same protocol as undertick.h, where it is described.
 
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
@@ -29,8 +29,7 @@ struct Cell {
 
 const _: () = assert!(size_of::<Cell>() == BYTES);
 
-/// Cells that nobody ever claims: where the fast path looks while the thread's
-/// ring has none.
+/// Cells that are never claimed: the fast path looks here while the thread's ring has none.
 #[repr(C, align(64))]
 struct NoCells(UnsafeCell<[u64; CELLS * BYTES / 8]>);
 
@@ -39,11 +38,10 @@ unsafe impl Sync for NoCells {}
 
 static NO_CELLS: NoCells = NoCells(UnsafeCell::new([0; CELLS * BYTES / 8]));
 
-/// What a thread knows of its sampled spans beside the cells in its ring.
+/// A thread's state of sampled spans, in addition to the cells in its ring.
 pub struct Sampling {
-    /// Where the cells of the thread's ring lie, less the address of `NO_CELLS`:
-    /// a page of the thread's own that `fork` fills with zeros, or zeros for
-    /// ever.
+    /// Address of the cells of the thread's ring, less the address of `NO_CELLS`. It is in the
+    /// thread's private page, which `fork` fills with zeros, or always zero.
     cells: *mut usize,
     /// State of the generator; 0: not seeded yet.
     random: u64,
@@ -52,20 +50,20 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Of a thread that has begun no sampled span.
+    /// The state of a thread that has begun no sampled span.
     pub const NONE: Self = Self {
         cells: NO_CELLS.0.get().cast(),
         random: 0,
         spare: null_mut(),
     };
 
-    /// Whether the thread has begun any.
+    /// Returns whether the thread has begun any.
     #[inline(always)]
     fn is_used(&self) -> bool {
         self.cells != Self::NONE.cells
     }
 
-    /// The thread ends, and its ring with it.
+    /// Frees the state when the thread ends, and its ring with it.
     pub fn forget(&mut self, session: &Session) {
         self.lay_aside();
         let page = core::mem::replace(&mut self.spare, null_mut());
@@ -77,8 +75,8 @@ impl Sampling {
         }
     }
 
-    /// The ring is given up, and the thread goes on; the page stays mapped,
-    /// because a span may just be looking for its cell.
+    /// Detaches the cells of a ring that is given up while the thread goes on. The page stays
+    /// mapped, because a span may be looking for its cell at this moment.
     pub fn lay_aside(&mut self) {
         if self.is_used() {
             // SAFETY: the page mapped by `find`.
@@ -88,7 +86,7 @@ impl Sampling {
         }
     }
 
-    /// Makes the fast path find the cells; if it cannot, all goes the slow way.
+    /// Makes the fast path find the cells; if this fails, all spans take the slow path.
     #[cold]
     fn find(&mut self, session: &Session, cells: *mut Cell) {
         if session.is_told_by_pid() {
@@ -132,7 +130,7 @@ impl Sampling {
         x ^ x >> 29
     }
 
-    /// 32 random bits: the upper half of Knuth's linear congruential generator.
+    /// Returns 32 random bits: the upper half of Knuth's linear congruential generator.
     #[inline(always)]
     fn random(&mut self, session: &Session) -> u32 {
         let mut x = self.random;
@@ -146,13 +144,13 @@ impl Sampling {
         (x >> 32) as u32
     }
 
-    /// 1 ..= n, each as likely.
+    /// Returns a number of 1 ..= n, all equally likely.
     fn random_to(&mut self, session: &Session, n: u32) -> u32 {
         1 + ((u64::from(self.random(session)) * u64::from(n)) >> 32) as u32
     }
 
-    /// The first gap of a cell, or under a rate: the least of two different numbers
-    /// of 1 ..= 2r, which is what is left of a gap looked at at a random time.
+    /// Returns the first gap of a cell, or under a rate: the smaller of two different numbers of 1
+    /// ..= 2r, which is the remainder of a gap at a random time.
     #[cold]
     fn first_gap(&mut self, session: &Session, one_in: u32) -> u32 {
         let a = self.random_to(session, 2 * one_in);
@@ -161,13 +159,13 @@ impl Sampling {
     }
 }
 
-/// What a cell of this event holds while no recorded span of it is open.
+/// Returns the state of a cell of this event while no recorded span of it is open.
 #[inline(always)]
 const fn idle(event: u16) -> u32 {
     event as u32 | CLAIMED
 }
 
-/// The cell that the fast path looks at.
+/// Returns the cell that the fast path examines.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -181,8 +179,8 @@ unsafe fn near<'a>(thread: *mut Thread, event: u16) -> &'a Cell {
     }
 }
 
-/// Counts one more; whether this one is to be recorded. One instruction, so
-/// that a signal handler comes in before or after it.
+/// Counts one execution; returns whether it is to be recorded. It is one instruction, so that a
+/// signal handler runs before or after it.
 #[inline(always)]
 fn count_down(cell: &Cell) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -212,7 +210,7 @@ fn low_half(cell: &Cell) -> i32 {
     unsafe { AtomicU32::from_ptr(cell.left.as_ptr().cast()) }.load(Ordering::Relaxed) as i32
 }
 
-/// A sampled span begins.
+/// Begins a sampled span.
 #[inline(always)]
 pub fn begin(event: u16) {
     let thread = THREAD.with(UnsafeCell::get);
@@ -230,7 +228,7 @@ pub fn begin(event: u16) {
     }
 }
 
-/// A sampled span ends.
+/// Ends a sampled span.
 #[inline(always)]
 pub fn end(event: u16) {
     let thread = THREAD.with(UnsafeCell::get);
@@ -254,8 +252,8 @@ pub fn seed(seed: u64) {
     unsafe { (*thread).sampling.random = seed.max(1) };
 }
 
-/// A recorded span of the event is open, the cell is another event's, or there is
-/// none (yet).
+/// Begins a span when a recorded span of the event is open, the cell belongs to another event, or
+/// there is none (yet).
 #[cold]
 #[inline(never)]
 unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
@@ -268,7 +266,7 @@ unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
     }
 }
 
-/// The common case of [`begin_slow`]: counted, and no recorded span of the event
+/// The common case of [`begin_slow`]: the execution is counted, and no recorded span of the event
 /// is open.
 #[inline(never)]
 unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
@@ -287,7 +285,7 @@ unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
         cell.state.store(idle(event) | BUSY, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if low_half(cell) >= 0 {
-            // A handler came in and was recorded for both.
+            // A handler interrupted this and was recorded for both.
             cell.state.store(idle(event), Ordering::Relaxed);
             (*own).set_state(state::READY);
             return;
@@ -300,8 +298,7 @@ unsafe fn begin_due(thread: *mut Thread, cell: &Cell, event: u16) {
     }
 }
 
-/// The common case of [`end_slow`]: one recorded span of the event is open, and
-/// none inside it.
+/// The common case of [`end_slow`]: one recorded span of the event is open, and none inside it.
 #[inline(never)]
 unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
     // SAFETY: as `begin_slow`.
@@ -326,14 +323,14 @@ unsafe fn end_due(thread: *mut Thread, cell: &Cell, event: u16) {
         (*own).enter();
         let timed = u32::from(cell.timed.load(Ordering::Relaxed));
         put_in_own(session, thread, Kind::End, event, timed);
-        // A handler that comes in leaves `open` as it found it.
+        // A handler that interrupts this leaves `open` as it found it.
         cell.open.store(0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         cell.state.store(idle(event), Ordering::Relaxed);
     }
 }
 
-/// The one that is to be recorded has begun: how many it stands for.
+/// Called when the execution that is to be recorded has begun; returns how many it stands for.
 #[inline(always)]
 fn recorded(sampling: &mut Sampling, session: &Session, cell: &Cell, event: u16) -> u32 {
     let last = cell.last.load(Ordering::Relaxed);
@@ -355,7 +352,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool, here: u32) 
     unsafe {
         let joined = (*thread).on;
         let on = joining::is_on(thread, process::switch(), event);
-        // What was counted was counted in the session before.
+        // The count belongs to the previous session.
         let counted = counted && (*thread).on == joined;
         let own = &raw mut (*thread).own;
         if (*own).state() == state::READY && session.is_same_process() {
@@ -371,13 +368,12 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool, here: u32) 
         } else if on && giving_up::is_left(thread, (*own).state(), here) {
             giving_up::choose(session, thread, here);
         }
-        // Else counted by a handler that interrupts a write: the next one is
-        // recorded.
+        // Otherwise a handler that interrupts a write has counted it: the next one is recorded.
     }
 }
 
-/// One execution has begun in the ring that is being written: how many it
-/// stands for if it is to be recorded, or 0.
+/// Counts one execution that began in the ring that is being written; returns how many it stands
+/// for if it is to be recorded, or 0.
 ///
 /// # Safety
 /// `thread` is the calling thread's, and the ring's state is "writing".
@@ -431,8 +427,8 @@ fn next_gap(sampling: &mut Sampling, session: &Session, cell: &Cell, event: u16,
     let gap = if one_in == u32::from(before) {
         sampling.random_to(session, 2 * one_in - 1)
     } else {
-        // None before, or the rate has changed: as if this one had been in force
-        // for long.
+        // There was none before, or the rate has changed: this one is treated as if it had been in
+        // force for long.
         cell.one_in.store(one_in as u16, Ordering::Relaxed);
         sampling.first_gap(session, one_in)
     };
@@ -450,8 +446,7 @@ fn table(memory: &Mapped) -> *mut Cell {
     memory.head().wrapping_add(ring::OFF_CELL_TABLE).cast()
 }
 
-/// The event's cell in a ring; `None`: there is none, and every span is
-/// recorded.
+/// Returns the event's cell in a ring; `None`: there is none, and every span is recorded.
 #[inline(always)]
 fn cell_of<'a>(
     sampling: &mut Sampling,
@@ -483,7 +478,7 @@ fn make_cell<'a>(
     let there = memory.field_u32(ring::OFF_CELLS);
     let cells = table(memory);
     if there.load(Ordering::Relaxed) != CELLS as u32 {
-        // Pages first, as for segments.
+        // Gets pages first, as for segments.
         let got = there.load(Ordering::Relaxed) == 0
             && pool.is_some_and(|pool| pool.populate(session, cells.cast(), CELLS * BYTES));
         if !got {

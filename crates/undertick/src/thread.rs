@@ -22,9 +22,9 @@ use crate::sampled;
 pub enum Reading {
     /// Waits for nothing.
     Plain,
-    /// After all that was before it: of spans.
+    /// Waits for everything before it; used for spans.
     Waiting,
-    /// Serialised, with as little as can be between it and the work.
+    /// Serialised, with as little as possible between it and the work.
     Ordered,
     /// Two waiting readings; the difference is the payload.
     Pair,
@@ -34,7 +34,7 @@ pub enum Reading {
     PairAfter,
 }
 
-/// The kernel's `struct rseq`, as far as it is needed here.
+/// The kernel's `struct rseq`, limited to the fields needed here.
 #[repr(C)]
 struct Rseq {
     cpu_id_start: AtomicU32,
@@ -42,7 +42,7 @@ struct Rseq {
     rseq_cs: AtomicU64,
 }
 
-/// Stands in where there is none: CPU unknown, never armed.
+/// Replacement where there is none: CPU unknown, never armed.
 static NO_RSEQ: Rseq = Rseq {
     cpu_id_start: AtomicU32::new(u32::MAX),
     cpu_id: AtomicU32::new(u32::MAX),
@@ -51,9 +51,9 @@ static NO_RSEQ: Rseq = Rseq {
 
 pub(crate) struct OneRing {
     pub(crate) retry_in: u32,
-    /// Where it lies; `None`: there is no ring.
+    /// The pool of the ring; `None`: there is no ring.
     pub(crate) pool: Option<&'static Pool>,
-    /// A segment that was taken and got no pages.
+    /// A segment that was taken but got no pages.
     pub(crate) spare: Option<u32>,
     pub(crate) writer: Writer<Mapped>,
 }
@@ -70,7 +70,7 @@ impl OneRing {
         }
     }
 
-    /// What a handler that comes in looks at: see [`undertick_ring::state`].
+    /// Returns the state that an interrupting handler examines: see [`undertick_ring::state`].
     #[inline(always)]
     pub(crate) fn state(&self) -> u32 {
         // SAFETY: a field of our own.
@@ -85,7 +85,7 @@ impl OneRing {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Sets the state; what it was, in one instruction.
+    /// Sets the state and returns the previous one, in one instruction.
     pub(crate) fn swap_state(&mut self, state: u32) -> u32 {
         // SAFETY: a field of our own, aligned.
         let field = unsafe { AtomicU32::from_ptr(&raw mut self.writer.state) };
@@ -94,9 +94,9 @@ impl OneRing {
         was
     }
 
-    /// From here on the frame that executes this writes to the ring, and a handler that
-    /// comes in uses the other one. The low half of the stack pointer says later
-    /// whether that frame is there.
+    /// Marks the ring as being written by the frame that executes this; a handler that interrupts
+    /// it uses the other ring. The low half of the stack pointer shows later whether that frame
+    /// still exists.
     #[inline(always)]
     pub(crate) fn enter(&mut self) {
         #[cfg(target_arch = "x86_64")]
@@ -118,16 +118,16 @@ impl OneRing {
 pub(crate) struct Thread {
     rseq: *const Rseq,
     pub(crate) own: OneRing,
-    /// For handlers that interrupt a write to `own`.
+    /// The ring of handlers that interrupt a write to `own`.
     pub(crate) nested: OneRing,
     pub(crate) sampling: sampled::Sampling,
-    /// What the switch holds while all is recorded of the session that this
-    /// thread has joined.
+    /// Value of the switch while all events are recorded of the session that this thread has
+    /// joined.
     pub(crate) on: u32,
     pub(crate) leaving: joining::Leaving,
-    /// Points that found `own` being written.
+    /// Number of points that found `own` being written.
     pub(crate) interrupted: u32,
-    /// Times that the thread's destructor was called.
+    /// Number of times that the thread's destructor was called.
     pub(crate) ends: u32,
 }
 
@@ -173,7 +173,7 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
         let own = &raw mut (*thread).own;
         if (*own).state() == state::READY && session.is_surely_same_process() {
             (*own).enter();
-            // Not before: a handler that comes in until here may fill the segment.
+            // Not earlier: a handler that interrupts before this may fill the segment.
             if !(*own).writer.needs_room() {
                 let rseq = &*(*thread).rseq;
                 let writer = &mut (*own).writer;
@@ -200,20 +200,19 @@ pub fn record(kind: Kind, event: u16, payload: u32, reading: Reading) {
     }
 }
 
-/// Whether the clock is read before anything else is asked: at the end of a span.
+/// Returns whether the clock is read before any other check: at the end of a span.
 #[inline(always)]
 fn is_first(kind: Kind, reading: Reading) -> bool {
     kind == Kind::EndOrdered || (kind == Kind::End && reading == Reading::Waiting)
 }
 
-/// Whether it is read when nothing is left to do but to store it: at the begin of one.
+/// Returns whether the clock is read as the last step before the store: at the begin of a span.
 #[inline(always)]
 fn is_last(kind: Kind, reading: Reading) -> bool {
     kind == Kind::BeginOrdered || (kind == Kind::Begin && reading == Reading::Waiting)
 }
 
-/// Records the end of a span: the clock is read before anything else is asked, even
-/// whether to record.
+/// Records the end of a span: the clock is read before any other check, even whether to record.
 #[inline(always)]
 fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
     let thread = THREAD.with(UnsafeCell::get);
@@ -222,7 +221,7 @@ fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
         let own = &raw mut (*thread).own;
         if (*own).state() == state::READY
             && let Some(session) = process::current()
-            // Points that are switched off must not read: what they cost is the difference.
+            // Points that are switched off must not read the clock: the difference is their cost.
             && (reading != Reading::Waiting || joining::is_on_here(thread, session, event))
         {
             (*own).enter();
@@ -247,8 +246,8 @@ fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
     }
 }
 
-/// An end that was read before it was known that recording is off, that this
-/// is the first event of a forked child, or that the segment is full.
+/// Records an end whose clock was read before it was known that recording is off, that this is the
+/// first event of a forked child, or that the segment is full.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -263,8 +262,8 @@ unsafe fn record_end_slow(
     // SAFETY: as `record`.
     unsafe {
         let own = &raw mut (*thread).own;
-        // A handler that came in after a fork has left a state of its own, and
-        // records later than the reading.
+        // A handler that ran after a fork has left its own state, and records later than the
+        // reading.
         let interrupted = !state::is_writing((*own).state());
         if !interrupted {
             (*own).set_state(state::READY);
@@ -332,8 +331,7 @@ fn record_first(kind: Kind, event: u16, payload: u32, reading: Reading, here: u3
     }
 }
 
-/// Records an end of a span in the thread's ring, whose state is "writing", or
-/// drops and counts it.
+/// Records an end of a span in the thread's ring, whose state is "writing", or drops and counts it.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -379,16 +377,16 @@ pub(crate) unsafe fn put_in_own(
 
 /// Reads the clock and writes the record. The order matters.
 ///
-/// A reading of an event, a next or a pair lies between two looks at the mark (the one here
-/// and that of the record before), so that the flag is about exactly the time since the
-/// record before.
+/// A reading of an event, a next or a pair lies between two checks of the mark (the one here and
+/// that of the previous record), so that the flag describes exactly the time since the previous
+/// record.
 ///
-/// Almost nothing of the recorder lies inside a span, because its code and data may be cold:
-/// at the begin of one the clock is read when nothing is left to do but to store it (and a
-/// fence after a serialised one makes the section start from one and the same state), at the
-/// end before anything else is done ([`record_end`]). The begin's look at the mark then comes
-/// before its reading: a deschedule between the two is flagged by the record after, a few
-/// nanoseconds too late, never too early.
+/// Almost nothing of the recorder lies inside a span, because its code and data may be cold. At the
+/// begin of a span the clock is read as the last step before the store (and a fence after a
+/// serialised reading makes the span start from one and the same state). At the end it is read
+/// before anything else is done ([`record_end`]). So at a begin the check of the mark precedes the
+/// reading: a deschedule between the two is flagged by the next record, a few nanoseconds too late,
+/// never too early.
 #[inline(always)]
 fn put(
     session: &Session,
@@ -423,7 +421,7 @@ fn put(
     }
 }
 
-/// The record's two words, the clock read first.
+/// Makes the record's two words, with the clock read first.
 #[inline(always)]
 fn sample(
     session: &Session,
@@ -438,7 +436,7 @@ fn sample(
     finish(session, rseq, kind, event, payload, reading, readings)
 }
 
-/// The record's two words, the clock having been read.
+/// Makes the record's two words, from a clock that was already read.
 #[inline(always)]
 fn finish(
     session: &Session,
@@ -467,14 +465,14 @@ fn finish(
     .to_words()
 }
 
-/// What a point read of the clock.
+/// The clock readings of a point.
 #[derive(Clone, Copy)]
 pub(crate) struct Readings {
     /// The timestamp.
     first: u64,
-    /// The other one of a pair, else 0.
+    /// The other reading of a pair, otherwise 0.
     second: u64,
-    /// The CPU, if the timestamp's own instruction said it.
+    /// The CPU, if the timestamp's own instruction gave it.
     cpu: Option<u32>,
 }
 
@@ -491,7 +489,7 @@ impl Readings {
     }
 }
 
-/// What a look at the mark found; the readings are new ones if it was gone.
+/// Result of a check of the mark; the readings are new ones if it was gone.
 struct Look {
     flag: DeschedFlag,
     cpu: u16,
@@ -561,9 +559,8 @@ fn read_system(session: &Session, reading: Reading) -> (u64, u64) {
     }
 }
 
-/// The mark is not ours any more: the kernel cleared it, or someone else uses
-/// `rseq_cs`. Sets it again and reads the clock anew, so that the reading lies
-/// after what the flag tells of.
+/// Handles a mark that is not ours any more: the kernel cleared it, or other code uses `rseq_cs`.
+/// Sets it again and reads the clock again, so that the reading lies after what the flag describes.
 #[cold]
 #[inline(never)]
 fn rearm(
@@ -604,16 +601,15 @@ pub(crate) enum Job {
         event: u16,
         value: u64,
     },
-    /// A sampled span begins; not counted yet.
+    /// The begin of a sampled span that is not counted yet.
     Sampled {
         event: u16,
     },
 }
 
-/// The first event of a thread or of a forked child, a full segment, a wide
-/// event, a handler that interrupted a write,
-/// and the first event after a jump out of such a handler. `here` is the stack pointer
-/// of the point.
+/// Records the first event of a thread or of a forked child, at a full segment, a wide event, in a
+/// handler that interrupted a write, and the first event after a jump out of such a handler. `here`
+/// is the stack pointer of the point.
 ///
 /// # Safety
 /// `thread` is the calling thread's.
@@ -726,20 +722,20 @@ pub(crate) unsafe fn arm(session: &Session, thread: *mut Thread) {
     }
 }
 
-/// How often the destructors of a thread are called at most.
+/// Maximum number of times that the destructors of a thread are called.
 const DESTRUCTOR_ROUNDS: u32 = 4;
 
-/// A key whose destructor closes the rings of a thread that ends.
+/// Makes a key whose destructor closes the rings of a thread that ends.
 pub fn make_key() -> Option<libc::pthread_key_t> {
     let mut key = 0;
     // SAFETY: `key` is valid for writing.
     (unsafe { libc::pthread_key_create(&raw mut key, Some(end_of_thread)) } == 0).then_some(key)
 }
 
-/// The thread ends: its rings are complete. Destructors that are called later may
-/// record, so it asks to be called again, as often as destructors are
-/// (`PTHREAD_DESTRUCTOR_ITERATIONS`); what comes after the last time is counted as lost. A
-/// handler may come in at any instruction: nothing is unmapped that it could still find.
+/// Ends a thread: its rings are complete. Later destructors may record, so it asks to be called
+/// again, as often as destructors are (`PTHREAD_DESTRUCTOR_ITERATIONS`); events after the last time
+/// are counted as lost. A handler may run at any instruction: nothing is unmapped that it could
+/// still find.
 unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     let thread = thread.cast::<Thread>();
     let Some(session) = process::current() else {

@@ -1,5 +1,5 @@
-//! Expected values are worked by hand, or by schoolbook arithmetic on digits
-//! to base 10 that shares nothing with the code under test.
+//! Expected values are calculated by hand, or by schoolbook arithmetic on digits to base 10 that
+//! shares nothing with the code under test.
 
 use super::*;
 use crate::{Reading, Tsc};
@@ -53,7 +53,7 @@ mod schoolbook {
     }
 }
 
-/// Rates from a watch crystal to 10 GHz, whole and broken.
+/// Rates from a watch crystal to 10 GHz, whole and fractional.
 const RATES: [(u64, u64); 12] = [
     (32_768, 1),
     (1, 1),
@@ -136,7 +136,7 @@ fn worked_by_hand() {
     // 10 GHz: ten ticks are 1 ns; u64::MAX ends in 5.
     let fast = TickRate::new(10_000_000_000, 1).unwrap();
     assert_eq!(fast.ns_from_ticks(u64::MAX), 1_844_674_407_370_955_161);
-    // The least i64: 2^63 * 5 = 13 * 3 547 450 783 405 683 003 + 1, so rounded to the past.
+    // The smallest i64: 2^63 * 5 = 13 * 3 547 450 783 405 683 003 + 1, so rounded to the past.
     assert_eq!(
         tsc.ns_from_ticks_signed(i64::MIN),
         -3_547_450_783_405_683_004
@@ -218,7 +218,7 @@ fn a_measured_span_becomes_a_rate() {
         TickRate::from_span(130, 50),
         TickRate::new(2_600_000_000, 1)
     );
-    // 7 ticks in 3 ns: 7e9/3 per second, which no whole number of hertz is.
+    // 7 ticks in 3 ns: 7e9/3 per second, which is not a whole number of hertz.
     let odd = TickRate::from_span(7, 3).unwrap();
     assert_eq!((odd.numerator(), odd.denominator()), (7_000_000_000, 3));
     // A span whose exact fraction needs more than 64 bits: an hour at 2.6 GHz and a bit.

@@ -1,5 +1,5 @@
-//! Sections of known length under benchmark tools: alone in a tight loop, and in the middle
-//! of 2 us of other work, where ours records them. All in turn, with the truth before and after.
+//! Spans of known length under benchmark tools, alone in a tight loop, against Undertick in the
+//! middle of 2 us of other work. All run in turn, with the truth before and after.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::run::{Scratch, command, output};
 use crate::statistics::{median, median_interval};
 
 const ROUNDS: usize = 11;
-/// Pairs of dependent instructions in a section.
+/// Pairs of dependent instructions in a span.
 const DOSES: [u32; 4] = [5, 20, 50, 200];
 
-/// What a tool says of each section, ns.
+/// A tool's figure for each span, ns.
 type Said = BTreeMap<String, f64>;
-/// Intervals of the same.
+/// The confidence interval of each figure, ns.
 type Bounds = BTreeMap<String, (f64, f64)>;
 
 pub fn measure() -> Result<(), String> {
@@ -74,13 +74,13 @@ fn dose(section: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{section}: no dose"))
 }
 
-/// What a pair takes, ns of the CPU's time.
+/// Duration of a pair, ns of the CPU's time.
 fn pair_ns(truth: &str) -> Result<f64, String> {
     let said = output(command(&[truth]))?;
     said.trim().parse().map_err(|e| format!("{said:?}: {e}"))
 }
 
-/// Ours: means, and their intervals.
+/// Undertick's means, with their confidence intervals.
 fn in_place(trace: &str, program: &str) -> Result<(Said, Bounds), String> {
     record(trace, &[], &[program])?;
     let report = report_json(trace, &[])?;
@@ -128,7 +128,7 @@ fn of_criterion(program: &str, home: &str) -> Result<Said, String> {
         let path = format!("{home}/{name}/new/estimates.json");
         let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
         let estimates = json(&text)?;
-        // The slope where it has one: what its report states.
+        // The slope where there is one, as it is what the tool's report states.
         let slope = number(&estimates["slope"]["point_estimate"], &name);
         let said = slope.or_else(|_| number(&estimates["mean"]["point_estimate"], &name))?;
         Ok((name, said))
@@ -138,7 +138,7 @@ fn of_criterion(program: &str, home: &str) -> Result<Said, String> {
 
 fn of_zenbench(program: &str, scratch: &Scratch) -> Result<Said, String> {
     let mut run = command(&[program, "--bench", "--no-busy-gate"]);
-    // It keeps what it found in the place where it runs.
+    // The tool stores its results in its working directory.
     run.env("ZENBENCH_FORMAT", "json").current_dir(&scratch.0);
     let said = json(&output(run)?)?;
     let all = said["comparisons"].as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! What an event and a section cost with other recorders and with ours: all programs in turn,
-//! round by round, each with the floor beside it, block by block.
+//! The cost of an event and of a span with other recorders and with Undertick. All programs run in
+//! turn, round by round, each with the floor beside it, block by block.
 
 use super::peers_of_registries::{bin, compile, installed, version_of_crate, version_of_package};
 use super::recorder::blocks;
@@ -9,17 +9,17 @@ use crate::run::{Scratch, command, output};
 use crate::statistics::{median, median_interval};
 
 const ROUNDS: usize = 21;
-/// Of each kind in a round, and points in each.
+/// Number of blocks of each kind in a round, and of points in each.
 const BLOCKS: &str = "5";
 const POINTS: &str = "20000";
 
-/// Runs a recorder's program once, recorded, and gives what it said.
+/// Runs a recorder's program once while recording it, and returns its output.
 type Program<'a> = Box<dyn Fn() -> Result<String, String> + 'a>;
 
 struct Recorder<'a> {
     name: String,
     run: Program<'a>,
-    /// Each round's cost of an event and of a section, ns, and over floors.
+    /// Cost of an event and of a span in each round: in ns, and over the floor.
     event: Vec<[f64; 2]>,
     section: Vec<[f64; 2]>,
 }
@@ -79,13 +79,13 @@ fn ours(scratch: &Scratch) -> Result<Recorder<'static>, String> {
     ))
 }
 
-/// 8 sub-buffers of 16 MiB for each CPU, so that nothing is discarded.
+/// LTTng with 8 sub-buffers of 16 MiB for each CPU, so that nothing is discarded.
 fn lttng<'a>(scratch: &Scratch, daemon: &'a Daemon) -> Result<Recorder<'a>, String> {
     let program = compile(scratch, "lttng.c", &["-llttng-ust", "-ldl"])?;
     let sessions = scratch.path("lttng");
     let round = std::cell::Cell::new(0);
     let run = move || {
-        // A place of its own for each: its daemon knows the last one still.
+        // Each round has a separate directory: LTTng's daemon still knows the last one.
         let _ = std::fs::remove_dir_all(format!("{sessions}-{}", round.get()));
         round.set(round.get() + 1);
         let session = format!("{sessions}-{}", round.get());
@@ -105,7 +105,7 @@ fn of_crates(name: &str, crate_name: &str) -> Result<Recorder<'static>, String> 
 }
 
 impl Recorder<'_> {
-    /// One round: the medians of its blocks.
+    /// Adds one round: the medians of its blocks.
     fn add(&mut self, text: &str) -> Result<(), String> {
         let blocks = blocks(text);
         let of = |what: &str| {

@@ -1,18 +1,18 @@
-//! The simulator of Cm* beside others on the same queues, and a thousand Cms.
+//! The simulator of Cm* against others on the same queues, and with a thousand Cms.
 
 use std::collections::BTreeMap;
 
 use crate::run::{self, command, output, root};
 use crate::statistics::{median, median_interval};
 
-/// Events of a run.
+/// Number of events of a run.
 const EVENTS: u64 = 4_000_000;
-/// What is asked of one core.
+/// Target for one core, events per second.
 const TARGET_PER_S: f64 = 10e6;
-/// What is asked of a thousand Cms for a minute.
+/// Target for a thousand Cms during a minute, MiB.
 const TARGET_MIB: f64 = 500.0;
 
-/// Events a second by scenario and simulator, a value for each round.
+/// Events per second by scenario and simulator, with one value for each round.
 type Rates = BTreeMap<(String, String), Vec<f64>>;
 
 pub fn measure(rounds: usize) -> Result<(), String> {
@@ -61,7 +61,7 @@ pub fn measure(rounds: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads the lines of a race; all simulators must have found the same.
+/// Parses the lines of a race; all simulators must have the same results.
 fn rates(text: &str) -> Result<Rates, String> {
     let mut rates = Rates::new();
     let mut results: BTreeMap<String, String> = BTreeMap::new();

@@ -1,14 +1,14 @@
-//! What a point costs where code and data are cold, against one clock reading and one 16-byte
-//! store in the same surroundings: programs lie in other work, and that is where a recorder is
-//! paid for.
+//! The cost of a point where code and data are cold, against one clock reading and one 16-byte
+//! store in the same surroundings. Real programs have other work between their points, so this is
+//! what a recorder costs them.
 
 use super::{compile_as, ns_per_tick, record};
 use crate::run::{Scratch, command, output};
 use crate::statistics::{median, median_interval};
 
-/// Work between points, KiB of memory that it touches.
+/// Memory that the work between points touches, KiB.
 const BETWEEN_KIB: [&str; 3] = ["0", "64", "1024"];
-/// What is done, and against which floor: numbers of benches/recorder/cold.c.
+/// What is measured, and its floor: numbers of benches/recorder/cold.c.
 const WHATS: [(&str, usize, usize); 2] = [("event", 2, 1), ("begin", 3, 4)];
 const NOTHING: usize = 0;
 const POINTS: &str = "4000";

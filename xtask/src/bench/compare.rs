@@ -1,5 +1,5 @@
-//! Does `undertick compare` find a slow-down of 2 % of a section of 20 us within 10 s of
-//! measuring on this machine, and how often does it call equal programs different?
+//! Does `undertick compare` find a slow-down of 2 % of a span of 20 us within 10 s of measuring on
+//! this machine, and how often does it call equal programs different?
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::{compile, interval, record, report_json, undertick};
 use crate::run::{Scratch, command, output};
 use crate::statistics::median;
 
-/// Of the section, ns.
+/// Target duration of the span, ns.
 const WANTED_NS: f64 = 20_000.0;
-/// Sections in a run: 20 ms, so that a run is short beside what drifts.
+/// Number of spans in a run: 20 ms, so that a run is short compared with drifts.
 const SECTIONS: &str = "1000";
-/// Steps of the run that finds how long a step takes.
+/// Number of steps in the run that measures the duration of a step.
 const STEPS: u32 = 10_000;
 const TIME: &str = "10s";
 
@@ -40,7 +40,7 @@ pub fn measure(repetitions: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Steps that take as long as is wanted.
+/// The number of steps with the target duration.
 fn steps(scratch: &Scratch, program: &str) -> Result<u32, String> {
     let trace = scratch.path("steps.ut");
     record(&trace, &[], &[program, &STEPS.to_string(), SECTIONS])?;
@@ -50,7 +50,7 @@ fn steps(scratch: &Scratch, program: &str) -> Result<u32, String> {
     Ok((WANTED_NS / ns * f64::from(STEPS)).round() as u32)
 }
 
-/// What one comparison says.
+/// The result of one comparison.
 struct Found {
     verdict: String,
     ratio: f64,

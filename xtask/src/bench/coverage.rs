@@ -1,11 +1,11 @@
-//! Does 95 % mean 95 %? The coverage tests of `estimate` with more repetitions.
+//! Does 95 % mean 95 %? This runs the coverage tests of `estimate` with more repetitions.
 
 use crate::run::{self, command};
 
-/// Repetitions of each case; the tests have 2000.
+/// Number of repetitions of each case; the tests have 2000.
 const REPETITIONS: &str = "10000";
 
-/// Prints the table; the tests' own bounds hold here too, so it fails outside them.
+/// Prints the table; fails outside the bounds of the tests, which hold here too.
 pub fn measure() -> Result<(), String> {
     println!("\ncoverage of 95 % intervals, {REPETITIONS} repetitions (target: 93.5 to 96.5 %)");
     let mut tests = command(&[

@@ -1,4 +1,4 @@
-//! What a program pays whose ring is full, beside the same program whose ring never is.
+//! The cost for a program whose ring is full, against the same program whose ring never is.
 
 use super::{compile, manifest, record};
 use crate::run::Scratch;
@@ -7,12 +7,11 @@ use crate::statistics::{median, median_interval};
 const BLOCKS: &str = "60";
 const EVENTS: &str = "50000";
 
-/// Steps of work before each event: none, and those of sections as programs have them.
+/// Steps of work before each event: none, and as many as in spans of typical programs.
 const WORK: [&str; 3] = ["0", "100", "1000"];
 
-/// Ring that never fills: it may grow to far more than what is written before the
-/// collector comes by. Ring that is full nearly always: two segments, and the collector is
-/// stopped.
+/// Options for a ring that never fills: it may grow to far more than is written before the
+/// collector drains it. A ring of two segments with a stopped collector is nearly always full.
 const NEVER_FULL: [&str; 3] = ["--no-calibration", "--overflow", "grow"];
 const FULL: [&str; 5] = ["--no-calibration", "--overflow", "drop", "--ring", "256KiB"];
 
@@ -35,7 +34,7 @@ pub fn measure(pairs: usize) -> Result<(), String> {
         };
         let (mut ratios, mut ns, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         for pair in 0..pairs {
-            // Who comes first changes, so that a machine that slows down favours nobody.
+            // The order alternates, so that a machine that slows down favours neither.
             let (full, never) = if pair % 2 == 0 {
                 let full = of_run(&FULL, &["full"])?;
                 (full, of_run(&NEVER_FULL, &[])?)

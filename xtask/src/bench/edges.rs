@@ -1,12 +1,12 @@
-//! What spans say of work that is still under way at their edges, against fenced readings in
-//! the same run.
+//! How spans treat work that is still in progress at their edges, against fenced readings in the
+//! same run.
 
 use serde_json::Value;
 
 use super::{compile, interval, ns_per_tick, record, report_json};
 use crate::run::Scratch;
 
-/// Works of benches/recorder/edges.c.
+/// Kinds of work of benches/recorder/edges.c.
 const WORKS: [&str; 7] = [
     "50 dependent pairs",
     "200 dependent pairs",
@@ -16,33 +16,34 @@ const WORKS: [&str; 7] = [
     "binary search",
     "4 independent misses",
 ];
-/// And around nothing.
+/// Index for spans around nothing.
 const NOTHING: usize = WORKS.len();
-/// Places of it.
+/// Places of the work.
 const PLACES: [&str; 4] = ["warm", "warm, behind misses", "cold", "cold, behind misses"];
 const WARM: usize = 0;
-/// Ways of it that a report tells of, in the order of their events.
+/// Kinds of readings that a report distinguishes, in the order of their events.
 const WAYS: [&str; 3] = ["plain", "fast", "ordered"];
-/// Fenced readings of the same work beside those that are the truth: what chance and the place of code do.
+/// Further fenced readings of the same work, which show the effect of chance and of the code's
+/// place.
 const AGAIN: &str = "fenced again";
-/// Spans of each cell in a run.
+/// Number of spans of each cell in a run.
 const EACH: &str = "1500";
-/// What a stated mean may be off: a share of the truth, and ns beside it.
+/// Allowed error of a stated mean: a share of the truth, and ns in addition.
 const SHARE: f64 = 0.03;
 const BESIDE_NS: f64 = 2.0;
 
-/// Cells, of one way to measure.
+/// Counts of the cells of one way to measure.
 #[derive(Clone, Copy, Default)]
 struct Cells {
     all: u32,
-    /// Means within what is allowed.
+    /// Number of cells whose mean is within the allowed error.
     near: u32,
-    /// The truth lies within the interval.
+    /// Number of cells whose interval holds the truth.
     held: u32,
 }
 
 impl Cells {
-    /// Takes a cell; how it is shown.
+    /// Adds a cell; returns its text.
     fn take(&mut self, stated: Stated, truth: f64) -> String {
         let off = stated.mean - truth;
         let is_near = off.abs() <= SHARE * truth + BESIDE_NS;
@@ -53,7 +54,7 @@ impl Cells {
     }
 }
 
-/// A mean and its interval, ns.
+/// A mean and its confidence interval, ns.
 #[derive(Clone, Copy)]
 struct Stated {
     mean: f64,
@@ -155,8 +156,8 @@ pub fn measure(runs: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Work, place, ticks of fenced readings less those around nothing, and of others of them;
-/// loops without points, with fast and with plain spans, ns.
+/// Work and place; ticks of fenced readings less those around nothing, and the same of the further
+/// fenced readings; then loops without points, with fast and with plain spans, ns.
 type Cell = (usize, usize, f64, f64);
 fn read(said: &str) -> Result<(Vec<Cell>, Vec<[f64; 3]>), String> {
     let (mut cells, mut loops, mut nothing) = (Vec::new(), Vec::new(), f64::NAN);

@@ -1,6 +1,5 @@
-//! Samples dropped by what the kernel says hit them, beside the rule that drops
-//! them by their length: spans of 20 us with a hog on the same CPU, and a slow
-//! path of the program's own.
+//! Samples dropped by the kernel's evidence, against the rule that drops them by their length:
+//! spans of 20 us with a hog on the same CPU, and a slow path in the program itself.
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use super::{compile, interval, record, report_json};
 use crate::run::Scratch;
 
 const SPANS: u32 = 1_000_000;
-/// In a thousand: these really take eight times as long.
+/// Number of spans in a thousand that really take eight times as long.
 const SLOW: u32 = 10;
 
 pub fn measure() -> Result<(), String> {
@@ -46,7 +45,7 @@ fn once(trace: &str, truly_slow: u64) -> Result<(), String> {
         Ok(format!("{:.1} [{:.1}, {:.1}] ns", mean, lo, hi))
     };
     println!("  {truly_slow} of them eight times as long:");
-    // Of truly slow ones those that nothing hit carry no evidence, and need none.
+    // Truly slow samples without a disturbance have no evidence, and need none.
     println!(
         "    over four times the least: {over}; with evidence {} = {:.2} %{}",
         over - without,

@@ -1,5 +1,5 @@
-//! What a call costs that nobody instrumented by hand, and what the same call costs
-//! under uftrace, in turn in one run.
+//! The cost of a call that is instrumented by the compiler, and of the same call under uftrace, in
+//! turn in one run.
 
 use super::recorder::blocks;
 use super::{record, undertick};
@@ -7,7 +7,7 @@ use crate::run::{Scratch, command, exists, output};
 use crate::statistics::{median, median_interval};
 use crate::unedited;
 
-/// Runs of each, one after the other.
+/// Number of runs of each, in alternation.
 const PAIRS: usize = 15;
 const ROUNDS: &str = "20";
 const CALLS: &str = "50000";
@@ -31,7 +31,7 @@ pub fn measure() -> Result<(), String> {
     }
 }
 
-/// A loop of calls of a small function; less the same loop without hooks.
+/// Measures a loop of calls of a small function, less the same loop without hooks.
 fn blocks_of_calls(scratch: &Scratch, has_uftrace: bool) -> Result<(), String> {
     let program = scratch.path("calls");
     let source = "benches/functions/calls.c";
@@ -111,8 +111,8 @@ fn row(what: &str, ours: &[f64], theirs: &[f64], target: &str) {
     );
 }
 
-/// Runs a program under uftrace, without the calls into libraries, which we do not
-/// record either.
+/// Runs a program under uftrace, without the calls into libraries, which Undertick does not record
+/// either.
 fn uftrace(dir: &str, options: &[&str], program: &[&str]) -> Result<String, String> {
     let _ = std::fs::remove_dir_all(dir);
     let mut words = vec!["uftrace", "record", "--force", "--no-libcall", "-d", dir];
@@ -121,7 +121,7 @@ fn uftrace(dir: &str, options: &[&str], program: &[&str]) -> Result<String, Stri
     output(command(&words))
 }
 
-/// minigzip: the CPU time that it uses more than without a recorder, by calls.
+/// Measures minigzip: the additional CPU time under a recorder, per call.
 fn real_program(scratch: &Scratch, source: &str, has_uftrace: bool) -> Result<(), String> {
     println!("\nminigzip, unedited: {}", unedited::counts_agree()?);
     let (file, out) = (scratch.path("input"), scratch.path("input.gz"));
@@ -159,7 +159,7 @@ fn real_program(scratch: &Scratch, source: &str, has_uftrace: bool) -> Result<()
     Ok(())
 }
 
-/// User and system time that bash said.
+/// User and system time in the output of bash, s.
 fn seconds(text: &str) -> Result<f64, String> {
     let numbers = text
         .split_whitespace()

@@ -1,8 +1,8 @@
-//! Time and memory against events and against threads, as a drawing for the book.
+//! A drawing for the book: time and memory against events and against threads.
 
 use std::fmt::Write as _;
 
-/// One report.
+/// Figures of one report.
 pub struct Point {
     pub events: u64,
     pub threads: u64,
@@ -10,18 +10,18 @@ pub struct Point {
     pub peak_mib: f64,
 }
 
-/// Threads where events grow, and events where threads do.
+/// Number of threads where events grow, and of events where threads grow.
 const THREADS: u64 = 16;
 const EVENTS: u64 = 10_000_000;
 
-/// A panel, in pixels.
+/// Size of a panel, pixels.
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 220.0;
 
-/// Both axes by decades.
+/// A panel with both axes logarithmic.
 struct Panel<'a> {
     title: &'a str,
-    /// Across, up.
+    /// The points: horizontal and vertical values.
     points: Vec<(f64, f64)>,
     across: (i32, i32),
     up: (i32, i32),
@@ -29,7 +29,7 @@ struct Panel<'a> {
     up_label: &'a str,
 }
 
-/// The drawing: four panels.
+/// The drawing as SVG, with four panels.
 pub fn svg(points: &[Point]) -> String {
     let by = |of: fn(&Point) -> bool, x: fn(&Point) -> u64, y: fn(&Point) -> f64| {
         let mut found: Vec<(f64, f64)> = (points.iter().filter(|p| of(p)))

@@ -42,7 +42,7 @@ pub fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// Goes through the spans one by one: who was flagged, and who was long?
+/// Goes through the spans one by one: which were flagged, and which were long?
 fn spans(what: &str, trace: &str) -> Result<(), String> {
     let (csv, text) = super::csv(trace)?;
     let mut spans = Vec::new();
@@ -63,7 +63,7 @@ fn spans(what: &str, trace: &str) -> Result<(), String> {
     let least = spans.iter().map(|span| span.0).min().ok_or("no spans")?;
     let long: Vec<_> = spans.iter().filter(|span| span.0 > 50 * least).collect();
     let long_flagged = long.iter().filter(|span| span.1).count();
-    // Normal: not longer than a quarter more than the least.
+    // Normal spans exceed the minimum by less than a quarter.
     let normal: Vec<_> = spans
         .iter()
         .filter(|span| span.0 < least + least / 4)

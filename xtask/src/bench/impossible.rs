@@ -1,5 +1,5 @@
-//! Figures that cannot be true, in recordings beside more and more busy loops. What can be true is
-//! asked here anew, not of the gate that the report goes through.
+//! Figures that cannot be true, in recordings beside increasing numbers of busy loops. The checks
+//! here are independent of the filter that the report goes through.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::programs::Hogs;
 use super::{record, report_json, undertick};
 use crate::run::{Scratch, command, output};
 
-/// Busy loops beside a recording: none up to this many, in turn.
+/// Maximum number of busy loops beside a recording; the number cycles from none up to this.
 const MOST_HOGS: usize = 6;
-/// The program of `undertick demo`.
+/// The hidden subcommand that is the program of `undertick demo`.
 const DEMO: &str = "__demo-workload";
-/// Ways to report each recording.
+/// Options for the reports of each recording.
 const WAYS: [&[&str]; 4] = [
     &[],
     &["--cull", "none"],
@@ -19,11 +19,11 @@ const WAYS: [&[&str]; 4] = [
     &["--confidence", "0.8"],
 ];
 
-/// What a document says, judged.
+/// The figures of a document, judged.
 #[derive(Default)]
 struct Judged {
     figures: u64,
-    /// Figures that are there but without an interval, or with half of one.
+    /// Number of figures that are given without an interval, or with half of one.
     open: u64,
     impossible: Vec<String>,
 }
@@ -44,7 +44,7 @@ pub fn measure(recordings: usize) -> Result<(), String> {
         for way in WAYS {
             by_load[load].judge(&report_json(&trace, way)?);
         }
-        // A page has drawings of its own to make of it.
+        // A page derives drawings from the figures as well.
         let page = scratch.path("page.html");
         output(command(&[&program, "report", &trace, "--html", &page]))?;
         drop(hogs);
@@ -119,7 +119,7 @@ impl Judged {
             "quantiles that do not rise with their probability",
             &Value::from(values),
         );
-        // Of a section near the step of the clock a quantile may lie below 0, a mean may not.
+        // For a span near the clock's step a quantile may lie below 0, but a mean may not.
         let mean = &interval["mean"];
         let least = mean["value"].as_f64().is_none_or(|mean| mean >= 0.0);
         must(least || interval["negative"] != 0, "a mean below 0", mean);
@@ -128,7 +128,7 @@ impl Judged {
         }
     }
 
-    /// A value with its bounds.
+    /// Judges a value with its bounds.
     fn estimate(&mut self, name: &str, figure: &Value) {
         let Some(value) = figure["value"].as_f64() else {
             return;

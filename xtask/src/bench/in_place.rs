@@ -1,6 +1,6 @@
-//! Sections of 5, 20, 50 and 200 ns inside a running program, all at once, on a
-//! clock that moves 10 ns at a time: is each figure right, and does its interval
-//! hold the truth as often as it says?
+//! Spans of 5, 20, 50 and 200 ns inside a running program, all at once, on a clock that moves 10 ns
+//! at a time. Is each figure right, and does its confidence interval hold the truth as often as it
+//! states?
 
 use std::process::{Child, Stdio};
 
@@ -8,7 +8,7 @@ use super::{compile_with, interval, record, report_json};
 use crate::run::{Scratch, command};
 use crate::statistics::{median, quantile};
 
-/// Events of benches/recorder/in_place.c and the nanoseconds wanted of each.
+/// Events of benches/recorder/in_place.c, and the target duration of each, ns.
 const SECTIONS: [(&str, f64); 4] = [
     ("event 10", 5.0),
     ("event 11", 20.0),
@@ -16,10 +16,10 @@ const SECTIONS: [(&str, f64); 4] = [
     ("event 13", 200.0),
 ];
 const CHAIN_PAIRS: f64 = 10_000.0;
-/// Turns of the loop in one repetition: about 0.1 s.
+/// Iterations of the loop in one repetition: about 0.1 s.
 const TURNS: &str = "50000";
 
-/// What runs beside the program on CPU 0, and what is allowed: ns, share.
+/// The load beside the program on CPU 0, and the allowed error: ns, share.
 const SCENES: [(&str, Option<[&str; 2]>, f64, f64); 3] = [
     ("quiet", None, 0.5, 0.02),
     (
@@ -57,7 +57,7 @@ pub fn measure(repetitions: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// One repetition of one section.
+/// One repetition of one span.
 #[derive(Clone, Copy)]
 struct Found {
     truth: f64,
@@ -66,14 +66,14 @@ struct Found {
     hi: f64,
 }
 
-/// The pairs of instructions of each section, for the compiler.
+/// Compiler options that define the number of instruction pairs in each span.
 fn defines(pairs: [u32; SECTIONS.len()]) -> Vec<String> {
     (["A", "B", "C", "D"].iter().zip(pairs))
         .map(|(name, pairs)| format!("-D{name}={pairs}"))
         .collect()
 }
 
-/// How many pairs take the nanoseconds wanted, by a first recording.
+/// The number of pairs with the target duration, from a first recording.
 fn pairs(scratch: &Scratch) -> Result<[u32; SECTIONS.len()], String> {
     let program = compile_with(scratch, "in_place", &defines([5, 20, 50, 200]))?;
     let trace = scratch.path("price.ut");
@@ -89,10 +89,10 @@ fn once(
     pairs: &[u32; SECTIONS.len()],
     found: &mut [Vec<Found>],
 ) -> Result<(), String> {
-    // The ratio rule besides the flag: interrupts do not set it.
+    // The ratio rule in addition to the flag, which interrupts do not set.
     let report = report_json(trace, &["--cull", "ratio:4"])?;
-    // The median: a chain of 10 us is hit by interrupts now and then that the
-    // rule cuts from sections and not from it.
+    // The median, because the rule drops interrupted samples of the spans but not of the chain, and
+    // interrupts sometimes hit a chain of 10 us.
     let chain = interval(&report, "event 1")?["median"]["value"]
         .as_f64()
         .ok_or("no price of the chain")?;
@@ -133,7 +133,7 @@ fn print(name: &str, found: &[Found], ns: f64, share: f64) {
     );
 }
 
-/// A process that ends with this value.
+/// A process that ends when this is dropped.
 struct Beside(Child);
 
 impl Drop for Beside {

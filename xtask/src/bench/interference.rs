@@ -1,6 +1,6 @@
-//! Does the interference meter find the share and the slow-down of a disturber that
-//! says itself when it was on; what does it say when nobody disturbs; and what does
-//! the continuous meter cost, and when does it name who begins?
+//! Does the interference meter find the share and the slow-down of a disturber that logs when it
+//! was on? What does it report without a disturber? What does the continuous meter cost, and when
+//! does it name a disturber that begins?
 
 mod truth;
 
@@ -15,22 +15,23 @@ use crate::run::{Scratch, command, output};
 use crate::statistics::{median, quantile};
 
 const SHARES: [&str; 3] = ["0.1", "0.3", "0.6"];
-/// CPUs of the probe and of the other one.
+/// CPUs of the probe and of the disturber.
 const PROBE: &str = "1";
 const OTHER: &str = "0";
-/// Of one measurement.
+/// Duration of one measurement.
 const SECONDS: &str = "20s";
-/// Longer than that, its start included: it is killed, s.
+/// Time after which a disturber ends, s: longer than a measurement and its start.
 const LONGER: &str = "60";
 
-/// A disturber that runs until it is dropped.
+/// A disturber that runs until this is dropped.
 struct Disturber {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
 }
 
 impl Disturber {
-    /// On for so much of the time, at random; or for so long at a time, s.
+    /// Starts a disturber that is on for this share of the time, at random, or for this many
+    /// seconds at a time.
     fn start(
         program: &str,
         kind: &str,
@@ -51,7 +52,8 @@ impl Disturber {
         Ok(Self { child, lines })
     }
 
-    /// Ends it; the phases it was on, s, and how long of each it was kept from it.
+    /// Ends the disturber; returns the phases in which it was on, s, and for how long in each it
+    /// was kept from its CPU.
     fn phases(mut self) -> Result<Vec<[f64; 3]>, String> {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -69,8 +71,8 @@ impl Disturber {
 /// The kinds of disturbers.
 pub const KINDS: [&str; 2] = ["memory", "cpu"];
 
-/// So many runs with each of these kinds of disturbers, some with none, and the continuous
-/// meter with each.
+/// Runs the meter `runs` times with each of these kinds of disturbers, some times with none, and
+/// the continuous meter with each.
 pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
     let scratch = Scratch::new("interference")?;
     let program = compile(&scratch, "disturber")?;
@@ -96,13 +98,13 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
                 "-o",
                 &trace,
             ])?;
-            // The phase that runs is printed at its end.
+            // The current phase is printed at its end.
             std::thread::sleep(Duration::from_millis(1000));
             let phases = disturber.phases()?;
             let truth = truth::share(&phases, &found)?;
-            // The host's other guests come and go, and what they do changes what the
-            // disturber does: right before and right after is what a run is held to, and
-            // its own seconds.
+            // The host's other guests come and go, and change the effect of the disturber. A run is
+            // therefore compared with references right before and right after it, and with its own
+            // seconds.
             let meanwhile = truth::meanwhile(&trace, kind, &phases)?;
             let after = truth::always(&program, kind, &reference(run + 1))?;
             let both = [before, after];
@@ -159,8 +161,8 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
                 within(0.10, &all, |o| o.meanwhile),
                 off.iter().filter(|o| o.holds).count()
             );
-            // What the host does with the two CPUs decides whether they share what the disturber
-            // uses: always on, it slows by anything from nothing on, for seconds at a time.
+            // The host decides whether the two CPUs share what the disturber uses. A disturber that
+            // is always on therefore has a varying effect, down to none, for seconds at a time.
             let steady: Vec<&Off> = off.iter().filter(|o| o.apart <= 0.10).collect();
             println!(
                 "  always on before and after are within 10 % of each other in {} of {runs}; of these, slow-down within \
@@ -180,7 +182,7 @@ pub fn measure(runs: usize, kinds: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many are off by no more than that.
+/// The number of runs whose error is within the limit, as text.
 fn within(limit: f64, of: &[&Off], by: fn(&Off) -> f64) -> String {
     let by: Vec<f64> = of.iter().map(|o| by(o)).collect();
     if by.is_empty() {
@@ -195,10 +197,10 @@ fn within(limit: f64, of: &[&Off], by: fn(&Off) -> f64) -> String {
     )
 }
 
-/// How far off a run was: its share, its slow-down from two truths, and these two from each
-/// other.
+/// Errors of a run: of its share, and of its slow-down from two truths; and the difference of the
+/// two references.
 struct Off {
-    /// The interval of the slow-down holds that of the same seconds.
+    /// Whether the interval of the slow-down holds the truth of the same seconds.
     holds: bool,
     share: f64,
     always: f64,
@@ -206,7 +208,7 @@ struct Off {
     apart: f64,
 }
 
-/// Runs without a disturber: what is found all the same.
+/// Runs without a disturber, to see what the meter still reports.
 fn nobody(runs: usize) -> Result<(), String> {
     println!(
         "\nnobody disturbs, {runs} runs of {SECONDS}: peaks besides the clean one over 0.5 % of the time (target: none blamed on somebody)"
@@ -258,8 +260,9 @@ struct Peak {
     of: String,
 }
 
-/// The disturber: of the bursts for a process on the probe's CPU, else of the samples or
-/// of the activity. Ours if it is among them, else the one that holds most of the time.
+/// The peak of the disturber: a peak of bursts for a process on the probe's CPU, else of samples or
+/// of activity. It is the benchmark's own disturber if that is among them, else the one that holds
+/// most of the time.
 fn slowed(found: &Value, kind: &str) -> Option<Peak> {
     let share = |d: &&Value| d["time_share"]["value"].as_f64().unwrap_or(0.0);
     let of = |d: &Value| {
@@ -292,7 +295,7 @@ fn slowed(found: &Value, kind: &str) -> Option<Peak> {
     })
 }
 
-/// What it costs, and how long until it names a disturber that begins.
+/// Measures the cost of the continuous meter and the time until it names a disturber that begins.
 fn continuous(program: &str, kind: &str) -> Result<(), String> {
     let mut child = Command::new(undertick())
         .args([

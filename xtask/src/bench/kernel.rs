@@ -1,5 +1,5 @@
-//! What the analysis of a trace takes beside DuckDB and Polars, on one CPU and on all;
-//! and how time and memory grow with events and threads.
+//! The cost of analysing a trace against DuckDB and Polars, on one CPU and on all, and the growth
+//! of time and memory with events and threads.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -9,12 +9,12 @@ use super::{compile, record, undertick};
 use crate::run::{Scratch, command, output, root};
 use crate::statistics::{median, median_interval};
 
-/// Kinds of spans, depths and points as in the measurements that the targets are from.
+/// Threads, kinds of spans, depths and points as in the measurements behind the targets.
 const THREADS: &str = "16";
 
-/// Seconds and peak memory in MiB of a command, its output thrown away.
+/// Time in seconds and peak memory in MiB of a command, whose output is discarded.
 fn timed(words: &[&str]) -> Result<(f64, f64), String> {
-    // A shell of its own reports what its child took: `wait4` of the shell.
+    // A separate shell reports what its child took: `wait4` of the shell.
     const PEAK: &str = "\"$@\" >/dev/null & p=$!; m=0; while kill -0 $p 2>/dev/null; do \
          r=$(sed -n 's/VmHWM:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$p/status 2>/dev/null); \
          [ -n \"$r\" ] && m=$r; sleep 0.05; done; wait $p && echo $m";
@@ -27,7 +27,7 @@ fn timed(words: &[&str]) -> Result<(f64, f64), String> {
     Ok((seconds, kib / 1024.0))
 }
 
-/// Time and memory of one way to do it, over the rounds.
+/// Time and memory of one way to analyse, over the rounds.
 #[derive(Default)]
 struct Way {
     name: &'static str,
@@ -36,7 +36,7 @@ struct Way {
     peak_mib: f64,
 }
 
-/// In turn, so that what the machine does meets all of them.
+/// The ways run in turn, so that changes of the machine affect all of them.
 pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
     let scratch = Scratch::new("kernel")?;
     let shape = compile(&scratch, "shape")?;
@@ -103,7 +103,8 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
     raw_blocks(&trace, events, rounds)
 }
 
-/// The same from raw blocks, on one CPU: the example says what the analysis alone took.
+/// Measures the analysis from raw blocks, on one CPU: the example prints the time of the analysis
+/// alone.
 fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
     output(command(&[
         "cargo",
@@ -144,11 +145,12 @@ fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Events and threads of the growth study.
+/// Numbers of events and threads of the growth study.
 const SIZES: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 500_000_000];
 const MANY: [u64; 4] = [1, 16, 256, 2000];
 
-/// Time and memory of a report as events and threads grow; also as lines for a drawing.
+/// Measures time and memory of a report as events and threads grow; also prints lines for a
+/// drawing.
 pub fn growth(most: u64) -> Result<(), String> {
     let scratch = Scratch::new("growth")?;
     let shape = compile(&scratch, "shape")?;

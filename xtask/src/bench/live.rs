@@ -1,4 +1,4 @@
-//! What watching costs: the view's share of a CPU, and what the program gets done under it.
+//! The cost of the live view: its share of a CPU, and how much work the program does under it.
 
 use super::{compile, manifest, undertick};
 use crate::run::{Scratch, command, exists, output};
@@ -26,7 +26,7 @@ pub fn measure() -> Result<(), String> {
         for round in 0..ROUNDS {
             let mut done = [0.0; 2];
             for turn in 0..2 {
-                // Who is first takes turns, too.
+                // The order alternates, too.
                 let is_live = (round + turn) % 2 == 1;
                 let name =
                     scratch.path(&format!("{what}-{round}-{turn}.ut").replace([' ', '/'], "-"));
@@ -57,7 +57,7 @@ pub fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// The share, per cent, in `the view took 0.71 % of a CPU`.
+/// The share in per cent from `the view took 0.71 % of a CPU`.
 fn share(said: &str) -> Option<f64> {
     let after = said.split("the view took ").nth(1)?;
     after

@@ -1,14 +1,15 @@
-//! What the report takes off a span for the points inside it, against the same program
-//! without points. Two kinds of what lies between the points are nobody's here: zlib and SQLite.
+//! The cost that the report subtracts from a span for the points inside it, against the same
+//! program without points. Two kinds of the work between the points are code of other projects:
+//! zlib and SQLite.
 
 use super::{compile_as, interval, ns_per_tick, record, report_json};
 use crate::run::{Scratch, command, output};
 
-/// Points move the code around them. Where that puts a short loop across a line, it runs
-/// half as fast again (160 additions: 23 ns for 15, recorded or not), which is no cost of a
-/// record: loops and functions begin on lines in all programs.
+/// Points move the code around them. A short loop that is moved across a cache line runs half as
+/// fast again (160 additions: 23 ns for 15, recorded or not). This is no cost of a record, so loops
+/// and functions begin on cache lines in all programs.
 const ON_LINES: [&str; 2] = ["-falign-loops=64", "-falign-functions=64"];
-/// Kinds of benches/recorder/nested.c.
+/// Kinds of work of benches/recorder/nested.c.
 const KINDS: [&str; 7] = [
     "latency",
     "throughput",
@@ -18,7 +19,7 @@ const KINDS: [&str; 7] = [
     "zlib",
     "SQLite",
 ];
-/// Ways of pointing, by number; 0 is without points.
+/// Kinds of points, by number; 0 is without points.
 const WAYS: [&str; 6] = [
     "",
     "events",
@@ -29,14 +30,14 @@ const WAYS: [&str; 6] = [
 ];
 const FUNCTIONS: usize = 5;
 const POINTS: [u32; 4] = [1, 10, 100, 1000];
-/// Pairs of runs of each cell: the same program takes 2 to 10 % more or less from one process to
-/// the next, by where its memory lies, and half as long again while a neighbour has the other
-/// thread of its core.
+/// Pairs of runs of each cell. The same program varies by 2 to 10 % from one process to the next,
+/// depending on where its memory lies, and takes half as long again while a neighbour uses the
+/// other thread of its core.
 const PAIRS: usize = 9;
-/// The same where points are switched off and on.
+/// Pairs of runs of each cell where points are switched off and on.
 const PAIRS_SWITCHED: usize = 5;
 
-/// What is counted over all cells.
+/// Counts over all cells.
 #[derive(Default)]
 struct Count {
     cells: u32,
@@ -47,7 +48,7 @@ struct Count {
     in_place_holds: u32,
 }
 
-/// `only`: kinds and ways; all, where none of those is named.
+/// Measures the cells of the kinds and ways in `only`; all of them where it names none.
 pub fn measure(only: &[&str]) -> Result<(), String> {
     let known = |word: &&str| KINDS.contains(word) || WAYS[1..].contains(word);
     if let Some(word) = only.iter().find(|word| !known(word)) {
@@ -63,7 +64,7 @@ pub fn measure(only: &[&str]) -> Result<(), String> {
     let programs = (0..WAYS.len())
         .map(|way| build(&scratch, &format!("nested{way}"), &options(way)))
         .collect::<Result<Vec<_>, String>>()?;
-    // Its inner function is a call, recorded or not.
+    // The inner function is a call, recorded or not.
     let apart = [options(0), vec!["-DAPART".to_owned()]].concat();
     let apart = build(&scratch, "apart", &apart)?;
     let trace = scratch.path("t.ut");
@@ -77,7 +78,7 @@ pub fn measure(only: &[&str]) -> Result<(), String> {
             continue;
         }
         for points in POINTS {
-            // About 100 ms a run, so that each has enough of them.
+            // The number of spans for about 100 ms a run, so that each run has enough of them.
             let spans = (400_000 / points).clamp(400, 20_000);
             for (way, program) in programs.iter().enumerate().skip(1) {
                 if !is_wanted(WAYS[way], &WAYS[1..]) {
@@ -155,7 +156,7 @@ pub fn measure(only: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Of `undertick record`, for what is recorded by its functions.
+/// Options of `undertick record` for recording by functions.
 const BY_FUNCTIONS: [&str; 2] = ["--functions", "^(outer|inner_[0-9])$"];
 
 fn options(way: usize) -> Vec<String> {
@@ -174,7 +175,7 @@ fn build(scratch: &Scratch, out: &str, options: &[String]) -> Result<String, Str
 struct Cell<'a> {
     program: &'a str,
     without: &'a str,
-    /// Of `undertick record`.
+    /// Options of `undertick record`.
     options: &'a [&'a str],
     kind: usize,
     points: u32,
@@ -182,7 +183,7 @@ struct Cell<'a> {
     trace: &'a str,
 }
 
-/// Means of a cell, ns.
+/// Mean durations of a cell, ns.
 struct Found {
     truth: f64,
     read: f64,
@@ -192,14 +193,14 @@ struct Found {
 }
 
 impl Cell<'_> {
-    /// The command of a run.
+    /// The command line of a run.
     fn words(&self, program: &str, seed: usize) -> Vec<String> {
         let numbers = [self.kind, self.points as usize, self.spans as usize, seed];
         let numbers = numbers.iter().map(ToString::to_string);
         std::iter::once(program.to_owned()).chain(numbers).collect()
     }
 
-    /// The span without points, ns, by fenced readings.
+    /// The span's duration without points, ns, by fenced readings.
     fn truth(&self, seed: usize, ns_per_tick: f64) -> Result<f64, String> {
         let words = self.words(self.without, seed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -211,7 +212,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Runs without points before and after a recording.
+    /// Measures runs without points before and after a recording.
     fn turn(&self, seed: usize, options: &[&str]) -> Result<Found, String> {
         let words = self.words(self.program, seed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -230,7 +231,7 @@ impl Cell<'_> {
         })
     }
 
-    /// The middle one of some pairs of runs, by how far off it is.
+    /// The median of several pairs of runs, ordered by their error.
     fn middle(&self, pairs: usize, options: &[&str]) -> Result<Found, String> {
         let mut found = (1..=pairs)
             .map(|seed| self.turn(seed, options))
@@ -243,7 +244,7 @@ impl Cell<'_> {
         self.middle(PAIRS, self.options)
     }
 
-    /// Where the points were switched. That takes seconds each: there must be many halves.
+    /// Measures a cell with switched points. This takes seconds each, because it needs many halves.
     fn in_place(&self) -> Result<Found, String> {
         let longer = Self {
             spans: self.spans * 40,

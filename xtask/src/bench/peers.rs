@@ -1,5 +1,5 @@
-//! Why other tools' figures for a socket, a fork and a mutex are not ours: the loop as
-//! they run it, the loop with what our script has about it, and our script, in turn.
+//! Why other tools' figures for a socket, a fork and a mutex differ from Undertick's: their loop,
+//! their loop with the surroundings of Undertick's script, and that script, in turn.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use super::{compile, undertick};
 use crate::run::{Scratch, command, output};
 use crate::statistics::{median, median_interval};
 
-/// Rounds of all loops and scripts.
+/// Number of rounds of all loops and scripts.
 const ROUNDS: usize = 9;
 
-/// A parent that forks for some seconds, to be looked at meanwhile.
+/// A parent that forks for some seconds, to be examined while it runs.
 const LONG_FORK: &str = "passes = 20000\nrepetitions = 1\ntimeout = \"60s\"\n[[process]]\nname = \"parent\"\n[[process.step]]\nfork = \"fork\"\n[[process.step]]\nreap = true\n";
 
 pub fn measure() -> Result<(), String> {
@@ -104,19 +104,19 @@ pub fn measure() -> Result<(), String> {
 
 struct Row {
     what: &'static str,
-    /// Words for `peers`: as others do it, and with what is about ours.
+    /// Arguments of `peers`: as other tools do it, and with the surroundings of Undertick's script.
     theirs: String,
     as_ours: String,
-    /// Which of its numbers: 0 is a median, 1 a mean.
+    /// Index of the number in its output: 0 is a median, 1 a mean.
     number: usize,
-    /// Our figure.
+    /// The figure of Undertick: its script, name and parameters.
     script: &'static str,
     name: &'static str,
     parameters: &'static [(&'static str, &'static str)],
 }
 
 impl Row {
-    /// Typical, or the mean where the loop states that, ns.
+    /// Undertick's typical figure, or the mean where the loop states a mean, ns.
     fn ours(&self) -> Result<f64, String> {
         let mut command = Command::new(undertick());
         command.args(["primitives", "--json", "--only", self.script]);
@@ -137,7 +137,7 @@ impl Row {
     }
 }
 
-/// What `peers` prints.
+/// The numbers that `peers` prints.
 fn numbers(program: &str, words: &str) -> Result<Vec<f64>, String> {
     let all: Vec<&str> = std::iter::once(program)
         .chain(words.split_whitespace())
@@ -152,19 +152,19 @@ fn numbers(program: &str, words: &str) -> Result<Vec<f64>, String> {
     }
 }
 
-/// A process that forks.
+/// Figures of a process that forks.
 #[derive(Clone, Copy, Default)]
 struct Parent {
-    /// Memory of its own, touched.
+    /// Private memory that was touched, bytes.
     bytes: f64,
     maps: f64,
-    /// Its page tables.
+    /// Size of its page tables, KiB.
     tables_kib: f64,
-    /// Page faults, a second or a pass.
+    /// Page faults, per second or per pass.
     faults: f64,
 }
 
-/// Looks at the process that forks in one of our scripts.
+/// Examines the process that forks in one of Undertick's scripts.
 fn parent(scratch: &Scratch) -> Result<Parent, String> {
     let (script, trace) = (scratch.path("fork.toml"), scratch.path("fork.ut"));
     std::fs::write(&script, LONG_FORK).map_err(|e| e.to_string())?;
@@ -201,7 +201,7 @@ fn look(run: &mut Child) -> Option<Parent> {
     None
 }
 
-/// All processes below one, the nearest first.
+/// All descendants of a process, the nearest first.
 fn descendants(of: u32) -> Vec<u32> {
     let path = format!("/proc/{of}/task/{of}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -212,9 +212,9 @@ fn descendants(of: u32) -> Vec<u32> {
     [children, below].concat()
 }
 
-/// Its figures, if it makes children; faults are those of a second.
+/// Figures of a process if it has children; faults are per second.
 fn forking(pid: u32) -> Option<Parent> {
-    // Its own, and those of its children.
+    // Faults of the process itself, and of its children.
     let faults = || -> Option<[f64; 2]> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut words = text.rsplit_once(')')?.1.split_whitespace().skip(7);
@@ -242,7 +242,7 @@ fn forking(pid: u32) -> Option<Parent> {
     })
 }
 
-/// Median and its interval.
+/// Median and its confidence interval, as text.
 fn stated(values: &[f64]) -> String {
     let (lo, hi) = median_interval(values);
     format!("{:.3} [{lo:.3}, {hi:.3}]", median(values))

@@ -1,11 +1,11 @@
-//! Peers from Debian and crates.io: installed, built, and which version that is.
+//! Peers from Debian and crates.io: installation, build, and version.
 
 use crate::run::{Scratch, command, output, root, run};
 
 const RUST: &str = "benches/peers/rust/Cargo.toml";
 const TARGET: &str = "target/peers";
 
-/// Packages of Debian, installed where they are missing and that is allowed.
+/// Installs packages of Debian where they are missing and installing is allowed.
 pub fn installed(packages: &[&str]) -> Result<(), String> {
     let missing = packages.iter().filter(|p| version_of_package(p).is_err());
     let missing: Vec<&str> = missing.copied().collect();
@@ -35,7 +35,7 @@ pub fn version_of_crate(name: &str) -> Result<String, String> {
         .ok_or_else(|| format!("no {name} in {}", path.display()))
 }
 
-/// Compiles one of `benches/peers`.
+/// Compiles a program of `benches/peers`.
 pub fn compile(scratch: &Scratch, source: &str, options: &[&str]) -> Result<String, String> {
     let out = scratch.path(source.split('.').next().unwrap_or(source));
     let file = format!("benches/peers/{source}");
@@ -72,7 +72,7 @@ fn cargo_build() -> std::process::Command {
     ])
 }
 
-/// One of the programs of `benches/peers/rust`; the feature of its name brings the peer.
+/// Builds a program of `benches/peers/rust`; the feature with its name enables the peer.
 pub fn bin(name: &str) -> Result<String, String> {
     let mut build = cargo_build();
     build.args(["--bin", name, "--features", name]);
@@ -80,7 +80,7 @@ pub fn bin(name: &str) -> Result<String, String> {
     Ok(path(&format!("{TARGET}/release/{name}")))
 }
 
-/// One of its benchmarks, and the programs that cargo made of it.
+/// Builds a benchmark of `benches/peers/rust`; returns the program that cargo made of it.
 pub fn bench(name: &str) -> Result<String, String> {
     let mut build = cargo_build();
     build.args(["--bench", name]);

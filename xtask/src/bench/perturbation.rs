@@ -1,9 +1,8 @@
-//! By how much points slow a loop, as `record --perturbation` states it, against
-//! what the program itself measures by its own clock: each four blocks of loops with
-//! points have the same loop without any in the code beside them, whatever is
-//! switched on. Where it lies in memory makes that loop faster or slower by some
-//! nanoseconds for good, so the truth is what the difference between the two changes
-//! by when the points are on; what is left while they are off is shown.
+//! By how much points slow a loop, as `record --perturbation` states it, against the program's own
+//! measurement by its own clock. Every four blocks of loops with points accompany the same loop
+//! without any in the code, whatever is switched on. The position in memory makes that loop
+//! permanently faster or slower by some nanoseconds. The truth is therefore the change of the
+//! difference between the two when the points are on; the difference while they are off is shown.
 
 use serde_json::Value;
 
@@ -14,14 +13,13 @@ use crate::statistics::median;
 const SECONDS: &str = "5";
 const KINDS: [&str; 3] = ["latency", "throughput", "memory"];
 const POINTS: [&str; 3] = ["1", "4", "16"];
-/// Blocks longer than their median by so many loops' time were hit by something long,
-/// and are left out, as the report leaves spans of over four times their median out.
-/// Each state has a median of its own: a limit common to both would drop more of
-/// the blocks whose points are on, which are longer (8 of 124 ns too little at 1.25
-/// times the common median), and dropping by rank leaves out every change of segment,
-/// which only points make (7 of 18 ns at 2 %).
+/// Blocks longer than their median by the time of this many loops had a long disturbance. They are
+/// dropped, as the report drops spans of over four times their median. Each state has a separate
+/// median: a common limit would drop more of the blocks whose points are on, which are longer (8 of
+/// 124 ns too little at 1.25 times the common median). Dropping by rank would leave out every
+/// change of segment, which only points cause (7 of 18 ns at 2 %).
 const LONG_LOOPS: f64 = 3.0;
-/// Loops whose mean is one figure of the program.
+/// Number of loops whose mean is one figure of the program.
 const LOOPS: f64 = 20.0;
 
 /// A mean and its standard error.
@@ -31,12 +29,12 @@ struct Mean {
     error: f64,
 }
 
-/// One recording.
+/// Results of one recording.
 struct Run {
-    /// With points on less with them off, each less without any in the code, ns a
-    /// loop.
+    /// Difference with points on less the difference with them off, ns per loop; each difference is
+    /// to the loop without points in the code.
     truth: Mean,
-    /// With points switched off less without any in the code.
+    /// Difference of points switched off to no points in the code, ns per loop.
     off: Mean,
     loop_ns: f64,
     stated: [f64; 3],
@@ -90,7 +88,7 @@ pub fn measure(repetitions: usize) -> Result<(), String> {
 }
 
 impl Run {
-    /// The truth is measured, too: both errors together.
+    /// The truth has an error, too: both errors are combined.
     fn holds(&self) -> bool {
         let [value, lo, hi] = self.stated;
         let off = self.truth.value - value;
@@ -138,7 +136,7 @@ fn run(trace: &str, program: &str, kind: &str, points: &str) -> Result<Run, Stri
     })
 }
 
-/// The error from 32 batches, so that neighbours that are alike do not count twice.
+/// The mean, with its error from 32 batches, so that correlated neighbours do not count twice.
 fn mean(values: &[f64]) -> Mean {
     let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let value = of(values);

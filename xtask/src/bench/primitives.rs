@@ -1,5 +1,5 @@
-//! Do two runs of `undertick primitives` agree, and are locks below the clock's step
-//! measured rightly in their place?
+//! Do two runs of `undertick primitives` agree, and are locks shorter than the clock's step
+//! measured correctly in place?
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,13 +11,13 @@ use super::{compile, interval, record, report_json, undertick};
 use crate::run::{Scratch, output};
 use crate::statistics::median;
 
-/// Pairs of runs of the lock's truth and of its measurement in place.
+/// Number of pairs of runs: the lock's truth and its measurement in place.
 const PAIRS: usize = 15;
 
-/// An interval by what it is of.
+/// Figures with their confidence intervals, by name.
 type Intervals = BTreeMap<String, (f64, [f64; 2])>;
 
-/// Two runs so many minutes apart, and locks.
+/// Compares two runs this many minutes apart, and measures locks.
 pub fn measure(minutes: u64) -> Result<(), String> {
     locks()?;
     if minutes == 0 {
@@ -42,7 +42,7 @@ fn run(options: &[&str]) -> Result<(Value, f64), String> {
     Ok((report, begun.elapsed().as_secs_f64()))
 }
 
-/// Every figure that says what it includes, and every slope.
+/// Every figure that states what it includes, and every slope.
 fn intervals(report: &Value) -> Intervals {
     let estimate = |e: &Value| {
         let bound = |i: usize| e["interval"][i].as_f64();
@@ -91,7 +91,7 @@ fn agreement(first: &Intervals, second: &Intervals) {
     apart.iter().for_each(|line| println!("{line}"));
 }
 
-/// An uncontended mutex in its place against long loops.
+/// Measures an uncontended mutex in place against long loops.
 fn locks() -> Result<(), String> {
     let scratch = Scratch::new("locks")?;
     let program = compile(&scratch, "locks")?;
@@ -121,9 +121,9 @@ fn locks() -> Result<(), String> {
             .and_then(|i| i["repeated"]["typical"]["value"].as_f64());
         step.push(both.ok_or("no lock in the report")?);
     }
-    // A section without a step around it takes as long as between fences: its readings
-    // are serialised. A step is compared with the null step, which takes as much of the
-    // loop with it as it hides, so its truth is what the pair adds to the loop.
+    // A span without a surrounding step takes as long as between fences: its readings are
+    // serialised. A step is compared with the null step, which hides as much of the loop as the
+    // step does. Its truth is therefore what the pair adds to the loop.
     for (what, found, truth, of) in [
         (
             "by its recorded section",

@@ -1,5 +1,6 @@
-//! Whole programs, most of which nobody here wrote: what is dropped of their spans, whether the
-//! time on the CPU is the kernel's, and whether busy loops beside them change what is reported.
+//! Whole programs, most of them from other projects: how many samples of their spans are dropped,
+//! whether the time on the CPU equals the kernel's, and whether busy loops beside them change the
+//! report.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::run::{Scratch, command, output};
 use crate::sources::{self, LZ4, Package, REDIS, ZSTD};
 use crate::unedited;
 
-/// Pairs of recordings with and without busy loops beside them.
+/// Number of pairs of recordings with and without busy loops beside them.
 const PAIRS: usize = 5;
 const HOGS: usize = 3;
 
@@ -19,10 +20,10 @@ const HOGS: usize = 3;
 #[derive(Clone)]
 pub struct Program {
     pub name: &'static str,
-    /// Of `undertick record`.
+    /// Options of `undertick record`.
     pub options: Vec<String>,
     pub command: Vec<String>,
-    /// Spans that hold all that its threads do.
+    /// Spans that cover all the work of its threads.
     roots: &'static [&'static str],
 }
 
@@ -45,7 +46,8 @@ pub fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// Of ours: the demo, a queue, a copy; of others: lz4, zstd and minigzip by their functions.
+/// Undertick's own programs (the demo, a queue, a copy), and lz4, zstd and minigzip recorded by
+/// their functions.
 pub fn programs(scratch: &Scratch) -> Result<Vec<Program>, String> {
     let strings = |words: &[&str]| {
         words
@@ -64,7 +66,7 @@ pub fn programs(scratch: &Scratch) -> Result<Vec<Program>, String> {
     )?;
     let lz4 = instrumented(&LZ4, "lz4", "programs/lz4")?;
     let zstd = instrumented(&ZSTD, "zstd-release", "programs/zstd")?;
-    // What is called for every few bytes would be nothing but recording.
+    // Functions called for every few bytes would measure nothing but the recording.
     let functions = |filter: &str| strings(&["--functions", filter]);
     Ok(vec![
         Program {
@@ -108,7 +110,7 @@ pub fn programs(scratch: &Scratch) -> Result<Vec<Program>, String> {
     ])
 }
 
-/// The program of a package, made with hooks at its functions; kept in `target`.
+/// The program of a package, compiled with hooks at its functions; kept in `target`.
 fn instrumented(package: &Package, target: &str, program: &str) -> Result<String, String> {
     let source = sources::unpacked(package)?;
     let made = format!("{source}/{program}");
@@ -126,7 +128,7 @@ fn instrumented(package: &Package, target: &str, program: &str) -> Result<String
     Ok(made)
 }
 
-/// Records it with `around` before the recorder and `before` before the program.
+/// Records a program with `around` before the recorder and `before` before the program.
 pub fn record(
     program: &Program,
     around: &[&str],
@@ -158,7 +160,7 @@ fn say(name: &str, roots: &[&str], trace: &str, used: &str) -> Result<(), String
         })
         .filter_map(|i| Some((i["culled"]["share"].as_f64()?, i["name"].as_str()?)))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    // As it was, with what recording cost: the kernel's has that, too.
+    // Uncompensated, because the kernel's time includes the cost of recording, too.
     let report = report_json(trace, &["--compensate", "none"])?;
     let on_cpu: f64 = (intervals(&report).iter())
         .filter(|i| i["name"].as_str().is_some_and(|name| roots.contains(&name)))
@@ -182,7 +184,7 @@ fn say(name: &str, roots: &[&str], trace: &str, used: &str) -> Result<(), String
     Ok(())
 }
 
-/// Time of interrupts, which the kernel charges to whom they hit, ns.
+/// Time of interrupts, which the kernel charges to the interrupted thread, ns.
 fn interrupts_ns(interval: &Value) -> f64 {
     let evidence = interval["evidence"]
         .as_array()
@@ -193,7 +195,7 @@ fn interrupts_ns(interval: &Value) -> f64 {
         .sum()
 }
 
-/// A server under load through loopback: what its own sends raise is its own.
+/// Measures a server under load through loopback: softirqs raised by its own sends are its own.
 fn redis(cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
     let source = sources::unpacked(&REDIS)?;
     let server = format!("{source}/src/redis-server");
@@ -245,7 +247,7 @@ fn redis(cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
     say("redis", &["aeProcessEvents"], &trace, &used)
 }
 
-/// Loops that use all the CPU that they get, until dropped.
+/// Busy loops that use all the CPU that they get, until this is dropped.
 pub(super) struct Hogs(Vec<Child>);
 
 impl Hogs {

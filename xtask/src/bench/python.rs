@@ -1,4 +1,4 @@
-//! Price of the Python package's calls, beside the clock that Python programs read.
+//! The cost of the Python package's calls, against the clock that Python programs read.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::python;
 use crate::run::{output, root};
 use crate::statistics::{median, median_interval};
 
-/// What is compared: the call, with what, and the ratio it must not exceed.
+/// What is compared: the call, its reference, and the ratio it must not exceed.
 const COMPARED: [(&str, &str, Option<f64>); 4] = [
     ("span", "two", Some(1.6)),
     ("event", "one", Some(1.3)),
@@ -14,7 +14,7 @@ const COMPARED: [(&str, &str, Option<f64>); 4] = [
     ("next", "one", None),
 ];
 
-/// Ratios within each of so many rounds, their median and its interval.
+/// Measures the ratios within each of `rounds` rounds; prints their median and its interval.
 pub fn measure(rounds: usize) -> Result<(), String> {
     let python = python::interpreter().ok_or("no Python with the packages of its tests here")?;
     python::install(&python)?;

@@ -1,5 +1,5 @@
-//! The price of an event as a ratio to one clock reading and one 16-byte store
-//! into a mapped ring, block by block in one run.
+//! The cost of an event as a ratio to one clock reading and one 16-byte store into a mapped ring,
+//! block by block in one run.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -17,7 +17,7 @@ const EVENTS: &str = "50000";
 pub fn measure() -> Result<(), String> {
     let scratch = Scratch::new("recorder")?;
     let c = compile(&scratch, "recorder")?;
-    // Not current_exe: the build before may have replaced it.
+    // Not current_exe: the build above may have replaced it.
     let rust = root()
         .join("target/release/xtask")
         .to_string_lossy()
@@ -67,7 +67,7 @@ pub fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// Nanoseconds per unit of each block, by what was done, in the order of rounds.
+/// Nanoseconds per unit of each block, by operation, in the order of rounds.
 pub(super) fn blocks(text: &str) -> BTreeMap<String, Vec<f64>> {
     let mut blocks = BTreeMap::<String, Vec<f64>>::new();
     let mut lines: Vec<(&str, &str, f64)> = text
@@ -87,7 +87,7 @@ pub(super) fn blocks(text: &str) -> BTreeMap<String, Vec<f64>> {
 fn print(language: &str, threads: &str, text: &str, wanted: &[(&str, &str, &str)]) {
     let blocks = blocks(text);
     for &(what, floor, target) in wanted {
-        // Block against the floor of the same round: what drifts, drifts in both.
+        // Each block is divided by the floor of the same round, because drifts affect both.
         let ratios: Vec<f64> = blocks[what]
             .iter()
             .zip(&blocks[floor])
@@ -104,7 +104,7 @@ fn print(language: &str, threads: &str, text: &str, wanted: &[(&str, &str, &str)
 
 const FLOOR_SLOTS: usize = 65_536;
 
-/// The blocks of benches/recorder/recorder.c through the Rust crate.
+/// Runs the blocks of benches/recorder/recorder.c through the Rust crate.
 pub fn rust_program(threads: &str, rounds: &str, n: &str) -> Result<(), String> {
     let number = |text: &str| text.parse::<u32>().map_err(|e| e.to_string());
     let (threads, rounds, n) = (number(threads)?, number(rounds)?, number(n)?);
@@ -160,7 +160,7 @@ fn floor_store(ring: &[AtomicU64], i: u32, (ts, cpu): (u64, u32)) {
     ring[slot + 1].store(tail, Ordering::Relaxed);
 }
 
-/// A reading that waits for nothing.
+/// Reads the clock without waiting.
 #[inline(always)]
 fn plain() -> (u64, u32) {
     // SAFETY: RDTSC has no preconditions.
@@ -171,7 +171,7 @@ fn plain() -> (u64, u32) {
     (ts, 0)
 }
 
-/// A reading that waits for earlier instructions, and the CPU that comes with it.
+/// Reads the clock after earlier instructions have been executed, with the CPU's number.
 #[inline(always)]
 fn waiting() -> (u64, u32) {
     #[cfg(target_arch = "x86_64")]

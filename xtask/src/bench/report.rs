@@ -1,4 +1,4 @@
-//! Rate and memory of `undertick report`.
+//! Throughput and memory of `undertick report`.
 
 use std::process::Command;
 use std::time::Instant;

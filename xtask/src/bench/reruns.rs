@@ -1,5 +1,5 @@
-//! Do intervals hold what other runs give? Programs of ours and of others, run again and
-//! again, free and on one CPU.
+//! Do confidence intervals hold the figures of other runs? Programs of Undertick and of other
+//! projects are run repeatedly, free and on one CPU.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::programs::{programs, record};
 use super::{interval, intervals, report_json};
 use crate::run::Scratch;
 
-/// Runs of a set whose report is asked.
+/// Number of runs in a set whose report is used.
 const OF_A_SET: usize = 5;
 
-/// Counts of intervals that hold a figure of runs they were not made from.
+/// Counts of intervals that hold a figure of runs they do not come from.
 #[derive(Default)]
 struct Held {
     of_sets: [u64; 3],
@@ -24,7 +24,7 @@ struct Held {
     unknown: u64,
 }
 
-/// Figures that are asked for.
+/// Figures that are examined.
 const FIGURES: [&str; 3] = ["mean", "median", "p99"];
 
 pub fn measure(runs: usize) -> Result<(), String> {
@@ -68,7 +68,7 @@ pub fn measure(runs: usize) -> Result<(), String> {
 }
 
 impl Held {
-    /// Whether the intervals of a set hold the figures of another one.
+    /// Counts the intervals of a set that hold the figures of another set.
     fn add_sets(&mut self, own: &Value, fresh: &Value) {
         for interval in with_figures(own) {
             let Some(again) = of_name(fresh, &interval["name"]) else {
@@ -113,7 +113,7 @@ fn say(what: &str, held: &Held) {
     );
 }
 
-/// Each set of runs against each other one, and each run against the next.
+/// Compares each set of runs with each other set, and each run with the next.
 fn held(set: &str, runs: usize) -> Result<Held, String> {
     let names: Vec<String> = (1..=runs).map(|run| format!("{run:04}.ut")).collect();
     let reports: Vec<Value> = (names.iter())
@@ -147,7 +147,7 @@ fn held(set: &str, runs: usize) -> Result<Held, String> {
     Ok(held)
 }
 
-/// The report of some of the runs.
+/// The report of some of the runs of a set.
 fn report_of(set: &str, number: usize, runs: &[String]) -> Result<Value, String> {
     let part = format!("{set}/part-{number}");
     std::fs::create_dir(&part).map_err(|e| format!("{part}: {e}"))?;
@@ -175,7 +175,7 @@ fn figure_of<'a>(interval: &'a Value, figure: &str) -> Option<&'a Value> {
     found.is_object().then_some(found)
 }
 
-/// `None` where a bound is not given.
+/// Whether the interval holds a value; `None` where a bound is missing.
 fn holds(estimate: &Value, value: f64) -> Option<bool> {
     let (lo, hi) = (
         estimate["interval"][0].as_f64()?,

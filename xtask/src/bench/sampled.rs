@@ -1,5 +1,5 @@
-//! The price of a sampled span as a ratio to a full one, block by block in one
-//! run; and what the header's other calls cost beside those of an earlier one.
+//! The cost of a sampled span as a ratio to a full one, block by block in one run; and the cost of
+//! the header's other calls against an earlier header.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,14 +11,14 @@ use crate::statistics::{median, median_interval};
 
 const ROUNDS: &str = "200";
 const SPANS: &str = "50000";
-/// Runs of each header, one after the other.
+/// Number of runs of each header, in alternation.
 const PAIRS: usize = 40;
 
-/// `before`: a commit whose header the other calls are compared with.
+/// Measures all of it; `before` is a commit whose header the other calls are compared with.
 pub fn measure(before: Option<&str>) -> Result<(), String> {
     let scratch = Scratch::new("sampled")?;
     let c = compile(&scratch, "sampled")?;
-    // Not current_exe: the build before may have replaced it.
+    // Not current_exe: the build above may have replaced it.
     let rust = root()
         .join("target/release/xtask")
         .to_string_lossy()
@@ -55,7 +55,7 @@ pub fn measure(before: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// Without what an empty loop takes.
+/// Prints the figures less the cost of an empty loop.
 fn print(language: &str, text: &str) {
     let blocks = blocks(text);
     let net = |what: &str| -> Vec<f64> {
@@ -80,8 +80,7 @@ fn print(language: &str, text: &str) {
     }
 }
 
-/// The blocks of `bench recorder` with this header and with an earlier one, in
-/// turn.
+/// Runs the blocks of `bench recorder` with this header and with an earlier one, in turn.
 fn unchanged(scratch: &Scratch, commit: &str) -> Result<(), String> {
     let header = output(command(&[
         "git",
@@ -107,7 +106,7 @@ fn unchanged(scratch: &Scratch, commit: &str) -> Result<(), String> {
         };
         let (before, after) = (run(&old)?, run(&now)?);
         for what in ["event", "begin_end", "next"] {
-            // Each by the floor of its own run: that drifts with the machine.
+            // Each cost is divided by the floor of its run, which drifts with the machine.
             let cost = |run: &std::collections::BTreeMap<String, Vec<f64>>| {
                 median(&run[what]) / median(&run["floor"])
             };
@@ -128,7 +127,7 @@ fn unchanged(scratch: &Scratch, commit: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The blocks of benches/recorder/sampled.c through the Rust crate.
+/// Runs the blocks of benches/recorder/sampled.c through the Rust crate.
 pub fn rust_program(rounds: &str, n: &str) -> Result<(), String> {
     let number = |text: &str| text.parse::<u32>().map_err(|e| e.to_string());
     let (rounds, n) = (number(rounds)?, number(n)?);

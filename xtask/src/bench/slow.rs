@@ -1,5 +1,5 @@
-//! Slow clocks, live: a 50 us activity in a 500 us loop on the TSC quantised to
-//! 1 ms, with the fine TSC as the truth.
+//! Slow clocks, live: a 50 us activity in a 500 us loop on the TSC quantised to 1 ms, with the
+//! unquantised TSC as the truth.
 
 use std::process::{Child, Command, Stdio};
 
@@ -10,10 +10,10 @@ use crate::statistics::{median, quantile};
 
 const REPETITIONS: u32 = 30;
 const SECONDS: u32 = 10;
-/// Half-width of (14) at 90 %: 5 % of 50 us.
+/// Half-width planned by (14) at 90 %: 5 % of 50 us.
 const PLANNED_HALF_NS: f64 = 2500.0;
 
-/// One run, as far as it is looked at here.
+/// The figures of one run that are used here.
 struct Run {
     value_ns: f64,
     truth_ns: f64,
@@ -102,7 +102,7 @@ fn several(estimator: &str, seconds: f64, script: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A hundredth of the time of (14), and less.
+/// Measures by edges, in a hundredth of the time of (14) and less.
 fn edges(seconds: f64, script: &str) -> Result<(), String> {
     let runs = (0..REPETITIONS)
         .map(|_| run(script, "edges", false))
@@ -124,7 +124,7 @@ fn edges(seconds: f64, script: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the hog with the benchmark.
+/// A hog that ends with the benchmark.
 struct Hog(Child);
 
 impl Drop for Hog {

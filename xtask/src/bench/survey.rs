@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::undertick;
 use crate::run::{Scratch, output};
 
-/// Two surveys so many minutes apart.
+/// Compares two surveys this many minutes apart.
 pub fn measure(minutes: u64) -> Result<(), String> {
     let scratch = Scratch::new("survey")?;
     let first = survey(&scratch.path("a.json"))?;

@@ -1,10 +1,10 @@
-//! What a thread's first span costs, and ten spans in a short thread.
+//! The cost of a thread's first span, and of ten spans in a short thread.
 
 use super::{compile, ns_per_tick, record};
 use crate::run::{Scratch, command, output};
 use crate::statistics::quantile;
 
-/// Threads, and how many of them at once.
+/// Number of threads, and how many of them run at once.
 const SCENES: [[&str; 2]; 3] = [["2000", "1"], ["3000", "1500"], ["20000", "1"]];
 
 pub fn measure() -> Result<(), String> {

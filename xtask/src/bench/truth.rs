@@ -3,7 +3,7 @@
 use super::{compile, interval, manifest, record, report_json};
 use crate::run::Scratch;
 
-/// Events of benches/recorder/truth.c and the pairs in each.
+/// Events of benches/recorder/truth.c, and the number of pairs in each.
 const SECTIONS: [(&str, f64); 7] = [
     ("event 10", 15.0),
     ("event 11", 35.0),
@@ -20,15 +20,15 @@ pub fn measure() -> Result<(), String> {
     let program = compile(&scratch, "truth")?;
     let trace = scratch.path("t.ut");
     record(&trace, &[], &[&program, "300000"])?;
-    // The ratio rule besides the flag: interrupts do not set it.
+    // The ratio rule in addition to the flag, which interrupts do not set.
     let report = report_json(&trace, &["--cull", "ratio:2"])?;
     let chain = interval(&report, "event 1")?;
     let price = |of: &str| {
         let ns = chain[of]["value"].as_f64().ok_or("no price of the chain")?;
         Ok::<f64, String>(ns / CHAIN_PAIRS)
     };
-    // By the mean: what interrupts every section now and then, in proportion to
-    // its length, does so to the chain as well. By the median: undisturbed.
+    // By the mean: occasional interrupts hit every span in proportion to its length, and the chain
+    // likewise. By the median: undisturbed.
     let (mean_price, median_price) = (price("mean")?, price("median")?);
     let cost = &manifest(&trace)?["calibration"]["ordered"]["dosed_ns"];
     println!(

@@ -1,5 +1,5 @@
-//! Do readings of the program and events of the kernel line up? Two threads wake
-//! each other: stamp before the wake <= waking <= switch-in <= stamp after.
+//! Are the program's readings and the kernel's events consistent? Two threads wake each other:
+//! stamp before the wake <= waking <= switch-in <= stamp after.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use crate::run::Scratch;
 use crate::statistics::median;
 
 const ROUNDS: &str = "50000";
-/// For what recording the kernel's events costs.
+/// Number of rounds that measure the cost of recording the kernel's events.
 const MORE_ROUNDS: &str = "400000";
-/// Event before a wake, and the one of the thread that it woke.
+/// The event before a wake, and the event of the thread that it woke.
 const WAKES: [(i64, i64); 2] = [(1, 2), (3, 4)];
 
 pub fn measure() -> Result<(), String> {
@@ -40,7 +40,7 @@ pub fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// By how much a round is slowed by the kernel's events being recorded.
+/// By how much recording the kernel's events slows a round, as text.
 fn slowed(trace: &str) -> Result<String, String> {
     let report = report_json(trace, &[])?;
     let round = (report["intervals"].as_array().into_iter().flatten())
@@ -63,7 +63,7 @@ fn slowed(trace: &str) -> Result<String, String> {
     ))
 }
 
-/// A row, as far as it is looked at here.
+/// The columns of a row that are used here.
 #[derive(Clone, Copy)]
 struct Row {
     ticks: i64,
@@ -76,11 +76,11 @@ type ByThread = HashMap<i64, Vec<Row>>;
 
 #[derive(Default)]
 struct Rows {
-    /// The program's, by event.
+    /// The program's rows, by event.
     stamps: HashMap<i64, Vec<Row>>,
     waking: ByThread,
     switch_in: ByThread,
-    /// To wait; not those that were preempted.
+    /// Switches out to wait, without those of preempted threads.
     sleep: ByThread,
 }
 
@@ -142,7 +142,7 @@ fn lined_up(trace: &str) -> Result<String, String> {
     for (before, after) in WAKES {
         let stamps = |event: i64| rows.stamps.get(&event).map_or(&[][..], |rows| rows);
         for (i, (wake, woken)) in stamps(before).iter().zip(stamps(after)).enumerate() {
-            // Everything since this thread was woken last lies in this round.
+            // Everything since this thread's last wakeup lies in this round.
             let since = match i {
                 0 => wake.ticks,
                 _ => stamps(after)[i - 1].ticks,

@@ -1,5 +1,5 @@
-//! A newcomer's path, literally as the README has it: each program written to the file
-//! that its first line names, each command run in order in one fresh directory.
+//! The first steps of a new user, exactly as in the README. Each program is written to the file
+//! that its first line names, and each command is run in order in one fresh directory.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,13 @@ use crate::exchange::Outcome;
 use crate::run::{Scratch, command, exists, root, run};
 
 const HEADING: &str = "## First steps\n";
-/// What makes `undertick`; the test of what is built already has it on its path instead.
+/// The command that installs `undertick`; the test of an existing build has that on its path
+/// instead.
 const INSTALL: &str = "cargo install --path crates/cli --locked\n";
-/// What the path makes of the program, to be found on the page and in the comparison.
+/// Intervals that the page and the comparison must name.
 const INTERVALS: [&str; 3] = ["request", "read", "write"];
 
-/// With the program that is built here.
+/// Runs the steps with the existing build.
 pub fn of_the_build() -> Result<Outcome, String> {
     let bin = root().join("target/release");
     if !bin.join("undertick").exists() {
@@ -26,7 +27,7 @@ pub fn of_the_build() -> Result<Outcome, String> {
     follow(&steps(&text_of("README.md")?)?, &bin).map(Outcome::Said)
 }
 
-/// With what the first command installs from a clone of the last commit.
+/// Runs the steps with the program that the first command installs from a clone of the last commit.
 pub fn of_a_clean_checkout() -> Result<String, String> {
     let scratch = Scratch::new("checkout")?;
     let (clone, place) = (scratch.path("undertick"), scratch.path("installed"));
@@ -41,7 +42,7 @@ pub fn of_a_clean_checkout() -> Result<String, String> {
     follow(&steps, &Path::new(&place).join("bin"))
 }
 
-/// The blocks after the one that installs.
+/// The blocks after the block that installs.
 fn steps(readme: &str) -> Result<Vec<Block>, String> {
     let section = (readme.split(HEADING).nth(1)).ok_or("README.md has no first steps")?;
     let section = section.split("\n## ").next().unwrap_or(section);
@@ -74,8 +75,8 @@ fn follow(steps: &[Block], bin: &Path) -> Result<String, String> {
     Ok(format!("{commands} commands"))
 }
 
-/// Stands in for `xdg-open`, which needs a desktop: a browser without a window, or, where
-/// there is none, no more than reading the file.
+/// Creates a substitute for `xdg-open`, which needs a desktop: a headless browser, or a plain read
+/// of the file where there is none.
 fn browser(scratch: &Scratch) -> Result<String, String> {
     let opens = match exists(&["chromium", "--version"]) {
         true => "chromium --headless --no-sandbox --disable-gpu --dump-dom \"file://$PWD/$1\"",
@@ -91,7 +92,7 @@ fn browser(scratch: &Scratch) -> Result<String, String> {
     Ok(dir)
 }
 
-/// A program's first line is a comment with its file's name.
+/// Writes a program to the file that the comment in its first line names.
 fn write(scratch: &Scratch, step: &Block) -> Result<(), String> {
     let first = step.text.lines().next().unwrap_or("");
     let name = first.trim_matches(['/', '*', '#', ' ']);
@@ -101,7 +102,7 @@ fn write(scratch: &Scratch, step: &Block) -> Result<(), String> {
     std::fs::write(scratch.path(name), &step.text).map_err(|e| format!("{name}: {e}"))
 }
 
-/// Each line as typed into a shell that is at this place already, its failure fatal.
+/// Runs each line as if typed into a shell in the scratch directory; a failed line ends it.
 fn shell(scratch: &Scratch, text: &str, path: &str) -> Result<String, String> {
     let mut shell = Command::new("sh");
     shell.arg("-ex").current_dir(&scratch.0).env("PATH", path);
@@ -120,7 +121,7 @@ fn shell(scratch: &Scratch, text: &str, path: &str) -> Result<String, String> {
     }
 }
 
-/// The page was opened and names every interval, and the comparison does.
+/// Checks that the page was opened, and that it and the comparison name every interval.
 fn shown(scratch: &Scratch, said: &str) -> Result<(), String> {
     let page = std::fs::read_to_string(scratch.path("opened.html"))
         .map_err(|e| format!("no page was opened: {e}"))?;

@@ -1,4 +1,4 @@
-//! Every chapter is in the contents, every link leads somewhere.
+//! Checks that every chapter is in the contents and that every link leads somewhere.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::run::root;
 
 const CONTENTS: &str = "docs/SUMMARY.md";
 
-/// Contents and links; all that is wrong is said at once.
+/// Checks contents and links; the error lists all faults.
 pub fn hold() -> Result<Outcome, String> {
     let mut all = BTreeMap::new();
     for file in documents()? {
@@ -42,7 +42,7 @@ fn not_in_the_contents(all: &BTreeMap<String, Document>) -> Vec<String> {
     let named: Vec<String> = (contents.links.iter())
         .map(|link| format!("docs/{}", link.to))
         .collect();
-    // Decisions are no chapters; their own list has them.
+    // Decisions are not chapters; a separate list holds them.
     let is_chapter =
         |file: &&String| file.starts_with("docs/") && !file.starts_with("docs/decisions/");
     let chapters = all.keys().filter(is_chapter);

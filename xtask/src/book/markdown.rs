@@ -1,4 +1,4 @@
-//! What a Markdown file holds, as CommonMark reads it.
+//! The contents of a Markdown file, as CommonMark reads it.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
@@ -18,17 +18,17 @@ pub struct Link {
     pub line: usize,
 }
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Debug, Default)]
 pub struct Document {
     pub blocks: Vec<Block>,
     pub links: Vec<Link>,
-    /// Anchors of the headings, as GitHub and mdBook make them.
+    /// Anchors of the headings, as GitHub and mdBook generate them.
     pub anchors: Vec<String>,
 }
 
 impl Document {
-    /// Reads it; one that nothing can be wrong with.
+    /// Parses a file; every text is valid Markdown.
     pub fn parse(text: &str) -> Self {
         let mut document = Self::default();
         let (mut block, mut heading) = (None, None);
@@ -56,7 +56,7 @@ impl Document {
         document
     }
 
-    /// Two headings of one text are told apart by a number.
+    /// Adds a heading's anchor; a number distinguishes headings of the same text.
     fn anchor(&mut self, heading: Option<String>) {
         let anchor = anchor(&heading.unwrap_or_default());
         let numbered = (1..).map(|n| format!("{anchor}-{n}"));

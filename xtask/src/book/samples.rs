@@ -1,11 +1,11 @@
-//! Every sample in C and Rust is compiled.
+//! Compiles every sample in C and Rust.
 
 use super::markdown::{Block, Document};
 use super::{documents, text_of};
 use crate::exchange::Outcome;
 use crate::run::{Scratch, command, exists, output, root};
 
-/// The blocks of a language, each with its place.
+/// The blocks in these languages, each with its location.
 fn blocks(languages: &[&str]) -> Result<Vec<(String, Block)>, String> {
     let mut found = Vec::new();
     for file in documents()? {
@@ -21,7 +21,7 @@ fn blocks(languages: &[&str]) -> Result<Vec<(String, Block)>, String> {
     }
 }
 
-/// C and C++, each block by itself with `undertick.h`.
+/// Compiles each block of C and C++ by itself, with `undertick.h`.
 pub fn c() -> Result<Outcome, String> {
     if !exists(&["cc", "--version"]) {
         return Ok(Outcome::Skipped("no cc here".to_owned()));
@@ -40,13 +40,14 @@ pub fn c() -> Result<Outcome, String> {
     Ok(Outcome::Said(format!("{} compiled", blocks.len())))
 }
 
-/// What samples may use, beside what they depend on already.
+/// Manifest with the crates that samples may use, in addition to their existing dependencies.
 const MANIFEST: &str = "[package]\nname = \"samples\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
     [workspace]\n[dependencies]\nundertick = { path = \"../../crates/undertick\" }\n\
     undertick-tracing = { path = \"../../crates/tracing\" }\n\
     tracing-subscriber = { version = \"0.3\", default-features = false, features = [\"registry\", \"std\"] }\n";
 
-/// Rust, all blocks in one program in `target`, with the workspace's versions of all else.
+/// Compiles all blocks of Rust as one program in `target`, with the workspace's versions of all
+/// other crates.
 pub fn rust() -> Result<Outcome, String> {
     let blocks = blocks(&["rust"])?;
     let mut program = String::from("fn main() {}\n");

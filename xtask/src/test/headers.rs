@@ -1,4 +1,4 @@
-//! The header under compilers that are strict, and for a CPU that is not here.
+//! Tests of the header under strict compilers and for another CPU.
 
 use super::Count;
 use crate::run::Scratch;
@@ -9,7 +9,7 @@ use crate::run::run;
 
 pub(super) const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
 
-/// `undertick.h` under the compilers and languages that it promises.
+/// Compiles `undertick.h` with the compilers and languages that it supports.
 pub(super) fn compilers(count: &mut Count) {
     let Ok(scratch) = Scratch::new("header") else {
         return count.skip("no temporary directory for the header's tests");
@@ -59,8 +59,8 @@ pub(super) fn compilers(count: &mut Count) {
     }
 }
 
-/// The strictest warnings of others, as errors: there is none of the header, whatever of it
-/// a program uses.
+/// Compiles with the strictest warnings as errors: the header must cause none, whatever a program
+/// uses of it.
 pub(super) fn strict(count: &mut Count) {
     const USES: &str = "#include \"undertick.h\"\nint main(void) { ut_name(1, \"x\"); ut_thread_name(\"y\"); ut_event(1, 2); \
         ut_event64(1, 2); ut_begin(1); ut_next(1, 2); ut_end(2); ut_begin_ordered(1); ut_end_ordered(1); \
@@ -98,8 +98,8 @@ pub(super) fn strict(count: &mut Count) {
     }
 }
 
-/// The header on aarch64: compiled, and recorded under an emulator. Its counter is not
-/// this machine's, which the recording refuses; with the system's clock all is there.
+/// Tests the header on aarch64: compiled, and recorded under an emulator. The emulator's counter is
+/// not this machine's, so the recording refuses it; with the system's clock everything is recorded.
 pub(super) fn aarch64(count: &mut Count) {
     if !exists(&[AARCH64_CC, "--version"]) || !exists(&["qemu-aarch64", "--version"]) {
         return count.skip("no aarch64 compiler and emulator here");
@@ -108,7 +108,7 @@ pub(super) fn aarch64(count: &mut Count) {
     count.step(aarch64_forked());
 }
 
-/// A C program for aarch64, of that standard of C.
+/// Compiles a C program for aarch64, under the given standard of C.
 fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<String, String> {
     let program = into.path("program");
     run(command(&[
@@ -131,7 +131,7 @@ fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<Str
     Ok(program)
 }
 
-/// A command that records what the emulator runs.
+/// A command that records a program under the emulator.
 fn record_emulated(trace: &str, program: &[&str]) -> std::process::Command {
     let undertick = root().join("target/release/undertick");
     let mut record = command(&[&undertick.to_string_lossy(), "record", "--no-calibration"]);
@@ -151,7 +151,7 @@ fn manifest_of(trace: &str) -> Result<String, String> {
     std::fs::read_to_string(format!("{trace}/manifest.json")).map_err(|e| e.to_string())
 }
 
-/// The emulator's counter is refused; with the system's clock all is recorded.
+/// Checks that the emulator's counter is refused, and that the system's clock records everything.
 fn aarch64_counted() -> Result<(), String> {
     let scratch = Scratch::new("aarch64")?;
     let program = built_for_aarch64("writer.c", "-std=c11", &scratch)?;
@@ -175,7 +175,7 @@ fn aarch64_counted() -> Result<(), String> {
     }
 }
 
-/// Children of fork() and of a raw clone() have rings of their own where no page is wiped.
+/// Checks that children of fork() and of a raw clone() have separate rings where no page is wiped.
 fn aarch64_forked() -> Result<(), String> {
     let scratch = Scratch::new("aarch64-forks")?;
     let (program, trace) = (

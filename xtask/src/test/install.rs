@@ -1,11 +1,11 @@
-//! What the tests need and a fresh machine lacks.
+//! Installs what the tests need and a fresh machine lacks.
 
 use super::headers::AARCH64_CC;
 use crate::run::command;
 use crate::run::exists;
 use crate::run::run;
 
-/// What the tests need from outside Cargo, where we may install it.
+/// Installs the tests' requirements from outside Cargo, where installing is allowed.
 pub(super) fn packages_and_tools() {
     let mut missing: Vec<&str> = [
         ("cc", &["gcc"][..]),
@@ -43,7 +43,7 @@ pub(super) fn packages_and_tools() {
     if !missing.is_empty() {
         install_packages(&missing);
     }
-    // Of the version that is there now.
+    // The package must match the installed version.
     if let Some(runtime) = missing_sanitizers() {
         install_packages(&[&runtime]);
     }
@@ -60,7 +60,7 @@ fn install_packages(packages: &[&str]) {
     }
 }
 
-/// The package of clang's ThreadSanitizer, if clang is there and that is not.
+/// The package of clang's ThreadSanitizer, if clang is installed without it.
 pub(super) fn missing_sanitizers() -> Option<String> {
     let said = |question: &str| {
         let output = command(&["clang", question]).output().ok()?;
@@ -71,7 +71,7 @@ pub(super) fn missing_sanitizers() -> Option<String> {
         "-print-file-name=libclang_rt.tsan-{}.a",
         std::env::consts::ARCH
     ))?;
-    // One that it does not find is named without its place.
+    // A library that clang does not find is printed without its directory.
     let is_there = std::path::Path::new(&library).is_absolute();
     (!is_there).then(|| {
         format!(

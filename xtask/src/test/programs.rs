@@ -1,6 +1,5 @@
-//! The workspace's test programs, two at a time: most of them wait for a
-//! recorder or a program of theirs for a part of their time, and `cargo test`
-//! runs them one after the other.
+//! Runs the workspace's test programs, two at a time. Most of them spend part of their time waiting
+//! for a recorder or a program, and `cargo test` runs them one after the other.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +9,10 @@ use super::Count;
 use crate::run::{command, output, run_lines};
 
 const AT_ONCE: usize = 2;
-/// Tests that take all CPUs, or compare what two programs get: nothing runs beside them.
+/// Tests that use all CPUs, or compare the shares of two programs: nothing runs beside them.
 const ALONE: [&str; 2] = ["survey", "interference"];
 
-/// A program of tests, and the directory that its package lies in.
+/// A test program, and the directory of its package.
 #[derive(Debug, PartialEq)]
 struct Program {
     name: String,
@@ -23,9 +22,8 @@ struct Program {
 
 pub struct Programs(Vec<Program>);
 
-/// Builds the command line's program and all tests in one go: building the program
-/// by itself would compile Parquet twice, as the tests' own dependencies ask for more
-/// features.
+/// Builds the command line's program and all tests in one invocation. Building the program by
+/// itself would compile Parquet twice, as the tests' own dependencies request more features.
 pub fn build(count: &mut Count) -> Programs {
     let mut build = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
     build.args(["--no-run", "--message-format", "json-render-diagnostics"]);
@@ -39,7 +37,7 @@ pub fn build(count: &mut Count) -> Programs {
 }
 
 impl Programs {
-    /// Runs them all, then the examples in the documentation.
+    /// Runs all test programs, then the examples in the documentation.
     pub fn run(self, count: &mut Count) {
         if self.0.is_empty() {
             count.step(Err("no program of tests has been built".into()));
@@ -83,7 +81,7 @@ fn next(left: &Mutex<std::vec::IntoIter<Program>>) -> Option<Program> {
     left.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-/// The program of tests that a message of cargo's build tells of, if it does.
+/// The test program that a message of cargo's build describes, if it does.
 fn program(message: &str) -> Option<Program> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
     let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
@@ -95,7 +93,7 @@ fn program(message: &str) -> Option<Program> {
     })
 }
 
-/// As `cargo test` starts it: in its package's directory, with the compiler's
+/// A test program started as by `cargo test`: in its package's directory, with the compiler's
 /// libraries, which tests of procedural macros are linked with.
 fn tests_of(program: &Program, libraries: &str) -> Command {
     let others = std::env::var("LD_LIBRARY_PATH").map_or(String::new(), |path| format!(":{path}"));

@@ -1,4 +1,4 @@
-//! How a sample was read: by which readings, with which records inside.
+//! How a sample was read: the kind of its readings, and the records inside it.
 
 use std::collections::HashSet;
 
@@ -8,30 +8,30 @@ use undertick_trace::manifest::{Name, Ring};
 /// How the clock was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// As plain spans do: it waits for what came before, as far as the trace's recorder
-    /// knew that.
+    /// As plain spans do: it waits for what came before, unless the trace's recorder is too old
+    /// for that.
     Plain,
-    /// By an event or a fast span: it waits for nothing.
+    /// As an event or a fast span does: it waits for nothing.
     Unordered,
     /// Serialised.
     Ordered,
 }
 
-/// What the plain spans of a trace are: a function that the compiler's hooks record costs more
-/// than a span of the program's own.
+/// The kind of the plain spans in a trace: a function that the compiler's hooks record costs more
+/// than a span of the program itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
-    /// The program's own.
+    /// Spans of the program itself.
     ByHand,
     /// Functions.
     Functions,
-    /// Of both kinds: which one it is of a sample is not asked.
+    /// Both kinds; a sample's kind is not distinguished.
     Both,
 }
 
 impl Recorded {
-    /// What the names of a trace and its rings tell. Functions are recorded into rings of their
-    /// own, so a thread with two has spans of both kinds, named or not.
+    /// Derives the kind from the names of a trace and its rings. Functions are recorded into
+    /// separate rings, so a thread with two rings has spans of both kinds, named or not.
     pub(crate) fn by(names: &[Name], rings: &[Ring]) -> Self {
         let is_function = |name: &&Name| name.pid.is_none() && name.event >= FIRST_EVENT;
         let mut threads = HashSet::new();
@@ -55,7 +55,7 @@ pub(crate) enum Ends {
     Sampled = 4,
 }
 
-/// How many [`Ends`] there are.
+/// Number of [`Ends`].
 pub(crate) const ENDS: usize = 5;
 
 impl Ends {
@@ -69,9 +69,9 @@ impl Ends {
     }
 }
 
-/// Records inside something, serialised ones apart: those of plain spans in the low half,
-/// events in the high half. Both counts wrap, and a difference of two of them is right as
-/// long as it has no more than 2^32 of either.
+/// Number of records inside something, without serialised ones: those of plain spans in the low
+/// half, events in the high half. Both counts wrap, and a difference of two of them is right as
+/// long as it has at most 2^32 of either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inner(pub(super) u64);
 
@@ -93,7 +93,7 @@ impl Inner {
         Self(self.0.wrapping_add(more.0))
     }
 
-    /// Those from then to now.
+    /// Those between `then` and now.
     #[inline]
     pub(crate) fn since(self, then: Self) -> Self {
         Self(self.0.wrapping_sub(then.0))

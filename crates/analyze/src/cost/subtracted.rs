@@ -1,4 +1,4 @@
-//! What was subtracted from a set of samples, and how well that is known.
+//! The cost subtracted from a set of samples, and its uncertainty.
 
 use serde::{Deserialize, Serialize};
 use undertick_estimate::Cost;
@@ -10,22 +10,22 @@ use super::table::{CostTable, Taken};
 use crate::beside::DRIFT_ERROR;
 use crate::tally::Sample;
 
-/// What the points inside cost the samples of an interval on average, measured by switching
-/// them (`record --perturbation`).
+/// Mean cost of the points inside the samples of an interval, measured by switching them
+/// (`record --perturbation`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPlace {
-    /// Of all samples, also those during which they were off, ns.
+    /// Mean over all samples, including those during which they were off, ns.
     pub(crate) cost: Cost,
-    /// Points inside that were switched, of all samples likewise.
+    /// Number of switched points inside, mean over all samples likewise.
     pub(crate) points: f64,
     /// Share of the samples during which points were on.
     pub(crate) on: f64,
 }
 
 impl InPlace {
-    /// `share` of the samples began while points were on.
+    /// Makes it from the measured slow-down; `share` of the samples began while points were on.
     pub(crate) fn of(slowed: &Slowed, share: f64) -> Option<Self> {
-        // Without points inside, or of the kernel's events, it is another cost.
+        // Without points inside, or for the kernel's events, it is another cost.
         slowed.per_point.as_ref()?;
         (share > 0.0).then(|| Self {
             cost: Cost::of(&slowed.by).times(share),
@@ -35,27 +35,26 @@ impl InPlace {
     }
 }
 
-/// What was subtracted from a set of samples.
+/// The cost subtracted from a set of samples.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Costs {
-    /// Samples by [`Ends`] that the constant was subtracted from.
+    /// Samples from which the constant was subtracted, by [`Ends`].
     pub(crate) samples: [u64; ENDS],
     pub(crate) inner_spans: u64,
     pub(crate) inner_events: u64,
     pub(crate) inner_ordered: u64,
-    /// Executions of sampled spans, recorded or not, and records of them.
+    /// Executions of sampled spans inside, recorded or not, and records of them.
     pub(crate) inner_counted: u64,
     inner_sampled: u64,
-    /// Those of `samples` that hold inner readings, and what was subtracted
-    /// from them, whole ticks.
+    /// Those of `samples` that hold inner readings, and what was subtracted from them, whole
+    /// ticks.
     filled: [u64; ENDS],
     rounded: i128,
-    /// Samples by [`Ends`] whose own pairs told the cost; what was to be
-    /// subtracted from them, fixed point.
+    /// Samples whose own pairs gave the cost, by [`Ends`]; what was to be subtracted from them,
+    /// fixed point.
     pub(crate) by_pairs: [u64; ENDS],
     told: i128,
-    /// Those whose pairs are believed, and the sums of the first and of the last
-    /// pairs, ticks.
+    /// Samples whose pairs are used, and the sums of their first and of their last pairs, ticks.
     believed: u64,
     pairs: [u64; 2],
 }
@@ -89,9 +88,9 @@ impl Costs {
         }
     }
 
-    /// As [`Self::add`], of `n` samples between such ends: `inside` are how many each held
-    /// of others, none of them serialised, and from those that held any `rounded` ticks were
-    /// subtracted.
+    /// As [`Self::add`], for `n` samples between such ends. `inside` is the number of records
+    /// that each held, none of them serialised; `rounded` ticks were subtracted from those that
+    /// held any.
     pub(crate) fn add_plain(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
         let filled = inside.iter().map(|&i| u64::from(i != Inner::NONE));
         self.samples[ends as usize] += inside.len() as u64;
@@ -122,16 +121,15 @@ impl Costs {
         self.samples.iter().chain(&self.by_pairs).sum()
     }
 
-    /// Samples by [`Ends`], however their cost was found.
+    /// Samples by [`Ends`], with either source of their cost.
     pub(crate) fn by_ends(&self) -> [u64; ENDS] {
         std::array::from_fn(|i| self.samples[i] + self.by_pairs[i])
     }
 
-    /// As [`Self::mean`], of samples that come out at `mean_ns` when it is
-    /// subtracted: the disagreement with spans around nothing does not concern
-    /// spans that hold work.
+    /// As [`Self::mean`], for samples whose mean is `mean_ns` after the subtraction. The
+    /// disagreement with spans around nothing does not concern spans that hold work.
     ///
-    /// What was measured in place replaces what the calibration says of the records inside.
+    /// A measurement in place replaces the calibration's cost of the records inside.
     pub(crate) fn mean_for(
         &self,
         table: &CostTable,
@@ -156,7 +154,7 @@ impl Costs {
         self.ends(&table).and(inner)
     }
 
-    /// Records inside on average.
+    /// Mean number of records inside.
     pub(crate) fn inner_records(&self) -> f64 {
         let records =
             self.inner_spans + self.inner_events + self.inner_ordered + self.inner_sampled;
@@ -172,7 +170,7 @@ impl Costs {
             (table.inner.ordered, self.inner_ordered),
             (table.inner.sampled, self.inner_sampled),
         ];
-        // What is not there leaves nothing open.
+        // Missing records leave no uncertainty.
         let calibrated = (calibrated.into_iter())
             .filter(|&(_, count)| count > 0)
             .map(|(each, count)| each.times(count as f64 / n))
@@ -180,10 +178,10 @@ impl Costs {
         let records = self.inner_records();
         let recorded = match in_place {
             Some(found) if records > 0.0 => {
-                // Of the records inside, those that were not switched cost what they cost.
+                // The records inside that were not switched have their calibrated cost.
                 let switched = (found.points / records).min(1.0);
-                // Points that are off cost something, too, and all samples hold as many as those
-                // hold that saw them on: by so much what was measured falls short.
+                // Points that are off have a cost, too. All samples hold as many points as those
+                // during which they were on, so the measured cost is too small by that.
                 let points = found.points / found.on;
                 let ordered = self.inner_ordered as f64 / self.n().max(1) as f64 / records;
                 let off = (table.inner.off.times(points * (1.0 - ordered)))
@@ -192,13 +190,13 @@ impl Costs {
             }
             _ => calibrated,
         };
-        // Executions are counted while points are switched off, too, and records tell of those
-        // alone that were counted while they were on.
+        // Executions are counted while points are switched off, too, but records report only
+        // those that were counted while they were on.
         let on = in_place.map_or(1.0, |found| found.on);
         recorded.and(self.counting(table).times(1.0 / on))
     }
 
-    /// Mean cost per sample of counting the sampled spans inside that records tell of, ns.
+    /// Mean cost per sample of counting the sampled spans inside that records report, ns.
     pub(super) fn counting(&self, table: &CostTable) -> Cost {
         match self.inner_counted {
             0 => Cost::default(),
@@ -206,8 +204,8 @@ impl Costs {
         }
     }
 
-    /// Whether the cost subtracted from samples of `mean_ns` is one about which
-    /// the two calibrations contradict each other.
+    /// Whether the cost subtracted from samples of `mean_ns` is one about which the two
+    /// calibrations contradict each other.
     pub(crate) fn is_disputed(&self, table: &CostTable, mean_ns: f64) -> bool {
         let small = table.beside.and_then(|beside| beside.small);
         if self.by_pairs.iter().any(|&n| n > 0) && small.is_some_and(|(least, _)| mean_ns < least) {
@@ -259,8 +257,8 @@ impl Costs {
             .fold(Cost::default(), Cost::and)
     }
 
-    /// What rounding single samples to ticks took too little (positive) or too
-    /// much, ticks per sample: added to what was subtracted.
+    /// Rounding error of single samples, ticks per sample: positive if too little was subtracted.
+    /// It is added to what was subtracted.
     pub(crate) fn residue(&self, table: &CostTable) -> f64 {
         if self.n() == 0 || table.ns_per_tick == 0.0 {
             return 0.0;

@@ -1,4 +1,4 @@
-//! What each kind of reading costs, and one sample of it.
+//! Costs of each kind of reading, and of one sample.
 
 use undertick_estimate::Cost;
 use undertick_trace::manifest::{Calibration, SpanCost};
@@ -9,26 +9,25 @@ use super::read::{ENDS, Ends, Inner, Recorded};
 use crate::beside::Beside;
 use crate::tally::Sample;
 
-/// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for
-/// single samples.
+/// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for single samples.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CostTable {
-    /// By [`Ends`], ns.
+    /// Costs by [`Ends`], ns.
     pub(super) spans: [Cost; ENDS],
     pub(super) inner: InnerCosts,
-    /// By [`Ends`], without inner readings, whole ticks.
+    /// Costs by [`Ends`], without inner readings, whole ticks.
     pub(super) bare: [i64; ENDS],
     fixed: [i64; ENDS],
     fixed_inner: FixedInner,
     pub(super) ns_per_tick: f64,
-    /// By [`Ends`]: the two calibrations contradict each other.
+    /// Whether the two calibrations contradict each other, by [`Ends`].
     pub(crate) disagree: [bool; ENDS],
-    /// What samples with pairs of readings have subtracted instead.
+    /// What is subtracted instead from samples with pairs of readings.
     pub(crate) beside: Option<Beside>,
-    /// By [`Ends`]: spans of this much work or more, ns, have the cost beside known doses,
-    /// whatever a span around nothing costs.
+    /// By [`Ends`]: spans of this much work or more, ns, have the cost measured beside known
+    /// doses, whatever a span around nothing costs.
     pub(super) worked: [Option<(f64, Cost)>; ENDS],
-    /// What a reading cost the program, over what it cost when this was measured.
+    /// Cost of a reading in the program over its cost when this was measured.
     pub(crate) read_ratio: Option<f64>,
 }
 
@@ -38,17 +37,17 @@ pub(super) struct InnerCosts {
     pub(super) span: Cost,
     pub(super) event: Cost,
     pub(super) ordered: Cost,
-    /// An execution of a sampled span, recorded or not.
+    /// Cost of an execution of a sampled span, recorded or not.
     pub(super) counted: Cost,
-    /// A record of one, beside that.
+    /// Additional cost of a record of one.
     pub(super) sampled: Cost,
-    /// A point that is switched off.
+    /// Cost of a point that is switched off.
     pub(super) off: Cost,
-    /// A serialised one, of which every second is an end, which reads the clock all the same.
+    /// Cost of a serialised one that is off. Every second is an end, which still reads the clock.
     pub(super) off_ordered: Cost,
 }
 
-/// The same, fixed point.
+/// As [`InnerCosts`], in fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct FixedInner {
     span: i64,
@@ -65,7 +64,7 @@ impl FixedInner {
             + self.ordered * i64::from(ordered)
     }
 
-    /// Of all records inside a sample. What counting sampled spans costs is not known of one
+    /// Cost of all records inside a sample. The cost of counting sampled spans is unknown for one
     /// sample: a record stands for executions that may lie before it ([`Costs::counting`]).
     #[inline]
     fn inside(&self, sample: &Sample) -> i64 {
@@ -74,27 +73,27 @@ impl FixedInner {
     }
 }
 
-/// What one sample has subtracted.
+/// What is subtracted from one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// To the nearest tick.
+    /// Cost to the nearest tick.
     pub(crate) ticks: i64,
-    /// If its own pairs told.
+    /// Cost from its own pairs, if they gave it.
     pub(crate) beside: Option<Told>,
 }
 
-/// What the pairs of one sample told.
+/// The cost of one sample according to its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     /// Cost of the sample's two ends, fixed point.
     pub(super) own: i64,
-    /// Both pairs, ticks, if both are believed: what was hit by something else
-    /// says nothing of the readings' cost.
+    /// Both pairs, ticks, if both are used: a pair that was disturbed says nothing of the
+    /// readings' cost.
     pub(super) pairs: Option<[u32; 2]>,
 }
 
 impl CostTable {
-    /// One constant a reading: the mean of all pairs of its kind.
+    /// Makes a table with one constant for each reading: the mean of all pairs of its kind.
     pub(crate) fn long_term(plain: Cost, ordered: Cost, ns_per_tick: f64) -> Self {
         let inner = InnerCosts {
             span: plain,
@@ -111,7 +110,7 @@ impl CostTable {
 
     fn of_costs(spans: [Cost; 4], inner: InnerCosts, ns_per_tick: f64) -> Self {
         let [plain, ordered, unordered, sampled] = spans;
-        // One end of each: half of both.
+        // One end of each kind: half of both.
         let mixed = plain.times(0.5).and(ordered.times(0.5));
         let spans = [plain, mixed, ordered, unordered, sampled];
         // Bounds that keep 2^32 inner readings inside 64 bits: a cost of 2^13
@@ -140,7 +139,7 @@ impl CostTable {
         }
     }
 
-    /// `recorded`: what the plain spans of the trace are.
+    /// Makes a table from a calibration; `recorded` says what the plain spans of the trace are.
     pub(crate) fn new(calibration: &Calibration, recorded: Recorded, ns_per_tick: f64) -> Self {
         // Older recorders read the clock without waiting at plain spans, too.
         let waits = calibration.inner_span_ns.is_some();
@@ -162,8 +161,8 @@ impl CostTable {
         });
         let ((plain, plain_disagrees), worked_plain, inner_span) = match (functions, recorded) {
             (Some(functions), Recorded::Functions) => functions,
-            // Whatever work a span holds: one cost for all, so that what is subtracted is the
-            // middle of the bounds.
+            // One cost for all spans, whatever work they hold, so that the middle of the bounds
+            // is subtracted.
             (Some((ends, _, inner)), Recorded::Both) => (
                 (by_hand.0.or(ends.0), by_hand.1 || ends.1),
                 None,
@@ -186,7 +185,7 @@ impl CostTable {
             off_ordered: (calibration.inner_off_ns.as_ref())
                 .map_or_else(Cost::default, |_| half_of_a_reading(&calibration.ordered)),
         };
-        // Between two readings that wait for nothing lies one record.
+        // One record lies between two readings that wait for nothing.
         let unordered = if waits { event } else { plain };
         let worked_sampled = match found {
             Some(sampled) => worked(&sampled.span),
@@ -211,12 +210,12 @@ impl CostTable {
         }
     }
 
-    /// For a table without constants.
+    /// Sets the tick of a table without constants.
     pub(crate) fn set_ns_per_tick(&mut self, ns_per_tick: f64) {
         self.ns_per_tick = ns_per_tick;
     }
 
-    /// What to subtract from one sample.
+    /// Returns what to subtract from one sample.
     #[inline]
     pub(crate) fn of(&self, sample: &Sample) -> Taken {
         if sample.pairs != [0; 2]
@@ -233,7 +232,7 @@ impl CostTable {
     #[inline(never)]
     fn beside(&self, sample: &Sample, beside: &Beside) -> Taken {
         let [t1, t4] = sample.pairs.map(f64::from);
-        // 2^40: as other costs, far beyond any pair that is not an accident.
+        // 2^40: as for other costs, far above any valid pair.
         let most = (1_i64 << 40) as f64;
         let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
         let own = own.round() as i64;
@@ -250,7 +249,7 @@ impl CostTable {
         }
     }
 
-    /// Of samples between such ends with no serialised readings inside.
+    /// Costs of samples between such ends with no serialised readings inside.
     pub(crate) fn plain_ones(&self, ends: Ends) -> PlainCosts {
         PlainCosts {
             fixed: self.fixed[ends as usize],
@@ -270,8 +269,8 @@ impl CostTable {
     }
 }
 
-/// What choosing whether a sampled span is recorded may cost where that was not measured: no more
-/// than a record.
+/// Bound on the cost of choosing whether a sampled span is recorded, where it was not measured:
+/// at most that of a record.
 fn choosing(record: Cost) -> Cost {
     Cost {
         value: 0.0,
@@ -299,24 +298,23 @@ impl PlainCosts {
         },
     };
 
-    /// Whether what is inside changes nothing.
+    /// Whether records inside change nothing.
     pub(crate) fn are_constant(self) -> bool {
         self.inner.span == 0 && self.inner.event == 0
     }
 
-    /// Of one with so many others inside, to the nearest tick.
+    /// Cost of a sample with these records inside, to the nearest tick.
     #[inline]
     pub(crate) fn of(self, inside: Inner) -> i64 {
         (self.fixed + self.inner.of(inside, 0) + (1 << (POINT - 1))) >> POINT
     }
 }
 
-/// The cost found with known doses of work. Where the empty span contradicts it
-/// beyond both intervals the bounds hold both, rather than a wrong constant.
-/// What the value is then depends on the readings: those that wait keep work
-/// and reading apart whatever the work is, so the doses are right and only a
-/// span around nothing differs; a reading that waits for nothing overlaps with work by as
-/// much as the work allows (a dependent chain most, nothing at all least), so a
+/// The cost measured with known doses of work. Where the empty span contradicts it beyond both
+/// intervals, the bounds hold both, rather than a wrong constant. The value then depends on the
+/// readings. Readings that wait keep work and reading apart, whatever the work is, so the doses
+/// are right and only a span around nothing differs. A reading that waits for nothing overlaps
+/// with work by as much as the work allows: a dependent chain most, an empty span least. So a
 /// program's own code lies anywhere between, and the middle is taken.
 pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
     let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
@@ -337,8 +335,8 @@ pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
     (hull, true)
 }
 
-/// Between a begin and an end around nothing lies about one reading; the way that an end takes
-/// which is off is longer by what nobody has measured.
+/// About one reading lies between a begin and an end around nothing. The path of an end that is
+/// off is longer by an unmeasured time.
 fn half_of_a_reading(ordered: &SpanCost) -> Cost {
     let reading = ordered.empty_ns.value.max(0.0);
     Cost {
@@ -349,7 +347,7 @@ fn half_of_a_reading(ordered: &SpanCost) -> Cost {
     }
 }
 
-/// The same cost, of which no bound is below 0: recording takes time.
+/// The same cost with no bound below 0: recording takes time.
 fn not_below_0(cost: Cost) -> Cost {
     Cost {
         below: cost.below.min(cost.value.max(0.0)),

@@ -74,8 +74,8 @@ fn calibration() -> Calibration {
     }
 }
 
-/// Half of 75 and 80 is 77.5 ticks, one inner record 20: 97.5, of which 98
-/// are subtracted; a sample without pairs has the constant's 76.25.
+/// Half of 75 and 80 is 77.5 ticks, and one inner record 20: 97.5, of which 98 are subtracted. A
+/// sample without pairs has the constant's 76.25.
 #[test]
 fn pairs_tell_the_cost_of_their_sample() {
     let mut t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
@@ -88,7 +88,7 @@ fn pairs_tell_the_cost_of_their_sample() {
     costs.add(&with, t.of(&with));
     assert!((costs.mean(&t).value - 97.5 * 0.4).abs() < 1e-12);
     assert!((costs.residue(&t) + 0.5).abs() < 1e-12);
-    // The pairs tell nothing of the record inside: 7 to 9 ns.
+    // The pairs say nothing of the record inside: 7 to 9 ns.
     let (all, ends) = (costs.mean(&t), costs.ends(&t));
     assert!(
         (all.above - ends.above - 1.0).abs() < 1e-12,
@@ -142,8 +142,7 @@ fn serialised_readings_keep_the_dosed_cost() {
     assert!((ordered.below - 0.2).abs() < 1e-9 && (ordered.above - 3.2).abs() < 1e-9);
 }
 
-/// As above with a least dose of 5 ns: from there on the empty span's 36.2
-/// does not count any more.
+/// As above with a smallest dose of 5 ns: from there on the empty span's 36.2 no longer counts.
 #[test]
 fn spans_of_work_have_the_dosed_cost() {
     let mut c = calibration();
@@ -186,9 +185,9 @@ fn ticks_by_hand() {
     assert!((costs.residue(&t) - 0.25).abs() < 1e-12);
 }
 
-/// Two records inside, 16 ns by the calibration. Measured in place by switching one of
-/// them, with 300 of 400 samples on: 20 [18, 24] ns when on are 15 [13.5, 18] of all, and
-/// the one that was not switched 8 [7, 9] by half. 1.5 points a sample when on.
+/// Two records inside cost 16 ns by the calibration. Measured in place by switching one of them,
+/// with 300 of 400 samples on: 20 [18, 24] ns when on are 15 [13.5, 18] over all samples, and the
+/// one that was not switched adds half of 8 [7, 9]. There are 1.5 points a sample when on.
 #[test]
 fn what_was_measured_in_place_is_subtracted() {
     let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
@@ -220,7 +219,7 @@ fn what_was_measured_in_place_is_subtracted() {
     assert!((more(|c| c.below) - 8.0 / 3.0).abs() < 1e-9, "{with_off:?}");
     assert!((more(|c| c.above) - 4.0 / 3.0).abs() < 1e-9, "{with_off:?}");
     assert_eq!(costs.mean_for(&off, 500.0, None).value, 30.5 + 16.0);
-    // Were both records ordered ones, they would take half of a reading of 30 ns each when off.
+    // If both records were ordered, they would take half of a reading of 30 ns each when off.
     let mut serialised = Costs::default();
     let one = holding(Ends::Ordered, Inner::NONE, 2);
     serialised.add(&one, t.of(&one));
@@ -233,8 +232,8 @@ fn what_was_measured_in_place_is_subtracted() {
     assert!(InPlace::of(&kernel, 0.75).is_none());
 }
 
-/// Ten executions of 2 [1, 3] ns that records tell of, with points on during half of the
-/// samples: twenty in truth. Without points that were switched they are ten.
+/// Ten executions of 2 [1, 3] ns according to records, with points on during half of the samples:
+/// twenty in truth. Without switched points they are ten.
 #[test]
 fn sampled_spans_are_counted_while_points_are_off() {
     let mut c = calibration();
@@ -259,13 +258,13 @@ fn sampled_spans_are_counted_while_points_are_off() {
         on: 0.5,
     };
     assert_eq!(counting(Some(in_place)), [40.0, 20.0, 60.0]);
-    // Nothing of it in the sample, all of it in the mean: 30.5 ns of its own and 20.
+    // One sample includes nothing of it, the mean all: 30.5 ns of its own, and 20.
     assert_eq!(t.of(&one).ticks, 76);
     assert!((costs.residue(&t) - (50.5 / 0.4 - 76.0)).abs() < 1e-9);
 }
 
-/// Spans wait: 12 ns a record of theirs is 30 ticks, 8 ns an event 20; between two
-/// readings that wait for nothing lies one event.
+/// Spans wait: 12 ns for each of their records is 30 ticks, 8 ns for an event 20. One event lies
+/// between two readings that wait for nothing.
 #[test]
 fn records_of_spans_and_events_cost_what_each_costs() {
     let c = Calibration {
@@ -297,9 +296,9 @@ fn records_of_spans_and_events_cost_what_each_costs() {
     assert_eq!(then.and(inside).since(then), inside);
 }
 
-/// A function's span costs 25 to 27 ns around work and 12 to 20 a record inside another
-/// span, one by hand 9 to 12 and 11 to 14. Where the trace has functions alone the former
-/// is subtracted, where it has both what holds both, and without functions the latter.
+/// A function's span costs 25 to 27 ns around work, and 12 to 20 a record inside another span;
+/// one by hand costs 9 to 12, and 11 to 14. If the trace has only functions the former is
+/// subtracted, if it has both a cost that holds both, and without functions the latter.
 #[test]
 fn functions_cost_what_their_hooks_take() {
     let functions = FunctionCost {
@@ -338,7 +337,7 @@ fn functions_cost_what_their_hooks_take() {
         found(Recorded::Functions),
         [26.0 + 32.0, 25.0 + 24.0, 27.0 + 40.0],
     );
-    // Middles of 9 to 27 and of 11 to 20; that is what is subtracted, too.
+    // The middles of 9 to 27 and of 11 to 20, which are also subtracted.
     near(
         found(Recorded::Both),
         [18.0 + 31.0, 9.0 + 22.0, 27.0 + 40.0],
@@ -350,7 +349,7 @@ fn functions_cost_what_their_hooks_take() {
     assert_eq!(unmeasured.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 38);
 }
 
-/// Functions have numbers and rings of their own, and names that hold for all processes.
+/// Functions have separate numbers and rings, and names that hold for all processes.
 #[test]
 fn names_and_rings_tell_what_is_recorded() {
     let name = |event: u16, pid: Option<i32>| Name {

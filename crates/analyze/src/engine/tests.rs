@@ -14,7 +14,7 @@ fn high_event_numbers_of_many_processes_take_no_tables() {
         .collect();
     let mut engine = Engine::default();
     engine.set_names(Names::new(&names, &[]));
-    // Low and high numbers in turn: each keeps its own cell, wherever it lies.
+    // Low and high numbers alternate: each keeps its own cell, wherever it lies.
     let events = [65_535, 3, 40_000, 200, 65_534];
     for event in events {
         for set in 1..=PROCESSES {

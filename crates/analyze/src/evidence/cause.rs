@@ -1,17 +1,17 @@
-//! What may disturb a thread, and what a disturbance costs beside its rows.
+//! Causes that may disturb a thread, and what a disturbance costs beyond its rows.
 
 use undertick_trace::manifest::InterruptCost;
 
-/// Things that fall into a sample.
+/// Causes in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Another program ran on the CPU although the thread could have.
     Preempted,
-    /// Taken off the CPU, and not known why.
+    /// Taken off the CPU for an unknown reason.
     Switched,
     Interrupt,
     SoftInterrupt,
-    /// It went on on another CPU.
+    /// It continued on another CPU.
     Migrated,
     Fault,
     /// It gave its CPU away itself: it waited, slept or yielded.
@@ -25,17 +25,17 @@ pub(crate) enum Cause {
 
 /// How many causes there are.
 pub(crate) const CAUSES: usize = 9;
-/// A soft interrupt that starts at most so long after an interrupt, or after another one that
-/// did, was raised by that, us.
+/// A soft interrupt that starts at most this long after an interrupt, or after another one that
+/// did, was raised by that interrupt, us.
 pub(super) const AFTER_INTERRUPT_US: i64 = 2;
-/// What a disturbance costs beside the time that the kernel's events give it: entry and exit of
-/// an interrupt, where that was not measured, us.
+/// Cost of a disturbance beyond the time that the kernel's events give it: entry and exit of an
+/// interrupt, where that was not measured, us.
 pub(super) const INTERRUPT_BESIDE_US: i64 = 1;
-/// Two switches, or a move to another CPU, and the caches that are cold after it, us.
+/// Cost of two switches, or of a migration, with the caches that are cold after it, us.
 pub(super) const SWITCH_BESIDE_US: i64 = 5;
 
 impl Cause {
-    /// In the order in which a sample that several fell into is put down to one.
+    /// Precedence for attributing a sample to one of several causes.
     pub(crate) const ALL: [Self; CAUSES] = [
         Self::Preempted,
         Self::Switched,
@@ -48,7 +48,7 @@ impl Cause {
         Self::OwnThread,
     ];
 
-    /// As the report calls it.
+    /// Name in the report.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Preempted => "preempted",
@@ -63,9 +63,9 @@ impl Cause {
         }
     }
 
-    /// Whether it disturbs a sample from outside. Waiting, also for a CPU that another of its
-    /// threads has, page faults and what its own calls raise are what the program does: they
-    /// are flagged.
+    /// Whether it disturbs a sample from outside. Some causes are what the program does: waiting,
+    /// also for a CPU that another of its threads has, page faults, and what its own calls raise.
+    /// Those are flagged.
     pub(crate) const fn disturbs(self) -> bool {
         !matches!(
             self,
@@ -73,7 +73,7 @@ impl Cause {
         )
     }
 
-    /// What it costs a sample beside the time that the kernel's events give it, us.
+    /// Its cost for a sample beyond the time that the kernel's events give it, us.
     const fn beside_us(self) -> i64 {
         match self {
             Self::Interrupt | Self::SoftInterrupt => INTERRUPT_BESIDE_US,
@@ -83,14 +83,14 @@ impl Cause {
     }
 }
 
-/// Time during which something else had the thread's CPU.
+/// A stretch during which something else had the thread's CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) start: i64,
-    /// The same as `start` where only a point is known.
+    /// The end; equal to `start` where only a point is known.
     pub(super) end: i64,
     pub(super) cause: Cause,
-    /// Ticks of it that may lie outside of that.
+    /// Ticks of the disturbance that may lie outside of that stretch.
     pub(super) beside: i64,
 }
 
@@ -105,7 +105,7 @@ impl Hit {
     }
 }
 
-/// What the timer's interrupt takes beside the time that rows of the kernel give it, ticks.
+/// What the timer's interrupt takes beyond the time that rows of the kernel give it, ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     pub(super) event: i32,
@@ -116,7 +116,7 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
-        // A manifest may say anything: at most a second, and nothing below 0.
+        // A manifest is untrusted: at most a second, and nothing below 0.
         let ticks = |ns: f64| (ns.clamp(0.0, 1e9) / ns_per_tick).round() as i64;
         Self {
             event: cost.event,
@@ -126,8 +126,8 @@ impl Timer {
         }
     }
 
-    /// The interrupt with all that it takes. Of others nothing is known but that they may take
-    /// as much beside.
+    /// Extends the interrupt to all that it takes. For other interrupts it is only known that
+    /// they may take as much in addition.
     pub(super) fn widen(self, event: i32, hit: Hit) -> Hit {
         if event == self.event {
             Hit {

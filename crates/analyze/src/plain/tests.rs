@@ -10,7 +10,7 @@ use undertick_trace::schema::{Kind, Switched};
 use super::support::{Row, batch, calibration, manifest, ns, row};
 use crate::{Analysis, Compensate, Cull, Options};
 
-/// A ring of a program whose recorder knew readings that wait for nothing only.
+/// A ring whose program's recorder only had readings that wait for nothing.
 fn never_waits(ring: i32) -> ManifestRing {
     ManifestRing {
         ring,
@@ -25,7 +25,7 @@ fn never_waits(ring: i32) -> ManifestRing {
     }
 }
 
-/// What the kernel says of the thread of ring 0, at random times.
+/// Kernel rows of the thread of ring 0, at random times.
 fn of_kernel(rng: &mut ChaCha8Rng, until: i64) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut ts = 0;
@@ -108,8 +108,8 @@ pub(crate) fn of_ring(rng: &mut ChaCha8Rng, ring: i32, n: usize, odd: u32) -> Ve
     rows
 }
 
-/// The report, by the short way where it is open, or by the general one alone:
-/// where spans are kept no sample waits.
+/// The report, by the fast path where it is possible, or by the general one alone: where spans
+/// are stored no sample waits.
 fn report(manifest: &Manifest, options: &Options, rows: &[Row], general: bool) -> Report {
     let mut analysis = Analysis::new(manifest, options.clone()).unwrap();
     for pass in 0..analysis.passes() {
@@ -124,8 +124,8 @@ fn report(manifest: &Manifest, options: &Options, rows: &[Row], general: bool) -
     analysis.finish().unwrap()
 }
 
-/// Everything that can stand between plain rows, in every way of culling and
-/// compensating: to the last digit what the general way says.
+/// Everything that can stand between plain rows, with every way of dropping and compensating: the
+/// results equal those of the general path to the last digit.
 #[test]
 fn the_short_way_says_what_the_general_way_says() {
     let (mut samples, mut slowed) = (0, 0);

@@ -1,4 +1,4 @@
-//! What the runs of a set say together in notes and warnings.
+//! Combines the notes and warnings of the runs of a set.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) fn missing(of_runs: &OfRuns<'_>, runs: usize) -> Option<String> {
     }
 }
 
-/// From the begin of the first run to the end of the last, if that is known.
+/// Time from the begin of the first run to the end of the last, if known, ns.
 pub(super) fn within_ns(runs: &[Run]) -> Option<i64> {
     let traces = || runs.iter().map(|run| &run.report.trace);
     let begun = traces().map(|trace| trace.started_unix_ns).min()?;
@@ -31,7 +31,7 @@ pub(super) fn within_ns(runs: &[Run]) -> Option<i64> {
     Some(within).filter(|&within| begun > 0 && within > 0)
 }
 
-/// Said of runs that follow one another so closely that they share what the machine does.
+/// The warning for runs that follow one another so closely that they share the machine's state.
 pub(super) fn close(runs: &[Run]) -> Option<Warning> {
     let mut begins: Vec<i64> = (runs.iter())
         .map(|run| run.report.trace.started_unix_ns)
@@ -42,7 +42,7 @@ pub(super) fn close(runs: &[Run]) -> Option<Warning> {
         .collect();
     apart.sort_unstable();
     let median_s = *apart.get(apart.len() / 2)? as f64 / 1e9;
-    // Imported ones may not know when they began.
+    // Imported runs may lack the time of their begin.
     (median_s > 0.0 && median_s < CLOSE_S).then(|| Warning {
         code: "runs_close".into(),
         text: format!(
@@ -52,13 +52,13 @@ pub(super) fn close(runs: &[Run]) -> Option<Warning> {
     })
 }
 
-/// A run without which an interval would be this many times narrower lies far off: of five
+/// A run lies far off if the interval would be this many times narrower without it: of five
 /// normal runs 1.3 % do, of four 3 %.
 pub(super) const FAR_OFF: f64 = 4.0;
 /// Fewest runs of which one can lie far off.
 pub(super) const FEWEST_RUNS: usize = 5;
 
-/// Names the run that is farthest from the others in most spans, if it is what makes their
+/// The warning that names the run farthest from the others in most spans, if that run makes their
 /// intervals wide.
 pub(super) fn far_off(intervals: &[IntervalReport], level: f64) -> Option<Warning> {
     let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -85,7 +85,7 @@ pub(super) fn far_off(intervals: &[IntervalReport], level: f64) -> Option<Warnin
     })
 }
 
-/// The run that widens the interval of the mean, and its mean over the median of all.
+/// Returns the run that widens the interval of the mean, and its mean over the median of all.
 pub(super) fn farthest(by_run: &[RunFigures], level: f64) -> Option<(&str, f64)> {
     let half = |means: &[f64]| median_of_runs(means, level)?.interval.half_width();
     let runs: Option<Vec<(&str, f64)>> = (by_run.iter())
@@ -102,15 +102,15 @@ pub(super) fn farthest(by_run: &[RunFigures], level: f64) -> Option<(&str, f64)>
     (median > 0.0 && half(&means)? > FAR_OFF * half(&others)?).then_some((run, far / median))
 }
 
-/// A remark without its figures: what runs have in common of it.
+/// A remark without its figures: the part that runs have in common.
 pub(super) fn without_figures(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_ascii_digit() && !matches!(c, '.' | '-' | ' '))
         .collect()
 }
 
-/// The remarks of runs, those that differ in their figures alone once, with how many runs
-/// have one.
+/// The remarks of runs. Those that differ only in their figures appear once, with the number of
+/// runs that have one.
 pub(super) fn notes<T>(
     of: &[(&str, T)],
     notes: impl Fn(&T) -> &Vec<String>,

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Events at every 100 ticks, in whatever order of stretches: none lost,
-/// and each whole slice holds its share within one.
+/// Events at every 100 ticks, with the stretches in any order: none is lost, and each whole slice
+/// holds its share within one.
 #[test]
 fn keeps_every_count_while_growing_both_ways() {
     for order in [[0_i64, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
@@ -25,8 +25,8 @@ fn keeps_every_count_while_growing_both_ways() {
     }
 }
 
-/// Two that saw different times, in slices of different lengths: the sum is what
-/// one that saw all of it holds, in either order.
+/// Two that saw different times, in slices of different lengths: merged in either order they
+/// equal one that saw everything.
 #[test]
 fn merged_is_as_if_one_had_seen_all() {
     let times = |range: std::ops::Range<i64>, every: i64| range.map(move |i| i * every);

@@ -10,14 +10,14 @@ use crate::engine::Engine;
 use crate::options::Compensate;
 use crate::tally::Tally;
 
-/// Share of the mean above which no interval is given for what the clock leaves open.
+/// No interval is given if the clock leaves more than this share of the mean uncertain.
 const MOST_IN_STEP: f64 = 0.05;
 
-/// Change of what a reading costs that is worth saying.
+/// Least change of the cost of a reading that is reported.
 const WORTH_SAYING: f64 = 0.05;
 
 impl Summary {
-    /// As [`Self::mean`], if one rate of sampling serves all.
+    /// As [`Self::mean`], if one sampling rate applies to all.
     pub(super) fn mean_by_rate(&self, tally: &Tally, figures: &Figures) -> Option<Estimate> {
         let (level, step) = (self.options.confidence, self.granularity());
         match tally.strata.mean(&figures.sample, level, step) {
@@ -26,7 +26,7 @@ impl Summary {
         }
     }
 
-    /// With its histogram where that differs from the figures'.
+    /// The alternative estimates, with a histogram where it differs from the figures'.
     pub(super) fn alternative(&self, figures: &Figures, differs: bool) -> Alternative {
         Alternative {
             count: figures.sample.moments().n(),
@@ -36,7 +36,8 @@ impl Summary {
         }
     }
 
-    /// The samples themselves, with what the clock and the cost of recording leave open.
+    /// Estimates for the samples of this run, with what the clock and the cost of recording leave
+    /// uncertain.
     pub(super) fn of_this_run(&self, figures: &Figures) -> Option<OfThisRun> {
         let (level, step) = (self.options.confidence, self.granularity());
         let mut mean = figures.sample.own_mean(level, step)?;
@@ -69,7 +70,7 @@ impl Summary {
         Some(self.finished(quantile, figures))
     }
 
-    /// In nanoseconds, with the rest of the cost off and its uncertainty in.
+    /// Converts to nanoseconds, subtracts the rest of the cost, and adds its uncertainty.
     pub(crate) fn finished(&self, ticks: Estimate, figures: &Figures) -> Estimate {
         let mut estimate = scaled(shifted(ticks, figures.residue), self.ns(), "ns");
         figures.cost.widen(&mut estimate);
@@ -79,7 +80,7 @@ impl Summary {
         estimate
     }
 
-    /// A mean, which no cost makes less than nothing.
+    /// As [`Self::finished`] for a mean, which is not below 0, whatever the cost is.
     pub(super) fn finished_mean(&self, ticks: Estimate, figures: &Figures) -> Estimate {
         let mut mean = self.finished(ticks, figures);
         if figures.is_time {
@@ -149,8 +150,8 @@ impl Summary {
         }
     }
 
-    /// The method by pairs of readings and its k, where it makes these samples scatter more
-    /// with the certainty that was asked for.
+    /// The method by pairs of readings and its k, if it makes these samples scatter more, at the
+    /// requested level.
     pub(super) fn surely_worse(
         &self,
         engine: &Engine,
@@ -170,13 +171,13 @@ impl Summary {
 
     pub(super) fn histogram(&self, kept: &Figures) -> Histogram {
         let distribution = kept.sample.distribution();
-        // Any value on a step will do; the least one is.
+        // Any value on a step will do; the smallest one is.
         let least = kept.sample.moments().min().unwrap_or(0);
         let origin = least as f64 % self.granularity().max(1.0);
         let drawn = distribution.drawn(self.granularity(), origin);
         Histogram {
             unit: "ns".into(),
-            // A thousandth of a nanosecond is far below any tick, and half the digits.
+            // A thousandth of a nanosecond is far below any tick, and needs half the digits.
             edges: (drawn.edges.iter())
                 .map(|edge| ((edge + kept.residue) * self.ns() * 1e3).round() / 1e3)
                 .collect(),
@@ -192,8 +193,8 @@ fn wider(interval: Interval, by: f64) -> Interval {
     }
 }
 
-/// A mean with what it may be off in step with the clock; without an interval where that is
-/// much.
+/// A mean with its uncertainty from keeping step with the clock; without an interval where that
+/// is large.
 fn allowing_for_step(mean: Estimate, figures: &Figures) -> Estimate {
     let interval = match figures.in_step {
         None => return mean,

@@ -1,4 +1,4 @@
-//! What the report says of an interval in sentences, and the counts behind them.
+//! The remarks on an interval in the report, and the counts behind them.
 
 use undertick_estimate::slow::Lock;
 use undertick_estimate::{Bin, Sample, proportion_exact};
@@ -12,17 +12,17 @@ use crate::evidence::{Cause, UNEXPLAINED_RATIO};
 use crate::options::Compensate;
 use crate::tally::{Dropping, MOST_DROPPED, Tally};
 
-/// Share of what was read that points inside may cost and nobody needs to know.
+/// Largest share of the durations as read that points inside may cost without a remark.
 const MUCH_INSIDE: f64 = 0.05;
 
 impl Summary {
-    /// The lock of its samples, as they were read, to the clock.
+    /// Whether its samples, as read, are locked to the clock.
     pub(super) fn lock(&self, tally: &Tally, read: &Sample) -> Option<Lock> {
         let moments = read.moments();
         (tally.begins).lock(self.granularity(), moments.mean()?, moments.n())
     }
 
-    /// What is said of such a lock.
+    /// The remark on such a lock.
     pub(super) fn in_step(&self, lock: Lock) -> String {
         let step_ns = self.granularity() * self.ns();
         let steps = format!("{} steps of {}", lock.ticks, shown_ns(step_ns));
@@ -43,7 +43,7 @@ impl Summary {
         let waits = (self.manifest.calibration.as_ref()).is_none_or(|c| c.inner_span_ns.is_some());
         match tally.kept_costs.and(&tally.culled_costs).by_ends() {
             [0, 0, o, 0, 0] if o > 0 => Reads::Ordered,
-            // An event has no work of its own to wait for.
+            // An event has no work for which it could wait.
             [0, 0, 0, u, 0] if u > 0 && tally.kind != IntervalKind::Period => Reads::Unordered,
             [p, 0, 0, 0, s] if p + s > 0 && !waits => Reads::Unordered,
             [_, 0, 0, 0, _] | [0, 0, 0, _, 0] => Reads::Plain,
@@ -65,10 +65,9 @@ impl Summary {
             .collect()
     }
 
-    /// Samples far over the least even without the time of everything that is
-    /// known to have hit them, dropped ones too: a long sample is hit more often,
-    /// so among those kept alone slow ones would be too rare. `None` where nothing
-    /// is known at all.
+    /// Counts samples far above the smallest, even without the time of all known disturbances.
+    /// Dropped ones count too: a long sample is disturbed more often, so slow ones would be too
+    /// rare among the kept ones. `None` where nothing is known.
     pub(super) fn unexplained(
         &self,
         engine: &Engine,
@@ -86,7 +85,7 @@ impl Summary {
                 .map(|bin| bin.count)
                 .sum()
         };
-        // Those that something fell into are as they were read.
+        // Samples with a cause in them are stored as read.
         let cost = kept.cost.value / self.ns();
         let all = over(kept.sample.distribution().bins(), 0.0);
         let not_hit = all.saturating_sub(over(&tally.flagged.bins(), cost));
@@ -100,7 +99,7 @@ impl Summary {
         })
     }
 
-    /// Said where the points inside are a good part of what was read.
+    /// The remark that the points inside are a large part of what was read.
     pub(super) fn much_inside(
         &self,
         engine: &Engine,
@@ -129,8 +128,8 @@ impl Summary {
         })
     }
 
-    /// Said where dropping what was hit changes the mean by more than its
-    /// interval: a long sample is hit more often than a short one.
+    /// The remark that dropping disturbed samples changes the mean by more than its interval: a
+    /// long sample is disturbed more often than a short one.
     pub(super) fn favours_short(&self, tally: &Tally, kept: &Figures) -> Option<String> {
         let (own, dropped) = tally.culled_own;
         let moments = kept.sample.moments();
@@ -151,8 +150,8 @@ impl Summary {
         })
     }
 
-    /// Said where disturbances touched so many samples that the figures depend on what was
-    /// done about them: both stand side by side.
+    /// The remark that disturbances affected so large a share of the samples that the figures
+    /// depend on the treatment: both are given.
     pub(super) fn much_disturbed(
         &self,
         tally: &Tally,
@@ -250,7 +249,7 @@ impl Summary {
     }
 }
 
-/// A time as the report shows it, with plain spaces.
+/// Formats a time as the report shows it, with plain spaces.
 fn shown_ns(ns: f64) -> String {
     figures::duration(ns).replace('\u{a0}', " ")
 }

@@ -1,14 +1,14 @@
-//! Columns of time, and how much of each which spans took.
+//! Columns of time, and the share of each that spans took.
 
 use std::collections::BTreeMap;
 
 use undertick_report::timeline::Row;
 
-/// The second that is looked at, in ticks, and its columns.
+/// The second that is shown, in ticks, and its columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) from: i64,
-    /// Excluded.
+    /// The end, excluded.
     pub(crate) to: i64,
     pub(crate) columns: u32,
 }
@@ -22,7 +22,7 @@ impl Window {
         (self.from..self.to).contains(&ts)
     }
 
-    /// The column of a time that it holds.
+    /// The column of a time in the window.
     pub(crate) fn column(&self, ts: i64) -> u32 {
         let offset = i128::from(ts - self.from) * i128::from(self.columns);
         u32::try_from(offset / i128::from(self.ticks().max(1))).unwrap_or(0)
@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-/// What one name took of a column.
+/// The time that one name took of a column.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     name: u32,
@@ -48,9 +48,9 @@ struct Share {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
     rows: BTreeMap<u32, Vec<Vec<Share>>>,
-    /// Spans that touch the window.
+    /// Number of spans that touch the window.
     pub(crate) spans: u64,
-    /// Time in row 0.
+    /// Time in row 0, ticks.
     pub(crate) busy: i64,
     /// Events lost, by column.
     pub(crate) losses: BTreeMap<u32, u64>,
@@ -85,7 +85,7 @@ impl Cells {
         }
     }
 
-    /// A point, which takes no time.
+    /// Adds a point, which takes no time.
     pub(crate) fn point(&mut self, window: &Window, row: u32, name: u32, at: i64) {
         let columns =
             (self.rows.entry(row)).or_insert_with(|| vec![Vec::new(); window.columns as usize]);
@@ -97,7 +97,7 @@ impl Cells {
         *lost = lost.saturating_add(n);
     }
 
-    /// Takes the rows of another, whose names are `names` here.
+    /// Merges the rows of another; `names` maps its names to those here.
     pub(crate) fn absorb(&mut self, other: Self, names: &[u32]) {
         for (row, columns) in other.rows {
             let here = (self.rows.entry(row)).or_insert_with(|| vec![Vec::new(); columns.len()]);
@@ -126,7 +126,7 @@ impl Cells {
         self.rows.values().map(filled).sum()
     }
 
-    /// Two columns become one.
+    /// Merges each pair of columns into one.
     pub(crate) fn halve(&mut self) {
         for columns in self.rows.values_mut() {
             let mut halved = vec![Vec::new(); columns.len().div_ceil(2)];
@@ -143,7 +143,7 @@ impl Cells {
         }
     }
 
-    /// As the document has them; `column_ticks` long each.
+    /// The rows of the document; columns are `column_ticks` long each.
     pub(crate) fn rows(&self, column_ticks: f64) -> Vec<Row> {
         self.rows
             .iter()
@@ -210,7 +210,7 @@ mod tests {
         lane.add(&WINDOW, 0, 2, 1002, 1007);
         lane.add(&WINDOW, 0, 1, 1007, 1008);
         assert_eq!(cells(&lane), [0, 2, 800, 3]);
-        // Nothing of no length is lost.
+        // A span of no length is not lost.
         lane.add(&WINDOW, 0, 3, 1055, 1055);
         assert_eq!(cells(&lane)[4..], [5, 3, 0, 1]);
         lane.halve();

@@ -1,4 +1,4 @@
-//! What the workers of a pass leave of the second that is looked at.
+//! Collects what the workers of a pass find in the second that is shown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use crate::side_by_side::{Failed, SpanPart, SpanSink};
 
 /// Deeper spans are drawn in one row.
 const MOST_DEEP: u32 = 15;
-/// The row of points that are no spans.
+/// The row of points that are not spans.
 pub(super) const POINTS: u32 = 900;
 /// Their name.
 const POINT: &str = "points";
-/// Spans kept one by one, 48 bytes each: of more the longest.
+/// Most spans stored one by one, 48 bytes each; of more, the longest are.
 const MOST_SINGLE: usize = 1 << 21;
 
 /// A span by itself.
@@ -29,7 +29,7 @@ pub(super) struct Single {
     pub(super) name: u32,
     pub(super) start: i64,
     pub(super) ticks: i64,
-    /// Number of why it is dropped; 0 it is not.
+    /// Number of the reason why it is dropped; 0: it is not.
     pub(super) dropped: u32,
 }
 
@@ -51,7 +51,7 @@ impl Words {
         place
     }
 
-    /// The numbers here of the words of another.
+    /// Returns the numbers here of the words of another.
     fn numbers(&mut self, of: &Self) -> Vec<u32> {
         of.list.iter().map(|word| self.number(word)).collect()
     }
@@ -61,7 +61,7 @@ impl Words {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Longest {
     pub(super) spans: Vec<Single>,
-    /// All that are shorter than this have been left out.
+    /// All spans shorter than this have been left out.
     pub(super) shortest: Option<i64>,
 }
 
@@ -76,7 +76,7 @@ impl Longest {
         }
     }
 
-    /// Keeps so many.
+    /// Keeps only the `most` longest.
     pub(super) fn thin(&mut self, most: usize) {
         if self.spans.len() <= most {
             return;
@@ -85,12 +85,12 @@ impl Longest {
         self.spans.select_nth_unstable_by_key(most, order);
         let shortest = (self.spans[..most].iter().map(|s| s.ticks)).min();
         self.spans.truncate(most);
-        // Of those as long as the shortest one some may be gone.
+        // Some of those as long as the shortest one may be gone.
         self.shortest = self.shortest.max(shortest.map(|ticks| ticks + 1));
     }
 }
 
-/// A thread, as its ring says.
+/// A thread, according to its ring.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadLane {
     pub(super) tid: i32,
@@ -98,7 +98,7 @@ pub(super) struct ThreadLane {
     pub(super) cells: Cells,
 }
 
-/// What was found in the window.
+/// The content of the window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) names: Words,
@@ -139,7 +139,7 @@ impl Found {
     }
 }
 
-/// The one further over its median; of two the earlier.
+/// Returns the one further over its median; of equal ones the earlier.
 fn further(a: Option<(f64, Single)>, b: Option<(f64, Single)>) -> Option<(f64, Single)> {
     let (Some(x), Some(y)) = (a, b) else {
         return a.or(b);
@@ -148,7 +148,7 @@ fn further(a: Option<(f64, Single)>, b: Option<(f64, Single)>) -> Option<(f64, S
     if later { b } else { a }
 }
 
-/// Gathers what the workers find.
+/// Collects what the workers find.
 pub(super) struct Collecting {
     pub(super) window: Window,
     /// Medians of intervals with more than one sample, ns.
@@ -174,7 +174,7 @@ struct Collector<'a> {
 }
 
 impl SpanPart for Collector<'_> {
-    /// Points and losses.
+    /// Takes points and losses.
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failed> {
         let columns = Columns::of(batch)?;
         let window = &self.of.window;
@@ -223,7 +223,7 @@ impl SpanPart for Collector<'_> {
             .as_primitive::<arrow_array::types::Int16Type>();
         for i in 0..batch.num_rows() {
             let kind = kind_words.value(kinds.keys().value(i) as usize);
-            // Messages and periods lie across others.
+            // Messages and periods may overlap others.
             if rings[i] < 0 || !matches!(kind, "nested" | "stage" | "pair") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The kernel's rows of the second: who ran on which CPU, who was off it, interrupts.
+//! The kernel's rows of the second: which thread ran on which CPU, which was off it, interrupts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,21 +13,21 @@ use super::collect::Words;
 use crate::columns::Columns;
 use crate::error::Error;
 
-/// Whose CPU, or which thread: the host first.
+/// A CPU or a thread, preceded by its host.
 type Key = (i16, i32);
 
-/// What the kernel tells of the window.
+/// Kernel events in the window.
 #[derive(Debug, Default)]
 pub(super) struct OfKernel {
     /// Threads' time off their CPUs, in row [`OFF_CPU`].
     pub(super) off: BTreeMap<Key, Cells>,
     pub(super) cpus: BTreeMap<Key, Cells>,
     pub(super) interrupts: BTreeMap<Key, Cells>,
-    /// Points switched: when, and to what; the last one before the window, too.
+    /// Switches of points: when, and to what; includes the last one before the window.
     pub(super) switches: Vec<(i64, u32)>,
-    /// Who runs on a CPU, and since when.
+    /// The thread that runs on a CPU, and since when.
     running: HashMap<Key, (i32, i64)>,
-    /// Who is off, since when, and why.
+    /// Threads that are off their CPU, since when, and why.
     waiting: HashMap<Key, (i64, i64)>,
 }
 
@@ -125,7 +125,7 @@ impl OfKernel {
         }
     }
 
-    /// The window is past, or the rows: what is still so stays so up to its end.
+    /// Ends the window, or the rows: each state continues up to the window's end.
     pub(super) fn finish(
         &mut self,
         window: &Window,
@@ -145,7 +145,7 @@ impl OfKernel {
     }
 }
 
-/// Where it touches the window.
+/// Adds a stretch where it touches the window.
 fn add(cells: &mut Cells, window: &Window, row: u32, name: u32, start: i64, end: i64) {
     if end > window.from && start < window.to {
         cells.add(window, row, name, start, end);

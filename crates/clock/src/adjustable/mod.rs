@@ -1,8 +1,8 @@
-//! A clock of any tick from 50 us to 100 ms: a thread of ours that advances a
-//! page in shared memory.
+//! A clock with any tick from 50 us to 100 ms: a thread of the library advances a page in shared
+//! memory.
 //!
-//! **Question.** How would this be measured with a clock of that tick? And what
-//! does such a clock itself take from the program?
+//! **Question.** What would a measurement with a clock of that tick give? And what does such a
+//! clock itself cost the program?
 //!
 //! ```
 //! use undertick_clock::adjustable::AdjustableClock;
@@ -13,18 +13,16 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **Method.** The thread sleeps until the next tick is due (an absolute time of
-//! `CLOCK_MONOTONIC`, by a futex wait, which a stop also ends), then writes how
-//! many ticks have passed since the start: one system call and one clock read a
-//! tick. A late wake-up writes a count that is right for its time, so the clock
-//! stays true however late the thread is; a tick that was never shown by itself
-//! counts as missed. The page is a [latch](crate::wide::latched) of two words of
-//! 32 bits; another process that gets the descriptor maps it with [`Page::map`].
+//! **Method.** The thread sleeps until the next tick is due (an absolute time of `CLOCK_MONOTONIC`,
+//! by a futex wait, which a stop also ends). It then writes how many ticks have passed since the
+//! start: one system call and one clock read a tick. A late wake-up writes a count that is right
+//! for its time, so the clock stays true however late the thread is. A tick that was never shown
+//! individually counts as missed. The page is a [latch](crate::wide::latched) of two words of 32
+//! bits; another process that gets the descriptor maps it with [`Page::map`].
 //!
-//! **Caveats.** A tick is shown late by the time that the kernel takes to wake
-//! the thread: some microseconds on an idle CPU, a time slice on a busy one. The
-//! late showing moves readings, it does not add up. `CLOCK_MONOTONIC` follows
-//! the corrections of Unix time, and so does this clock.
+//! **Caveats.** A tick is shown late by the time that the kernel takes to wake the thread: some
+//! microseconds on an idle CPU, a time slice on a busy one. The delay shifts readings but does not
+//! accumulate. `CLOCK_MONOTONIC` follows the corrections of Unix time, and so does this clock.
 
 mod overhead;
 mod page;
@@ -44,7 +42,7 @@ use crate::kernel;
 /// Shortest and longest tick, ns.
 pub const TICK_NS: core::ops::RangeInclusive<u64> = 50_000..=100_000_000;
 
-/// The clock; its thread ends when it is dropped.
+/// A running clock; its thread ends when it is dropped.
 #[derive(Debug)]
 pub struct AdjustableClock {
     page: Page,
@@ -53,23 +51,23 @@ pub struct AdjustableClock {
     started_ns: u64,
 }
 
-/// What the ticker shares with its owner.
+/// State shared between the ticker and its owner.
 #[derive(Debug, Default)]
 struct Shared {
-    /// 1: end. Also the word that the ticker waits on.
+    /// 1: the ticker must end. Also the word that the ticker waits on.
     stop: AtomicU32,
     wakeups: AtomicU64,
     missed: AtomicU64,
 }
 
-/// What the clock has done and taken so far.
+/// What the clock has done and used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Ticks since the start.
+    /// Number of ticks since the start.
     pub ticks: u64,
-    /// Times that the thread woke.
+    /// Number of times that the thread woke.
     pub wakeups: u64,
-    /// Ticks that were never shown by themselves because a wake-up came late.
+    /// Number of ticks that were never shown individually because a wake-up came late.
     pub missed: u64,
     /// CPU time of the thread, ns, without the interrupts that wake it.
     pub cpu_ns: u64,
@@ -78,13 +76,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// CPU time of the thread by elapsed time.
+    /// Returns the CPU time of the thread as a share of the elapsed time.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.cpu_ns as f64 / (self.elapsed_ns.max(1)) as f64
     }
 
-    /// CPU time of the thread for a wake-up, ns; 0 before the first.
+    /// Returns the CPU time of the thread per wake-up, ns; 0 before the first.
     #[must_use]
     pub fn cpu_ns_per_wakeup(&self) -> f64 {
         self.cpu_ns as f64 / (self.wakeups.max(1)) as f64
@@ -92,12 +90,12 @@ impl Cost {
 }
 
 impl AdjustableClock {
-    /// Starts a clock with this tick; its thread stays on `cpu` if one is given,
-    /// else it goes where the caller may.
+    /// Starts a clock with this tick. Its thread stays on `cpu` if one is given, otherwise it runs
+    /// wherever the caller may.
     ///
     /// # Errors
-    /// The tick is not in [`TICK_NS`], the CPU cannot be had, or the system
-    /// refused the memory or the thread.
+    /// The tick is not in [`TICK_NS`], the CPU is not available, or the system refused the memory
+    /// or the thread.
     pub fn start(tick_ns: u64, cpu: Option<usize>) -> io::Result<Self> {
         if !TICK_NS.contains(&tick_ns) {
             return Err(io::Error::new(
@@ -134,30 +132,30 @@ impl AdjustableClock {
         }
     }
 
-    /// Ticks since the start.
+    /// Returns the number of ticks since the start.
     ///
     /// # Panics
-    /// The ticker has not finished a writing in ten thousand rounds of waiting
-    /// for it, which no scheduler does.
+    /// If the ticker has not finished a write in ten thousand rounds of waiting for it, which
+    /// happens under no scheduler.
     #[inline]
     #[must_use]
     pub fn read_ticks(&self) -> u64 {
         self.page.read_ticks()
     }
 
-    /// Length of a tick, ns.
+    /// Returns the length of a tick, ns.
     #[must_use]
     pub fn tick_ns(&self) -> u64 {
         self.page.tick_ns()
     }
 
-    /// The page, to be given to another process.
+    /// Returns the descriptor of the page, to be given to another process.
     #[must_use]
     pub fn page_fd(&self) -> BorrowedFd<'_> {
         self.page.as_fd()
     }
 
-    /// What it has done and taken so far.
+    /// Returns what the clock has done and used so far.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let cpu_ns = self.ticker.as_ref().and_then(cpu_ns_of).unwrap_or(0);
@@ -184,7 +182,7 @@ fn now_ns() -> io::Result<u64> {
     kernel::read_ns(libc::CLOCK_MONOTONIC).ok_or_else(io::Error::last_os_error)
 }
 
-/// CPU time of a thread, by its own clock.
+/// Returns the CPU time of a thread, by its own CPU clock.
 fn cpu_ns_of(thread: &JoinHandle<()>) -> Option<u64> {
     let mut id = 0;
     // SAFETY: the thread is not joined while the handle lives; `id` is a live local.
@@ -192,7 +190,7 @@ fn cpu_ns_of(thread: &JoinHandle<()>) -> Option<u64> {
     (got == 0).then(|| kernel::read_ns(id)).flatten()
 }
 
-/// The thread of the clock.
+/// Body of the clock's thread.
 fn tick(page: &Page, shared: &Shared, started_ns: u64) {
     // Without this the kernel may wait 50 us longer to join wake-ups.
     // SAFETY: sets a number of this thread.
@@ -206,8 +204,8 @@ fn tick(page: &Page, shared: &Shared, started_ns: u64) {
     }
 }
 
-/// Shows the count that is right after so long, if it is a new one; what is
-/// shown then.
+/// Shows the count that is right after `elapsed_ns`, if it is a new one; returns the count then
+/// shown.
 fn show(page: &Page, shared: &Shared, elapsed_ns: u64, shown: u64) -> u64 {
     let (count, missed) = due(elapsed_ns, page.tick_ns(), shown);
     if count <= shown {
@@ -218,8 +216,8 @@ fn show(page: &Page, shared: &Shared, elapsed_ns: u64, shown: u64) -> u64 {
     count
 }
 
-/// The count that is right after so long, and how many ticks between it and the
-/// one shown last are never shown.
+/// Returns the count that is right after `elapsed_ns`, and how many ticks between it and the count
+/// shown last are never shown.
 fn due(elapsed_ns: u64, tick_ns: u64, shown: u64) -> (u64, u64) {
     let count = elapsed_ns / tick_ns;
     (count, count.saturating_sub(shown + 1))
@@ -246,8 +244,8 @@ fn wait_until(word: &AtomicU32, at_ns: u64) {
     };
 }
 
-/// Tells the ticker to end. The wake ends a wait that has begun, and a wait
-/// that has not finds the word changed.
+/// Ends the ticker. The wake ends a wait that has begun; a wait that has not begun finds the word
+/// changed.
 fn end(stop: &AtomicU32) {
     // Pairs with the ticker's acquire load.
     stop.store(1, Ordering::Release);

@@ -1,5 +1,4 @@
-//! What the clock takes from a program on its own CPU, and how to take it out
-//! of a result again.
+//! The cost of the clock for a program on its CPU, and its removal from a result.
 
 use std::hint::black_box;
 use std::io;
@@ -7,21 +6,21 @@ use std::io;
 use super::AdjustableClock;
 use crate::{ClockId, Source};
 
-/// What a clock takes from a program on the same CPU.
+/// The cost of a clock for a program on the same CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overhead {
-    /// Share of the CPU that the program loses while the clock runs: thread,
-    /// wake-ups, interrupts and what they push out of the caches.
+    /// Share of the CPU that the program loses while the clock runs: thread, wake-ups, interrupts
+    /// and the cache lines that they evict.
     pub share: f64,
     /// Half the distance between the quartiles of the blocks behind it.
     pub share_spread: f64,
-    /// The same by the CPU time of the clock's thread alone.
+    /// The share by the CPU time of the clock's thread alone.
     pub thread_share: f64,
 }
 
-/// A mean measured while the clock took `share` of the CPU, as it is without
-/// the clock (Beilner 1988, "the clock itself may cost"). `None` if the clock
-/// leaves nothing: a tick of 100 us whose handling takes 100 us.
+/// Corrects a mean measured while the clock took `share` of the CPU to its value without the clock,
+/// ns (Beilner 1988, "the clock itself may cost"). `None` if the clock leaves nothing: a tick of
+/// 100 us whose handling takes 100 us.
 ///
 /// ```
 /// use undertick_clock::adjustable::corrected_mean_ns;
@@ -35,16 +34,15 @@ pub fn corrected_mean_ns(mean_ns: f64, share: f64) -> Option<f64> {
     (share < 1.0).then_some(mean_ns * (1.0 - share))
 }
 
-/// Pairs of blocks, with the clock and without.
+/// Number of pairs of blocks, with the clock and without.
 const PAIRS: usize = 16;
-/// Dependent steps of a block: about 10 ms.
+/// Number of dependent steps of a block: about 10 ms.
 const STEPS: u64 = 10_000_000;
 
-/// Measures what a clock of this tick takes from work on `cpu`, on a thread of
-/// its own: about 0.3 s.
+/// Measures what a clock of this tick takes from work on `cpu`, on a separate thread: about 0.3 s.
 ///
 /// # Errors
-/// The CPU cannot be had, or the clock cannot be started.
+/// The CPU is not available, or the clock cannot be started.
 pub fn on_same_cpu(tick_ns: u64, cpu: usize) -> io::Result<Overhead> {
     std::thread::scope(|scope| {
         scope
@@ -72,7 +70,7 @@ fn measure(tick_ns: u64, cpu: usize) -> io::Result<Overhead> {
     let mut thread_share = 0.0;
     block_ns();
     for pair in 0..PAIRS {
-        // In turn first, so that a drift of the CPU's speed falls on both.
+        // The order alternates, so that a drift of the CPU's speed affects both.
         let bare = |clock_last: bool| (pair % 2 == usize::from(clock_last)).then(block_ns);
         let before = bare(false);
         let clock = AdjustableClock::start(tick_ns, Some(cpu))?;

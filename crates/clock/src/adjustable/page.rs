@@ -21,8 +21,8 @@ const TICK: usize = 4;
 const WORDS: usize = 8;
 const BYTES: usize = WORDS * size_of::<u32>();
 
-/// Most times that a reader gives its CPU away to a writer that is held up in
-/// the middle of a writing.
+/// Maximum number of times that a reader yields its CPU to a writer that was interrupted in the
+/// middle of a write.
 const MOST_WAITS: u32 = 10_000;
 
 /// A mapped clock page.
@@ -39,7 +39,7 @@ unsafe impl Send for Page {}
 unsafe impl Sync for Page {}
 
 impl Page {
-    /// A page of its own in shared memory, at tick 0.
+    /// Creates a page in shared memory, at tick 0.
     pub(super) fn create(tick_ns: u64) -> io::Result<Self> {
         // SAFETY: the name is a static C string.
         let fd = unsafe { libc::memfd_create(c"undertick-clock".as_ptr(), libc::MFD_CLOEXEC) };
@@ -56,7 +56,7 @@ impl Page {
         page.word(TICK).store(tick_ns as u32, Ordering::Relaxed);
         let high = (tick_ns >> 32) as u32;
         page.word(TICK + 1).store(high, Ordering::Relaxed);
-        // Last: who sees it sees the tick too.
+        // Stored last: a reader that sees it sees the tick too.
         page.word(0).store(MAGIC, Ordering::Release);
         Ok(page)
     }
@@ -64,14 +64,14 @@ impl Page {
     /// Maps the page of another process's clock for reading.
     ///
     /// # Errors
-    /// The descriptor is no clock page, or cannot be mapped.
+    /// The descriptor is not a clock page, or cannot be mapped.
     pub fn map(fd: OwnedFd) -> io::Result<Self> {
         let no_page = || io::Error::new(io::ErrorKind::InvalidData, "not a clock page");
         // SAFETY: all zeros is a valid `stat`, which fstat overwrites.
         let mut stat = unsafe { core::mem::zeroed::<libc::stat>() };
         // SAFETY: `stat` is a live local.
         let known = unsafe { libc::fstat(fd.as_raw_fd(), &raw mut stat) } == 0;
-        // A shorter file would raise SIGBUS at the first look.
+        // A shorter file would raise SIGBUS at the first access.
         if !known || stat.st_size < BYTES as libc::off_t {
             return Err(no_page());
         }
@@ -84,7 +84,7 @@ impl Page {
         Ok(page)
     }
 
-    /// The same page, mapped again.
+    /// Maps the same page again.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         let fd = self.fd.try_clone()?;
         Self::at(fd, libc::PROT_READ | libc::PROT_WRITE, self.tick_ns)
@@ -119,23 +119,23 @@ impl Page {
         unsafe { &(*self.words)[index] }
     }
 
-    /// Length of a tick, ns.
+    /// Returns the length of a tick, ns.
     #[must_use]
     pub const fn tick_ns(&self) -> u64 {
         self.tick_ns
     }
 
-    /// Ticks shown now.
+    /// Returns the ticks shown now.
     ///
     /// # Errors
-    /// The writer was in the middle of a writing all the time: it has died there.
+    /// The writer was in the middle of a write all the time: it has died there.
     #[inline]
     pub fn try_read_ticks(&self) -> Result<u64, Busy> {
         for _ in 0..MOST_WAITS {
             if let Ok(ticks) = latched::read(self, MOST_TRIES / 100) {
                 return Ok(ticks);
             }
-            // The writer may wait for this very CPU.
+            // The writer may be waiting for this very CPU.
             std::thread::yield_now();
         }
         Err(Busy)

@@ -33,7 +33,7 @@ fn it_counts_what_the_kernels_clock_says_and_never_ahead() {
         let cost = clock.cost();
         println!("{tick_ns} ns: {cost:?}, {:.4} of a CPU", cost.share());
         assert!(cost.ticks > 0 && cost.wakeups > 0, "{cost:?}");
-        // Each tick shown needed a wake-up, the others are counted as missed.
+        // Each tick shown needed a wake-up; the others are counted as missed.
         assert!(cost.missed + cost.wakeups + 2 >= cost.ticks, "{cost:?}");
     }
 }
@@ -128,7 +128,7 @@ fn a_wait_for_an_hour_ends_when_told() {
         }
         ended.send(()).unwrap();
     });
-    // Long enough that it waits as a rule; it ends either way.
+    // Long enough that it normally waits; it ends either way.
     std::thread::sleep(std::time::Duration::from_millis(50));
     end(&stop);
     told.recv_timeout(std::time::Duration::from_secs(60))

@@ -1,26 +1,26 @@
-//! The names of slow clocks, and the lengths in them.
+//! The names of slow clocks, and the tick lengths in them.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::{ClockId, adjustable};
 
-/// Shortest and longest tick of a clock quantised on purpose, ns.
+/// Shortest and longest tick of a deliberately quantised clock, ns.
 pub const QUANTISED_TICK_NS: core::ops::RangeInclusive<u64> = 100..=1_000_000_000;
 
-/// A slow clock by name, before it is opened.
+/// The name of a slow clock, before it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowName {
-    /// A page that a thread of ours advances.
+    /// A page that a thread of the library advances.
     Adjustable {
         /// Tick, ns.
         tick_ns: u64,
     },
-    /// A fine clock divided on purpose.
+    /// A deliberately divided fine clock.
     Quantised {
         /// Tick, ns.
         tick_ns: u64,
-        /// The clock divided; `None` for the best one here.
+        /// The divided clock; `None` for the best one here.
         fine: Option<ClockId>,
     },
     /// `CLOCK_MONOTONIC_COARSE`.
@@ -94,7 +94,7 @@ impl FromStr for SlowName {
     }
 }
 
-/// Reads `250us` as nanoseconds that lie in the range.
+/// Parses `250us` as nanoseconds within the range.
 pub(super) fn tick_within(
     text: &str,
     range: &core::ops::RangeInclusive<u64>,
@@ -118,7 +118,7 @@ pub(super) const UNITS: [(&str, u64); 4] = [
     ("s", 1_000_000_000),
 ];
 
-/// `1ms`, `0.5ms`, `250us`, `1000ns`, `1s` as whole nanoseconds.
+/// Parses `1ms`, `0.5ms`, `250us`, `1000ns`, `1s` as whole nanoseconds.
 pub(super) fn length_ns(text: &str) -> Option<u64> {
     let (number, ns) = UNITS
         .iter()
@@ -127,7 +127,7 @@ pub(super) fn length_ns(text: &str) -> Option<u64> {
     ((1.0..=1e15).contains(&length_ns)).then(|| length_ns.round() as u64)
 }
 
-/// Nanoseconds in the largest unit that keeps them whole.
+/// Nanoseconds, shown in the largest unit that keeps them whole.
 pub(crate) struct Length(pub u64);
 
 impl fmt::Display for Length {

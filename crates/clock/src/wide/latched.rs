@@ -1,29 +1,28 @@
-//! Latched words: a writer marks its writing in a sequence number.
+//! Latched words: a writer marks its writes in a sequence number.
 //!
-//! The number is odd while the words are being written and one step further for
-//! each writing. Who sees the same even number before and after the words has
-//! words of one writing. One writer; any number of readers, in any process.
+//! The number is odd while the words are being written, and advances by one step with each write. A
+//! reader that sees the same even number before and after the words has words of one write. There
+//! is one writer, and any number of readers, in any process.
 //!
-//! **Caveats.** The number has 32 bits: a reader that is held up between its two
-//! looks for exactly a multiple of 2^31 writings would not notice (with a tick
-//! of 50 us: 29.8 hours).
+//! **Caveats.** The number has 32 bits: a reader that is interrupted between its two loads for
+//! exactly a multiple of 2^31 writes would not notice (with a tick of 50 us: 29.8 hours).
 
 use core::fmt;
 
-/// The memory of a latch. What orders what is said by each operation; generic
-/// so that a model checker runs the very protocol that runs on the machine.
+/// The memory of a latch. Each operation states its ordering. The trait is generic so that a model
+/// checker runs the same protocol as the machine.
 pub trait Cells {
-    /// Loads the sequence number; what follows is not taken before it (acquire).
+    /// Loads the sequence number; what follows is not loaded before it (acquire).
     fn sequence_acquire(&self) -> u32;
-    /// Loads the sequence number, no order.
+    /// Loads the sequence number, without ordering.
     fn sequence(&self) -> u32;
-    /// Stores the sequence number, no order.
+    /// Stores the sequence number, without ordering.
     fn set_sequence(&self, sequence: u32);
     /// Stores the sequence number after everything before (release).
     fn set_sequence_release(&self, sequence: u32);
-    /// Loads a word, no order.
+    /// Loads a word, without ordering.
     fn word(&self, index: usize) -> u32;
-    /// Stores a word, no order.
+    /// Stores a word, without ordering.
     fn set_word(&self, index: usize, word: u32);
     /// A fence that keeps earlier loads before what follows.
     fn fence_acquire(&self);
@@ -31,12 +30,12 @@ pub trait Cells {
     fn fence_release(&self);
 }
 
-/// Most tries of one call. A writing takes some nanoseconds and there is one a
-/// tick; only a writer that lost its CPU in the middle of one makes a reader
-/// try again so often (about a millisecond's worth).
+/// Maximum number of tries of one call. A write takes some nanoseconds and there is one a tick.
+/// Only a writer that lost its CPU in the middle of a write makes a reader try this often (about a
+/// millisecond's worth).
 pub const MOST_TRIES: u32 = 100_000;
 
-/// The writer was always writing.
+/// The writer was writing at every try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
@@ -51,7 +50,7 @@ impl core::error::Error for Busy {}
 /// Reads two words of 32 bits, low word first in memory.
 ///
 /// # Errors
-/// No try of `most_tries` met a rest of the writer.
+/// The writer was busy in all of `most_tries` tries.
 #[inline]
 pub fn read(cells: &impl Cells, most_tries: u32) -> Result<u64, Busy> {
     for _ in 0..most_tries {
@@ -61,7 +60,7 @@ pub fn read(cells: &impl Cells, most_tries: u32) -> Result<u64, Busy> {
             continue;
         }
         let (low, high) = (cells.word(0), cells.word(1));
-        // The loads above are done before the sequence is looked at again.
+        // The loads above are complete before the sequence is loaded again.
         cells.fence_acquire();
         if cells.sequence() == before {
             return Ok(u64::from(high) << 32 | u64::from(low));
@@ -70,12 +69,12 @@ pub fn read(cells: &impl Cells, most_tries: u32) -> Result<u64, Busy> {
     Err(Busy)
 }
 
-/// Writes both words. Only one writer may do so.
+/// Writes both words. Only one writer may call it.
 #[inline]
 pub fn write(cells: &impl Cells, ticks: u64) {
     let sequence = cells.sequence();
     cells.set_sequence(sequence.wrapping_add(1));
-    // Who sees a word of this writing sees the odd number too.
+    // A reader that sees a word of this write sees the odd number too.
     cells.fence_release();
     cells.set_word(0, ticks as u32);
     cells.set_word(1, (ticks >> 32) as u32);

@@ -4,7 +4,7 @@ use super::{Gap, GuardedOneRead, Shape, Window, Words};
 use crate::slow::{Fine, OpenError};
 use crate::{ClockId, kernel};
 
-/// A clock of 64 bits, read as the narrow words that some buses show of it.
+/// A 64-bit clock, read as the narrow words in which some buses show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     fine: Fine,
@@ -12,7 +12,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// The clock in words of this shape; bits above them are not shown.
+    /// Returns the clock in words of this shape; bits above them are not shown.
     #[must_use]
     pub const fn new(fine: Fine, shape: Shape) -> Self {
         Self { fine, shape }
@@ -26,8 +26,8 @@ impl Words for Split {
     }
 }
 
-/// A clock of which only the low 32 bits are read, made whole again by 1-Read
-/// with `CLOCK_MONOTONIC_COARSE` as the second clock.
+/// A clock of which only the low 32 bits are read, extended again by 1-Read with
+/// `CLOCK_MONOTONIC_COARSE` as the second clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Extended {
     fine: Fine,
@@ -36,18 +36,19 @@ pub struct Extended {
     reader: GuardedOneRead,
 }
 
-/// Bits that are read.
+/// Number of bits that are read.
 const WIDTH_BITS: u32 = 32;
 
-/// `CLOCK_MONOTONIC` follows the corrections of Unix time: 500 ppm at most, and
-/// as much again for a rate that was only measured.
+/// Maximum error of the rate: `CLOCK_MONOTONIC` follows the corrections of Unix time, 500 ppm at
+/// most, and as much again is allowed for a rate that was only measured.
 const RATE_ERROR_PPM: u64 = 1_000;
 
 impl Extended {
-    /// Begins at what the clock shows now. A reader for each thread: it may be copied.
+    /// Starts at the current reading of the clock. Each thread needs its own reader, which may be a
+    /// copy.
     ///
     /// # Errors
-    /// The clock is not here, or the kernel has no coarse clock.
+    /// The clock is not available here, or the kernel has no coarse clock.
     pub fn open(clock: ClockId) -> Result<Self, OpenError> {
         let fine = Fine::open(clock)?;
         let coarse = libc::CLOCK_MONOTONIC_COARSE;
@@ -68,7 +69,7 @@ impl Extended {
         Ok(this)
     }
 
-    /// The whole clock from its low 32 bits.
+    /// Returns the whole clock from its low 32 bits, in ticks.
     ///
     /// # Errors
     /// The gap since the last call cannot have been bridged.
@@ -77,8 +78,7 @@ impl Extended {
         self.reader.extend(low, window)
     }
 
-    /// A reading between two of the coarse clock; a coarse reading is at most a
-    /// step old.
+    /// Takes a reading between two of the coarse clock; a coarse reading is at most a step old.
     fn read_within(&self, part: impl Fn(u64) -> u64) -> (u64, Window) {
         let before = self.coarse_ns();
         let part = part(self.fine.read_ticks());
@@ -93,7 +93,7 @@ impl Extended {
         (part, window)
     }
 
-    /// The coarse clock since the opening, ns, one step ahead so that it never is below 0.
+    /// Returns the coarse clock since the opening, ns, one step ahead so that it is never below 0.
     fn coarse_ns(&self) -> u64 {
         kernel::read_ns(libc::CLOCK_MONOTONIC_COARSE)
             .unwrap_or(self.coarse_from_ns)

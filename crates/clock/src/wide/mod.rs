@@ -51,8 +51,8 @@
 //! two calls. Varying-Read shows 3; but 5 when the wrap fell in the second call
 //! and 2 when it fell in the first (the test
 //! `varying_read_moves_its_significant_read` finds all three by enumeration).
-//! Whoever measures an interval with it sees a peak of two references and a
-//! trough of one that are not in the program.
+//! A program that measures a span with it sees a peak of two references and a trough of one that
+//! are not in the measured code.
 
 pub mod latched;
 mod live;
@@ -63,7 +63,7 @@ pub use one_read::{Gap, GuardedOneRead, OneRead, Window};
 
 use core::fmt;
 
-/// A clock that shows itself in words.
+/// A clock that is read in words.
 pub trait Words {
     /// Reads one word now; 0 is the low one. Bits above the word's width are ignored.
     fn read_word(&mut self, index: usize) -> u64;
@@ -76,7 +76,7 @@ pub struct Shape {
     words: usize,
 }
 
-/// Words that make no clock of at most 64 bits.
+/// The words make no clock of at most 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadShape;
 
@@ -88,8 +88,8 @@ impl fmt::Display for BadShape {
 
 impl core::error::Error for BadShape {}
 
-/// The high part moved on by more than one carry while it was read: the call
-/// took longer than a period of the low word.
+/// The high part moved by more than one carry while it was read: the call took longer than a period
+/// of the low word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooSlow;
 
@@ -102,7 +102,7 @@ impl fmt::Display for TooSlow {
 impl core::error::Error for TooSlow {}
 
 impl Shape {
-    /// So many words of so many bits.
+    /// Creates the shape of `words` words of `width_bits` bits.
     ///
     /// # Errors
     /// Fewer than two words, no bits, or more than 64 bits in all.
@@ -113,25 +113,25 @@ impl Shape {
         Ok(Self { width_bits, words })
     }
 
-    /// Bits of a word.
+    /// Returns the number of bits of a word.
     #[must_use]
     pub const fn width_bits(self) -> u32 {
         self.width_bits
     }
 
-    /// Number of words.
+    /// Returns the number of words.
     #[must_use]
     pub const fn words(self) -> usize {
         self.words
     }
 
-    /// Ticks after which the low word shows the same again.
+    /// Returns the number of ticks after which the low word shows the same again.
     #[must_use]
     pub const fn period_ticks(self) -> u64 {
         1 << self.width_bits
     }
 
-    /// Ones in the bits that the clock has above its low word.
+    /// Returns a mask of the bits that the clock has above its low word.
     const fn high_mask(self) -> u64 {
         let bits = self.width_bits * (self.words as u32 - 1);
         u64::MAX >> (64 - bits)
@@ -141,7 +141,7 @@ impl Shape {
         clock.read_word(index) & (self.period_ticks() - 1)
     }
 
-    /// The words above the low one as one number, in this order of reading.
+    /// Returns the words above the low one as one number, in this order of reading.
     fn high<W: Words>(self, clock: &mut W, order: impl Iterator<Item = usize>) -> u64 {
         order.fold(0, |high, index| {
             high | self.word(clock, index) << (self.width_bits as usize * (index - 1))
@@ -165,8 +165,8 @@ impl Shape {
 /// low word again (with more than two words all of them, as the second high
 /// part may itself have been read across the carry).
 ///
-/// Right while a call takes less than a period of the low word. The instant
-/// that it is right for moves; see the head of this module.
+/// It is right while a call takes less than a period of the low word. The instant for which it is
+/// right varies; see the head of this module.
 pub fn varying_read<W: Words>(shape: Shape, clock: &mut W) -> u64 {
     let before = shape.high_down(clock);
     let low = shape.word(clock, 0);
@@ -181,13 +181,13 @@ pub fn varying_read<W: Words>(shape: Shape, clock: &mut W) -> u64 {
     shape.join(after, low)
 }
 
-/// 4-Read: the high part, the low word, both again. The low word is always the
-/// first one read; the second only tells on which side of it the wrap fell. The
-/// same number of reads whatever the value.
+/// 4-Read: the high part, the low word, both again. The value always uses the first read of the low
+/// word; the second only tells on which side of it the wrap fell. The number of reads does not
+/// depend on the value.
 ///
 /// # Errors
-/// The call took so long that the high part moved by two. A call of between one
-/// and two periods need not be noticed.
+/// The call took so long that the high part moved by two. A call of between one and two periods
+/// need not be noticed.
 pub fn four_read<W: Words>(shape: Shape, clock: &mut W) -> Result<u64, TooSlow> {
     let before = shape.high_down(clock);
     let low = shape.word(clock, 0);
@@ -196,7 +196,7 @@ pub fn four_read<W: Words>(shape: Shape, clock: &mut W) -> Result<u64, TooSlow> 
     if before == after {
         return Ok(shape.join(before, low));
     }
-    // Read across a carry the parts differ by anything, with two words by one.
+    // Read across a carry the parts may differ by any amount; with two words by one.
     if shape.words == 2 && after.wrapping_sub(before) & shape.high_mask() != 1 {
         return Err(TooSlow);
     }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A low word made wide by counting its wraps. Each reader has one of its own.
+/// A low word extended by counting its wraps. Each reader has its own state.
 ///
 /// ```
 /// use undertick_clock::wide::OneRead;
@@ -12,8 +12,8 @@ use core::fmt;
 /// assert_eq!(clock.extend(0x0005), 0x0002_0005);
 /// ```
 ///
-/// **Right only while less than a period of the low word lies between calls.**
-/// A longer gap loses whole periods and nothing shows; [`GuardedOneRead`] finds it.
+/// **Right only while less than a period of the low word lies between calls.** A longer gap loses
+/// whole periods without a trace; [`GuardedOneRead`] detects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneRead {
     width_bits: u32,
@@ -21,7 +21,7 @@ pub struct OneRead {
 }
 
 impl OneRead {
-    /// Begins with the clock at `start_ticks`; `width_bits` from 1 to 63.
+    /// Starts with the clock at `start_ticks`; `width_bits` from 1 to 63.
     ///
     /// # Panics
     /// With another width.
@@ -38,7 +38,7 @@ impl OneRead {
         1 << self.width_bits
     }
 
-    /// The least value not below the last one that has this low word.
+    /// Returns the smallest value not below the last one that has this low word.
     const fn next(&self, low: u64) -> u64 {
         let mask = self.period() - 1;
         let (high, old_low) = (self.last_ticks & !mask, self.last_ticks & mask);
@@ -47,7 +47,7 @@ impl OneRead {
         high.wrapping_add(carry) | low
     }
 
-    /// The whole clock, given the low word that it shows now.
+    /// Returns the whole clock, given the low word that it shows now.
     #[inline]
     pub const fn extend(&mut self, low: u64) -> u64 {
         self.last_ticks = self.next(low);
@@ -55,22 +55,22 @@ impl OneRead {
     }
 }
 
-/// When a low word was read, by a coarse clock in ticks of the fine one: not
+/// Bounds of the time at which a low word was read, by a coarse clock in ticks of the fine one: not
 /// before `earliest_ticks`, not after `latest_ticks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The coarse clock before the read.
+    /// The coarse clock before the read, ticks.
     pub earliest_ticks: u64,
-    /// The coarse clock after the read, and its step.
+    /// The coarse clock after the read, plus its step, ticks.
     pub latest_ticks: u64,
 }
 
 /// A gap between two calls that cannot have been bridged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// Several numbers of whole periods fit what the coarse clock says: so many.
+    /// Several numbers of whole periods fit what the coarse clock says: this many.
     Ambiguous(u64),
-    /// None fits: the two clocks contradict each other.
+    /// No number fits: the two clocks contradict each other.
     Contradiction,
 }
 
@@ -90,8 +90,8 @@ impl fmt::Display for Gap {
 
 impl core::error::Error for Gap {}
 
-/// 1-Read with a coarse second clock: a gap of any length is bridged where the
-/// coarse clock leaves one number of periods possible, and reported otherwise.
+/// 1-Read with a coarse second clock: a gap of any length is bridged where only one number of
+/// periods fits the coarse clock, and reported otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardedOneRead {
     one: OneRead,
@@ -100,8 +100,8 @@ pub struct GuardedOneRead {
 }
 
 impl GuardedOneRead {
-    /// Begins with the clock at `start_ticks`, read within `window`.
-    /// `rate_error_ppm` bounds how far the rates of the two clocks are apart.
+    /// Starts with the clock at `start_ticks`, read within `window`. `rate_error_ppm` bounds how
+    /// far the rates of the two clocks are apart.
     ///
     /// # Panics
     /// As [`OneRead::new`].
@@ -119,11 +119,11 @@ impl GuardedOneRead {
         }
     }
 
-    /// The whole clock, given the low word and the window in which it was read.
+    /// Returns the whole clock, given the low word and the window in which it was read.
     ///
     /// # Errors
-    /// The gap since the last good call cannot have been bridged. The state
-    /// stays as it was; begin anew with [`GuardedOneRead::new`].
+    /// The gap since the last successful call cannot have been bridged. The state is unchanged;
+    /// start again with [`GuardedOneRead::new`].
     pub fn extend(&mut self, low: u64, window: Window) -> Result<u64, Gap> {
         let nearest = self.one.next(low);
         let forward = nearest.wrapping_sub(self.one.last_ticks);
@@ -143,8 +143,8 @@ impl GuardedOneRead {
         }
     }
 
-    /// Least and most ticks since the last call, by the coarse clock; `None` if
-    /// it went back or by more than half its range.
+    /// Returns the smallest and the largest number of ticks since the last call, by the coarse
+    /// clock; `None` if it went back or by more than half its range.
     fn elapsed(&self, window: Window) -> Option<(u64, u64)> {
         let most = window
             .latest_ticks
@@ -152,7 +152,7 @@ impl GuardedOneRead {
         let least = window
             .earliest_ticks
             .saturating_sub(self.window.latest_ticks);
-        // At least a tick where the rates differ at all; too much is harmless.
+        // At least a tick where the rates differ; too much is harmless.
         let slack = |ticks: u64| {
             (u128::from(ticks) * u128::from(self.rate_error_ppm)).div_ceil(1_000_000) as u64
         };

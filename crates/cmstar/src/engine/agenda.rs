@@ -1,12 +1,12 @@
-//! What is to happen, in order of time.
+//! Future events, in order of time.
 
 use super::Moment;
 
-/// Children of a node. Four lie in two cache lines or less, and the tree is half
-/// as deep as a binary one (measured by `cargo xtask bench cmstar`).
+/// Number of children of a node. Four lie in two cache lines or less, and the tree is half as deep
+/// as a binary one (measured by `cargo xtask bench cmstar`).
 const ARITY: usize = 4;
 
-/// Events to come, by time; those of one moment in the order in which they were entered.
+/// Future events, by time; those of one moment in the order in which they were entered.
 ///
 /// ```
 /// use undertick_cmstar::engine::{Agenda, Moment};
@@ -19,8 +19,8 @@ const ARITY: usize = 4;
 /// assert_eq!(order, "abc");
 /// ```
 ///
-/// A heap whose root may be vacant: what is taken off is mostly followed by
-/// something entered, and that then goes through the heap once and not twice.
+/// It is a heap whose root may be vacant: an event that is taken off is mostly followed by one that
+/// is entered, which then passes through the heap once and not twice.
 #[derive(Clone, Debug)]
 pub struct Agenda<E> {
     heap: Vec<Entry<E>>,
@@ -37,7 +37,7 @@ struct Entry<E> {
 }
 
 impl<E> Entry<E> {
-    /// Time, then order of entering, as one number: compared without a branch.
+    /// Returns time, then order of entering, as one number: compared without a branch.
     fn key(&self) -> u128 {
         u128::from(self.at) << 64 | u128::from(self.order)
     }
@@ -50,7 +50,7 @@ impl<E: Copy> Default for Agenda<E> {
 }
 
 impl<E: Copy> Agenda<E> {
-    /// Nothing to happen, at the start.
+    /// Returns an empty agenda, at the start.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -61,25 +61,25 @@ impl<E: Copy> Agenda<E> {
         }
     }
 
-    /// The moment of the event that came last.
+    /// Returns the moment of the last event taken off.
     #[must_use]
     pub const fn now(&self) -> Moment {
         self.now
     }
 
-    /// Events entered since the beginning.
+    /// Returns the number of events entered since the beginning.
     #[must_use]
     pub const fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// Events to come.
+    /// Returns the number of future events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.len() - usize::from(self.root_is_vacant)
     }
 
-    /// Whether nothing is to happen.
+    /// Returns whether there are no future events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -88,7 +88,7 @@ impl<E: Copy> Agenda<E> {
     /// Enters an event.
     ///
     /// # Panics
-    /// The moment is past.
+    /// If the moment is past.
     #[inline]
     pub fn enter(&mut self, at: Moment, event: E) {
         assert!(at >= self.now, "an event at {at}, and it is {}", self.now);
@@ -107,14 +107,14 @@ impl<E: Copy> Agenda<E> {
         }
     }
 
-    /// When the next event is.
+    /// Returns the moment of the next event.
     #[inline]
     pub fn next_at(&mut self) -> Option<Moment> {
         self.fill_root();
         self.heap.first().map(|entry| Moment::from_ns(entry.at))
     }
 
-    /// Takes off the next event, and goes to its moment.
+    /// Takes off the next event, and advances to its moment.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "events come while it runs")]
     pub fn next(&mut self) -> Option<(Moment, E)> {
@@ -125,10 +125,10 @@ impl<E: Copy> Agenda<E> {
         Some((self.now, entry.event))
     }
 
-    /// Goes on to a moment at which nothing happens.
+    /// Advances to a moment at which nothing happens.
     ///
     /// # Panics
-    /// The moment is past, or an event would be skipped.
+    /// If the moment is past, or an event would be skipped.
     pub fn advance(&mut self, to: Moment) {
         assert!(to >= self.now && self.next_at().is_none_or(|next| next >= to));
         self.now = to;
@@ -146,7 +146,7 @@ impl<E: Copy> Agenda<E> {
         }
     }
 
-    /// Puts an entry in at the root, which is vacant.
+    /// Inserts an entry at the root, which is vacant.
     #[inline]
     fn sink(&mut self, entry: Entry<E>) {
         let key = entry.key();
@@ -186,7 +186,7 @@ impl<E: Copy> Agenda<E> {
     }
 }
 
-/// Index of the least of up to [`ARITY`] entries.
+/// Returns the index of the smallest of up to [`ARITY`] entries.
 #[inline]
 fn least_of<E>(entries: &[Entry<E>]) -> usize {
     let mut least = 0;

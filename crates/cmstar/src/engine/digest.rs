@@ -1,7 +1,7 @@
-//! A number that stands for everything that happened.
+//! A number that represents everything that happened.
 
-/// Mixes what happened, in its order. Two runs that differ anywhere have different
-/// digests, but for one chance in 2^64 or so; no protection against intent.
+/// Mixes events, in their order. Two runs that differ anywhere have different digests, except for a
+/// chance of about one in 2^64; it is no protection against intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -23,7 +23,7 @@ impl Digest {
             .rotate_left(29);
     }
 
-    /// The number.
+    /// Returns the digest.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0

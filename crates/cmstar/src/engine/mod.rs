@@ -1,4 +1,4 @@
-//! Virtual time, what is to happen next, random numbers, queues.
+//! Virtual time, future events, random numbers, queues.
 
 mod agenda;
 mod digest;

@@ -9,52 +9,53 @@ use std::fmt;
 pub struct Moment(u64);
 
 impl Moment {
-    /// When the machine was started.
+    /// The start of the machine.
     pub const START: Self = Self(0);
 
-    /// So many nanoseconds after the start.
+    /// Returns the moment `ns` nanoseconds after the start.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// So many microseconds after the start.
+    /// Returns the moment `us` microseconds after the start.
     #[must_use]
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// So many milliseconds after the start.
+    /// Returns the moment `ms` milliseconds after the start.
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// So many seconds after the start.
+    /// Returns the moment `s` seconds after the start.
     #[must_use]
     pub const fn from_s(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     #[must_use]
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// Microseconds since the start.
+    /// Returns the microseconds since the start.
     #[must_use]
     pub const fn us(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// The moment so many nanoseconds later.
+    /// Returns the moment `ns` nanoseconds later.
     #[must_use]
     pub const fn plus_ns(self, ns: u64) -> Self {
         Self(self.0 + ns)
     }
 
-    /// Nanoseconds from another moment to this one; negative if this is the earlier.
+    /// Returns the nanoseconds from another moment to this one; negative if this is the earlier
+    /// one.
     #[must_use]
     pub const fn ns_since(self, other: Self) -> i64 {
         self.0 as i64 - other.0 as i64

@@ -5,17 +5,17 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Exp1, StandardNormal};
 use serde::Deserialize;
 
-/// What a stream belongs to. Streams of different entities have nothing in common,
-/// so one entity more does not change the others' draws.
+/// The owner of a stream. Streams of different entities are independent, so an additional entity
+/// does not change the others' draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entity {
     /// A computer module: its speed, its instructions, its interrupts.
     Cm,
     /// A process: its references and operations.
     Process,
-    /// A load: who starts when.
+    /// A load: the start times of its processes.
     Load,
-    /// Whatever a test needs.
+    /// Streams for tests.
     Test,
 }
 
@@ -24,7 +24,7 @@ pub enum Entity {
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream of the entity of this kind and index, for a seed.
+    /// Returns the stream of the entity of this kind and index, for a seed.
     #[must_use]
     pub fn new(seed: u64, entity: Entity, index: u64) -> Self {
         let which = (entity as u64 + 1) << 48 ^ index;
@@ -35,25 +35,25 @@ impl Stream {
         )))
     }
 
-    /// Uniform from 0 to 1, without 1.
+    /// Draws a uniform number from 0 to 1, without 1.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         self.0.random()
     }
 
-    /// Exponential with mean 1.
+    /// Draws an exponential number with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         self.0.sample(Exp1)
     }
 
-    /// Normal with mean 0 and standard deviation 1.
+    /// Draws a normal number with mean 0 and standard deviation 1.
     #[inline]
     pub fn normal(&mut self) -> f64 {
         self.0.sample(StandardNormal)
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -68,16 +68,16 @@ const fn mixed(word: u64) -> u64 {
     word ^ word >> 31
 }
 
-/// How a time varies.
+/// The distribution of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
-    /// Always the same.
+    /// Constant.
     #[default]
     Fixed,
     /// Exponential.
     Exponential,
-    /// Uniform between nothing and twice the mean.
+    /// Uniform between 0 and twice the mean.
     Uniform,
 }
 
@@ -91,7 +91,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Always the same, ns.
+    /// Returns a constant time, ns.
     #[must_use]
     pub const fn fixed_ns(ns: f64) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Delay {
         }
     }
 
-    /// One of it, in whole ns.
+    /// Draws a time, in whole ns.
     #[inline]
     pub fn draw_ns(&self, stream: &mut Stream) -> u64 {
         let factor = match self.law {

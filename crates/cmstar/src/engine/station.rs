@@ -4,36 +4,36 @@ use std::collections::VecDeque;
 
 use super::Moment;
 
-/// One server, first come, first served, that may turn requests away.
+/// A single server, first come, first served, that may turn requests away.
 ///
-/// A request's end is known when it comes, so it needs no event of its own for
-/// the beginning of its service. Requests must come in order of time.
+/// The end of a request is known when it arrives, so the beginning of its service needs no separate
+/// event. Requests must arrive in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Station {
     free_at: u64,
-    /// Most requests that may be here; none: as many as come.
+    /// Maximum number of requests at the station; `None`: no limit.
     room: Option<usize>,
-    /// When those that are here leave; kept only if there is a limit.
+    /// Times at which the present requests leave; kept only if there is a limit.
     leaving: VecDeque<u64>,
     counts: StationCounts,
 }
 
-/// What a station did.
+/// Statistics of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounts {
-    /// Requests that were served or are to be.
+    /// Number of requests that were served or will be.
     pub served: u64,
-    /// Requests that were turned away.
+    /// Number of requests that were turned away.
     pub refused: u64,
-    /// Time of service, ns, all that was promised.
+    /// Total time of promised service, ns.
     pub busy_ns: u64,
-    /// Time that requests were here, waiting and served, ns, summed over requests:
-    /// over a time, this is the mean number of requests here.
+    /// Time that requests were present, waiting and served, ns, summed over requests: divided by a
+    /// time, this is the mean number of requests present.
     pub present_ns: u64,
 }
 
 impl StationCounts {
-    /// What was done since an earlier look.
+    /// Returns the difference from earlier counts.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl StationCounts {
         }
     }
 
-    /// Mean wait before service, ns; none served: NaN.
+    /// Returns the mean wait before service, ns; NaN if none were served.
     #[must_use]
     pub fn mean_wait_ns(self) -> f64 {
         (self.present_ns - self.busy_ns) as f64 / self.served as f64
@@ -56,13 +56,14 @@ impl StationCounts {
 pub struct Refused;
 
 impl Station {
-    /// A station that keeps everybody waiting.
+    /// Creates a station that never turns requests away.
     #[must_use]
     pub fn queue() -> Self {
         Self::default()
     }
 
-    /// A station with room for so many, the one in service included; it turns others away.
+    /// Creates a station with room for `room` requests, including the one in service; it turns
+    /// others away.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
         Self {
@@ -71,7 +72,7 @@ impl Station {
         }
     }
 
-    /// Takes a request that may not be turned away; when its service ends.
+    /// Takes a request that may not be turned away; returns when its service ends.
     #[inline]
     pub fn serve(&mut self, now: Moment, service_ns: u64) -> Moment {
         let now = now.ns();
@@ -86,7 +87,7 @@ impl Station {
         Moment::from_ns(end)
     }
 
-    /// Offers a request; when its service ends.
+    /// Offers a request; returns when its service ends.
     ///
     /// # Errors
     /// There is no room.
@@ -99,7 +100,7 @@ impl Station {
         Ok(self.serve(now, service_ns))
     }
 
-    /// Takes the server's time for turning somebody away.
+    /// Takes the server's time for turning a request away.
     #[inline]
     pub fn lose(&mut self, now: Moment, ns: u64) {
         self.free_at = self.free_at.max(now.ns()) + ns;
@@ -107,13 +108,13 @@ impl Station {
         self.counts.present_ns += ns;
     }
 
-    /// When it is free, if nobody else comes.
+    /// Returns when it is free, if no other request arrives.
     #[must_use]
     pub const fn free_at(&self) -> Moment {
         Moment::from_ns(self.free_at)
     }
 
-    /// Requests here; known only where there is a limit.
+    /// Returns the number of requests present; known only where there is a limit.
     fn present(&mut self, now: Moment) -> usize {
         while self.leaving.front().is_some_and(|&end| end <= now.ns()) {
             self.leaving.pop_front();
@@ -121,7 +122,7 @@ impl Station {
         self.leaving.len()
     }
 
-    /// What it did.
+    /// Returns its counts.
     #[must_use]
     pub const fn counts(&self) -> StationCounts {
         self.counts

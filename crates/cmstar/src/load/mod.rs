@@ -1,8 +1,8 @@
 //! The experiments of Kong, Spector and Siewiorek, ready to run.
 //!
-//! Each gives raw readings with the truth beside them, and counts: no statistics.
-//! What a paper's figure leaves open (how many load processes, how often) is in the
-//! arguments; [`Workload`](crate::Workload) has what was chosen.
+//! Each gives raw readings with the truth beside them, and counts, but no statistics. What a
+//! paper's figure leaves open (how many load processes, how often) is in the arguments;
+//! [`Workload`](crate::Workload) has the values chosen.
 //!
 //! ```
 //! use undertick_cmstar::load::{self, ReadingLoops};
@@ -52,7 +52,7 @@ impl Program for Player {
     }
 }
 
-/// The system time of the workload.
+/// Returns the system time of the workload.
 const fn system_clock(parameters: &crate::Parameters) -> crate::ClockId {
     crate::ClockId(parameters.workload.clock)
 }

@@ -7,31 +7,32 @@ use crate::parameters::{Os, Parameters};
 use crate::program::{Act, Outcome, Program, Told};
 use crate::reading::{Reading, Routine};
 
-/// Remote procedure calls by messages. In each cluster so many pairs; one pair, of the
+/// Remote procedure calls by messages. Each cluster has the same number of pairs; one pair, of the
 /// workload's first cluster, is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessagePairs {
     /// The operating system.
     pub os: Os,
-    /// Pairs in each cluster.
+    /// Number of pairs in each cluster.
     pub pairs_per_cluster: usize,
-    /// Words accessed in a call, client and server together.
+    /// Number of words accessed in a call, client and server together.
     pub words: u32,
-    /// Calls of the measured pair.
+    /// Number of calls of the measured pair.
     pub repetitions: usize,
-    /// Calls of it before those.
+    /// Number of its calls before those.
     pub warm_up: usize,
-    /// How the measured pair reads the clock, if it does.
+    /// How the measured pair reads the clock; `None` if it does not.
     pub routine: Option<Routine>,
-    /// Time between the pairs of readings of a clock process in its cluster, ns; if
-    /// there is one.
+    /// Time between the pairs of readings of a clock process in its cluster, ns; `None` without
+    /// such a process.
     pub sample_every_ns: Option<u64>,
     /// The seed.
     pub seed: u64,
 }
 
 impl MessagePairs {
-    /// StarOS, 512 calls as published, the clock read by 4-Read, no clock process, seed 1.
+    /// Returns the default: StarOS, 512 calls as published, the clock read by 4-Read, no clock
+    /// process, seed 1.
     #[must_use]
     pub const fn new(pairs_per_cluster: usize, words: u32) -> Self {
         Self {
@@ -56,54 +57,54 @@ pub struct Call {
     pub received: Moment,
     /// When the client had accessed the result.
     pub done: Moment,
-    /// The server was blocked when the message came: the latency means something.
+    /// The server was blocked when the message came: only then is the latency meaningful.
     pub server_was_blocked: bool,
-    /// The client's reading before it sent, the server's when it had the message, the
-    /// client's when it had accessed the result; if they read.
+    /// The client's reading before it sent, the server's when it had the message, and the client's
+    /// when it had accessed the result; `None` if they do not read.
     pub readings: Option<[Reading; 3]>,
 }
 
 impl Call {
-    /// From the send's begin until the server had the message, ns.
+    /// Returns the time from the begin of the send until the server had the message, ns.
     #[must_use]
     pub const fn latency_ns(&self) -> i64 {
         self.received.ns_since(self.sent)
     }
 
-    /// From the send's begin until the client had accessed the result, ns.
+    /// Returns the time from the begin of the send until the client had accessed the result, ns.
     #[must_use]
     pub const fn call_ns(&self) -> i64 {
         self.done.ns_since(self.sent)
     }
 }
 
-/// What came of [`message_pairs`].
+/// Result of [`message_pairs`].
 #[derive(Clone, Debug)]
 pub struct PairsRun {
     /// The calls of the measured pair.
     pub calls: Vec<Call>,
     /// The pairs of readings of the clock process.
     pub samples: Vec<[Reading; 2]>,
-    /// What the machine did, from the start on.
+    /// The machine's counts from the start on.
     pub window: Window,
-    /// Stands for everything that happened.
+    /// Digest of everything that happened.
     pub digest: u64,
 }
 
-/// How many pairs, and the words accessed in a call.
+/// Number of pairs, and of words accessed in a call.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub pairs_per_cluster: usize,
     pub words: u32,
 }
 
-/// Runs them.
+/// Runs the message pairs.
 ///
 /// # Errors
 /// A cluster has too few Cms without a clock.
 ///
 /// # Panics
-/// The parameters make no machine.
+/// If the parameters do not describe a machine.
 pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<PairsRun, TooFewCms> {
     let home = parameters.workload.reader_clusters[0];
     let mut machine = Machine::new(parameters, pairs.os, pairs.seed);
@@ -111,7 +112,7 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
         pairs_per_cluster: pairs.pairs_per_cluster,
         words: pairs.words,
     };
-    // The measured pair first: one fewer of the others in its cluster.
+    // The measured pair comes first: its cluster has one fewer of the others.
     let needed = 2 * pairs.pairs_per_cluster + 1;
     let places = spread(&parameters.topology, &[home], needed)?;
     let channels = (machine.channel(home), machine.channel(home));
@@ -137,7 +138,7 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
         machine.start_background(place, Moment::START, Player::Sampler(sampler))
     });
     let before = machine.counts();
-    // A call takes some 20 ms; a hundred times that is stuck.
+    // A call takes some 20 ms; at a hundred times that it counts as stuck.
     let limit = (pairs.warm_up + pairs.repetitions) as u64 * 2_000_000_000;
     machine.run(Moment::from_ns(limit));
     let window = machine.counts().since(&before);
@@ -159,7 +160,7 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
     })
 }
 
-/// Both sides of each call.
+/// Joins both sides of each call.
 fn joined(client: &Client, server: &Server, reads: bool) -> Vec<Call> {
     let both = client.calls.iter().zip(&server.received).enumerate();
     both.map(
@@ -180,7 +181,7 @@ fn joined(client: &Client, server: &Server, reads: bool) -> Vec<Call> {
     .collect()
 }
 
-/// Pairs in all clusters, in the background; the first Cms of each.
+/// Starts pairs in all clusters, in the background, on the first Cms of each.
 pub(super) fn start_pairs(
     machine: &mut Machine<Player>,
     parameters: &Parameters,
@@ -190,7 +191,7 @@ pub(super) fn start_pairs(
     start_others(machine, parameters, sizes, seed, None)
 }
 
-/// As [`start_pairs`], but one fewer in the cluster where one is measured.
+/// As [`start_pairs`], but with one pair fewer in the cluster where one is measured.
 fn start_others(
     machine: &mut Machine<Player>,
     parameters: &Parameters,
@@ -219,13 +220,13 @@ fn start_others(
     Ok(())
 }
 
-/// Sends arguments, waits for the result, accesses it.
+/// A client: sends arguments, waits for the result, accesses it.
 pub(super) struct Client {
     cluster: usize,
     channels: (ChannelId, ChannelId),
     words: u32,
     reads: Option<(ClockId, Routine)>,
-    /// Calls to make; none: for ever, and nothing is kept.
+    /// Number of calls still to make; `None`: unlimited, and nothing is kept.
     left: Option<usize>,
     stage: usize,
     sent: Moment,
@@ -238,7 +239,7 @@ impl Client {
         Self {
             cluster,
             channels,
-            // It and the server have a half each.
+            // The client and the server access half of the words each.
             words: words / 2,
             reads: None,
             left: None,
@@ -301,7 +302,7 @@ impl Client {
     }
 }
 
-/// Waits for arguments, accesses them, sends the result.
+/// A server: waits for arguments, accesses them, sends the result.
 pub(super) struct Server {
     cluster: usize,
     channels: (ChannelId, ChannelId),
@@ -357,7 +358,7 @@ impl Program for Server {
     }
 }
 
-/// The clock process: pairs of readings, again and again.
+/// The clock process: takes pairs of readings repeatedly.
 pub(super) struct Sampler {
     clock: ClockId,
     routine: Routine,

@@ -1,4 +1,4 @@
-//! Cms that read the clock again and again: the load of Figures 1 to 7.
+//! Cms that read the clock repeatedly: the load of Figures 1 to 7.
 
 use super::{Player, system_clock};
 use crate::engine::Moment;
@@ -7,26 +7,27 @@ use crate::parameters::{Os, Parameters};
 use crate::program::{Act, Outcome, Program, Told};
 use crate::reading::{Reading, Routine};
 
-/// So many Cms read the clock in a loop: two successive readings, then they store
-/// the difference. One of them keeps what it read.
+/// Cms that read the clock in a loop: each takes two successive readings, then stores the
+/// difference. One of them keeps its readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadingLoops {
     /// The operating system.
     pub os: Os,
     /// How they read.
     pub routine: Routine,
-    /// How many Cms, spread evenly over the workload's clusters.
+    /// Number of Cms, spread evenly over the workload's clusters.
     pub readers: usize,
-    /// How long, ns.
+    /// Length of the run, ns.
     pub length_ns: u64,
-    /// They start one by one in the first so many ns, and end one by one in the last.
+    /// Length of each ramp, ns: the Cms start one by one in the first, and end one by one in the
+    /// last.
     pub ramp_ns: u64,
     /// The seed.
     pub seed: u64,
 }
 
 impl ReadingLoops {
-    /// Two seconds with ramps of a fifth of a second, seed 1.
+    /// Returns the default: two seconds with ramps of a fifth of a second, seed 1.
     #[must_use]
     pub const fn new(os: Os, routine: Routine, readers: usize) -> Self {
         Self {
@@ -40,24 +41,24 @@ impl ReadingLoops {
     }
 }
 
-/// What came of [`reading_loops`].
+/// Result of [`reading_loops`].
 #[derive(Clone, Debug)]
 pub struct ReadingRun {
     /// The passes of the Cm that keeps them: the first to start and the last to end.
     pub passes: Vec<[Reading; 2]>,
-    /// What the machine did between the ramps.
+    /// The machine's counts between the ramps.
     pub plateau: Window,
-    /// Stands for everything that happened.
+    /// Digest of everything that happened.
     pub digest: u64,
 }
 
-/// Runs them.
+/// Runs the reading loops.
 ///
 /// # Errors
 /// The workload's clusters have too few Cms without a clock.
 ///
 /// # Panics
-/// The parameters make no machine, or the ramps are longer than the run.
+/// If the parameters do not describe a machine, or the ramps are longer than the run.
 pub fn reading_loops(
     parameters: &Parameters,
     loops: &ReadingLoops,
@@ -93,7 +94,7 @@ pub fn reading_loops(
     })
 }
 
-/// Reads the clock several times in succession, stores, and begins again.
+/// A reader: reads the clock several times in succession, stores, and begins again.
 pub(super) struct Reader {
     clock: ClockId,
     routine: Routine,
@@ -119,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// What it kept, pass by pass; the last one is dropped if it is not whole.
+    /// Returns the kept readings, pass by pass; the last pass is dropped if it is not whole.
     pub fn passes<const N: usize>(&self) -> Vec<[Reading; N]> {
         let (passes, _) = self.readings.as_chunks();
         passes.to_vec()

@@ -1,4 +1,4 @@
-//! How fast the Cms are: Figure 11.
+//! The speeds of the Cms: Figure 11.
 
 use super::system_clock;
 use crate::engine::Moment;
@@ -7,25 +7,25 @@ use crate::parameters::{Os, Parameters};
 use crate::program::{Act, Outcome, Program, Told};
 use crate::reading::{Reading, Routine};
 
-/// The same local code on one Cm.
+/// Timing of the same local code on one Cm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
-    /// Where.
+    /// The Cm.
     pub place: Place,
     /// The readings before it and after it.
     pub readings: [Reading; 2],
-    /// How long it took in truth, ns.
+    /// The true duration, ns.
     pub truth_ns: u64,
 }
 
-/// Local code that takes `work_ns` on a Cm of middling speed, on so many Cms, one after
-/// the other so that the clock is read in peace.
+/// Times local code that takes `work_ns` on a Cm of medium speed, on each of several Cms, one after
+/// the other, so that clock reads do not interfere.
 ///
 /// # Errors
-/// There are not so many Cms without a clock.
+/// There are too few Cms without a clock.
 ///
 /// # Panics
-/// The parameters make no machine.
+/// If the parameters do not describe a machine.
 pub fn speeds(
     parameters: &Parameters,
     os: Os,
@@ -36,7 +36,7 @@ pub fn speeds(
     let clusters: Vec<usize> = (1..=parameters.topology.clusters).collect();
     let places = spread(&parameters.topology, &clusters, cms)?;
     let mut machine = Machine::new(parameters, os, seed);
-    // Half as long again, and the readings.
+    // Half as long again, plus the readings.
     let slot_ns = work_ns + work_ns / 2 + 10_000_000;
     for (index, &place) in places.iter().enumerate() {
         let at = Moment::from_ns(index as u64 * slot_ns);

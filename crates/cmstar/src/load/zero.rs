@@ -1,4 +1,4 @@
-//! The zero test: nothing is measured, by both of the paper's methods.
+//! The zero test: measures nothing, by both of the paper's methods.
 
 use super::pairs::{Sizes, start_pairs};
 use super::readers::Reader;
@@ -22,37 +22,37 @@ pub struct Repetition {
     pub after: [Reading; 2],
 }
 
-/// What came of a zero test.
+/// Result of a zero test.
 #[derive(Clone, Debug)]
 pub struct ZeroRun {
     /// The repetitions, in their order.
     pub repetitions: Vec<Repetition>,
-    /// What the machine did while they were made.
+    /// The machine's counts during the repetitions.
     pub window: Window,
-    /// Stands for everything that happened.
+    /// Digest of everything that happened.
     pub digest: u64,
 }
 
-/// The zero test of Method I. The load are processes that do just the same.
+/// The zero test of Method I. The load consists of processes that do the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodOne {
     /// The operating system.
     pub os: Os,
     /// How they read.
     pub routine: Routine,
-    /// Cms that read, the measured one included.
+    /// Number of Cms that read, including the measured one.
     pub readers: usize,
-    /// They start one by one in the first so many ns, and end one by one in the last;
-    /// the measured one is at work from the first to the last.
+    /// Length of each ramp, ns: the Cms start one by one in the first, and end one by one in the
+    /// last. The measured one works from the first to the last.
     pub ramp_ns: u64,
-    /// How long, ns.
+    /// Length of the run, ns.
     pub length_ns: u64,
     /// The seed.
     pub seed: u64,
 }
 
 impl MethodOne {
-    /// As the workload of these parameters says, seed 1.
+    /// Returns the test as the workload of these parameters defines it, seed 1.
     #[must_use]
     pub fn new(parameters: &Parameters, os: Os, routine: Routine) -> Self {
         let work = &parameters.workload;
@@ -73,7 +73,7 @@ impl MethodOne {
 /// The workload's clusters have too few Cms without a clock.
 ///
 /// # Panics
-/// The parameters make no machine, or the ramps are longer than the run.
+/// If the parameters do not describe a machine, or the ramps are longer than the run.
 pub fn method_one(parameters: &Parameters, test: &MethodOne) -> Result<ZeroRun, TooFewCms> {
     let (length, ramp) = (test.length_ns, test.ramp_ns);
     assert!(2 * ramp <= length, "two ramps in {length} ns");
@@ -86,7 +86,7 @@ pub fn method_one(parameters: &Parameters, test: &MethodOne) -> Result<ZeroRun, 
         let mut reader = Reader::new(parameters, test.os, test.routine, 4);
         reader.until = Moment::from_ns(length - late);
         reader.keeps = index == 0;
-        // Not all at the same instant, ramp or not.
+        // The starts are spread, with or without a ramp.
         let jitter = (1e6 * load.uniform()) as u64;
         machine.start(
             place,
@@ -115,28 +115,29 @@ pub fn method_one(parameters: &Parameters, test: &MethodOne) -> Result<ZeroRun, 
     })
 }
 
-/// The zero test of Method II: a clock process on another Cm of the cluster reads pairs
-/// when it is told to; the load are pairs of processes that send each other messages.
+/// The zero test of Method II: a clock process on another Cm of the cluster reads pairs when it is
+/// signalled. The load consists of pairs of processes that send each other messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodTwo {
     /// The operating system.
     pub os: Os,
     /// How both read.
     pub routine: Routine,
-    /// Pairs that exchange messages, in each cluster.
+    /// Number of pairs that exchange messages, in each cluster.
     pub pairs_per_cluster: usize,
-    /// Words of each message, accessed by the receiver.
+    /// Number of words of each message, accessed by the receiver.
     pub words: u32,
-    /// Repetitions.
+    /// Number of repetitions.
     pub repetitions: usize,
-    /// Mean time between repetitions, ns; uniform between half of it and one and a half.
+    /// Mean time between repetitions, ns; uniform between half of it and one and a half times it.
     pub every_ns: u64,
     /// The seed.
     pub seed: u64,
 }
 
 impl MethodTwo {
-    /// As the workload of these parameters says, seed 1; 1000 repetitions, as published.
+    /// Returns the test as the workload of these parameters defines it, seed 1; 1000 repetitions,
+    /// as published.
     #[must_use]
     pub fn new(parameters: &Parameters, os: Os, routine: Routine) -> Self {
         let work = &parameters.workload;
@@ -158,11 +159,11 @@ impl MethodTwo {
 /// A cluster has too few Cms without a clock.
 ///
 /// # Panics
-/// The parameters make no machine.
+/// If the parameters do not describe a machine.
 pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, TooFewCms> {
     let home = parameters.workload.reader_clusters[0];
     let mut machine = Machine::new(parameters, test.os, test.seed);
-    // The load first: the experiment comes last in its cluster.
+    // The load comes first: the experiment comes last in its cluster.
     let sizes = Sizes {
         pairs_per_cluster: test.pairs_per_cluster,
         words: test.words,
@@ -223,7 +224,7 @@ pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, 
     })
 }
 
-/// Signals the clock process, reads the clock twice, and sends it what it read.
+/// The experiment: signals the clock process, reads the clock twice, and sends it the readings.
 pub(super) struct Experiment {
     clock: ClockId,
     routine: Routine,
@@ -266,13 +267,14 @@ impl Program for Experiment {
     }
 }
 
-/// Reads the clock in two pairs whenever it is told to, and takes the experiment's readings.
+/// The clock process: reads the clock in two pairs whenever it is signalled, and receives the
+/// experiment's readings.
 pub(super) struct ClockProcess {
     clock: ClockId,
     routine: Routine,
     go: FlagId,
     results: ChannelId,
-    /// From the flag to its first reading.
+    /// Time from the flag to its first reading.
     signal_ns: u64,
     stage: usize,
     readings: Vec<Reading>,

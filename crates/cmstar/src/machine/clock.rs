@@ -1,4 +1,4 @@
-//! The clocks.
+//! The clocks of the machine.
 
 use undertick_clock::wide::Shape;
 
@@ -26,13 +26,13 @@ impl SystemClock {
         }
     }
 
-    /// All that it shows at a moment.
+    /// Returns its full count at a moment, ticks.
     pub fn ticks(&self, at: Moment) -> u64 {
         let bits = self.shape.width_bits() * self.shape.words() as u32;
         (at.ns() / self.tick_ns) & (u64::MAX >> (64 - bits))
     }
 
-    /// A word of it; 0 is the low one.
+    /// Returns a word of it; 0 is the low one.
     pub fn word(&self, index: usize, at: Moment) -> u64 {
         let shifted = self.ticks(at) >> (self.shape.width_bits() as usize * index);
         shifted & (self.shape.period_ticks() - 1)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::engine::{Entity, Law, Moment, Stream};
 use crate::parameters::{Cms, Interrupts};
 
-/// Work is that many independent pieces of this length, ns, as far as it scatters.
+/// Length, ns, of the independent pieces into which work is divided for its scatter.
 const GRAIN_NS: f64 = 100_000.0;
 
 /// A processor.
@@ -13,13 +13,13 @@ const GRAIN_NS: f64 = 100_000.0;
 pub(super) struct Cm {
     /// Its cluster, from 0.
     pub cluster: usize,
-    /// The process that has it.
+    /// The process that is running on it.
     pub running: Option<u32>,
-    /// Those that want it, in turn.
+    /// The processes that are ready for it, in turn.
     pub ready: VecDeque<u32>,
-    /// What is left of the running one's quantum, ns.
+    /// Remaining quantum of the running process, ns.
     pub quantum_left_ns: u64,
-    /// Interrupts that it handled.
+    /// Number of interrupts that it handled.
     pub interrupts: u64,
     speed: f64,
     scatter: f64,
@@ -38,7 +38,7 @@ struct Line {
 }
 
 impl Cm {
-    /// Number `index` of all. The line clock first ticks at `first_tick` of its period, 0 to 1.
+    /// Creates Cm number `index`. The line clock first ticks at `first_tick` of its period, 0 to 1.
     pub fn new(
         cluster: usize,
         index: usize,
@@ -72,7 +72,8 @@ impl Cm {
         }
     }
 
-    /// How long work takes here that takes so long on a Cm of middling speed, ns; at least 1.
+    /// Returns how long work takes here that takes `nominal_ns` on a Cm of medium speed, ns; at
+    /// least 1.
     pub fn work_ns(&mut self, nominal_ns: f64) -> u64 {
         let mut ns = nominal_ns * self.speed;
         if self.scatter > 0.0 {
@@ -85,8 +86,8 @@ impl Cm {
         ns.round().max(1.0) as u64
     }
 
-    /// When work of so long ends that begins at `start`; interrupts come in between.
-    /// None is pending at `start`.
+    /// Returns when work of length `work_ns` ends that begins at `start`, with the interrupts in
+    /// between. No interrupt is pending at `start`.
     pub fn end_of_work(&mut self, start: Moment, work_ns: u64) -> Moment {
         let mut end_ns = start.ns() + work_ns;
         while let Some(line) = self.line
@@ -97,8 +98,8 @@ impl Cm {
         Moment::from_ns(end_ns)
     }
 
-    /// When a processor that was stalled until `now` goes on: an interrupt that came
-    /// meanwhile waited for the end of the instruction.
+    /// Returns when a processor that was stalled until `now` continues: an interrupt during the
+    /// stall waited for the end of the instruction.
     pub fn after_stall(&mut self, now: Moment) -> Moment {
         match self.line {
             Some(line) if line.next_ns <= now.ns() => now.plus_ns(self.take_interrupt(line)),
@@ -106,13 +107,14 @@ impl Cm {
         }
     }
 
-    /// When a processor that was idle until `now` can begin: an interrupt may not be over yet.
+    /// Returns when a processor that was idle until `now` can begin: an interrupt may not be over
+    /// yet.
     pub fn after_idle(&mut self, now: Moment) -> Moment {
         let mut free_ns = now.ns();
         while let Some(line) = self.line
             && line.next_ns <= now.ns()
         {
-            // Those long past cost nothing, and nobody asks how long they took.
+            // Interrupts long past cost nothing, and their duration does not matter.
             if line.next_ns + line.period_ns <= now.ns() {
                 self.line.as_mut().expect("it is there").next_ns += line.period_ns;
             } else {
@@ -122,7 +124,7 @@ impl Cm {
         Moment::from_ns(free_ns)
     }
 
-    /// Handles the next interrupt; how long that takes, ns.
+    /// Handles the next interrupt; returns how long that takes, ns.
     fn take_interrupt(&mut self, line: Line) -> u64 {
         self.interrupts += 1;
         self.line = Some(Line {

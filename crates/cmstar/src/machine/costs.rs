@@ -1,11 +1,11 @@
-//! What things cost on a machine, ns.
+//! The costs of operations on a machine, ns.
 
 use crate::engine::{Delay, Law};
 use crate::parameters::{Contention, Parameters, System};
 
-/// Share of a reading's local work that comes before its references: calling is
-/// less than putting the words together and returning. An assumption that moves
-/// no interval between two readings.
+/// Share of a reading's local work that comes before its references: the call takes less than
+/// combining the words and returning. This is an assumption that does not change any interval
+/// between two readings.
 const SHARE_BEFORE: f64 = 0.4;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Costs {
     /// Mean time to the next try of a request that was turned away.
     pub again: Delay,
     pub refused: u64,
-    /// Room of a Kmap; none: as many as come.
+    /// Capacity of a Kmap; `None`: no limit.
     pub room: Option<usize>,
     pub before_reading: f64,
     pub after_reading: f64,
@@ -39,7 +39,7 @@ pub(super) struct Costs {
     pub piece: u64,
     pub gap: Delay,
     pub word: f64,
-    /// Pieces more for each word.
+    /// Additional pieces for each word.
     pub pieces_per_word: f64,
     pub capacity: usize,
     pub quantum: f64,
@@ -124,7 +124,7 @@ impl Costs {
         }
     }
 
-    /// Pieces of a Kmap's work for a message of so many words.
+    /// Returns the number of pieces of a Kmap's work for a message of that many words.
     pub fn pieces_of(&self, words: u32) -> u32 {
         self.pieces + (self.pieces_per_word * f64::from(words)).ceil() as u32
     }

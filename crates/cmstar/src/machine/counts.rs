@@ -1,13 +1,13 @@
-//! What a machine did.
+//! Counts of a machine's activity.
 
 use crate::engine::{Moment, StationCounts};
 
 /// Counts from the start to [`at`](Self::at); differences of two give a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// When they were taken.
+    /// The moment of the counts.
     pub at: Moment,
-    /// References to memory of one's own.
+    /// References to a Cm's own memory.
     pub own: u64,
     /// References within a cluster.
     pub near: u64,
@@ -17,7 +17,7 @@ pub struct Counts {
     pub operations: u64,
     /// Acts of processes.
     pub acts: u64,
-    /// Times a Cm was given to a process.
+    /// Number of times that a Cm was given to a process.
     pub dispatches: u64,
     /// Line-clock interrupts that were handled.
     pub interrupts: u64,
@@ -32,7 +32,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was done since an earlier look at the same machine.
+    /// Returns the difference from earlier counts of the same machine.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Window {
         let stations = |now: &[StationCounts], then: &[StationCounts]| {
@@ -49,49 +49,49 @@ impl Counts {
     }
 }
 
-/// What a machine did between two looks.
+/// A machine's activity between two counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// From when.
+    /// Begin of the window.
     pub from: Moment,
-    /// To when.
+    /// End of the window.
     pub to: Moment,
     /// References within a cluster.
     pub near: u64,
     /// References to another cluster.
     pub far: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
     /// The Kmaps, by cluster.
     pub kmaps: Vec<StationCounts>,
 }
 
 impl Window {
-    /// Its length, s.
+    /// Returns its length, s.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.to.ns_since(self.from) as f64 / 1e9
     }
 
-    /// References to other clusters in a second.
+    /// Returns the number of references to other clusters per second.
     #[must_use]
     pub fn far_per_s(&self) -> f64 {
         self.far as f64 / self.seconds()
     }
 
-    /// Share of the time that a Kmap (cluster from 1) was busy.
+    /// Returns the share of the time that a Kmap (cluster from 1) was busy.
     ///
     /// # Panics
-    /// There is no such cluster.
+    /// If there is no such cluster.
     #[must_use]
     pub fn kmap_busy(&self, cluster: usize) -> f64 {
         self.kmaps[cluster - 1].busy_ns as f64 / 1e9 / self.seconds()
     }
 
-    /// Mean number of requests at a Kmap (cluster from 1), waiting and served.
+    /// Returns the mean number of requests at a Kmap (cluster from 1), waiting and served.
     ///
     /// # Panics
-    /// There is no such cluster.
+    /// If there is no such cluster.
     #[must_use]
     pub fn kmap_present(&self, cluster: usize) -> f64 {
         self.kmaps[cluster - 1].present_ns as f64 / 1e9 / self.seconds()

@@ -1,4 +1,4 @@
-//! Messages: channels that a Kmap keeps.
+//! Messages: channels that a Kmap manages.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,10 @@ struct Message {
     tag: u64,
 }
 
-/// A way for messages.
+/// A channel for messages.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
-    /// Cluster of the Kmap that keeps it, from 0.
+    /// Cluster of the Kmap that manages it, from 0.
     cluster: usize,
     messages: VecDeque<Message>,
     /// Processes that wait for a message.
@@ -38,7 +38,7 @@ impl Channel {
 }
 
 impl<P: Program> Machine<P> {
-    /// What sending consists of: local work, the Kmap's operation, the delivery.
+    /// Queues the parts of a send: local work, the Kmap's operation, the delivery.
     pub(super) fn send(&mut self, p: u32, channel: ChannelId, words: u32, tag: u64) {
         let costs = self.costs;
         let home = self.channels[channel.0 as usize].cluster;
@@ -53,7 +53,7 @@ impl<P: Program> Machine<P> {
         self.put(p, &[operate, deliver]);
     }
 
-    /// A message is in its channel; whether the sender goes on at once.
+    /// Delivers a message to its channel; returns whether the sender continues at once.
     pub(super) fn deliver(&mut self, p: u32, channel: ChannelId, words: u32, tag: u64) -> bool {
         let message = Message { words, tag };
         let capacity = self.costs.capacity;
@@ -71,7 +71,7 @@ impl<P: Program> Machine<P> {
         true
     }
 
-    /// A process takes a message, or waits for one; whether it goes on at once.
+    /// Lets a process take a message, or wait for one; returns whether it continues at once.
     pub(super) fn take(&mut self, p: u32, channel: ChannelId) -> bool {
         let queue = &mut self.channels[channel.0 as usize];
         let Some(message) = queue.messages.pop_front() else {
@@ -88,7 +88,7 @@ impl<P: Program> Machine<P> {
         true
     }
 
-    /// What is left of a receive once there is a message.
+    /// Completes a receive once there is a message.
     fn hand_over(&mut self, p: u32, channel: ChannelId, message: Message, was_blocked: bool) {
         let costs = self.costs;
         let home = self.channels[channel.0 as usize].cluster;

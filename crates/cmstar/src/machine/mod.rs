@@ -28,7 +28,7 @@ use crate::parameters::{Os, Parameters, Topology};
 use crate::program::{Outcome, Program};
 use crate::reading::Reader;
 
-/// What happens; the number is the process's.
+/// An event; the number is the process's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// A process begins.
@@ -39,7 +39,7 @@ enum Event {
     Hop(u32),
     /// A reference of a process changes the word that it reached.
     Touch(u32),
-    /// A process has slept enough.
+    /// The sleep of a process is over.
     Timer(u32),
 }
 
@@ -50,7 +50,7 @@ struct Lock {
     holder: Option<u32>,
 }
 
-/// A word that one raises and another one looks at.
+/// A word that one process raises and another one polls.
 #[derive(Clone, Copy, Debug)]
 struct Flag {
     cluster: usize,
@@ -63,17 +63,16 @@ struct Flag {
 pub enum Stopped {
     /// The moment was reached.
     Limit,
-    /// All processes that do not run in the background are at their end.
+    /// All processes that do not run in the background have ended.
     AllEnded,
-    /// Nobody can go on: all that are left wait for each other.
+    /// No process can continue: all that remain wait for each other.
     Stuck,
 }
 
 /// A simulated Cm*, and the programs of type `P` on it.
 ///
-/// The same parameters, seed and programs give the same run, bit for bit, on any
-/// machine and beside any number of other runs: it has no thread, no address and no
-/// time of the real machine in it.
+/// The same parameters, seed and programs give the same run, bit for bit, on any machine and beside
+/// any number of other runs: it uses no thread, no address and no time of the real machine.
 pub struct Machine<P> {
     topology: Topology,
     costs: Costs,
@@ -89,19 +88,19 @@ pub struct Machine<P> {
     locks: Vec<Lock>,
     flags: Vec<Flag>,
     channels: Vec<Channel>,
-    /// Processes that have added an event.
+    /// Processes that have added an event, by event.
     listeners: BTreeMap<u32, Vec<u32>>,
-    /// Processes that the run waits for.
+    /// Number of processes that the run waits for.
     awaited: usize,
     counts: Counts,
 }
 
 impl<P: Program> Machine<P> {
-    /// A machine at its start.
+    /// Creates a machine at its start.
     ///
     /// # Panics
-    /// The parameters make none: those that were changed want
-    /// [`Parameters::check`] first.
+    /// If the parameters do not describe a machine: changed parameters need [`Parameters::check`]
+    /// first.
     #[must_use]
     pub fn new(parameters: &Parameters, os: Os, seed: u64) -> Self {
         if let Err(bad) = parameters.check() {
@@ -109,7 +108,7 @@ impl<P: Program> Machine<P> {
         }
         let (topology, system) = (parameters.topology.clone(), parameters.system(os));
         let costs = Costs::new(parameters, system);
-        // One line for the whole machine: it ticks on all Cms at once.
+        // One line clock for the whole machine: it ticks on all Cms at once.
         let first_tick = Stream::new(seed, Entity::Load, 0).uniform();
         let cms: Vec<Cm> = (0..topology.clusters * topology.cms_per_cluster)
             .map(|index| {
@@ -146,23 +145,23 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// Whether there is such a Cm.
+    /// Returns whether there is such a Cm.
     #[must_use]
     pub fn has(&self, place: Place) -> bool {
         (1..=self.topology.clusters).contains(&place.cluster)
             && (1..=self.topology.cms_per_cluster).contains(&place.cm)
     }
 
-    /// What it is made of.
+    /// Returns its topology.
     #[must_use]
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Puts a program on a Cm; it begins at a moment. Several on one Cm take turns.
+    /// Starts a program on a Cm at a moment. Several on one Cm take turns.
     ///
     /// # Panics
-    /// There is no such Cm, or the moment is past.
+    /// If there is no such Cm, or the moment is past.
     pub fn start(&mut self, place: Place, at: Moment, program: P) -> ProcessId {
         self.add(place, at, program, true)
     }
@@ -179,7 +178,7 @@ impl<P: Program> Machine<P> {
         assert!(self.has(place), "there is no {place}");
         let id = u32::try_from(self.processes.len()).expect("fewer than 2^32 processes");
         let cm = self.index_of(place);
-        // 1-Read's memory is right when its process begins; the clock's shape is one.
+        // The memory of 1-Read is right when its process begins; all clocks have one shape.
         let (shape, start_ticks) = (self.clocks[0].shape, self.clocks[0].ticks(at));
         self.processes.push(Process {
             program,
@@ -203,10 +202,10 @@ impl<P: Program> Machine<P> {
         ProcessId(id)
     }
 
-    /// A lock whose word lies in a cluster (from 1).
+    /// Creates a lock whose word lies in a cluster (from 1).
     ///
     /// # Panics
-    /// There is no such cluster.
+    /// If there is no such cluster.
     pub fn lock(&mut self, cluster: usize) -> LockId {
         assert!(self.has(Place::new(cluster, 1)), "no cluster {cluster}");
         self.locks.push(Lock {
@@ -216,10 +215,10 @@ impl<P: Program> Machine<P> {
         LockId(self.locks.len() as u32 - 1)
     }
 
-    /// A flag in the memory of a Cm, whose processes may await it.
+    /// Creates a flag in the memory of a Cm, whose processes may await it.
     ///
     /// # Panics
-    /// There is no such Cm.
+    /// If there is no such Cm.
     pub fn flag(&mut self, place: Place) -> FlagId {
         assert!(self.has(place), "there is no {place}");
         let cm = self.index_of(place);
@@ -231,18 +230,17 @@ impl<P: Program> Machine<P> {
         FlagId(self.flags.len() as u32 - 1)
     }
 
-    /// A channel for messages that is kept by the Kmap of a cluster (from 1).
+    /// Creates a channel for messages that the Kmap of a cluster (from 1) manages.
     ///
     /// # Panics
-    /// There is no such cluster.
+    /// If there is no such cluster.
     pub fn channel(&mut self, cluster: usize) -> ChannelId {
         assert!(self.has(Place::new(cluster, 1)), "no cluster {cluster}");
         self.channels.push(Channel::new(cluster - 1));
         ChannelId(self.channels.len() as u32 - 1)
     }
 
-    /// Runs until all processes that are not in the background are at their end, but
-    /// not beyond a moment.
+    /// Runs until all processes that are not in the background have ended, but not beyond a moment.
     pub fn run(&mut self, limit: Moment) -> Stopped {
         while self.awaited > 0 {
             match self.agenda.next_at() {
@@ -257,7 +255,7 @@ impl<P: Program> Machine<P> {
         Stopped::AllEnded
     }
 
-    /// The next event.
+    /// Processes the next event.
     fn happen(&mut self) {
         let Some((at, event)) = self.agenda.next() else {
             return;
@@ -279,40 +277,40 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// Now.
+    /// Returns the current moment.
     #[must_use]
     pub const fn now(&self) -> Moment {
         self.agenda.now()
     }
 
-    /// A program, and what it has found out.
+    /// Returns a program, with its results.
     ///
     /// # Panics
-    /// There is no such process.
+    /// If there is no such process.
     #[must_use]
     pub fn program(&self, process: ProcessId) -> &P {
         &self.processes[process.0 as usize].program
     }
 
-    /// All programs, in the order in which they were started.
+    /// Returns all programs, in the order in which they were started.
     #[must_use]
     pub fn into_programs(self) -> Vec<P> {
         (self.processes.into_iter()).map(|p| p.program).collect()
     }
 
-    /// Whether a process is at its end.
+    /// Returns whether a process has ended.
     ///
     /// # Panics
-    /// There is no such process.
+    /// If there is no such process.
     #[must_use]
     pub fn has_ended(&self, process: ProcessId) -> bool {
         self.processes[process.0 as usize].state == State::Ended
     }
 
-    /// What a process is doing, in words.
+    /// Returns what a process is doing, in words.
     ///
     /// # Panics
-    /// There is no such process.
+    /// If there is no such process.
     #[must_use]
     pub fn doing(&self, process: ProcessId) -> &'static str {
         match self.processes[process.0 as usize].state {
@@ -327,7 +325,7 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// What the machine did so far.
+    /// Returns the counts of the machine so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = self.counts.clone();
@@ -340,13 +338,13 @@ impl<P: Program> Machine<P> {
         counts
     }
 
-    /// A number that differs if anything happened otherwise or at another time.
+    /// Returns a number that differs if anything happened otherwise or at another time.
     #[must_use]
     pub const fn digest(&self) -> u64 {
         self.digest.value()
     }
 
-    /// The Cm's index of a place that there is.
+    /// Returns the index of an existing Cm.
     const fn index_of(&self, place: Place) -> usize {
         (place.cluster - 1) * self.topology.cms_per_cluster + place.cm - 1
     }

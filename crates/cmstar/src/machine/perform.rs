@@ -1,4 +1,4 @@
-//! Acts, taken apart.
+//! Acts, divided into parts.
 
 use super::Machine;
 use super::place::ClockId;
@@ -6,7 +6,7 @@ use super::process::{Part, Target, Then, What};
 use crate::program::{Act, Program};
 
 impl<P: Program> Machine<P> {
-    /// Puts down what an act consists of.
+    /// Queues the parts of an act.
     pub(super) fn perform(&mut self, p: u32, act: Act) {
         let costs = self.costs;
         match act {
@@ -75,12 +75,12 @@ impl<P: Program> Machine<P> {
         self.process(p).parts.extend(parts);
     }
 
-    /// Local work, and what comes of it.
+    /// Queues local work, and what follows it.
     fn call(&mut self, p: u32, ns: f64, then: Then) {
         self.put(p, &[Part::Local(ns), Part::Then(then)]);
     }
 
-    /// How a clock's words are reached from a process's Cm.
+    /// Returns how a clock's words are reached from a process's Cm.
     pub(super) fn way_to(&self, p: u32, clock: ClockId) -> Target {
         let clock = &self.clocks[clock.0];
         if clock.cm == self.processes[p as usize].cm {
@@ -99,7 +99,7 @@ impl<P: Program> Machine<P> {
     }
 }
 
-/// Where a flag is, seen from a process.
+/// The location of a flag, seen from a process.
 struct Flagged {
     same_cm: bool,
     cluster: usize,

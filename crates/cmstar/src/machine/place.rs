@@ -1,4 +1,4 @@
-//! Where things are, and their names.
+//! Places in the machine, and names of its objects.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ macro_rules! names {
 names! {
     /// A clock, by its index in [`Topology::clocks`](crate::Topology::clocks).
     ClockId(usize);
-    /// A process, by the order in which they were started, from 0.
+    /// A process, numbered from 0 in the order of starting.
     ProcessId(u32);
     /// A lock.
     LockId(u32);
@@ -48,12 +48,12 @@ names! {
     ChannelId(u32);
 }
 
-/// Clusters that have fewer Cms than were asked for.
+/// Clusters that have fewer Cms than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewCms {
-    /// Cms that were asked for.
+    /// Number of Cms requested.
     pub asked: usize,
-    /// Cms that there are, those with a clock left out.
+    /// Number of available Cms, without those with a clock.
     pub there: usize,
 }
 
@@ -69,11 +69,11 @@ impl fmt::Display for TooFewCms {
 
 impl core::error::Error for TooFewCms {}
 
-/// So many Cms of these clusters (from 1), evenly: one of each cluster in turn. Cms
-/// that have a clock are left out, as the paper leaves out those with devices.
+/// Returns the requested number of Cms of these clusters (from 1), evenly: one of each cluster in
+/// turn. Cms that have a clock are omitted, as the paper omits those with devices.
 ///
 /// # Errors
-/// There are not so many.
+/// There are too few Cms.
 pub fn spread(
     topology: &Topology,
     clusters: &[usize],
@@ -82,7 +82,7 @@ pub fn spread(
     let has_clock = |place: Place| {
         (topology.clocks.iter()).any(|c| (c.cluster, c.cm) == (place.cluster, place.cm))
     };
-    // Turn by turn over the clusters: the n-th free Cm of each.
+    // In turn over the clusters: the n-th free Cm of each.
     let free: Vec<Vec<Place>> = (clusters.iter())
         .map(|&cluster| {
             (1..=topology.cms_per_cluster)

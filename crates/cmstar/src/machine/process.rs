@@ -1,4 +1,4 @@
-//! A process and what is left of its act.
+//! A process and the remaining parts of its act.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,26 @@ use crate::reading::{Reader, Routine};
 /// A part of an act.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
-    /// The processor works so long, ns on a Cm of middling speed.
+    /// The processor works for this long, ns on a Cm of medium speed.
     Local(f64),
     /// A reference.
     Refer(Target, What),
-    /// A Kmap's own work of so many pieces: cluster from 0.
+    /// Work of a Kmap of that many pieces: cluster from 0.
     Operate(usize, u32),
     /// Something that happens at an instant.
     Then(Then),
 }
 
-/// Where a reference goes.
+/// The target of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Memory of the processor's own.
+    /// The processor's own memory.
     Own,
     /// Another Cm, by its cluster from 0.
     Cluster(usize),
 }
 
-/// What is done to the word that a reference reaches.
+/// The operation on the word that a reference reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Nothing,
@@ -41,7 +41,7 @@ pub(super) enum What {
     RaiseFlag(FlagId),
 }
 
-/// What happens at an instant, on the processor.
+/// An effect at an instant, on the processor.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     BeginReading(ClockId, Routine),
@@ -67,24 +67,24 @@ pub(super) enum Then {
     End,
 }
 
-/// What a process is doing.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Not started yet.
+    /// The process has not started yet.
     Coming,
-    /// Waits for its Cm.
+    /// The process waits for its Cm.
     Ready,
-    /// Has its Cm.
+    /// The process has its Cm.
     Running,
-    /// Waits for a wakeup.
+    /// The process waits for a wakeup.
     Blocked,
-    /// Waits for an event.
+    /// The process waits for an event.
     Waiting,
-    /// Waits for a message, or for room for one.
+    /// The process waits for a message, or for room for one.
     AtChannel,
-    /// Until a moment.
+    /// The process sleeps until a moment.
     Asleep,
-    /// At its end.
+    /// The process has ended.
     Ended,
 }
 
@@ -93,20 +93,20 @@ pub(super) struct Process<P> {
     /// Index of its Cm.
     pub cm: usize,
     pub state: State,
-    /// It counts for the end of the run.
+    /// Whether the end of the run depends on it.
     pub foreground: bool,
-    /// What its act still consists of.
+    /// The remaining parts of its act.
     pub parts: VecDeque<Part>,
-    /// Local work that is left, ns, and how much of it is under way.
+    /// Remaining local work, ns, and how much of it is under way.
     pub left_ns: u64,
     pub slice_ns: u64,
-    /// It gives its Cm away at the end of the quantum, even to itself.
+    /// Whether it gives up its Cm at the end of the quantum, even to itself.
     pub runs_out: bool,
     pub trip: Trip,
     pub reader: Reader,
     pub called: Moment,
     pub outcome: Outcome,
-    /// A wakeup came before its block.
+    /// Whether a wakeup came before its block.
     pub wakeup_saved: bool,
     /// Events added, and whether they were notified.
     pub events: Vec<(u32, bool)>,
@@ -114,7 +114,7 @@ pub(super) struct Process<P> {
 }
 
 impl<P> Process<P> {
-    /// Puts parts before what is left.
+    /// Inserts parts before the remaining ones.
     pub fn first(&mut self, parts: &[Part]) {
         for &part in parts.iter().rev() {
             self.parts.push_front(part);

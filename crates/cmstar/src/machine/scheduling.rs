@@ -1,4 +1,4 @@
-//! Who has a Cm, and for how long.
+//! Assignment of Cms to processes, and the duration of their turns.
 
 use super::process::{Part, State};
 use super::{Event, Machine};
@@ -6,7 +6,7 @@ use crate::engine::Moment;
 use crate::program::{Outcome, Program, Told};
 
 impl<P: Program> Machine<P> {
-    /// A process wants its Cm, and has it at once if nobody else does.
+    /// Makes a process ready for its Cm; it gets the Cm at once if that is free.
     pub(super) fn make_ready(&mut self, p: u32) {
         self.process(p).state = State::Ready;
         let now = self.agenda.now();
@@ -37,7 +37,7 @@ impl<P: Program> Machine<P> {
         self.work(p, start);
     }
 
-    /// The running process of a Cm gives it away, and is in another state from now on.
+    /// Makes the running process give up its Cm; it is in another state from now on.
     pub(super) fn leave(&mut self, p: u32, state: State) {
         let now = self.agenda.now();
         let index = self.process(p).cm;
@@ -46,13 +46,13 @@ impl<P: Program> Machine<P> {
         self.dispatch(index, now);
     }
 
-    /// As [`Machine::leave`], to come again in turn.
+    /// As [`Machine::leave`], but the process waits for its next turn.
     pub(super) fn queue_up(&mut self, p: u32) {
         self.cm_of(p).ready.push_back(p);
         self.leave(p, State::Ready);
     }
 
-    /// Local work of a process goes on, until it is done or the quantum is over.
+    /// Continues local work of a process, until it is done or the quantum is over.
     fn work(&mut self, p: u32, start: Moment) {
         let left_ns = self.process(p).left_ns;
         let cm = self.cm_of(p);
@@ -62,7 +62,7 @@ impl<P: Program> Machine<P> {
         self.agenda.enter(end, Event::Step(p));
     }
 
-    /// Some work of a process is over.
+    /// Handles the end of a stretch of a process's work.
     pub(super) fn worked(&mut self, p: u32) {
         let process = self.process(p);
         let slice_ns = std::mem::take(&mut process.slice_ns);
@@ -72,7 +72,7 @@ impl<P: Program> Machine<P> {
         self.go_on(p);
     }
 
-    /// A process that has its Cm goes on.
+    /// Continues a process that has its Cm.
     pub(super) fn go_on(&mut self, p: u32) {
         loop {
             let quantum_ns = self.costs.quantum as u64;

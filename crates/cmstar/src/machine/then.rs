@@ -1,4 +1,4 @@
-//! What happens at an instant, on a processor.
+//! Effects at an instant, on a processor.
 
 use super::process::{Part, Process, State, Target, Then, What};
 use super::{Event, Machine};
@@ -7,7 +7,7 @@ use crate::reading::{Reading, Routine, Step};
 use crate::{ClockId, ProcessId};
 
 impl<P: Program> Machine<P> {
-    /// Does it; whether the process goes on at once.
+    /// Performs it; returns whether the process continues at once.
     pub(super) fn then(&mut self, p: u32, then: Then) -> bool {
         let costs = self.costs;
         match then {
@@ -87,7 +87,7 @@ impl<P: Program> Machine<P> {
         true
     }
 
-    /// What ends a process's turn, or may; whether it goes on at once.
+    /// Performs what ends a process's turn, or may end it; returns whether it continues at once.
     fn pause(&mut self, p: u32, then: Then) -> bool {
         let now = self.agenda.now();
         match then {
@@ -139,7 +139,7 @@ impl<P: Program> Machine<P> {
         (self.process(p)).first(&[Part::Local(poll), Part::Then(then)]);
     }
 
-    /// Fetches what the reader asks for, or ends the reading.
+    /// Fetches what the reader requests, or ends the reading.
     fn read_on(&mut self, p: u32, clock: ClockId, step: Step, is_broadcast: bool) {
         let after_reading = self.costs.after_reading;
         let (what, target) = match step {
@@ -182,14 +182,14 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// All events of a process are taken off.
+    /// Removes all events of a process.
     fn forget_events(&mut self, p: u32) {
         for (event, _) in std::mem::take(&mut self.process(p).events) {
             self.unlisten(p, event);
         }
     }
 
-    /// Tells all that have added an event, and wakes those that wait.
+    /// Notifies all processes that have added an event, and wakes those that wait.
     fn notify(&mut self, p: u32, event: u32) {
         let listeners = self.listeners.get(&event).cloned().unwrap_or_default();
         let count = listeners.len() as u32;
@@ -213,7 +213,8 @@ impl<P: Program> Machine<P> {
 }
 
 impl<P> Process<P> {
-    /// Blocked, asleep or at its end: it does not run until something else happens.
+    /// Returns whether it is blocked, asleep or ended: it does not run until something else
+    /// happens.
     const fn is_blocked(&self) -> bool {
         matches!(
             self.state,

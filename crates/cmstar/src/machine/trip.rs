@@ -1,15 +1,15 @@
 //! The way of a reference through Map Buses, Kmaps and intercluster buses.
 //!
-//! Each place where a packet may have to wait is an event of its own, so packets
-//! reach every station in order of time. While a reference is on its way to
-//! another cluster its own Kmap serves others: packet switching.
+//! Each place where a packet may have to wait is a separate event, so packets reach every station
+//! in order of time. While a reference is on its way to another cluster, its own Kmap serves
+//! others: packet switching.
 
 use super::process::{State, Target, What};
 use super::{Event, Machine};
 use crate::engine::Moment;
 use crate::program::Program;
 
-/// What comes next on a packet's way.
+/// The next stage on a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     MapBusOut,
@@ -33,12 +33,12 @@ pub(super) struct Trip {
     to: usize,
     what: What,
     issued: Moment,
-    /// When the word was reached, and what was found.
+    /// When the word was reached, and the value found.
     pub sampled: Moment,
     pub value: u64,
-    /// Pieces of an operation that are left.
+    /// Remaining pieces of an operation.
     pieces: u32,
-    /// The operation has a context of the Kmap.
+    /// Whether the operation has a context of the Kmap.
     accepted: bool,
 }
 
@@ -59,7 +59,7 @@ impl Default for Trip {
 }
 
 impl<P: Program> Machine<P> {
-    /// A process issues a reference; its processor stalls until it is back.
+    /// Issues a reference of a process; its processor stalls until the reference is back.
     pub(super) fn issue(&mut self, p: u32, target: Target, what: What) {
         let now = self.agenda.now();
         let issue_ns = self.work_ns(p, self.costs.issue);
@@ -89,13 +89,13 @@ impl<P: Program> Machine<P> {
         self.set_out(p, issue_ns);
     }
 
-    /// A process has a Kmap do something for it; its processor stalls until it is done.
+    /// Has a Kmap perform an operation for a process; its processor stalls until it is done.
     pub(super) fn operate(&mut self, p: u32, kmap: usize, pieces: u32) {
         let issue_ns = self.work_ns(p, self.costs.issue);
         self.counts.operations += 1;
         self.process(p).trip = Trip {
             stage: Stage::MapBusOut,
-            // The way to another cluster's Kmap is a reference of its own.
+            // The way to another cluster's Kmap is a separate reference.
             from: kmap,
             to: kmap,
             issued: self.agenda.now(),
@@ -111,7 +111,7 @@ impl<P: Program> Machine<P> {
         self.agenda.enter(at, Event::Hop(p));
     }
 
-    /// How long work takes on a process's Cm, ns.
+    /// Returns how long work takes on a process's Cm, ns.
     fn work_ns(&mut self, p: u32, nominal_ns: f64) -> u64 {
         self.cm_of(p).work_ns(nominal_ns)
     }
@@ -124,7 +124,7 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// A packet reaches its next station.
+    /// Handles a packet that reaches its next station.
     pub(super) fn hop(&mut self, p: u32) {
         let now = self.agenda.now();
         let Trip {
@@ -182,7 +182,7 @@ impl<P: Program> Machine<P> {
         self.agenda.enter(at, Event::Hop(p));
     }
 
-    /// Offers a request to a Kmap; one that is turned away comes again.
+    /// Offers a request to a Kmap; one that is turned away returns later.
     fn offer(&mut self, p: u32, kmap: usize, service_ns: u64) -> Option<Moment> {
         let now = self.agenda.now();
         match self.kmaps[kmap].offer(now, service_ns) {
@@ -197,7 +197,7 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// The next piece of an operation. Only the first may be turned away.
+    /// Performs the next piece of an operation. Only the first may be turned away.
     fn piece(&mut self, p: u32) -> Option<(Stage, Moment)> {
         let (now, piece_ns) = (self.agenda.now(), self.costs.piece);
         let Trip { to, accepted, .. } = self.process(p).trip;
@@ -217,7 +217,7 @@ impl<P: Program> Machine<P> {
         Some((Stage::Operation, end.plus_ns(gap_ns)))
     }
 
-    /// Over the intercluster bus that is free first.
+    /// Crosses the intercluster bus that is free first.
     fn cross(&mut self) -> Moment {
         let now = self.agenda.now();
         let first = (self.buses.iter_mut())
@@ -226,14 +226,14 @@ impl<P: Program> Machine<P> {
         first.serve(now, self.costs.bus)
     }
 
-    /// The word is reached at `at`.
+    /// Handles a reference that reaches its word at `at`.
     fn reach(&mut self, p: u32, at: Moment) -> Moment {
         let what = self.process(p).trip.what;
         let value = match what {
             What::ClockWord(clock, word) => self.clocks[clock.0].word(word, at),
             What::WholeClock(clock) => self.clocks[clock.0].ticks(at),
             What::Nothing => 0,
-            // What others see is done when it is time.
+            // Effects that others see happen at their own time.
             What::TakeLock(_) | What::GiveLock(_) | What::RaiseFlag(_) => {
                 self.agenda.enter(at, Event::Touch(p));
                 0
@@ -244,7 +244,7 @@ impl<P: Program> Machine<P> {
         at
     }
 
-    /// Does what a reference does to the word it has reached.
+    /// Performs the operation of a reference on the word it has reached.
     pub(super) fn touch(&mut self, p: u32) {
         match self.process(p).trip.what {
             What::TakeLock(lock) => {
@@ -261,7 +261,7 @@ impl<P: Program> Machine<P> {
         }
     }
 
-    /// A packet is back at its processor.
+    /// Handles a packet that is back at its processor.
     fn back(&mut self, p: u32) {
         debug_assert_eq!(self.process(p).state, State::Running);
         let now = self.agenda.now();

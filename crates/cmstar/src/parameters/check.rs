@@ -1,4 +1,4 @@
-//! Do these parameters make a machine?
+//! Checks whether parameters describe a machine.
 
 use undertick_clock::wide::Shape;
 
@@ -7,7 +7,7 @@ use super::{
     System, Topology,
 };
 
-/// Times above a minute are a mistake in the unit.
+/// Maximum time, us: a time above a minute is a mistake in the unit.
 const MOST_US: f64 = 60e6;
 
 type Checked = Result<(), BadParameters>;
@@ -16,7 +16,7 @@ fn bad(what: impl Into<String>) -> BadParameters {
     BadParameters(what.into())
 }
 
-/// All are times, us: from 0 on and finite.
+/// Checks that all are times, us: from 0 on and finite.
 fn times(section: &str, named: &[(&str, f64)]) -> Checked {
     for &(name, us) in named {
         if !(0.0..=MOST_US).contains(&us) {
@@ -28,7 +28,7 @@ fn times(section: &str, named: &[(&str, f64)]) -> Checked {
     Ok(())
 }
 
-/// As [`times`], and above 0: without it time would stand still.
+/// As [`times`], and above 0: otherwise time would stand still.
 fn positive(section: &str, named: &[(&str, f64)]) -> Checked {
     times(section, named)?;
     match named.iter().find(|(_, us)| *us < 0.001) {
@@ -40,10 +40,10 @@ fn positive(section: &str, named: &[(&str, f64)]) -> Checked {
 }
 
 impl Parameters {
-    /// Whether these make a machine; for parameters that were changed.
+    /// Checks whether these describe a machine; for parameters that were changed.
     ///
     /// # Errors
-    /// The name of the first that does not, and why.
+    /// The name of the first that does not, and the reason.
     pub fn check(&self) -> Result<(), BadParameters> {
         self.topology.check()?;
         self.clock.check()?;
@@ -140,7 +140,7 @@ impl Cms {
             ("speed_range", self.speed_range),
             ("work_scatter", self.work_scatter),
         ] {
-            // Ten standard deviations below the mean are still a time.
+            // Ten standard deviations below the mean must still be a time.
             if !(0.0..=0.1).contains(&share) {
                 return Err(bad(format!("cm.{name} = {share}: from 0 to 0.1")));
             }
@@ -201,7 +201,7 @@ impl Interrupts {
                 ("skew", self.skew),
             ],
         )?;
-        // Ten standard deviations above the mean, and late: still before the next.
+        // Ten standard deviations above the mean, and late: it must still end before the next.
         if self.handler + 10.0 * self.handler_scatter + self.skew >= self.period_us {
             return Err(bad(format!(
                 "{section}: the handler must end before the next interrupt"

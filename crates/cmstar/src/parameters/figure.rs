@@ -6,29 +6,29 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Its name here.
+    /// Its name in the parameters file.
     pub name: String,
-    /// What it is, in words.
+    /// Its description.
     pub about: String,
-    /// Where in the paper.
+    /// Its place in the paper.
     pub place: String,
-    /// Its value; of a range the lower end.
+    /// Its value; for a range the lower end.
     pub value: f64,
     /// The upper end of a range.
     pub to: Option<f64>,
     /// Its unit.
     pub unit: String,
-    /// What it was used for.
+    /// Its use.
     #[serde(rename = "use")]
     pub used_for: Use,
 }
 
-/// What a figure was used for.
+/// The use of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
     /// Parameters were fitted to it.
     Fit,
-    /// Only to check what came out.
+    /// It is only used to check the results.
     Check,
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// The file that is compiled in.
 const PUBLISHED: &str = include_str!("../../parameters.toml");
 
-/// Everything that the machine is made from. Times in us, as the paper states them.
+/// All parameters of the machine. Times are in us, as the paper states them.
 ///
 /// ```
 /// use undertick_cmstar::Parameters;
@@ -29,7 +29,7 @@ const PUBLISHED: &str = include_str!("../../parameters.toml");
 pub struct Parameters {
     /// Clusters, Cms, clocks.
     pub topology: Topology,
-    /// What the clocks are like.
+    /// Properties of the clocks.
     pub clock: Clock,
     /// The way of a reference.
     pub reference: Reference,
@@ -68,19 +68,19 @@ pub struct ClockPlace {
     pub cluster: usize,
     /// Its number in the cluster, from 1.
     pub cm: usize,
-    /// What the paper calls it.
+    /// Its name in the paper.
     pub name: String,
 }
 
-/// What the clocks are like.
+/// Properties of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
-    /// Its tick, us; a whole number of ns.
+    /// Length of a tick, us; a whole number of ns.
     pub tick_us: f64,
-    /// Bits of a word.
+    /// Number of bits of a word.
     pub word_bits: u32,
-    /// Words.
+    /// Number of words.
     pub words: usize,
 }
 
@@ -99,7 +99,7 @@ pub struct Reference {
     pub own_kmap_back: f64,
     pub near_kmap: f64,
     pub local: f64,
-    /// How the services of the Kmaps vary: fixed, unless queueing theory is asked.
+    /// How the services of the Kmaps vary: fixed, unless queueing theory is to be checked.
     #[serde(default)]
     pub kmap_law: crate::engine::Law,
 }
@@ -108,9 +108,9 @@ pub struct Reference {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cms {
-    /// The slowest takes so much longer than the fastest, relative.
+    /// By how much longer the slowest takes than the fastest, relative.
     pub speed_range: f64,
-    /// Standard deviation of a piece of work's time, relative.
+    /// Standard deviation of the time of a piece of work, relative.
     pub work_scatter: f64,
     /// A turn of [`Act::Turns`](crate::Act::Turns), us.
     pub turn: f64,
@@ -120,7 +120,7 @@ pub struct Cms {
     pub prepared_word: f64,
     /// A word of [`Act::Access`](crate::Act::Access) without its reference, us.
     pub accessed_word: f64,
-    /// How work varies: only queueing theory asks for anything but fixed.
+    /// How work varies: only checks against queueing theory use anything but fixed.
     #[serde(default)]
     pub work_law: crate::engine::Law,
 }
@@ -129,13 +129,13 @@ pub struct Cms {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
-    /// Local work from one reading's significant reference to the next one's, less references.
+    /// Local work from one reading's significant reference to that of the next, less references.
     pub reading: f64,
     /// Local work of the measuring loop, for each of its readings, after the last of them.
     pub store: f64,
-    /// Mean of the exponential time that each leg of a reference has on top.
+    /// Mean of the additional exponential time of each leg of a reference.
     pub leg_scatter: f64,
-    /// One look of a process that spins on its own memory.
+    /// One poll of a process that spins on its own memory.
     pub poll: f64,
     /// From a signal to the first act of the process that it is for, in the zero test
     /// of Method II.
@@ -158,11 +158,11 @@ pub enum Contention {
     Queue,
     /// They are turned away and come again.
     Retry {
-        /// Requests that it has room for.
+        /// Number of requests that it has room for.
         contexts: usize,
         /// Mean time to the next try, us, exponential.
         again: f64,
-        /// Time of the Kmap that a refusal costs, us.
+        /// Time of the Kmap that a refusal takes, us.
         refused: f64,
     },
 }
@@ -171,11 +171,11 @@ pub enum Contention {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupts {
-    /// From one to the next, us.
+    /// Time from one interrupt to the next, us.
     pub period_us: f64,
-    /// What one takes, mean, us.
+    /// Mean time of one interrupt, us.
     pub handler: f64,
-    /// Standard deviation of it, us.
+    /// Standard deviation of that time, us.
     pub handler_scatter: f64,
     /// A Cm's interrupts are late by a fixed time up to this, us.
     pub skew: f64,
@@ -189,9 +189,9 @@ pub struct Messages {
     pub send: f64,
     /// Local work of a receive.
     pub receive: f64,
-    /// Pieces of the Kmap's work for a send, and for a receive.
+    /// Number of pieces of the Kmap's work for a send, and for a receive.
     pub kmap_pieces: u32,
-    /// One of them.
+    /// Time of one of them.
     pub kmap_piece: f64,
     /// Mean time between them, exponential.
     pub kmap_gap: f64,
@@ -199,7 +199,7 @@ pub struct Messages {
     pub word: f64,
     /// Work of the Kmap for each word, in the send and in the receive: one more piece.
     pub kmap_word: f64,
-    /// Messages of a channel that wait; a sender waits for room.
+    /// Maximum number of waiting messages of a channel; beyond it a sender waits for room.
     pub capacity: usize,
 }
 
@@ -207,7 +207,7 @@ pub struct Messages {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheduling {
-    /// After so long another one has its turn.
+    /// Time after which another process has its turn.
     pub quantum: f64,
     /// Choosing a process and loading it.
     pub dispatch: f64,
@@ -217,7 +217,7 @@ pub struct Scheduling {
     pub block: f64,
     /// Adding, deleting, notifying, waiting.
     pub event: f64,
-    /// More for each process that a notify wakes.
+    /// Additional time for each process that a notify wakes.
     pub notify_each: f64,
     /// Going to sleep.
     pub sleep: f64,
@@ -234,21 +234,21 @@ pub struct Workload {
     pub clock: usize,
     /// Clusters, from 1, over which readers are spread.
     pub reader_clusters: Vec<usize>,
-    /// Readers of the zero test of Method I.
+    /// Number of readers of the zero test of Method I.
     pub method_one_readers: usize,
-    /// They start in so many ms, and end in as many.
+    /// Time in which they start, and time in which they end, ms.
     pub method_one_ramp_ms: f64,
-    /// How long it takes, ms.
+    /// Length of that test, ms.
     pub method_one_ms: f64,
-    /// Pairs in each cluster in the zero test of Method II.
+    /// Number of pairs in each cluster in the zero test of Method II.
     pub method_two_pairs: usize,
-    /// Words of their messages.
+    /// Number of words of their messages.
     pub method_two_words: u32,
     /// Mean time between repetitions, ms.
     pub method_two_every_ms: f64,
 }
 
-/// Which operating system.
+/// The operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Os {
     /// With interrupts; requests are turned away under contention.
@@ -266,7 +266,7 @@ impl fmt::Display for Os {
     }
 }
 
-/// Parameters that make no machine.
+/// The parameters do not describe a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadParameters(String);
 
@@ -279,7 +279,7 @@ impl fmt::Display for BadParameters {
 impl core::error::Error for BadParameters {}
 
 impl Parameters {
-    /// Those fitted to the published figures.
+    /// Returns the parameters fitted to the published figures.
     ///
     /// # Panics
     /// Never: a test reads the file.
@@ -288,17 +288,17 @@ impl Parameters {
         Self::parse(PUBLISHED).expect("the file that is compiled in is right")
     }
 
-    /// The text that [`Parameters::published`] reads, as a beginning for one's own.
+    /// Returns the text that [`Parameters::published`] reads, as a starting point for changes.
     #[must_use]
     pub const fn published_text() -> &'static str {
         PUBLISHED
     }
 
-    /// Reads parameters.
+    /// Reads parameters from TOML text.
     ///
     /// # Errors
-    /// Line and reason where the text is not TOML, or name and reason where a value
-    /// makes no machine.
+    /// Line and reason where the text is not TOML, or name and reason where a value does not
+    /// describe a machine.
     pub fn parse(text: &str) -> Result<Self, BadParameters> {
         let parameters: Self =
             toml::from_str(text).map_err(|e| BadParameters(e.to_string().trim_end().to_owned()))?;
@@ -306,7 +306,7 @@ impl Parameters {
         Ok(parameters)
     }
 
-    /// Those of an operating system.
+    /// Returns the parameters of an operating system.
     #[must_use]
     pub const fn system(&self, os: Os) -> &System {
         match os {
@@ -315,7 +315,7 @@ impl Parameters {
         }
     }
 
-    /// A published figure.
+    /// Returns a published figure by its name.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.name == name)

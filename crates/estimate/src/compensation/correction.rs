@@ -1,4 +1,4 @@
-//! What is subtracted from one interval.
+//! The cost that is subtracted from one interval.
 
 /// A measured interval and the pairs of readings beside its ends, ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -7,7 +7,7 @@ pub struct Paired {
     pub t1: f64,
     /// The interval as measured.
     pub tm: f64,
-    /// Duration of the pair after it.
+    /// Duration of the pair after the interval.
     pub t4: f64,
 }
 
@@ -20,13 +20,13 @@ pub struct Correction {
     pub b1: f64,
     /// Share of the pair after.
     pub b4: f64,
-    /// Least and greatest pair that is believed; what lies outside was hit by
-    /// something that need not have hit the interval, and counts as the bound.
+    /// Smallest and largest pair duration that is believed, ticks. Whatever disturbed a pair
+    /// outside them need not have disturbed the interval, so such a pair counts as the bound.
     pub fence: (f64, f64),
 }
 
 impl Correction {
-    /// The same for all: long-term averaging.
+    /// Returns the same cost for all intervals: long-term averaging.
     #[must_use]
     pub const fn constant(constant: f64) -> Self {
         Self {
@@ -48,27 +48,27 @@ impl Correction {
         }
     }
 
-    /// A pair as far as it is believed, ticks.
+    /// Returns a pair clamped to the range that is believed, ticks.
     #[must_use]
     pub fn held(&self, t: f64) -> f64 {
         t.clamp(self.fence.0, self.fence.1)
     }
 
-    /// What is to be subtracted, ticks.
+    /// Returns the cost to be subtracted, ticks.
     #[must_use]
     pub fn cost(&self, t1: f64, t4: f64) -> f64 {
         let slope = |b: f64, t: f64| if b == 0.0 { 0.0 } else { b * self.held(t) };
         self.constant + slope(self.b1, t1) + slope(self.b4, t4)
     }
 
-    /// The interval less the cost.
+    /// Returns the interval less the cost, ticks.
     #[must_use]
     pub fn apply(&self, sample: &Paired) -> f64 {
         sample.tm - self.cost(sample.t1, sample.t4)
     }
 
-    /// The same slopes, the constant such that `samples` come out at `truth` in
-    /// the mean. Of nothing: unchanged.
+    /// Returns a correction with the same slopes and a constant that brings the mean of `samples`
+    /// to `truth`. Without samples it is unchanged.
     #[must_use]
     pub fn centred(self, samples: &[Paired], truth: f64) -> Self {
         if samples.is_empty() {
@@ -82,7 +82,7 @@ impl Correction {
     }
 }
 
-/// Fewer samples than this say too little about two slopes.
+/// Minimum number of samples: fewer say too little about two slopes.
 const ENOUGH_TO_FIT: usize = 100;
 /// Rounds of reweighting; the weights settle within ten.
 const ROUNDS: usize = 20;
@@ -92,11 +92,10 @@ const HUBER: f64 = 1.345;
 /// 0.9 % of exponential delays, none of uniform or normal ones.
 const FENCE: f64 = 3.0;
 
-/// Control variates: slopes that make intervals around the same work scatter
-/// least, and the constant that brings `samples` to 0 in the mean. Fitted by
-/// Huber's M-estimator on pairs held within fences, because least squares
-/// follows the few intervals that something else hit. Without enough samples,
-/// or with pairs that never differ, long-term averaging.
+/// Fits control variates: the slopes under which intervals around the same work scatter least, and
+/// the constant that brings the mean of `samples` to 0. The fit uses Huber's M-estimator on pairs
+/// held within fences, because least squares follows the few disturbed intervals. Without enough
+/// samples, or if the pairs never differ, it falls back to long-term averaging.
 #[must_use]
 pub fn control_variate(samples: &[Paired]) -> Correction {
     let flat = Correction::constant(0.0).centred(samples, 0.0);
@@ -123,14 +122,14 @@ pub fn control_variate(samples: &[Paired]) -> Correction {
     fitted.centred(samples, 0.0)
 }
 
-/// Share of samples both of whose pairs lie beyond a bound for that to be the load, and
-/// not something that hit them: what hits a pair does not hit the other one as well.
+/// Share of samples with both pairs beyond a bound above which the load is the cause, and not a
+/// disturbance: a disturbance of one pair does not reach the other one.
 const BOTH: f64 = 0.001;
 
-/// Bounds of believable pairs; as wide as a step of the clock where more than
-/// half of all pairs are equal. Where both pairs of a sample are long, as while a load is
-/// on that is seldom on, they are believed: slopes fitted to pairs that are cut to less than
-/// the interval between them would be far too steep.
+/// Bounds of believable pairs; as wide as a step of the clock where more than half of all pairs are
+/// equal. Where both pairs of a sample are long, as under a load that is seldom on, they are
+/// believed. If pairs were cut to less than the interval between them, the fitted slopes would be
+/// far too steep.
 fn fence(samples: &[Paired]) -> (f64, f64) {
     let mut all: Vec<f64> = samples.iter().flat_map(|s| [s.t1, s.t4]).collect();
     all.sort_unstable_by(f64::total_cmp);
@@ -178,8 +177,8 @@ fn huber(rows: &[[f64; 3]]) -> Option<(f64, f64)> {
     slopes
 }
 
-/// Median absolute residual, scaled to the standard deviation of a normal one;
-/// of residuals that are mostly 0, their mean absolute value.
+/// Median absolute residual, scaled to the standard deviation of a normal distribution; if most
+/// residuals are 0, their mean absolute value.
 fn scale(residuals: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
     let middle = sizes.len() / 2;
@@ -191,8 +190,8 @@ fn scale(residuals: &[f64]) -> f64 {
     }
 }
 
-/// Weighted least squares. A pair that never differs gets no slope; two that
-/// always agree share one.
+/// Weighted least squares. A pair that never differs gets no slope; two that always agree share one
+/// slope.
 fn weighted(rows: &[[f64; 3]], weights: &[f64]) -> Option<(f64, f64, f64)> {
     let total: f64 = weights.iter().sum();
     let sum = |i: usize| {
@@ -210,7 +209,7 @@ fn weighted(rows: &[[f64; 3]], weights: &[f64]) -> Option<(f64, f64, f64)> {
             }
         }
     }
-    // What rounding leaves of values that all agree is no spread.
+    // Rounding residue of values that all agree is not a spread.
     let varies = |i: usize| c[i][i] > 1e-24 * means[i] * means[i];
     let (b1, b4) = match (varies(0), varies(1)) {
         (false, false) => return None,
@@ -271,8 +270,8 @@ mod tests {
         assert!((c.constant - 3.0).abs() < 1e-4, "{c:?}");
     }
 
-    /// 2 % of the intervals are hit by 1000 ticks, as are other 2 % of pairs:
-    /// least squares would move the slopes, the constant takes the mean.
+    /// 2 % of the intervals are disturbed by 1000 ticks, and so are another 2 % of the pairs. Least
+    /// squares would move the slopes; the constant follows the mean.
     #[test]
     fn what_was_hit_does_not_move_the_slopes() {
         let samples: Vec<_> = (0..2000)
@@ -290,9 +289,9 @@ mod tests {
         assert!(mean.abs() < 1e-9, "{mean}");
     }
 
-    /// A load that is on for a tenth of the samples makes everything 670 ticks longer; all
-    /// else is +-5 ticks of noise. Were its pairs cut at some 40 ticks over the others,
-    /// slopes of about 8 each would blow the noise up.
+    /// A load that is on for a tenth of the samples makes everything 670 ticks longer; all else is
+    /// +-5 ticks of noise. If its pairs were cut at some 40 ticks over the others, slopes of about
+    /// 8 each would amplify the noise.
     #[test]
     fn a_load_that_is_seldom_on_is_believed() {
         let mut x = 1_u64;
@@ -310,7 +309,7 @@ mod tests {
         };
         let c = control_variate(&run());
         assert!((c.b1 + c.b4 - 1.0).abs() < 0.02, "{c:?}");
-        // Noise has 10^2 / 12 = 8.3 ticks^2, the half of two pairs as much again by half.
+        // The noise has 10^2 / 12 = 8.3 ticks^2; half of two pairs adds half as much again.
         let left: Vec<f64> = run().iter().map(|s| c.apply(s)).collect();
         let variance = left.iter().map(|r| r * r).sum::<f64>() / left.len() as f64;
         assert!((10.0..16.0).contains(&variance), "{variance}");

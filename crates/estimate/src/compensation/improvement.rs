@@ -1,18 +1,18 @@
-//! The improvement factor, with an interval.
+//! The improvement factor, with a confidence interval.
 
 use undertick_units::{Estimate, Interval};
 
 use crate::long_run::student;
 
-/// Blocks of consecutive samples, left out one at a time: long enough to hold
-/// the correlation of neighbours, many enough for Student.
+/// Blocks of consecutive samples, left out one at a time: long enough to contain the correlation of
+/// neighbours, numerous enough for Student's t.
 const BLOCKS: usize = 32;
 
-/// k = variance of `uncorrected` / variance of `corrected`, both of the same
-/// intervals in the order in which they were measured, with an interval from
-/// the jackknife of ln k over 32 blocks of consecutive samples (Miller 1974),
-/// because samples are neither independent nor normal. Without an interval
-/// below two samples a block; `None` without any spread in either.
+/// Improvement factor k = variance of `uncorrected` / variance of `corrected`, with a confidence
+/// interval. Both series are of the same intervals, in the order in which they were measured. The
+/// confidence interval comes from the jackknife of ln k over 32 blocks of consecutive samples
+/// (Miller 1974), because samples are neither independent nor normal. It is missing below two
+/// samples a block. `None` if either series has no spread.
 #[must_use]
 pub fn improvement(uncorrected: &[f64], corrected: &[f64], level: f64) -> Option<Estimate> {
     assert_eq!(uncorrected.len(), corrected.len(), "the same intervals");
@@ -33,7 +33,7 @@ pub fn improvement(uncorrected: &[f64], corrected: &[f64], level: f64) -> Option
         let mean = sum(&pseudo) / b;
         let variance = sum(&squares(&pseudo)) / (b - 1.0);
         let half = student(level, b - 1.0) * (variance / b).sqrt();
-        // Centred on the jackknife's own mean, which has less bias than ln k.
+        // Centred on the mean of the jackknife, which has less bias than ln k.
         Interval::new((mean - half).exp(), (mean + half).exp())
     };
     Some(Estimate {
@@ -48,7 +48,7 @@ pub fn improvement(uncorrected: &[f64], corrected: &[f64], level: f64) -> Option
     })
 }
 
-/// Pseudo-values of ln k, a block left out at a time.
+/// Returns the pseudo-values of ln k, with one block left out at a time.
 fn jackknife(su: &[f64], sc: &[f64], ln_k: f64) -> Vec<f64> {
     let size = su.len() / BLOCKS;
     let (total_u, total_c) = (sum(su), sum(sc));
@@ -61,7 +61,7 @@ fn jackknife(su: &[f64], sc: &[f64], ln_k: f64) -> Vec<f64> {
             };
             let block = b * size..end;
             let (u, c) = (sum(&su[block.clone()]), sum(&sc[block]));
-            // One block that holds all the spread says nothing without it.
+            // A block that contains all of the spread leaves nothing to compare without it.
             let without = if total_u - u > 0.0 && total_c - c > 0.0 {
                 ((total_u - u) / (total_c - c)).ln()
             } else {
@@ -107,8 +107,8 @@ mod tests {
         assert_eq!((k.value, k.interval.lo), (1.0, None));
     }
 
-    /// 70 values, 32 blocks of two and the last of eight: calculated apart, in
-    /// Python, with t(31) = 2.039513.
+    /// 70 values, 32 blocks of two and the last of eight: calculated independently, in Python, with
+    /// t(31) = 2.039513.
     #[test]
     fn an_interval_that_matches_another_calculation() {
         let u: Vec<f64> = (1..71).map(|i| f64::from(i * i % 401)).collect();

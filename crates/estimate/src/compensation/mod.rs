@@ -1,5 +1,5 @@
-//! Taking the price of the clock out of a measured interval, and telling by the
-//! zero-elapsed-time test whether that helped (Kong, Spector and Siewiorek
+//! Subtraction of the cost of the clock from a measured interval, and the
+//! zero-elapsed-time test of whether that helped (Kong, Spector and Siewiorek
 //! 1986, *Measuring Time in Cm\**, section on compensation).
 //!
 //! **Question.** An interval `tm` lies between two clock readings; a pair of

@@ -1,5 +1,5 @@
-//! The variance of a result corrected by pairs, from standard deviations and
-//! correlations (eq. 2, 4 and 5), and those estimated from data.
+//! The variance of a result corrected by pairs, from standard deviations and correlations (eq. 2, 4
+//! and 5), and the estimation of these from data.
 
 use super::correction::Paired;
 
@@ -28,41 +28,41 @@ pub fn variance_of_pairs(s: &Spread, [r12, r13, r14, r23, r24, r34]: [f64; 6]) -
         + r14 * s.s1 * s.s4 / 2.0
 }
 
-/// Eq. 5 for spreads that need not agree: intervals so short that T2 + T3 is
-/// one time. With all three spreads s it is s^2 (1.5 - r13 - r34 + r14 / 2).
+/// Eq. 5 for spreads that need not agree, ticks squared: intervals so short that T2 + T3 is one
+/// time. With all three spreads s it is s^2 (1.5 - r13 - r34 + r14 / 2).
 #[must_use]
 pub fn variance_of_pairs_short(c: &Correlations) -> f64 {
     c.s3 * c.s3 + (c.s1 * c.s1 + c.s4 * c.s4) / 4.0 - c.r13 * c.s1 * c.s3 - c.r34 * c.s3 * c.s4
         + c.r14 * c.s1 * c.s4 / 2.0
 }
 
-/// Spreads (ticks) and correlations of T1, T3 = T2 + T3 and T4 as observed
-/// around nothing, and what of the correlations the clock's step made.
+/// Spreads (ticks) and correlations of T1, T3 = T2 + T3 and T4 as observed around nothing, and the
+/// part of the correlations that the clock's step causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Correlations {
-    /// Of the pairs before.
+    /// Spread of the pairs before.
     pub s1: f64,
-    /// Of the intervals around nothing.
+    /// Spread of the intervals around nothing.
     pub s3: f64,
-    /// Of the pairs after.
+    /// Spread of the pairs after.
     pub s4: f64,
-    /// Pair before with interval.
+    /// Correlation of the pair before with the interval.
     pub r13: f64,
-    /// Interval with pair after.
+    /// Correlation of the interval with the pair after.
     pub r34: f64,
-    /// Both pairs.
+    /// Correlation of both pairs.
     pub r14: f64,
-    /// The share of r13 that neighbours sharing a reading of a clock with steps
-    /// have by construction: -d^2 / (12 s1 s3), at most half. 0 where pairs were sampled by
-    /// another thread, which shares no reading.
+    /// The part of r13 that neighbours sharing a reading of a stepping clock have by construction:
+    /// -d^2 / (12 s1 s3), at most half. It is 0 where pairs were sampled by another thread, which
+    /// shares no reading.
     pub r13_by_step: f64,
-    /// The same of r34.
+    /// The same part of r34.
     pub r34_by_step: f64,
 }
 
 impl Correlations {
-    /// From intervals around nothing; `granularity` ticks is the clock's step,
-    /// `shared` whether pairs share readings with the interval.
+    /// Estimates them from intervals around nothing; `granularity` is the clock's step in ticks,
+    /// `shared` says whether pairs share readings with the interval.
     #[must_use]
     pub fn of(samples: &[Paired], granularity: f64, shared: bool) -> Self {
         let n = samples.len() as f64;
@@ -80,7 +80,7 @@ impl Correlations {
                 }
             }
         }
-        // What rounding leaves of values that all agree is no spread.
+        // Rounding residue of values that all agree is not a spread.
         let spread = |i: usize| {
             let sd: f64 = f64::sqrt(c[i][i]);
             if sd > 1e-12 * mean[i].abs() { sd } else { 0.0 }
@@ -91,8 +91,8 @@ impl Correlations {
             true => (c / (a * b)).clamp(-1.0, 1.0),
             false => 0.0,
         };
-        // Independent errors alone make every variance d^2/6 at least; what lies
-        // below has its phase locked to the step, and shares no more than that.
+        // Independent errors alone make every variance at least d^2/6. A series below that has its
+        // phase locked to the step, and shares no more than that.
         let step = granularity;
         let by_step = |a: f64, b: f64| match a * b > 0.0 {
             true if shared => -(step * step / 12.0) / f64::max(a * b, step * step / 6.0),
@@ -110,7 +110,7 @@ impl Correlations {
         }
     }
 
-    /// The improvement factor that eq. 5 gives for pairs.
+    /// Returns the improvement factor that eq. 5 gives for pairs.
     #[must_use]
     pub fn k_of_pairs(&self) -> Option<f64> {
         let v = variance_of_pairs_short(self);
@@ -129,8 +129,8 @@ mod tests {
         s4: 1.0,
     };
 
-    /// Published limits of eq. 4: 0 with all correlations 1; at worst 2 s^2,
-    /// with the pairs agreeing and the rest opposed; 1 without correlation.
+    /// Published limits of eq. 4: 0 with all correlations 1; at worst 2 s^2, with the pairs
+    /// agreeing and the others opposed; 1 without correlation.
     #[test]
     fn limits_of_equation_4() {
         assert_eq!(variance_of_pairs(&HALVES, [1.0; 6]), 0.0);
@@ -162,8 +162,7 @@ mod tests {
         }
     }
 
-    /// Published limits of eq. 5: k 0.67 without correlation, variance 0 with
-    /// all of it.
+    /// Published limits of eq. 5: k 0.67 without correlation, variance 0 with full correlation.
     #[test]
     fn limits_of_equation_5() {
         let equal = |r13, r34, r14| Correlations {

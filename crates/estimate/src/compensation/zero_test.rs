@@ -1,4 +1,4 @@
-//! The zero-elapsed-time test: measure nothing with every method, and choose.
+//! The zero-elapsed-time test: measures nothing with every method, and chooses one.
 
 use undertick_units::Estimate;
 
@@ -7,7 +7,7 @@ use super::improvement::improvement;
 use super::variance::Correlations;
 use crate::long_run::spread_of_mean;
 
-/// A way to find what is to be subtracted.
+/// A method to determine the cost to be subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The mean cost of nothing.
@@ -21,7 +21,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As on the command line.
+    /// Returns the name as on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,18 +33,18 @@ impl Method {
     }
 }
 
-/// What the zero test says of one method.
+/// Result of the zero test for one method.
 #[derive(Clone, Debug)]
 pub struct Tested {
     /// The method.
     pub method: Method,
     /// Mean of nothing after correction, ticks: the truth is 0.
     pub bias: Estimate,
-    /// Improvement factor; `None` where nothing scatters at all.
+    /// Improvement factor; `None` where nothing scatters.
     pub k: Option<Estimate>,
-    /// Of the pairs that the method uses.
+    /// Correlations of the pairs that the method uses.
     pub correlations: Correlations,
-    /// What to subtract, from all samples.
+    /// The correction to subtract, fitted to all samples.
     pub correction: Correction,
     /// Every interval around nothing after an out-of-sample correction, ticks.
     pub corrected: Vec<f64>,
@@ -53,16 +53,16 @@ pub struct Tested {
 /// The outcome of the test.
 #[derive(Clone, Debug)]
 pub struct ZeroTest {
-    /// By method, in the order of [`Method`].
+    /// One result per method, in the order of [`Method`].
     pub methods: Vec<Tested>,
     /// The method to use.
     pub chosen: Method,
-    /// Why, in plain words.
+    /// The reason for the choice, in plain words.
     pub why: String,
 }
 
 impl ZeroTest {
-    /// The chosen method's figures.
+    /// Returns the figures of the chosen method.
     #[must_use]
     pub fn choice(&self) -> &Tested {
         (self.methods.iter())
@@ -71,18 +71,18 @@ impl ZeroTest {
     }
 }
 
-/// Folds of the cross-fit: each is corrected by what the others say.
+/// Folds of the cross-fit: each is corrected with what the others give.
 const FOLDS: usize = 10;
-/// Chunks that go in turn to the choice and to the figures reported, so that a
-/// k is not reported from the samples that it was chosen by.
+/// Chunks that are used in turn for the choice and for the reported figures, so that k is not
+/// reported from the samples by which the method was chosen.
 const CHUNKS: usize = 64;
-/// Samples below which nothing can be chosen.
+/// Number of samples below which no method can be chosen.
 const FEWEST: usize = 2 * CHUNKS;
 /// A method must make the spread smaller by more than this, at the lower end of
 /// its interval, to be worth two readings more.
 const WORTH_IT: f64 = 1.01;
-/// A method's k, on samples that had no part in the choice, may be as low as
-/// this at the lower end of its interval; below it, long-term averaging.
+/// Minimum k of the chosen method at the lower end of its confidence interval, on samples that had
+/// no part in the choice; below it, long-term averaging is used.
 const NOT_WORSE: f64 = 0.98;
 
 /// Tests every method on intervals around nothing, in the order in which they
@@ -90,11 +90,10 @@ const NOT_WORSE: f64 = 0.98;
 /// `sampled` the same intervals with the nearest pairs of a sampler. The
 /// clock's step is `granularity` ticks.
 ///
-/// Slopes are fitted on nine tenths and applied to the tenth left out. A
-/// method other than long-term averaging is chosen only if k > 1.01 beyond doubt
-/// on one half of the samples (level split between the methods), and kept only
-/// if its k on the other half reaches 0.98 at the lower end of its interval.
-/// `None` below 128 samples.
+/// Slopes are fitted on nine tenths and applied to the remaining tenth. A method other than
+/// long-term averaging is chosen only if k > 1.01 beyond doubt on one half of the samples (level
+/// split between the methods). It is kept only if its k on the other half reaches 0.98 at the lower
+/// end of its confidence interval. `None` below 128 samples.
 #[must_use]
 pub fn zero_test(
     own: &[Paired],
@@ -132,8 +131,8 @@ pub fn zero_test(
     })
 }
 
-/// What a method subtracts, from these samples. Pairs are as published: no
-/// constant beside them, so that their bias shows.
+/// Returns the correction that a method fits to these samples. Pairs are as published: no constant
+/// is added, so that their bias shows.
 fn fit(method: Method, samples: &[Paired]) -> Correction {
     match method {
         Method::LongTerm => Correction::constant(0.0).centred(samples, 0.0),
@@ -142,8 +141,8 @@ fn fit(method: Method, samples: &[Paired]) -> Correction {
     }
 }
 
-/// Each sample corrected with slopes that come from neither it nor its
-/// neighbours, and the constant of the whole run, as long-term averaging has it.
+/// Corrects each sample with slopes that come from neither it nor its neighbours, and the constant
+/// of the whole run, as long-term averaging has it.
 fn out_of_sample(method: Method, samples: &[Paired]) -> Vec<f64> {
     let n = samples.len();
     let mut corrected = Vec::with_capacity(n);
@@ -220,7 +219,7 @@ fn choose(methods: &[Tested], uncorrected: &[f64], level: f64) -> (Method, Strin
     }
 }
 
-/// Mean and interval by batch means, ticks.
+/// Returns the mean with its interval by batch means, ticks.
 fn mean_of(values: &[f64], level: f64) -> Option<Estimate> {
     let spread = spread_of_mean(values)?;
     let n = values.len();
@@ -258,7 +257,7 @@ mod tests {
         assert_eq!(odd[95], 191.0);
     }
 
-    /// 1 and 4: mean 2.5, standard error 1.5, t = 1 at 50 %; worth two values.
+    /// 1 and 4: mean 2.5, standard error 1.5, t = 1 at 50 %; equivalent to two values.
     #[test]
     fn mean_of_two_by_hand() {
         let e = mean_of(&[1.0, 4.0], 0.5).unwrap();
@@ -266,13 +265,13 @@ mod tests {
         assert!((e.interval.lo.unwrap() - 1.0).abs() < 1e-9);
         assert!((e.interval.hi.unwrap() - 4.0).abs() < 1e-9);
         assert_eq!(mean_of(&[3.0; 5], 0.5).unwrap().n_effective, 5.0);
-        // A ramp of 512: sixteen to thirty-one batches say as much as one value.
+        // A ramp of 512: sixteen to thirty-one batches are equivalent to one value.
         let ramp: Vec<f64> = (0..512).map(f64::from).collect();
         let e = mean_of(&ramp, 0.95).unwrap();
         assert!((e.n_effective - 1.0).abs() < 0.2, "{}", e.n_effective);
     }
 
-    /// Without slopes only the mean goes; pairs take off what they are.
+    /// Without slopes only the mean is subtracted; pairs subtract their own durations.
     #[test]
     fn what_is_left_of_each_sample() {
         let samples: Vec<Paired> = (0..40)

@@ -1,4 +1,4 @@
-//! By how much a whole fleet has changed.
+//! The change of a whole fleet.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -14,13 +14,13 @@ pub struct Change {
     pub lo: Option<f64>,
     /// Its upper bound.
     pub hi: Option<f64>,
-    /// How likely as many machines change the same way by chance (sign test).
+    /// Probability that as many machines change the same way by chance (sign test).
     pub p: f64,
-    /// Machines.
+    /// Number of machines.
     pub n: usize,
 }
 
-/// From each machine's change; `None` of none.
+/// Computes the change of the fleet from each machine's change; `None` without machines.
 #[must_use]
 pub fn change(changes: &[f64], level: f64) -> Option<Change> {
     if changes.is_empty() {
@@ -39,7 +39,7 @@ pub fn change(changes: &[f64], level: f64) -> Option<Change> {
     })
 }
 
-/// Those that did not change at all say nothing.
+/// Sign test of the changes; machines that did not change do not count.
 fn sign_test(changes: &[f64]) -> f64 {
     let up = changes.iter().filter(|c| **c > 0.0).count() as u64;
     let down = changes.iter().filter(|c| **c < 0.0).count() as u64;

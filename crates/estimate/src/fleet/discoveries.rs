@@ -1,7 +1,7 @@
-//! Many tests at once.
+//! Corrections for many simultaneous tests.
 
-/// The p-values as Benjamini and Hochberg (1995) adjust them: calling those up to q
-/// discoveries, at most the share q of the discoveries are false on average, if
+/// The p-values adjusted by the method of Benjamini and Hochberg (1995). If those up to q are
+/// called discoveries, at most the share q of the discoveries is false on average. This holds if
 /// tests of true hypotheses are independent or depend positively on one another.
 ///
 /// ```
@@ -23,8 +23,8 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// One p-value for "none of these is false" (Simes 1986): valid under the same
-/// conditions as [`adjusted`]. `None` of none.
+/// One p-value for "none of these is false" (Simes 1986), valid under the same conditions as
+/// [`adjusted`]. `None` without p-values.
 #[must_use]
 pub fn simes(p: &[f64]) -> Option<f64> {
     adjusted(p).into_iter().reduce(f64::min)

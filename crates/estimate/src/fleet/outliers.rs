@@ -3,91 +3,90 @@
 use super::discoveries::{adjusted, simes};
 use super::peers::{Figure, Peers, peers, quantile};
 
-/// A quantity of all machines.
+/// A quantity over all machines.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// By machine; `None` where it has none.
+    /// One figure per machine; `None` where a machine has none.
     pub figures: Vec<Option<Figure>>,
-    /// Differences below this mean nothing.
+    /// Differences below this are insignificant.
     pub floor: f64,
-    /// 1 if a larger figure is slower, -1 if it is faster, 0 if it says nothing of
-    /// that.
+    /// 1 if a larger figure is slower, -1 if it is faster, 0 if it says nothing about speed.
     pub slower: f64,
     /// Whether the errors of its figures are part of a machine's noise.
     pub is_noise: bool,
 }
 
-/// What to look for.
+/// Thresholds of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// False discoveries among the machines found, on average at most.
+    /// Maximum share of false discoveries among the machines found, on average.
     pub false_share: f64,
-    /// Differences in slowness (logarithms) below this mean nothing.
+    /// Differences in slowness (logarithms) below this are insignificant.
     pub slowness_floor: f64,
-    /// The same of noise; `None`: noise is not looked at.
+    /// Differences in noise below this are insignificant; `None`: noise is not examined.
     pub noise_floor: Option<f64>,
 }
 
-/// What a machine is out of the ordinary in.
+/// The quantity in which a machine is out of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// A quantity, by its index.
     Column(usize),
-    /// Slow in all, or fast.
+    /// Slow in all quantities, or fast.
     Slowness,
-    /// Wide intervals in all.
+    /// Wide intervals in all quantities.
     Noise,
 }
 
-/// One reason.
+/// One reason why a machine is out of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// In what.
+    /// The quantity.
     pub of: Of,
-    /// How far from the fleet's median, on the scale of the figures.
+    /// Distance from the fleet's median, on the scale of the figures.
     pub apart: f64,
-    /// In standard deviations of machine and fleet.
+    /// The distance in standard deviations of machine and fleet.
     pub deviation: f64,
-    /// How likely a machine of this fleet is there.
+    /// Probability that a machine of this fleet lies there.
     pub p: f64,
 }
 
 /// A machine out of the ordinary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outlier {
-    /// Its index.
+    /// Index of the machine.
     pub machine: usize,
     /// Its p-value over all quantities.
     pub p: f64,
-    /// The same, adjusted for all machines.
+    /// The p-value adjusted for all machines.
     pub adjusted: f64,
-    /// In what, the surest first.
+    /// The reasons, the surest first.
     pub findings: Vec<Finding>,
 }
 
-/// All of it.
+/// Result of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outliers {
     /// Machines out of the ordinary, the surest first.
     pub machines: Vec<Outlier>,
-    /// What is usual, by quantity.
+    /// What is usual, for each quantity.
     pub peers: Vec<Option<Peers>>,
-    /// Slowness of each machine: logarithm of how much slower than the median one.
+    /// Slowness of each machine: the logarithm of how much slower than the median one it is.
     pub slowness: Vec<Option<f64>>,
-    /// Noise of each machine: logarithm of how much wider its intervals are.
+    /// Noise of each machine: the logarithm of how much wider its intervals are.
     pub noise: Vec<Option<f64>>,
 }
 
-/// The false discoveries asked for are divided by this: p-values far out are as good
-/// as tails that a fleet shows only the begin of. Without it made-up fleets of a
-/// thousand machines with t tails of 5 degrees had 7 % of false discoveries where 5 %
-/// were asked for, and two false alarms at once in one of twenty.
+/// Divisor of the false discovery rate that the caller asks for. p-values far out rely on tails of
+/// which a fleet shows only the beginning. Without this margin, simulated fleets of a thousand
+/// machines with t tails of 5 degrees had 7 % of false discoveries where 5 % were asked for, and
+/// two false alarms at once in one of twenty.
 const MARGIN: f64 = 5.0;
 
-/// Fewer quantities do not make a score.
+/// Minimum number of quantities for a score.
 const FEWEST_FOR_A_SCORE: usize = 5;
 
-/// Machines that are not like the others; every column has as many machines.
+/// Finds machines that are not like the others; every column has the same number of machines.
 #[must_use]
 pub fn outliers(columns: &[Column], wanted: Wanted) -> Outliers {
     let machines = columns.iter().map(|c| c.figures.len()).max().unwrap_or(0);
@@ -115,7 +114,7 @@ pub fn outliers(columns: &[Column], wanted: Wanted) -> Outliers {
             let slow = slow
                 .zip(slowness[m])
                 .map(|(peers, s)| finding(Of::Slowness, peers, exactly(s)));
-            // A machine that is quieter than others is nothing to look into.
+            // A machine that is quieter than others is not a finding.
             let noisy = noisy.zip(noise[m]).map(|(peers, s)| {
                 let found = finding(Of::Noise, peers, exactly(s));
                 match found.deviation > 0.0 {
@@ -147,7 +146,7 @@ fn finding(of: Of, peers: Peers, figure: Figure) -> Finding {
     }
 }
 
-/// First the machines, then what is out of the ordinary in each of these.
+/// Selects first the machines, then the findings within each of these.
 fn discovered(findings: &[Vec<Finding>], false_share: f64) -> Vec<Outlier> {
     let p = |of: &[Finding]| of.iter().map(|f| f.p).collect::<Vec<f64>>();
     let tested: Vec<(usize, f64)> = (findings.iter().enumerate())
@@ -189,8 +188,8 @@ fn discovered(findings: &[Vec<Finding>], false_share: f64) -> Vec<Outlier> {
     machines
 }
 
-/// The quantities, slowness, noise: a machine that is slow or noisy in all must not
-/// be outweighed by how many quantities there are.
+/// Groups findings into quantities, slowness and noise: a machine that is slow or noisy in all must
+/// not be outweighed by the number of quantities.
 fn families(findings: &[Finding]) -> [Vec<Finding>; 3] {
     let of = |is: fn(Of) -> bool| findings.iter().copied().filter(|f| is(f.of)).collect();
     [
@@ -200,21 +199,20 @@ fn families(findings: &[Finding]) -> [Vec<Finding>; 3] {
     ]
 }
 
-/// One p-value of a machine.
+/// Returns the one p-value of a machine.
 fn of_machine(findings: &[Finding]) -> Option<f64> {
     let of = |family: &Vec<Finding>| simes(&family.iter().map(|f| f.p).collect::<Vec<_>>());
     let each: Vec<f64> = families(findings).iter().filter_map(of).collect();
     Some((each.iter().copied().reduce(f64::min)? * each.len() as f64).min(1.0))
 }
 
-/// What one quantity adds to a score: by machine, and how much that weighs.
+/// The contribution of one quantity to a score: a value per machine, and its weight.
 struct Part {
     values: Vec<Option<f64>>,
     weight: f64,
 }
 
-/// Deviations towards the slow side; those of a quantity that scatters less weigh
-/// more.
+/// Deviations towards the slow side; those of a quantity that scatters less weigh more.
 fn slowness_parts(columns: &[Column], own: &[Option<Peers>]) -> Vec<Part> {
     (columns.iter().zip(own))
         .filter(|(column, _)| column.slower != 0.0)
@@ -229,7 +227,7 @@ fn slowness_parts(columns: &[Column], own: &[Option<Peers>]) -> Vec<Part> {
         .collect()
 }
 
-/// By how much a machine's errors are above the usual ones.
+/// Returns by how much a machine's errors are above the usual ones.
 fn noise_parts(columns: &[Column]) -> Vec<Part> {
     (columns.iter())
         .filter(|column| column.is_noise)
@@ -246,7 +244,7 @@ fn noise_parts(columns: &[Column]) -> Vec<Part> {
         .collect()
 }
 
-/// By machine the weighted median of its parts, the middle machine's taken off.
+/// For each machine the weighted median of its parts, less that of the middle machine.
 fn scores(machines: usize, parts: &[Part]) -> Vec<Option<f64>> {
     let raw: Vec<Option<f64>> = (0..machines)
         .map(|m| {
@@ -258,7 +256,7 @@ fn scores(machines: usize, parts: &[Part]) -> Vec<Option<f64>> {
     raw.into_iter().map(|s| Some(s? - middle)).collect()
 }
 
-/// `None` of too few.
+/// Returns the weighted median; `None` for too few values.
 fn weighted_median(mut values: Vec<(f64, f64)>) -> Option<f64> {
     if values.len() < FEWEST_FOR_A_SCORE {
         return None;
@@ -291,10 +289,9 @@ mod tests {
         assert_eq!(of(&[(1.0, 1.0); 4]), None);
     }
 
-    /// Two machines of a hundred with p 1e-5 in one of two quantities each: Simes
-    /// 2e-5, adjusted 2e-5 * 100 / 2 = 1e-3, five times that with the margin. Within,
-    /// at 0.01 * 2 / 100 = 2e-4: the second finding of machine 3, p 1e-4, is in; 3e-4
-    /// is not.
+    /// Two machines of a hundred have p 1e-5 in one of two quantities each: Simes 2e-5, adjusted
+    /// 2e-5 * 100 / 2 = 1e-3, five times that with the margin. Within a machine the level is 0.01 *
+    /// 2 / 100 = 2e-4: the second finding of machine 3, p 1e-4, is in; 3e-4 is not.
     #[test]
     fn machines_first_then_what_it_is() {
         let finding = |p| Finding {

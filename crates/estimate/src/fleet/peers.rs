@@ -1,58 +1,56 @@
-//! What is usual for a quantity.
+//! The usual distribution of a quantity in a fleet.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::FEWEST;
 use crate::compare_estimates::two_sided;
 
-/// What one machine has of a quantity, on the scale on which machines are compared
-/// (mostly the logarithm).
+/// One machine's figure for a quantity, on the scale on which machines are compared (mostly the
+/// logarithm).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     /// The figure.
     pub value: f64,
-    /// Its own standard error.
+    /// Standard error of the figure.
     pub error: f64,
 }
 
-/// A quantity as the machines have it.
+/// The distribution of a quantity over the machines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peers {
     /// Median of the machines.
     pub centre: f64,
-    /// Standard deviation between machines, by those in the middle, their own errors
-    /// taken off.
+    /// Standard deviation between machines, from those in the middle, with their own errors
+    /// subtracted.
     pub scatter: f64,
-    /// Degrees of the t distribution that machines are judged by: few for heavy
-    /// tails.
+    /// Degrees of the t distribution by which machines are judged: few for heavy tails.
     pub degrees: f64,
-    /// By how much the outer machines lie farther out than `scatter` and `degrees`
-    /// say; 1 or more.
+    /// Factor by which the outer machines lie farther out than `scatter` and `degrees` imply; 1 or
+    /// more.
     pub stretch: f64,
-    /// Machines.
+    /// Number of machines.
     pub n: usize,
 }
 
 /// The median of the deviations of a normal sample, in standard deviations.
 const MIDDLE: f64 = 0.674_49;
-/// Standard error of the logarithm of outer over middle deviation of n normal
-/// machines, times the root of n: 1.33 where outer is the 95th of a hundred, 1.06
-/// where it is the 80th.
+/// Standard error of the logarithm of outer over middle deviation for n normal machines, times the
+/// root of n: 1.33 where outer is the 95th of a hundred, 1.06 where it is the 80th.
 const TAIL_ERROR: f64 = 1.33;
-/// Degrees of freedom of a scatter by the median deviation, for each machine: its
-/// efficiency is 0.37.
+/// Degrees of freedom, per machine, of a scatter taken from the median deviation: its efficiency is
+/// 0.37.
 const EFFICIENCY: f64 = 0.37;
-/// Tails are taken for no heavier than this; what lies farther out than these say
-/// stretches the scale.
+/// Heaviest tails assumed, in degrees; where machines lie farther out than these imply, the scale
+/// is stretched.
 const LEAST_DEGREES: f64 = 1.0;
-/// Tails are taken for no lighter than this: the middle of a fleet does not know what
-/// its farthest machines do, and no fleet is normal that far out. With it fleets of
-/// 1000, 40 and 12 machines that are mixtures of normal, t4, t8 and skewed ones keep
-/// to the false discoveries that are asked for (tests/fleet.rs); with 200 they do not.
+/// Lightest tails assumed, in degrees: the middle of a fleet does not show what its farthest
+/// machines do, and no fleet is normal that far out. With this limit, fleets of 1000, 40 and 12
+/// machines that are mixtures of normal, t4, t8 and skewed ones keep to the false discoveries that
+/// are asked for (tests/fleet.rs); with 200 they do not.
 const MOST_DEGREES: f64 = 16.0;
 
-/// How far out the outer machines are looked for: farther with more of them, so that
-/// the machines that are sought do not make the tails heavy that they are judged by.
+/// Quantile at which the outer machines are examined: farther out with more machines, so that
+/// outliers do not make the tails heavy by which they are judged.
 const fn outer(n: usize) -> f64 {
     match n {
         100.. => 0.95,
@@ -62,7 +60,7 @@ const fn outer(n: usize) -> f64 {
 }
 
 impl Peers {
-    /// How far out a figure lies, in standard deviations of its own.
+    /// Returns how far out a figure lies, in standard deviations of machine and fleet.
     #[must_use]
     pub fn deviation(&self, figure: Figure) -> f64 {
         let unsure = 1.0 + std::f64::consts::FRAC_PI_2 / self.n as f64;
@@ -74,15 +72,15 @@ impl Peers {
         apart / (spread * self.stretch)
     }
 
-    /// How likely a machine of this fleet lies so far out.
+    /// Returns the probability that a machine of this fleet lies this far out.
     #[must_use]
     pub fn p(&self, figure: Figure) -> f64 {
         two_sided(self.deviation(figure), self.degrees)
     }
 }
 
-/// What is usual for each quantity; differences below `floor` mean nothing. `None`
-/// for a quantity that fewer than [`FEWEST`] machines have.
+/// Returns what is usual for each quantity; differences below `floor` are insignificant. `None` for
+/// a quantity that fewer than [`FEWEST`] machines have.
 #[must_use]
 pub fn peers(columns: &[(Vec<Option<Figure>>, f64)]) -> Vec<Option<Peers>> {
     let middles: Vec<Option<Middle>> = (columns.iter())
@@ -94,7 +92,7 @@ pub fn peers(columns: &[(Vec<Option<Figure>>, f64)]) -> Vec<Option<Peers>> {
         .collect()
 }
 
-/// A quantity by its middle machines, and how far out the outer ones lie.
+/// A quantity described by its middle machines, and by how far out the outer ones lie.
 struct Middle {
     centre: f64,
     scatter: f64,
@@ -123,8 +121,8 @@ impl Middle {
             n,
         };
         if !(scatter.is_finite() && scatter > 0.0) {
-            // All the same, and nothing says what a difference would mean: any other
-            // figure is one.
+            // All figures are equal, and nothing says what difference matters: any other figure
+            // differs.
             found.scatter = f64::MIN_POSITIVE;
         }
         let deviations = || figures.iter().map(|f| found.deviation(*f).abs());
@@ -132,7 +130,7 @@ impl Middle {
             centre,
             scatter: found.scatter,
             n,
-            // Machines that agree to within the floor say nothing of the scale.
+            // Machines that agree to within the floor say nothing about the scale.
             middle: quantile(deviations(), 0.5).max(MIDDLE),
             outer: quantile(deviations(), outer(n)),
         })
@@ -143,7 +141,7 @@ impl Middle {
         (self.outer / self.middle).max(f64::MIN_POSITIVE).ln()
     }
 
-    /// How far the tail of a t distribution lies, looked for as this one was.
+    /// Returns how far the tail of a t distribution lies, examined in the same way as this one.
     fn tail_of(&self, degrees: f64) -> f64 {
         tail_of(degrees, outer(self.n))
     }
@@ -151,7 +149,7 @@ impl Middle {
     fn with(self, tails: Tails) -> Peers {
         let tail = tails.drawn(&self);
         let degrees = degrees_of(tail, outer(self.n));
-        // Neither in the middle nor outside do machines lie farther out than said.
+        // Covers both ranges: neither middle nor outer machines lie farther out than stated.
         let by_middle = self.middle / upper(degrees, 0.5);
         let by_outer = self.outer / upper(degrees, outer(self.n));
         let few = EFFICIENCY * (self.n as f64 - 1.0);
@@ -165,13 +163,13 @@ impl Middle {
     }
 }
 
-/// The tails of all quantities together, as tails beyond the normal one.
+/// The tails of all quantities together, as tails beyond those of the normal distribution.
 #[derive(Clone, Copy)]
 struct Tails {
     pooled: f64,
     /// Variance between quantities.
     between: f64,
-    /// Quantities.
+    /// Number of quantities.
     n: f64,
 }
 
@@ -198,7 +196,7 @@ impl Tails {
         }
     }
 
-    /// A quantity's tail drawn towards that of all, and a standard error heavier.
+    /// A quantity's tail, shrunk towards that of all quantities and made a standard error heavier.
     fn drawn(self, of: &Middle) -> f64 {
         let normal = of.tail_of(f64::INFINITY);
         let own = TAIL_ERROR * TAIL_ERROR / of.n as f64;
@@ -214,16 +212,16 @@ fn tail_of(degrees: f64, outer: f64) -> f64 {
     (upper(degrees, outer) / upper(degrees, 0.5)).ln()
 }
 
-/// What the share `p` of deviations is below.
+/// Returns the deviation that the share `p` of deviations lies below.
 fn upper(degrees: f64, p: f64) -> f64 {
     let degrees = degrees.min(1e6);
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + p / 2.0))
 }
 
-/// The degrees whose tail that is, by halving.
+/// Returns the degrees that have this tail, by bisection.
 fn degrees_of(tail: f64, outer: f64) -> f64 {
     const HALVINGS: usize = 40;
-    // By their inverse, heavy tails being large.
+    // The search runs on the inverse of the degrees, which is large for heavy tails.
     let (mut light, mut heavy) = (1.0 / MOST_DEGREES, 1.0 / LEAST_DEGREES);
     if tail <= tail_of(1.0 / light, outer) {
         return MOST_DEGREES;
@@ -242,7 +240,7 @@ fn degrees_of(tail: f64, outer: f64) -> f64 {
     1.0 / heavy
 }
 
-/// Between the neighbours, by their distance; NaN of nothing.
+/// Quantile interpolated between neighbours by their distance; NaN for no values.
 pub(super) fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -259,8 +257,8 @@ pub(super) fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Quantiles of a t distribution at the middles of n equal shares: the sample that
-    /// is most like it.
+    /// Quantiles of a t distribution at the middles of n equal shares: the sample that is most like
+    /// it.
     fn like_t(degrees: f64, n: usize, error: f64) -> Vec<Option<Figure>> {
         let t = StudentsT::new(5.0, 0.1, degrees).unwrap();
         let at = |i: usize| t.inverse_cdf((i as f64 + 0.5) / n as f64);
@@ -309,7 +307,7 @@ mod tests {
                     (found.scatter / (0.1 * middle) - 1.0).abs() < 0.02,
                     "{found:?}"
                 );
-                // Heavier than the truth by the unsureness of tails, never lighter.
+                // Heavier than the truth by the uncertainty of the tails, never lighter.
                 assert!(
                     1.0 / found.degrees > 1.0 / degrees - 0.005,
                     "{degrees} {found:?}"
@@ -320,8 +318,8 @@ mod tests {
         }
     }
 
-    /// Own errors as large as the scatter between machines are taken off it; a machine
-    /// with a wide interval is no outlier, where one with a narrow one is.
+    /// Errors of the machines as large as the scatter between them are subtracted from it. A
+    /// machine with a wide interval is not an outlier, where one with a narrow interval is.
     #[test]
     fn own_errors_are_known() {
         let found = peers(&[(like_t(1e6, 1000, 0.06), 0.0)])[0].unwrap();
@@ -332,7 +330,7 @@ mod tests {
         assert!(found.p(at(0.6)) > 0.05);
     }
 
-    /// All but three are the same: what differs by less than the floor is none.
+    /// All machines but three are equal: a difference below the floor counts as none.
     #[test]
     fn machines_that_agree() {
         let mut figures = vec![
@@ -356,7 +354,7 @@ mod tests {
         assert_eq!(found.p(figures[0].unwrap()), 1.0);
     }
 
-    /// One in ten lies far out: that is how this fleet is.
+    /// One in ten lies far out: that is normal for this fleet.
     #[test]
     fn what_many_do_is_no_outlier() {
         let figures: Vec<_> = (0..500)

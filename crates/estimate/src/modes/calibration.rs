@@ -1,4 +1,4 @@
-//! What the limit of the evidence is taken from.
+//! The simulation from which the limit of the evidence is taken.
 
 use super::*;
 use crate::histogram::SignedHistogram;

@@ -2,11 +2,11 @@
 
 use crate::histogram::{Bin, Distribution};
 
-/// Steps of the clock that a cell of bins wider than a step holds at least: one
-/// step more or less in it is then no more than an eighth of it.
+/// Minimum number of clock steps in a cell made of bins wider than a step: one step more or less is
+/// then no more than an eighth of the cell.
 const STEPS: f64 = 8.0;
 
-/// Cells that the search works on, about: one cell is then a tenth of the least
+/// Approximate maximum number of cells in the search: one cell is then a tenth of the smallest
 /// window that it compares.
 const MOST: usize = 2000;
 
@@ -22,7 +22,7 @@ pub(super) struct Cells {
     pub(super) up_to: Vec<f64>,
 }
 
-/// A cell with something in it.
+/// A cell that is not empty.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     lo: f64,
@@ -31,7 +31,7 @@ struct Filled {
 }
 
 impl Cells {
-    /// Of a distribution of whole numbers, read on a clock that moves by `step`.
+    /// Builds cells from a distribution of whole numbers, read on a clock that moves by `step`.
     pub(super) fn of_distribution(distribution: &Distribution, step: f64) -> Self {
         let bins = distribution.bins();
         let step = step.max(1.0);
@@ -40,7 +40,7 @@ impl Cells {
             .max_by_key(|bin| bin.count)
             .map_or(0.0, Bin::middle);
         let mut filled: Vec<Filled> = Vec::new();
-        // How far the cell that is being filled may reach.
+        // How far the cell being filled may reach.
         let mut reach = f64::NEG_INFINITY;
         for bin in bins {
             let (lo, hi) = (bin.lo as f64 - 0.5, bin.hi as f64 + 0.5);
@@ -72,7 +72,7 @@ impl Cells {
         Self::of_filled(&filled)
     }
 
-    /// Of bins; neighbours are joined until they are as wide as a step.
+    /// Builds cells from bins; neighbours are joined until they are as wide as a step.
     pub(super) fn of_bins(edges: &[f64], counts: &[u64], step: f64) -> Self {
         let mut filled: Vec<Filled> = Vec::new();
         let mut from = 0;
@@ -112,13 +112,13 @@ impl Cells {
         cells
     }
 
-    /// Sets the second axis: the inverse hyperbolic sine of multiples of
-    /// `scale`, a logarithm that passes through zero.
+    /// Sets the second axis: the inverse hyperbolic sine of multiples of `scale`, a logarithm that
+    /// passes through zero.
     pub(super) fn stretch(&mut self, scale: f64) {
         self.stretched = self.edges.iter().map(|x| (x / scale).asinh()).collect();
     }
 
-    /// Fewer cells of the same values where there are more than the search needs.
+    /// Returns fewer cells of the same values where there are more than the search needs.
     pub(super) fn coarse(&self) -> Self {
         if self.len() <= MOST {
             return self.clone();
@@ -131,7 +131,7 @@ impl Cells {
         };
         let mut from = 0.0;
         for i in 1..self.edges.len() {
-            // Closed before it would hold too much.
+            // Closed before it would contain too much.
             if i + 1 < self.edges.len() && self.up_to[i + 1] - from <= most {
                 continue;
             }
@@ -143,17 +143,17 @@ impl Cells {
         coarse
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub(super) fn len(&self) -> usize {
         self.edges.len().saturating_sub(1)
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub(super) fn n(&self) -> f64 {
         self.up_to.last().copied().unwrap_or(0.0)
     }
 
-    /// Values below `x`, the cell that holds it counted to the nearer edge.
+    /// Returns the number of values below `x`; within a cell it uses the nearer edge.
     pub(super) fn below(&self, x: f64) -> f64 {
         let next = self.edges.partition_point(|&edge| edge < x);
         match next {
@@ -164,7 +164,7 @@ impl Cells {
         }
     }
 
-    /// The edges of the cell that holds the value of this rank (the least has 1).
+    /// Returns the edges of the cell that contains the value of this rank (the smallest has 1).
     pub(super) fn at_rank(&self, rank: f64) -> (f64, f64) {
         let i = (self.up_to.partition_point(|&sum| sum < rank)).clamp(1, self.len());
         (self.edges[i - 1], self.edges[i])

@@ -1,5 +1,4 @@
-//! Modes of a distribution: how many peaks are proven, where, and how much lies
-//! in each.
+//! Modes of a distribution: how many peaks are proven, where they lie, and what share each holds.
 
 #[cfg(test)]
 mod calibration;
@@ -15,39 +14,37 @@ use crate::quantile::binomial_ranks;
 use cells::Cells;
 use scan::{Rule, best_valley};
 
-/// What the values are, which decides between what densities valleys are looked
-/// for.
+/// The nature of the values, which decides between which densities valleys are sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// Durations: a mode must be one per nanosecond and one per octave too, so
-    /// that neither outliers spread evenly over octaves nor such spread evenly
-    /// over time are modes.
+    /// Durations: a mode must be one per nanosecond and one per octave too. So neither outliers
+    /// spread evenly over octaves nor outliers spread evenly over time are modes.
     Logarithmic,
-    /// Rates and the like: one density.
+    /// Rates and similar values: one density.
     Linear,
 }
 
-/// What counts as a mode.
+/// Criteria for a mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModeOptions {
-    /// Logarithmic by default.
+    /// The axis; logarithmic by default.
     pub axis: Axis,
-    /// Step of the clock, in the unit of the values; 0 (default): none known. A
-    /// valley is at least two steps wide.
+    /// Step of the clock, in the unit of the values; 0 (default) if none is known. A valley is at
+    /// least two steps wide.
     pub step: f64,
     /// Level of the intervals; 0.95 by default.
     pub level: f64,
-    /// How often at most a distribution of one mode may be said to have more;
-    /// 0.01 by default.
+    /// Maximum probability that a distribution with one mode is reported to have more; 0.01 by
+    /// default.
     pub false_alarm: f64,
-    /// A valley's density is at most so much of the lower peak's; 0.5 by default.
-    /// Without it a million values make a mode of every ripple.
+    /// Maximum density of a valley over that of the lower peak; 0.5 by default. Without it a
+    /// million values make a mode of every ripple.
     pub depth: f64,
-    /// Least share of the values in a mode; 0.01 by default.
+    /// Minimum share of the values in a mode; 0.01 by default.
     pub least_share: f64,
-    /// Least number of independent values in a mode; 10 by default.
+    /// Minimum number of independent values in a mode; 10 by default.
     pub least_samples: f64,
-    /// Most modes; 9 by default. The best proven ones are kept.
+    /// Maximum number of modes; 9 by default. The best proven ones are kept.
     pub at_most: usize,
 }
 
@@ -71,15 +68,15 @@ impl Default for ModeOptions {
 pub struct Mode {
     /// Median of its values, by order statistics, in their unit.
     pub place: Estimate,
-    /// The valley below it, or the least value.
+    /// The valley below it, or the smallest value.
     pub lo: f64,
-    /// The valley above it, or the greatest value.
+    /// The valley above it, or the largest value.
     pub hi: f64,
-    /// Share of the values in it, by the score interval of the effective number.
+    /// Share of the values in it, by the score interval with the effective number of values.
     pub share: Estimate,
 }
 
-/// What divides two modes.
+/// The valley between two modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Divide {
     /// Where the modes are divided.
@@ -90,40 +87,39 @@ pub struct Divide {
     pub hi: f64,
     /// Its density over that of the lower of the peaks beside it.
     pub depth: f64,
-    /// How often, at most, a distribution without this valley would show one
-    /// proven so well anywhere.
+    /// Maximum probability that a distribution without this valley shows one proven this well
+    /// anywhere.
     pub p_value: f64,
 }
 
 /// The modes of a distribution, ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Modes {
-    /// One at least, unless there are no values.
+    /// At least one, unless there are no values.
     pub modes: Vec<Mode>,
-    /// What divides them: one fewer.
+    /// The valleys between them: one fewer.
     pub valleys: Vec<Divide>,
 }
 
-/// The modes of whole numbers (ticks, nanoseconds) in a histogram.
+/// Finds the modes of whole numbers (ticks, nanoseconds) in a histogram.
 ///
-/// `n_effective` is the number of independent values that the sample is worth;
-/// counts are scaled down to it. A bin wider than a step of the clock is joined
-/// to its neighbours until eight steps fit, a narrower one belongs to its step.
+/// `n_effective` is the number of independent values to which the sample is equivalent; counts are
+/// scaled down to it. A bin wider than a step of the clock is joined to its neighbours until eight
+/// steps fit; a narrower one belongs to its step.
 ///
-/// **The test.** A valley is a stretch with a lower density than some window
-/// below it and some window above it. For each stretch, and for windows of 10
-/// sizes or so, the densest on either side, the likelihood ratio of "the valley is
-/// less dense than the window" to "as dense" is taken. From its logarithm those of
-/// the numbers of places for such a valley and such a window are subtracted: how
-/// often they fit into the part of the sample that is no more than twice as dense
-/// as the window. The weaker side counts. The best stretch divides the sample if its evidence is over
-/// a limit that was found by simulation of flat, falling and peaked densities (see
-/// `docs/book/intervals.md`); both parts are searched again.
+/// **The test.** A valley is a stretch with a lower density than some window below it and some
+/// window above it. Each stretch is tested against the densest windows on either side, of about 10
+/// sizes. The statistic is the likelihood ratio of "the valley is less dense than the window" to
+/// "as dense". From its logarithm, the logarithms of the numbers of places for such a valley and
+/// such a window are subtracted: how often they fit into the part of the sample that is no more
+/// than twice as dense as the window. The weaker side counts. The best stretch divides the sample
+/// if its evidence is over a limit that was found by simulation of flat, falling and peaked
+/// densities (see `docs/book/intervals.md`); both parts are searched again.
 ///
-/// **What a share means.** The values between two valleys. Where modes overlap
-/// each holds some of the other's tail: at 4 standard deviations between equal
-/// ones 2.3 % change sides either way; of a small one beside a great one more
-/// is lost or gained, and the interval does not know.
+/// **What a share means.** A share counts the values between two valleys. Where modes overlap each
+/// holds part of the other's tail: at 4 standard deviations between equal ones 2.3 % change sides
+/// either way. A small mode beside a large one loses or gains more, and the confidence interval
+/// does not include this.
 #[must_use]
 pub fn modes(distribution: &Distribution, n_effective: f64, options: &ModeOptions) -> Modes {
     of_cells(
@@ -134,8 +130,8 @@ pub fn modes(distribution: &Distribution, n_effective: f64, options: &ModeOption
     )
 }
 
-/// As [`modes`], of bins: `counts[i]` values from `edges[i]` to `edges[i + 1]`,
-/// any finite numbers. What is narrower than a bin cannot be seen.
+/// Finds modes as [`modes`] does, from bins: `counts[i]` values from `edges[i]` to `edges[i + 1]`,
+/// any finite numbers. Details narrower than a bin cannot be seen.
 ///
 /// # Panics
 /// If `edges` is not one longer than `counts`, not ascending or not finite.
@@ -160,7 +156,7 @@ pub fn modes_of_bins(
     )
 }
 
-/// `scale` is where the logarithmic axis passes into a linear one.
+/// Finds modes in cells; `scale` is where the logarithmic axis passes into a linear one.
 fn of_cells(mut cells: Cells, scale: f64, n_effective: f64, options: &ModeOptions) -> Modes {
     if cells.n() <= 0.0 {
         return Modes::default();
@@ -177,7 +173,7 @@ fn of_cells(mut cells: Cells, scale: f64, n_effective: f64, options: &ModeOption
     describe.modes(divides)
 }
 
-/// All proven valleys, ascending.
+/// Returns all proven valleys, ascending.
 fn divides(cells: &Cells, n_effective: f64, options: &ModeOptions) -> Vec<Divide> {
     let n = n_effective.min(cells.n());
     let least = options.least_samples.max(options.least_share * n);
@@ -213,27 +209,27 @@ fn divides(cells: &Cells, n_effective: f64, options: &ModeOptions) -> Vec<Divide
     found
 }
 
-/// By how much p falls, as a power of e, with each nat of evidence.
+/// Rate at which p falls with each nat of evidence, as a power of e.
 const SLOPE: f64 = 0.75;
 
-/// How often the evidence for the best valley of a density without any is that
-/// great, at most: fitted to the upper 1 % of ten densities at 30 to 10 000 values
-/// (`calibration`). `places` is how often the least mode fits into the sample.
+/// Bounds the probability that the best valley of a density without any has this much evidence:
+/// fitted to the upper 1 % of ten densities at 30 to 10 000 values (`calibration`). `places` is how
+/// often the smallest mode fits into the sample.
 fn p_value(evidence: f64, places: f64) -> f64 {
     (-SLOPE * (evidence - start(places))).exp().min(1.0)
 }
 
-/// The evidence that belongs to a p value.
+/// Returns the evidence that corresponds to a p-value.
 fn limit(p_value: f64, places: f64) -> f64 {
     start(places) - p_value.ln() / SLOPE
 }
 
-/// The evidence up to which p is 1.
+/// Returns the evidence up to which p is 1.
 fn start(places: f64) -> f64 {
     1.86 + 1.3 * (places / 30.0).min(1.0).ln()
 }
 
-/// The middle of the emptiest third of cells `lo..hi`.
+/// Returns the middle of the emptiest third of cells `lo..hi`.
 fn emptiest(cells: &Cells, lo: usize, hi: usize) -> f64 {
     let (from, to) = (cells.edges[lo], cells.edges[hi]);
     let third = (to - from) / 3.0;
@@ -253,7 +249,7 @@ fn mass_between(cells: &Cells, from: f64, to: f64) -> f64 {
     cells.below(to) - cells.below(from)
 }
 
-/// From valleys to modes.
+/// Turns valleys into modes.
 struct Describe<'a> {
     cells: &'a Cells,
     n_effective: f64,
@@ -267,9 +263,8 @@ impl Describe<'_> {
         }
         let last = self.cells.edges[self.cells.len()];
         let first = self.cells.edges[0];
-        // Values below each divide; two that come to one edge would leave nothing
-        // between them. Not asked of the ends: where values are as large as numbers
-        // get, edges may be equal.
+        // Values below each divide; two divides at one edge would leave nothing between them. The
+        // ends are not checked: near the largest representable numbers, edges may be equal.
         let (mut before, all) = (0.0, self.cells.n());
         divides.retain(|divide| {
             let below = self.cells.below(divide.at);
@@ -305,11 +300,12 @@ impl Describe<'_> {
         }
     }
 
-    /// From `lo` to `hi`, with so many values before it and so many inside.
+    /// Describes the mode from `lo` to `hi`, with `before` values below it and `inside` values in
+    /// it.
     fn mode(&self, (lo, hi): (f64, f64), (before, inside): (f64, f64)) -> Mode {
         let cells = self.cells;
         let weight = self.n_effective / cells.n();
-        // Ranks of the independent values, stretched to all.
+        // Ranks of the independent values, stretched to all values.
         let independent = ((inside * weight).floor() as u64).max(1);
         let stretch = inside / independent as f64;
         let ranks = binomial_ranks(independent, 0.5, self.level);
@@ -336,8 +332,8 @@ impl Describe<'_> {
     }
 }
 
-/// Share of `seen` values that were `inside` (the score interval), where all are
-/// worth `n_effective` independent ones.
+/// Share of `seen` values that were `inside` (the score interval), where all are equivalent to
+/// `n_effective` independent ones.
 pub(crate) fn share(inside: f64, seen: f64, n_effective: f64, level: f64) -> Estimate {
     let (n, p, z) = (n_effective, inside / seen, normal(level));
     let shrink = 1.0 + z * z / n;

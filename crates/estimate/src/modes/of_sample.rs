@@ -1,21 +1,20 @@
-//! Modes of a series that was seen as it came.
+//! Modes of a series that was analysed as it arrived.
 
 use super::{ModeOptions, Modes, modes, share};
 use crate::sample::Sample;
 
-/// Searches until the modes and what neighbours within them have in common agree.
+/// Maximum number of searches until the modes agree with the correlation of neighbours within them.
 const ROUNDS: usize = 3;
 
 impl Sample {
-    /// The modes of the series, in ticks; see [`modes()`].
+    /// Returns the modes of the series, in ticks; see [`modes()`].
     ///
-    /// The number of modes is tested with the number of independent values *within
-    /// the modes*: a program that takes one path for a second and another for the
-    /// next shows two modes, although the mean of both is hardly known. A slow drift
-    /// also leaves peaks in a histogram; there neighbours within a peak go together,
-    /// and the peaks are not believed.
+    /// The number of modes is tested with the number of independent values *within the modes*: a
+    /// program that takes one path for a second and another for the next shows two modes, although
+    /// the mean of both is hardly known. A slow drift also leaves peaks in a histogram; there
+    /// neighbours within a peak are correlated, and the peaks are not believed.
     ///
-    /// The intervals of the shares allow for how long a mode lasts.
+    /// The confidence intervals of the shares allow for how long a mode lasts.
     #[must_use]
     pub fn modes(&self, options: &ModeOptions) -> Modes {
         let n = self.moments().n() as f64;
@@ -42,8 +41,8 @@ impl Sample {
         self.mean(0.95, 0.0).map_or(0.0, |mean| mean.n_effective)
     }
 
-    /// A mode that lasts makes its share less certain than so many independent
-    /// values would.
+    /// Widens the shares: a mode that lasts makes its share less certain than independent values
+    /// would.
     fn widen_shares(&self, found: &mut Modes, effective: f64, level: f64) {
         let n = self.moments().n() as f64;
         let mut below = 0.0;
@@ -67,11 +66,10 @@ impl Sample {
         }
     }
 
-    /// By how much the share below a valley scatters more than that of independent
-    /// values, from the threshold that is watched and lies nearest. If that lies
-    /// inside a mode, only part of its indicator is about the valley: of the share p
-    /// below the valley and q below the threshold, with d = q / p or (1 - q) / (1 - p),
-    /// p (1 - p) d^2 of q (1 - q).
+    /// Factor by which the share below a valley scatters more than that of independent values, from
+    /// the nearest watched threshold. If that lies inside a mode, only part of its indicator
+    /// concerns the valley: of the share p below the valley and q below the threshold, with d = q /
+    /// p or (1 - q) / (1 - p), p (1 - p) d^2 of q (1 - q).
     fn lasting(&self, p: f64, level: f64) -> f64 {
         let Some((inflation, q)) = self.inflation_and_share(p, level) else {
             return 1.0;

@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use super::cells::Cells;
 
-/// What a valley must be like.
+/// Requirements for a valley.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// Independent values that one value counts for, up to 1.
+    /// Number of independent values that one value counts for, up to 1.
     pub(super) weight: f64,
-    /// Least number of independent values in a mode.
+    /// Minimum number of independent values in a mode.
     pub(super) least: f64,
-    /// Greatest density of a valley, of the peak beside it.
+    /// Maximum density of a valley, as a share of that of the peak beside it.
     pub(super) depth: f64,
-    /// Least width of a valley.
+    /// Minimum width of a valley.
     pub(super) width: f64,
-    /// Evidence that a valley must be over.
+    /// Evidence that a valley must exceed.
     pub(super) limit: f64,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct Valley {
     pub(super) depth: f64,
 }
 
-/// Each window holds so many times the values of the next smaller one.
+/// Each window holds this many times the values of the next smaller one.
 const GROWTH: f64 = 1.5;
 
-/// A window and what it holds.
+/// A window and the mass in it.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     mass: f64,
@@ -58,18 +58,18 @@ impl Window {
     }
 }
 
-/// The densest windows that end at or before each edge, or begin at or after it,
-/// for one axis and one least mass.
+/// The densest windows that end at or before each edge, or begin at or after it, for one axis and
+/// one minimum mass.
 struct Densest {
     before: Vec<Window>,
     after: Vec<Window>,
 }
 
-/// How many values lie where the density is no greater than some.
+/// The number of values that lie where the density does not exceed a given one.
 struct Thin {
     /// Ascending.
     densities: Vec<f64>,
-    /// Values in places up to each.
+    /// Number of values in places up to each density.
     values: Vec<f64>,
 }
 
@@ -98,7 +98,7 @@ impl Thin {
         }
     }
 
-    /// Values where it is no more than twice as dense as that.
+    /// Returns the number of values where it is no more than twice as dense as `density`.
     fn places(&self, density: f64) -> f64 {
         let cells = self.densities.partition_point(|&d| d <= 2.0 * density);
         match cells {
@@ -136,8 +136,8 @@ impl Densest {
     }
 }
 
-/// The valley between cells of `part` that is proven best; none if no stretch
-/// of cells is what the rule asks.
+/// Returns the best proven valley between cells of `part`; `None` if no stretch of cells meets the
+/// rule.
 pub(super) fn best_valley(cells: &Cells, part: Range<usize>, rule: &Rule) -> Option<Valley> {
     Search::new(cells, part, rule).best()
 }
@@ -147,7 +147,7 @@ struct Search<'a> {
     axes: [&'a [f64]; 2],
     /// Independent values below each edge.
     up_to: Vec<f64>,
-    /// By mass, then by axis.
+    /// The densest windows, by mass, then by axis.
     densest: Vec<[Densest; 2]>,
     thin: [Thin; 2],
     first: usize,
@@ -212,8 +212,8 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Evidence and depth of the valley between two edges; `None` where it is
-    /// not deep enough, or there is no more evidence than `beat`.
+    /// Returns evidence and depth of the valley between two edges; `None` where it is not deep
+    /// enough, or its evidence does not exceed `beat`.
     fn evidence(&self, lo: usize, hi: usize, beat: f64) -> Option<(f64, f64)> {
         let smallest = self.densest.first()?;
         let mass = self.up_to[hi] - self.up_to[lo];
@@ -253,11 +253,11 @@ impl<'a> Search<'a> {
         Some((weakest, depth))
     }
 
-    /// The greater of some evidence and that of a peak: the logarithm of the
-    /// likelihood ratio of "the valley is less dense than the peak" to "as dense",
-    /// less what choosing among so many stretches like both is worth.
+    /// Returns the larger of `than` and the evidence of a peak: the logarithm of the likelihood
+    /// ratio of "the valley is less dense than the peak" to "as dense", less the cost of choosing
+    /// among many similar stretches.
     fn stronger(&self, than: f64, peak: Window, valley: Window, axis: usize) -> f64 {
-        // The window was cut where values are: one of them is its edge.
+        // Windows are cut at values: one of these is the window's edge.
         let (a, v) = (peak.mass - 1.0, valley.mass);
         let deep = valley.density() <= self.rule.depth * peak.density();
         if a <= 0.0 || !deep || v * peak.width >= a * valley.width {

@@ -1,31 +1,31 @@
-//! Means over bursts, and how far they may be from those over the whole run.
+//! Means over bursts, and their uncertainty as means over the whole run.
 
 use undertick_units::{Estimate, Interval};
 
 use super::relative::Run;
 use crate::long_run::student;
 
-/// Fewer bursts give no interval.
+/// Minimum number of bursts for a confidence interval.
 pub(super) const LEAST_BURSTS: usize = 6;
 
-/// Share of the bursts that are shorter than the time that is looked at of each.
+/// Share of the bursts that are shorter than the time examined in each.
 const SHORT: f64 = 0.05;
 
 /// A mean over bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OverBursts {
     pub(super) mean: f64,
-    /// Of the mean, about that over the whole run; `None` below six bursts.
+    /// Variance of the mean, about that over the whole run; `None` below six bursts.
     pub(super) variance: Option<f64>,
     /// Degrees of freedom of `variance`.
     pub(super) degrees: f64,
     pub(super) bursts: usize,
 }
 
-/// Weighted mean of one value for each burst, and its variance by successive differences
-/// (von Neumann 1941; for systematic samples Wolter 1984, estimator 2): half the
-/// mean square of the differences of neighbours, over the number of bursts. What changes
-/// slowly falls out of it, as it should: bursts on a grid follow it.
+/// Weighted mean of one value for each burst, and its variance by successive differences (von
+/// Neumann 1941; for systematic samples Wolter 1984, estimator 2): half the mean square of the
+/// differences of neighbours, over the number of bursts. Slow changes cancel in it, as they should:
+/// bursts on a grid follow them.
 pub(super) fn over_bursts(values: &[f64], weights: &[f64]) -> OverBursts {
     let bursts = values.len();
     let total: f64 = weights.iter().sum();
@@ -34,7 +34,7 @@ pub(super) fn over_bursts(values: &[f64], weights: &[f64]) -> OverBursts {
         .sum::<f64>()
         / total;
     let n = bursts as f64;
-    // What each burst adds to the mean, times n.
+    // The contribution of each burst to the mean, times n.
     let own: Vec<f64> = (values.iter().zip(weights))
         .map(|(x, w)| w * n / total * (x - mean))
         .collect();
@@ -42,15 +42,15 @@ pub(super) fn over_bursts(values: &[f64], weights: &[f64]) -> OverBursts {
     OverBursts {
         mean,
         variance: (bursts >= LEAST_BURSTS).then(|| squares / (2.0 * (n - 1.0)) / n),
-        // Overlapping differences of independent normal values.
+        // Degrees for overlapping differences of independent normal values.
         degrees: 2.0 * (n - 1.0) * (n - 1.0) / (3.0 * n - 4.0).max(1.0),
         bursts,
     }
 }
 
 impl OverBursts {
-    /// As a share, by the score interval of so many independent samples as have this
-    /// variance; no more than there are. Where no burst differs, each counts once.
+    /// Returns the mean as a share, by the score interval for the number of independent samples
+    /// that has this variance, at most `samples`. Where no burst differs, each counts once.
     pub(super) fn share(&self, samples: usize, level: f64, method: &str) -> Estimate {
         let p = self.mean.clamp(0.0, 1.0);
         let spread = p * (1.0 - p);
@@ -79,7 +79,7 @@ impl OverBursts {
     }
 }
 
-/// What stands at a figure without an interval.
+/// The note beside a figure without an interval.
 pub(super) fn too_few(bursts: usize) -> String {
     format!("{bursts} of at least {LEAST_BURSTS} bursts: no interval")
 }
@@ -95,7 +95,7 @@ pub(super) fn score(p: f64, n: f64, z: f64) -> Interval {
     )
 }
 
-/// The time of a burst that is looked at, s: that of a short one.
+/// Returns the time examined in each burst, s: that of a short one.
 pub(super) fn window(run: &Run) -> f64 {
     let mut lengths: Vec<f64> = (run.bursts.iter())
         .map(|burst| run.samples[burst.clone()].iter().map(|s| s.seconds).sum())
@@ -104,8 +104,7 @@ pub(super) fn window(run: &Run) -> f64 {
     lengths[(SHORT * (lengths.len() - 1) as f64) as usize]
 }
 
-/// For each burst the mean of `of` (a figure of a sample) over its first `window`
-/// seconds.
+/// Returns for each burst the mean of `of` (a figure of a sample) over its first `window` seconds.
 pub(super) fn over_time(run: &Run, window: f64, of: impl Fn(usize) -> f64) -> Vec<f64> {
     (run.bursts.iter())
         .map(|burst| {

@@ -1,35 +1,35 @@
-//! How many peaks: valleys that are proven with the number of independent samples.
+//! The number of peaks: valleys that are proven with the number of independent samples.
 
 use super::PeakOptions;
 use super::relative::Run;
 use crate::modes::{Axis, Divide, ModeOptions, modes_of_bins};
 
-/// Bins to the typical difference of neighbours.
+/// Number of bins per typical difference of neighbours.
 const FINE: f64 = 16.0;
-/// Most bins of the search.
+/// Maximum number of bins in the search.
 const MOST_BINS: f64 = 50_000.0;
-/// Relative differences of times that are none.
+/// Relative difference of times below which they count as equal.
 const ROUNDING: f64 = 1e-6;
-/// Searches until peaks and dependence agree.
+/// Maximum number of searches until peaks and dependence agree.
 const ROUNDS: usize = 6;
-/// Blocks that a correlation is judged by, at least.
+/// Minimum number of blocks for judging a correlation.
 const BLOCKS: usize = 12;
-/// Samples of the shortest blocks.
+/// Number of samples in the shortest blocks.
 const SHORTEST: usize = 4;
-/// Least number of independent samples in a peak.
+/// Minimum number of independent samples in a peak.
 const LEAST_SAMPLES: f64 = 5.0;
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     /// Times per work that divide the peaks, ascending, and how well they do.
     pub(super) divides: Vec<Divide>,
-    /// Independent samples.
+    /// Number of independent samples.
     pub(super) n_effective: f64,
 }
 
 impl Counted {
-    /// Which peak a time belongs to: 0 is the fastest.
+    /// Returns the peak that a time belongs to: 0 is the fastest.
     pub(super) fn peak_of(&self, time: f64) -> usize {
         self.divides.partition_point(|divide| divide.at <= time)
     }
@@ -65,8 +65,8 @@ pub(super) fn count(run: &Run, options: &PeakOptions) -> Counted {
     found
 }
 
-/// How many samples of the share `least_share` of the time are, over `least_share`: a
-/// slow sample counts for more time. 1 where there are no slow ones.
+/// Number of samples in the share `least_share` of the time, over `least_share`: a slow sample
+/// counts for more time. 1 where there are no slow samples.
 fn samples_for_time(run: &Run) -> f64 {
     let typical = run.samples[run.order[run.n() / 2] as usize].time;
     let (mut slow, mut slow_time, mut time) = (0.0, 0.0, 0.0);
@@ -121,9 +121,9 @@ fn typical_difference(run: &Run) -> f64 {
     super::relative::median(differences)
 }
 
-/// Samples for one independent sample, within the peaks: what samples of a
-/// block have in common, the most that blocks of any size show. Within each peak ranks
-/// are compared, from -1 to 1.
+/// Number of samples equivalent to one independent sample, within the peaks: the largest
+/// correlation of samples of a block, over blocks of all sizes. Within each peak ranks are
+/// compared, from -1 to 1.
 pub(super) fn inflation(run: &Run, found: &Counted) -> f64 {
     let peaks = found.divides.len() + 1;
     let ranks = ranks(run, found);
@@ -176,7 +176,7 @@ fn pieces(
         .map(move |from| from..(from + length).min(end))
 }
 
-/// Peak and rank within it, in the order of the run.
+/// Returns peak and rank within it, in the order of the run.
 fn ranks(run: &Run, found: &Counted) -> Vec<(usize, f64)> {
     let mut ranks = vec![(0, 0.0); run.n()];
     let mut from = 0;

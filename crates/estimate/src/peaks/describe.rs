@@ -1,4 +1,4 @@
-//! From divides to peaks with their figures.
+//! Computes peaks with their figures from the divides.
 
 use undertick_units::{Estimate, Interval};
 
@@ -15,7 +15,7 @@ use crate::quantile::binomial_ranks;
 struct Shares {
     samples: Estimate,
     time: Estimate,
-    /// Bursts that show it.
+    /// Number of bursts that show it.
     bursts: usize,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn describe(run: &Run, found: &Counted, options: &PeakOptions) -> Pea
     }
 }
 
-/// Each burst weighs the same.
+/// Weights each burst equally.
 fn even(values: &[f64]) -> OverBursts {
     over_bursts(values, &vec![1.0; values.len()])
 }
@@ -109,7 +109,8 @@ fn all_shares(run: &Run, found: &Counted, window: f64, level: f64) -> Vec<Shares
         .collect()
 }
 
-/// A peak that is none: too little of samples and of time, or in too few bursts.
+/// Returns a peak that does not count: too small a share of samples and of time, or in too few
+/// bursts.
 fn too_small(shares: &[Shares], run: &Run, options: &PeakOptions) -> Option<usize> {
     if shares.len() < 2 {
         return None;
@@ -130,7 +131,7 @@ fn too_small(shares: &[Shares], run: &Run, options: &PeakOptions) -> Option<usiz
         })
 }
 
-/// The divide beside a peak that is proven less well.
+/// Returns the divide beside a peak that is proven less well.
 fn nearer(found: &Counted, peak: usize) -> usize {
     let last = found.divides.len() - 1;
     let (before, after) = (peak.saturating_sub(1), peak.min(last));
@@ -140,7 +141,7 @@ fn nearer(found: &Counted, peak: usize) -> usize {
     }
 }
 
-/// 1 less the mean rate; the clean rate's own error is added.
+/// Returns 1 less the mean rate, with the error of the clean rate added.
 fn mean_loss(work: &OverBursts, n: usize, clean: &Place, level: f64) -> Estimate {
     let value = 1.0 - work.mean;
     let mut notes = Vec::new();
@@ -170,7 +171,7 @@ fn mean_loss(work: &OverBursts, n: usize, clean: &Place, level: f64) -> Estimate
     }
 }
 
-/// The interquartile range over the median.
+/// Returns the interquartile range over the median.
 fn drift(references: &[f64], level: f64) -> Estimate {
     let mut sorted = references.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -6,17 +6,17 @@ const HIGHEST: f64 = 5.0;
 /// A histogram of rates relative to the clean one, which is the middle of a bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateHistogram {
-    /// Edges of the bins, one more than bins, ascending; the outermost bins are
-    /// not empty. Whatever is over 5 is in the last.
+    /// Edges of the bins, one more than bins, ascending; the outermost bins are not empty. All
+    /// rates over 5 are in the last.
     pub edges: Vec<f64>,
     /// Samples in each bin.
     pub counts: Vec<u64>,
-    /// Their time, s; of a published histogram in times of a clean sample.
+    /// Time in each bin, s; for a published histogram in durations of a clean sample.
     pub seconds: Vec<f64>,
 }
 
 impl RateHistogram {
-    /// Of rates, how many there are, and their time.
+    /// Builds the histogram from rates, their counts and their times.
     pub(super) fn of(bin: f64, rates: impl Iterator<Item = (f64, u64, f64)> + Clone) -> Self {
         let of = |rate: f64| ((rate.clamp(0.0, HIGHEST) / bin) + 0.5).floor() as usize;
         let bins = rates.clone().filter(|r| r.1 > 0).map(|r| of(r.0));

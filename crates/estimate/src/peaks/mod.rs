@@ -1,21 +1,19 @@
-//! Peaks of the rates of a probe: how many there are, how much of the time the
-//! machine spends in each, and what that costs.
+//! Peaks of the rates of a probe: how many there are, how much of the time the machine spends in
+//! each, and what that costs.
 //!
-//! **Question.** A loop of known work is timed again and again. Its rate falls into
-//! peaks: the fastest is the machine undisturbed, each other one is somebody who
-//! disturbs it. How many peaks are real, what share has each, how slow is it, and how
-//! much of the machine is lost?
+//! **Question.** A loop of known work is timed again and again. Its rate falls into peaks: the
+//! fastest is the undisturbed machine, each other one is caused by a disturber. How many peaks are
+//! real, what share has each, how slow is it, and how much of the machine is lost?
 //!
-//! **Method.** Each rate is divided by that of a reference beside it, which no memory
-//! slows, so that a core that changes its speed makes no peaks. The number of peaks is
-//! that of [`modes_of_bins`](crate::modes_of_bins), of the time per work, tested with
-//! the number of independent samples *within* the peaks. Shares are means over bursts,
-//! and their variance is that of successive differences of bursts, which a
-//! disturber that comes and goes slowly does not blow up.
+//! **Method.** Each rate is divided by that of a reference beside it, which no memory access slows,
+//! so that a core that changes its speed makes no peaks. The number of peaks is that of
+//! [`modes_of_bins`](crate::modes_of_bins), of the time per work, tested with the number of
+//! independent samples *within* the peaks. Shares are means over bursts. Their variance is that of
+//! successive differences of bursts, which a disturber that comes and goes slowly does not inflate.
 //!
-//! **Caveats.** A share is one of this run. What a disturber does when the
-//! probe sleeps is known only as far as bursts are like what lies between them. Peaks
-//! that touch are one; a peak that is seen in fewer than three bursts is none.
+//! **Caveats.** A share describes this run. What a disturber does while the probe sleeps is known
+//! only as far as bursts are like the time between them. Peaks that touch count as one; a peak that
+//! is seen in fewer than three bursts does not count.
 
 mod bursts;
 mod count;
@@ -49,26 +47,24 @@ pub struct RateSample {
     pub seconds: f64,
 }
 
-/// What counts as a peak.
+/// Criteria for a peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeakOptions {
     /// Level of the intervals; 0.95 by default.
     pub level: f64,
-    /// Least share of a peak, of the samples or of the time: what is proven to hold
-    /// less of both, or has less than half of it, belongs to its neighbour. 0.01 by
-    /// default.
+    /// Minimum share of a peak, of the samples or of the time; 0.01 by default. A peak that is
+    /// proven to hold less of both, or has less than half of it, is joined to its neighbour.
     pub least_share: f64,
-    /// How often at most rates with one peak may be said to have more; 0.01 by
-    /// default.
+    /// Maximum probability that rates with one peak are reported to have more; 0.01 by default.
     pub false_alarm: f64,
     /// Width of a bin of the histogram, as a share of the clean rate; 0.01 by default.
     pub bin: f64,
-    /// Most peaks; 8 by default. The best proven ones are kept.
+    /// Maximum number of peaks; 8 by default. The best proven ones are kept.
     pub at_most: usize,
-    /// Step of the clock as a share of the time of a clean sample; 0 (default): found
-    /// from equal rates.
+    /// Step of the clock as a share of the time of a clean sample; 0 (default) derives it from
+    /// equal rates.
     pub step: f64,
-    /// Least number of bursts that show a peak, where there are so many; 3 by default.
+    /// Minimum number of bursts that show a peak, where there are that many; 3 by default.
     pub least_bursts: usize,
 }
 
@@ -87,7 +83,7 @@ impl Default for PeakOptions {
 }
 
 impl PeakOptions {
-    /// With each number in its range, and the default for what is no number.
+    /// Returns the options with each number in its range, and the default for NaN.
     fn sane(&self) -> Self {
         let default = Self::default();
         let within = |x: f64, lo: f64, hi: f64, default: f64| match x.is_finite() {
@@ -113,55 +109,54 @@ pub struct Peak {
     pub rate: Estimate,
     /// Time per work over that of the clean peak: 1 / `rate`.
     pub slowdown: Estimate,
-    /// Share of the samples that a schedule like this finds in it, in this run.
+    /// Share of the samples that fall into it under a schedule like this, in this run.
     pub sample_share: Estimate,
     /// Share of the run's time.
     pub time_share: Estimate,
-    /// It lies above this relative rate.
+    /// Lower limit of its relative rates, excluded.
     pub lo: f64,
-    /// And up to this one.
+    /// Upper limit of its relative rates, included.
     pub hi: f64,
-    /// Bursts that show it.
+    /// Number of bursts that show it.
     pub bursts: usize,
-    /// How often at most rates without the valley between it and the next faster peak
-    /// show one proven so well. `None` for the clean peak.
+    /// Maximum probability that rates without the valley between it and the next faster peak show
+    /// one proven this well. `None` for the clean peak.
     pub p_value: Option<f64>,
 }
 
 /// The peaks of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peaks {
-    /// Fastest first: the first is the clean one.
+    /// The peaks, fastest first: the first is the clean one.
     pub peaks: Vec<Peak>,
     /// The clean peak's rate over the reference's, in their units.
     pub clean_rate: Estimate,
-    /// 1 less the mean work per time over the clean rate: what is lost of the
-    /// machine. Every moment of the run counts the same.
+    /// 1 less the mean work per time over the clean rate: the share of the machine that is lost.
+    /// Every moment of the run counts equally.
     pub mean_loss: Estimate,
     /// Interquartile range of the bursts' median reference over its median: how much
     /// the reference moved over the run.
     pub reference_drift: Estimate,
     /// The rates, relative to the clean one.
     pub histogram: RateHistogram,
-    /// Samples that could be used.
+    /// Number of usable samples.
     pub n: u64,
-    /// Samples left out because a figure of theirs was no positive number.
+    /// Number of samples dropped because one of their figures was not a positive number.
     pub unusable: u64,
-    /// Bursts.
+    /// Number of bursts.
     pub bursts: usize,
-    /// Independent samples that the number of peaks was tested with.
+    /// Number of independent samples with which the number of peaks was tested.
     pub n_effective: f64,
 }
 
-/// The peaks of a run of the probe; `None` without a usable sample.
+/// Finds the peaks of a run of the probe; `None` without a usable sample.
 ///
-/// **What the intervals are of.** A share is one of *this run*: its time from the
-/// first burst to the last, sleeps too. Bursts are a sample of it, one from
-/// each place of the grid. Each burst weighs the same in `time_share`, and of each only
-/// the time up to the length of a short one is looked at: a burst has a
-/// fixed number of samples, so one that begins undisturbed and is disturbed then lasts
-/// longer, and would tell too much of the disturbance. Without at least six bursts there
-/// is no interval.
+/// **What the intervals describe.** A share is one of *this run*: its time from the first burst to
+/// the last, sleeps included. Bursts are a sample of it, one from each place of the grid. Each
+/// burst weighs the same in `time_share`. Of each burst only the time up to the length of a short
+/// one is examined: a burst has a fixed number of samples, so one that begins undisturbed and is
+/// then disturbed lasts longer, and would overstate the disturbance. With fewer than six bursts
+/// there is no confidence interval.
 #[must_use]
 pub fn peaks(samples: &[RateSample], options: &PeakOptions) -> Option<Peaks> {
     let options = options.sane();

@@ -1,4 +1,4 @@
-//! The peaks of a histogram as printed.
+//! The peaks of a printed histogram.
 
 use undertick_units::{Estimate, Interval};
 
@@ -8,7 +8,7 @@ use super::{Peak, PeakOptions, Peaks, RateHistogram};
 use crate::long_run::normal;
 use crate::modes::{Axis, Divide, ModeOptions, modes_of_bins};
 
-/// A bin: its middle, its edges, and how much it holds.
+/// A bin: its middle, its edges, and its count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bin {
     rate: f64,
@@ -18,19 +18,18 @@ struct Bin {
 }
 
 impl Bin {
-    /// Times per work of its samples.
+    /// Returns the time per work of its samples.
     fn time(&self) -> f64 {
         self.count / self.rate
     }
 }
 
-/// The peaks of independent samples in a histogram of rates, as [`peaks()`](super::peaks())
-/// finds them: `rates` are the middles of bins, `counts` what they hold.
+/// Finds the peaks of independent samples in a histogram of rates, as [`peaks()`](super::peaks())
+/// does: `rates` are the middles of bins, `counts` their contents.
 ///
-/// Bins that are empty have to be given, with a count of 0: where a bin is not given
-/// it is taken as not legible, and its neighbours reach to its middle. Every
-/// sample stands for the same work, so it weighs 1 / rate in time. `None` without a
-/// sample of positive rate.
+/// Empty bins have to be given, with a count of 0: a bin that is not given is taken as illegible,
+/// and its neighbours extend to its middle. Every sample stands for the same work, so it weighs 1 /
+/// rate in time. `None` without a sample of positive rate.
 #[must_use]
 pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) -> Option<Peaks> {
     let bins = bins_of(rates, counts);
@@ -104,7 +103,7 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
     })
 }
 
-/// Bins by rate, ascending, each up to the middle between it and the next.
+/// Returns bins by rate, ascending, each up to the middle between it and the next.
 fn bins_of(rates: &[f64], counts: &[u64]) -> Vec<Bin> {
     let mut given: Vec<(f64, f64)> = (rates.iter().zip(counts))
         .filter(|(rate, _)| (1e-90..1e90).contains(*rate))
@@ -177,8 +176,8 @@ fn parts<'a>(bins: &'a [Bin], divides: &[Divide]) -> Vec<&'a [Bin]> {
     parts
 }
 
-/// The middle of the shortest stretch that holds half, each bin even in itself. That
-/// stretch is the interval, too.
+/// Returns the middle of the shortest stretch that holds half, with each bin filled evenly. That
+/// stretch is also the confidence interval.
 fn place(part: &[Bin]) -> Place {
     let n: f64 = part.iter().map(|bin| bin.count).sum();
     // Such a stretch begins or ends at an edge.
@@ -191,7 +190,7 @@ fn place(part: &[Bin]) -> Place {
     }
     let width = |stretch: &(f64, f64)| stretch.1 - stretch.0;
     let shortest = (stretches.iter().map(width)).fold(f64::INFINITY, f64::min);
-    // Where half a bin holds half, any part of it does: its middle is meant.
+    // Where half a bin holds half, any part of it does: its middle is used.
     let best = (stretches.iter())
         .filter(|stretch| width(stretch) <= shortest * (1.0 + 1e-9))
         .fold((f64::INFINITY, f64::NEG_INFINITY), |all, stretch| {
@@ -205,7 +204,7 @@ fn place(part: &[Bin]) -> Place {
     }
 }
 
-/// Where so much lies below.
+/// Returns the place below which `rank` lies.
 fn at_rank(part: &[Bin], rank: f64) -> Option<f64> {
     let n: f64 = part.iter().map(|bin| bin.count).sum();
     if !(0.0..=n * (1.0 + 1e-12)).contains(&rank) {
@@ -221,8 +220,8 @@ fn at_rank(part: &[Bin], rank: f64) -> Option<f64> {
     part.last().map(|bin| bin.hi)
 }
 
-/// Share of `part` where each sample weighs so much: a ratio of two sums of independent
-/// samples, its variance from their residuals, as a score interval.
+/// Share of `part` where each sample has a weight: a ratio of two sums of independent samples. Its
+/// variance comes from their residuals, as a score interval.
 fn share(
     bins: &[Bin],
     part: &[Bin],
@@ -258,7 +257,7 @@ fn share(
     }
 }
 
-/// 1 less work over time and clean rate.
+/// Returns 1 less work over time and clean rate.
 fn mean_loss(bins: &[Bin], clean: &Place, level: f64) -> Estimate {
     let n: f64 = bins.iter().map(|bin| bin.count).sum();
     let time = bins.iter().map(Bin::time).sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! Where a peak is: the middle of the shortest stretch that holds half of it.
+//! The place of a peak: the middle of the shortest stretch that holds half of it.
 
 use undertick_units::{Estimate, Interval};
 
@@ -6,11 +6,11 @@ use super::count::Counted;
 use super::relative::Run;
 use crate::long_run::{student, variance_and_lag1};
 
-/// Groups that the scatter of a place is taken from.
+/// Number of groups from which the scatter of a place is computed.
 const GROUPS: std::ops::RangeInclusive<usize> = 6..=32;
-/// Least number of samples in a group.
+/// Minimum number of samples in a group.
 const GROUP: usize = 24;
-/// Fewer samples have no interval.
+/// Minimum number of samples for a confidence interval.
 const FEW: usize = 10;
 
 /// A place, in the unit of the values.
@@ -22,7 +22,7 @@ pub(super) struct Place {
     pub(super) method: &'static str,
 }
 
-/// The shortest stretch that holds half of values that ascend.
+/// Returns the shortest stretch that holds half of ascending values.
 pub(super) fn shortest_half(values: &[f64]) -> (f64, f64) {
     let more = values.len() / 2;
     (values.windows(more + 1))
@@ -37,13 +37,13 @@ fn middle(values: &mut [f64]) -> f64 {
     f64::midpoint(lo, hi)
 }
 
-/// The rate of a peak.
+/// Estimates the rate of a peak.
 ///
-/// Its interval is from the scatter of the same figure over groups of
-/// bursts that follow each other. It falls as the cube root of the number of samples
-/// (Kim and Pollard 1990), so that of all is the groups' over the cube root of their
-/// number. Where there are too few for groups, the shortest half itself is the interval:
-/// at 30 to 150 samples that covers 95 % or more.
+/// Its confidence interval comes from the scatter of the same figure over groups of successive
+/// bursts. The scatter falls as the cube root of the number of samples (Kim and Pollard 1990), so
+/// that of all samples is the groups' over the cube root of their number. Where there are too few
+/// samples for groups, the shortest half itself is the interval: at 30 to 150 samples that covers
+/// 95 % or more.
 pub(super) fn place(run: &Run, found: &Counted, peak: usize, level: f64) -> Place {
     let mut bursts: Vec<Vec<f64>> = Vec::new();
     for burst in &run.bursts {
@@ -90,7 +90,7 @@ pub(super) fn place(run: &Run, found: &Counted, peak: usize, level: f64) -> Plac
     }
 }
 
-/// The places of groups of about as many samples each.
+/// Returns the places of groups of about equal numbers of samples.
 fn of_groups(bursts: Vec<Vec<f64>>, n: usize, groups: usize) -> Vec<f64> {
     let mut places = Vec::with_capacity(groups);
     let (mut group, mut seen) = (Vec::new(), 0);
@@ -105,7 +105,7 @@ fn of_groups(bursts: Vec<Vec<f64>>, n: usize, groups: usize) -> Vec<f64> {
     places
 }
 
-/// The rate of a place over that of the clean one.
+/// Returns the rate of a place over that of the clean one.
 pub(super) fn relative(place: &Place, clean: &Place, level: f64) -> Estimate {
     let logarithm = |of: f64, over: f64| (of > 0.0 && over > 0.0).then(|| (of / over).ln());
     let down = (place.interval.lo).and_then(|lo| logarithm(place.value, lo));
@@ -128,7 +128,7 @@ pub(super) fn relative(place: &Place, clean: &Place, level: f64) -> Estimate {
     }
 }
 
-/// The clean peak is what all are relative to.
+/// Returns the clean peak's rate, to which all others are relative.
 pub(super) fn clean(place: &Place, level: f64) -> Estimate {
     Estimate {
         value: 1.0,
@@ -142,7 +142,7 @@ pub(super) fn clean(place: &Place, level: f64) -> Estimate {
     }
 }
 
-/// The place itself.
+/// Returns the place itself as an estimate.
 pub(super) fn absolute(place: &Place, level: f64) -> Estimate {
     Estimate {
         value: place.value,
@@ -156,7 +156,7 @@ pub(super) fn absolute(place: &Place, level: f64) -> Estimate {
     }
 }
 
-/// One over it.
+/// Returns the reciprocal of an estimate.
 pub(super) fn inverse(estimate: &Estimate) -> Estimate {
     let over = |x: f64| (x > 0.0).then(|| 1.0 / x);
     Estimate {

@@ -1,21 +1,21 @@
-//! What a disturber will cost at another activity.
+//! Prediction of a disturber's cost at another activity.
 
 use undertick_units::{Estimate, Interval};
 
 /// The mean loss where a disturber is active for `activity` of the time, 0 to 1.
 ///
-/// While it is active, work goes on at 1 / `slowdown` of the clean rate, and else at the
-/// clean rate, so the mean rate is 1 - activity + activity / slowdown, and the
-/// loss `activity` (1 - 1 / `slowdown`). It is as certain as the slow-down: the bounds
-/// of that give its bounds. `share`, the share of the *time* at which the disturber was
-/// seen, cancels; it says by how much the prediction goes beyond what was seen.
+/// While it is active, work proceeds at 1 / `slowdown` of the clean rate, and otherwise at the
+/// clean rate. So the mean rate is 1 - activity + activity / slowdown, and the loss `activity` (1 -
+/// 1 / `slowdown`). The bounds of the slow-down give the bounds of the loss. `share`, the share of
+/// the *time* at which the disturber was seen, cancels; it says how far the prediction
+/// extrapolates.
 ///
 /// The published drum: seen at 0.1, a slow-down of 0.352 / 0.328 = 1.073, predicted for
 /// 0.3: 0.3 (1 - 0.328 / 0.352) = 0.0205, published as 2 %.
 ///
-/// Where a disturber slows only part of the time that it is active (it meets the
-/// probe in one of two memories), its activity and the share seen are two things; then
-/// the share seen grows as the activity does: see [`predict_times`].
+/// Where a disturber slows only part of the time that it is active (it meets the probe in one of
+/// two memories), its activity and the share seen differ. Then the share seen grows as the activity
+/// does: see [`predict_times`].
 #[must_use]
 pub fn predict(share: &Estimate, slowdown: &Estimate, activity: f64) -> Estimate {
     let activity = match activity.is_nan() {

@@ -1,14 +1,14 @@
-//! From samples to times per work, relative to the reference.
+//! Conversion of samples to times per work, relative to the reference.
 
 use std::ops::Range;
 
 use super::RateSample;
 
-/// A step of the clock is found by itself only up to this share of a sample's time: two
+/// Maximum step of the clock, as a share of a sample's time, that is derived from the samples: two
 /// values that are further apart are two peaks.
 const COARSEST: f64 = 0.05;
 
-/// Neighbours on either side whose references are looked at with a sample's own.
+/// Number of neighbours on either side whose references are combined with a sample's own.
 const NEIGHBOURS: usize = 4;
 
 /// A usable sample.
@@ -16,13 +16,12 @@ const NEIGHBOURS: usize = 4;
 pub(super) struct Timed {
     /// Number of its burst, from 0 without gaps.
     pub(super) burst: usize,
-    /// Time per work over that of the reference. Within a step of the clock it is spread
-    /// evenly.
+    /// Time per work over that of the reference. Within a step of the clock it is spread evenly.
     pub(super) time: f64,
     pub(super) seconds: f64,
 }
 
-/// A run of the probe, in its order.
+/// A run of the probe, in the order of measurement.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) samples: Vec<Timed>,
@@ -38,7 +37,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// `step` of the clock as a share of the time of a typical sample, 0: to be found.
+    /// Prepares a run; `step` of the clock is a share of the time of a typical sample, 0 to derive
+    /// it.
     pub(super) fn of(samples: &[RateSample], step: f64) -> Option<Self> {
         let usable: Vec<RateSample> = samples.iter().copied().filter(is_usable).collect();
         if usable.is_empty() || u32::try_from(usable.len()).is_err() {
@@ -85,7 +85,7 @@ impl Run {
         self.samples.len()
     }
 
-    /// Times in ascending order.
+    /// Returns the times in ascending order.
     pub(super) fn ascending(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         self.order.iter().map(|&i| self.samples[i as usize].time)
     }
@@ -93,12 +93,12 @@ impl Run {
 
 fn is_usable(sample: &RateSample) -> bool {
     let positive = |x: f64| x.is_finite() && x > 0.0;
-    // Far from where a quotient overflows.
+    // The range stays far from where a quotient overflows.
     let moderate = |x: f64| positive(x) && (1e-90..1e90).contains(&x);
     moderate(sample.rate) && moderate(sample.reference) && moderate(sample.seconds)
 }
 
-/// Runs of equal burst numbers.
+/// Returns the stretches of equal burst numbers.
 fn bursts_of(samples: &[RateSample]) -> Vec<Range<usize>> {
     let mut from = 0;
     (samples.chunk_by(|a, b| a.burst == b.burst))
@@ -110,9 +110,9 @@ fn bursts_of(samples: &[RateSample]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The reference beside each sample: the median of its own and its neighbours' in the
-/// burst. Their noise is then a third, and an interrupt in one of them does nothing;
-/// a core that changes its speed within a burst is still followed.
+/// Returns the reference beside each sample: the median of its own and its neighbours' in the
+/// burst. Their noise is then a third, and an interrupt in one of them has no effect. A core that
+/// changes its speed within a burst is still followed.
 pub(super) fn smoothed(
     samples: &[RateSample],
     bursts: &[Range<usize>],
@@ -130,9 +130,9 @@ pub(super) fn smoothed(
     smooth
 }
 
-/// The step of the clock in times per work, where it shows: most times are equal to
-/// some other, and the half in the middle lies on few values. Only the middle
-/// half is looked at, as two peaks lie far apart.
+/// Derives the step of the clock in times per work, where it shows: most times equal some other
+/// time, and the middle half lies on few values. Only the middle half is examined, as two peaks lie
+/// far apart.
 fn step_of(samples: &[RateSample]) -> f64 {
     let mut times: Vec<f64> = samples.iter().map(|s| 1.0 / s.rate).collect();
     times.sort_unstable_by(f64::total_cmp);
@@ -140,16 +140,16 @@ fn step_of(samples: &[RateSample]) -> f64 {
         .map(|pair| pair[1] - pair[0])
         .filter(|&gap| gap > 0.0)
         .collect();
-    // Most are equal to the one before.
+    // Most times are equal to the one before.
     if gaps.is_empty() || 2 * gaps.len() >= times.len() {
         return 0.0;
     }
-    // What rounding does to a quotient is no gap.
+    // Differences due to the rounding of a quotient are not gaps.
     let least = times[times.len() / 2] * 1e-9;
     gaps.retain(|&gap| gap > least);
     match gaps.is_empty() {
         true => 0.0,
-        // Gaps of the tails are wider than a step, none is narrower.
+        // Gaps in the tails are wider than a step; none is narrower.
         false => {
             gaps.sort_unstable_by(f64::total_cmp);
             let step = gaps[gaps.len() / 10];
@@ -161,13 +161,13 @@ fn step_of(samples: &[RateSample]) -> f64 {
     }
 }
 
-/// -1/2 .. 1/2, evenly, however the samples are divided: multiples of the golden
-/// section.
+/// Returns offsets of -1/2 .. 1/2, evenly spread, however the samples are divided: multiples of the
+/// golden section.
 fn spread_evenly(i: usize) -> f64 {
     (i as f64 * 0.618_033_988_749_894_9).fract() - 0.5
 }
 
-/// The lower of two in the middle counts half: 0 of nothing.
+/// Returns the median, the mean of the middle two for an even number; 0 for no values.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     let n = values.len();
     if n == 0 {

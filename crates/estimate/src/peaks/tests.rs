@@ -1,4 +1,4 @@
-//! Parts by hand, and why the reference is smoothed as it is.
+//! Parts calculated by hand, and the reason for the smoothing of the reference.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -37,8 +37,8 @@ fn near(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-9, "{a} {b}");
 }
 
-/// 0 0 0 1 1 1 0 0: two differences of 1, so 2 / (2 * 7) / 8 = 1 / 56; as independent it
-/// would be 0.2344 * 8 / 7 / 8. Degrees: 2 * 49 / 20.
+/// 0 0 0 1 1 1 0 0: two differences of 1, so 2 / (2 * 7) / 8 = 1 / 56; if independent it would be
+/// 0.2344 * 8 / 7 / 8. Degrees: 2 * 49 / 20.
 #[test]
 fn variance_by_successive_differences() {
     let values = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0];
@@ -67,8 +67,8 @@ fn the_score_interval() {
     assert!((found.hi.unwrap() - 0.3662).abs() < 5e-5);
 }
 
-/// Bursts of 4 s, 4 s, 10 s: the first 4 s of each are looked at. The third has 1 s of
-/// fast samples and then slow ones, 3 s of 4; of all of it 9 of 10.
+/// Bursts of 4 s, 4 s, 10 s: the first 4 s of each are examined. The third has 1 s of fast samples
+/// and then slow ones, 3 s of 4; of all of it 9 of 10.
 #[test]
 fn only_the_time_of_a_short_burst_is_looked_at() {
     let mut samples = vec![sample(0, 1.0, 1.0); 4];
@@ -87,7 +87,7 @@ fn only_the_time_of_a_short_burst_is_looked_at() {
 
 #[test]
 fn places_by_hand() {
-    // Of five, three that are nearest: 3, 3.5, 4.
+    // Of five values, the three that are nearest: 3, 3.5, 4.
     assert_eq!(shortest_half(&[0.0, 1.5, 3.0, 3.5, 4.0]), (3.0, 4.0));
     assert_eq!(shortest_half(&[2.0]), (2.0, 2.0));
     assert!(shortest_half(&[]).0.is_nan());
@@ -110,7 +110,7 @@ fn predictions_by_hand() {
     near(found.value, 0.2);
     near(found.interval.lo.unwrap(), 0.12);
     near(found.interval.hi.unwrap(), 0.3);
-    // Active all the time is the most.
+    // The loss is largest when it is active all the time.
     near(predict(&share, &slowdown, 7.0).value, 1.0 / 3.0);
     // Three times as often: 0.3 / 3; the share moves it by -0.05 and 0.1, the
     // slow-down by 0.06 - 0.1 and 0.15 - 0.1.
@@ -177,9 +177,9 @@ fn drift_by_hand() {
     assert_eq!(found.bursts, 9);
 }
 
-/// The scatter that is left when rates are divided by references that were smoothed over
-/// so many neighbours: where the core keeps its speed in a burst, where it changes it
-/// once, and where one reference in fifty was interrupted.
+/// The scatter that remains when rates are divided by smoothed references, for each number of
+/// neighbours: where the core keeps its speed in a burst, where it changes it once, and where one
+/// reference in fifty was interrupted.
 #[test]
 fn references_are_smoothed_over_neighbours() {
     let own = 0.003;
@@ -217,7 +217,7 @@ fn references_are_smoothed_over_neighbours() {
     for (case, row) in ["kept", "changed", "interrupted"].iter().zip(&table) {
         println!("{case}: {row:.2?} (0, 2, 4, 8 neighbours, whole burst)");
     }
-    // A tenth of the worst of the others wherever it is not the best.
+    // Within a tenth of the worst of the others wherever it is not the best.
     for row in &table {
         assert!(row[2] < 2.2, "{table:?}");
         assert!(row[0] > 1.5 * row[2], "{table:?}");

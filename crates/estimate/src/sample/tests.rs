@@ -70,11 +70,11 @@ fn extremes_stay_finite() {
     assert!(top > 0.999 * i64::MAX as f64, "{top}");
 }
 
-/// 512 values are 256 pairs; one more is in no batch, but in the mean,
-/// whose variance falls by 512 / 513.
+/// 512 values are 256 pairs. One more is in no batch, but in the mean, whose variance falls by 512
+/// / 513.
 #[test]
 fn values_outside_full_batches_narrow_the_interval() {
-    // Symmetric with long tails: nothing to mend.
+    // Symmetric with long tails: no skewness to correct.
     let values: Vec<i64> = (0..513_i64)
         .map(|i| ((i * 7919) % 1009 - 504).pow(3))
         .collect();
@@ -104,7 +104,7 @@ fn inflation_by_hand() {
     assert!(inflation(&[1.0; 32], 10.0, 0.95).is_none());
     // Shares that scatter less than independent ones: no deflation.
     assert!(inflation(&[0.4, 0.6, 0.6, 0.4].repeat(8), 10.0, 0.95).is_none());
-    // A long run of each, of single values: seen by its correlation.
+    // A long run of each of single values: its correlation shows it.
     let runs = [[0.0; 8], [1.0; 8]].concat().repeat(16);
     assert!(inflation(&runs, 1.0, 0.95).unwrap().variance > 3.0);
 }
@@ -125,7 +125,7 @@ fn widened_ranks_by_hand() {
     assert_eq!((as_it_is.lo, as_it_is.hi), (Some(6), Some(15)));
 }
 
-/// Bins of large values are wider than one; what was seen bounds the answer.
+/// Bins of large values are wider than one; the observed extremes bound the result.
 #[test]
 fn a_quantile_stays_between_the_extremes() {
     let s = sample(&[1_234_567; 20]);
@@ -135,13 +135,13 @@ fn a_quantile_stays_between_the_extremes() {
     assert_eq!(e.interval, Interval::new(1_234_567.0, 1_234_567.0));
 }
 
-/// Cochran: skewness 2 wants 100 values.
+/// Cochran: skewness 2 needs 100 values.
 #[test]
 fn cochran_by_hand() {
     assert!(too_skewed(99.0, 2.0) && !too_skewed(100.0, 2.0));
 }
 
-/// The words that go with what was found.
+/// The notes that belong to each result.
 #[test]
 fn notes_and_effective_size() {
     let few = sample(&[1, 2, 3]).mean(0.95, 0.0).unwrap();
@@ -156,7 +156,7 @@ fn notes_and_effective_size() {
     let e = sample(&ramp).mean(0.95, 0.0).unwrap();
     assert!(e.notes[0].starts_with("too few samples for their autocorrelation"));
     assert!(e.n_effective < 2.0, "{}", e.n_effective);
-    // Its median leaves every threshold behind.
+    // Its median leaves all thresholds behind.
     let median = sample(&ramp).quantile(0.5, 0.95, 0.0).unwrap();
     assert_eq!((median.interval.lo, median.interval.hi), (None, None));
     // Its sixteen or more batches scatter as the values do.
@@ -173,8 +173,8 @@ fn notes_and_effective_size() {
     );
 }
 
-/// Skewed, as `numbers`: the same values in ticks of a tenth; 5.26071 and
-/// 15.03171 were calculated apart.
+/// Skewed, as `numbers`: the same values in ticks of a tenth; 5.26071 and 15.03171 were calculated
+/// independently.
 #[test]
 fn a_skewed_mean_matches_another_calculation() {
     let e = sample(&[

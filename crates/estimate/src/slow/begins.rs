@@ -1,4 +1,4 @@
-//! Whether the sections of a program begin in step with a coarse clock.
+//! Detects spans that begin in step with a coarse clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,20 @@ use super::lock::Lock;
 use super::variance::Spectrum;
 use super::walk::PhaseWalk;
 
-/// Readings kept of the beginning, and of the whole thinned out, each.
+/// Maximum number of readings kept of the beginning, and of the whole thinned out, each.
 const MOST: usize = 1 << 13;
-/// Stands between chains of readings.
+/// Separator between chains of readings.
 const BREAK: i64 = i64::MIN;
-/// Sections per turn of a program's loop that are looked for.
+/// Maximum number of spans per turn of a program's loop that is searched for.
 const MOST_SECTIONS: usize = 8;
-/// Steps by which turns of a loop may differ and be turns of one loop.
+/// Steps by which turns of one loop may differ.
 const ALIKE_STEPS: i64 = 2;
 /// Share of the turns that must be alike.
 const REGULAR: f64 = 0.75;
-/// Turns below this show no lock.
+/// Minimum number of turns to show a lock.
 const FEW_TURNS: usize = 16;
 
-/// When the sections of each thread began, as far as that is needed to tell whether they keep
+/// The begins of the spans of each thread, as far as they are needed to tell whether the spans keep
 /// step with the clock: the first ones, and some of all. At most 128 KiB.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Begins {
@@ -27,25 +27,25 @@ pub struct Begins {
     thinned: Vec<i64>,
     /// One in 2^this of a chain is in `thinned`.
     thinned_by: u32,
-    /// Sections of this chain.
+    /// Number of spans of this chain.
     in_chain: u64,
 }
 
 impl Begins {
-    /// Adds the reading at which the next section of this chain began.
+    /// Adds the reading at which the next span of this chain began.
     #[inline]
     pub fn push(&mut self, reading: i64) {
         self.extend(&[reading]);
     }
 
-    /// Adds the readings at which the next sections of this chain began.
+    /// Adds the readings at which the next spans of this chain began.
     #[inline]
     pub fn extend(&mut self, readings: &[i64]) {
         let room = MOST.saturating_sub(self.first.len()).min(readings.len());
         self.first.extend_from_slice(&readings[..room]);
         let mut left = readings;
         loop {
-            // Up to the next of which the chain has a multiple before it.
+            // Up to the next span whose number of predecessors in the chain is a multiple.
             let skipped = (self.in_chain.wrapping_neg() & ((1 << self.thinned_by) - 1)) as usize;
             let Some(&reading) = left.get(skipped) else {
                 self.in_chain += left.len() as u64;
@@ -60,7 +60,7 @@ impl Begins {
         }
     }
 
-    /// The sections that come now follow none before.
+    /// Begins a new chain: the next span follows none before it.
     pub fn next_chain(&mut self) {
         self.in_chain = 0;
         for kept in [&mut self.first, &mut self.thinned] {
@@ -88,7 +88,7 @@ impl Begins {
         self.next_chain();
     }
 
-    /// Leaves out every second one of each chain.
+    /// Drops every second reading of each chain.
     #[cold]
     fn thin(&mut self) {
         let mut at = 0_u64;
@@ -101,18 +101,17 @@ impl Begins {
             at % 2 == 1
         });
         self.thinned_by += 1;
-        // Chains so short that nothing but breaks is left of them tell nothing.
+        // Chains so short that only breaks remain of them show nothing.
         if self.thinned.len() >= MOST {
             self.thinned.clear();
         }
     }
 
-    /// The lock that sections of `ticks` each, `n` in all, are spoilt by: the clock moves by
-    /// `step` ticks at a time, so a section's reading tells its length by where in a step it
-    /// began, and that is the same again and again.
+    /// Returns the lock that spoils `n` spans of `ticks` each: the clock moves by `step` ticks at a
+    /// time, so the measured length of a span depends on where in a step it began, and a lock
+    /// repeats the same place again and again.
     ///
-    /// `None` also where the sections begin in no order: then their phases are as good as
-    /// drawn.
+    /// `None` also where the spans begin in no order: then their phases are as good as random.
     #[must_use]
     pub fn lock(&self, step: f64, ticks: f64, n: u64) -> Option<Lock> {
         if !(step > 0.0 && step.is_finite()) {
@@ -120,7 +119,7 @@ impl Begins {
         }
         let mut lock = lock_of(&self.first, step)?;
         if self.thinned_by > 0 {
-            // What stands still at first may move in the end.
+            // A loop that stands still at first may move in the end.
             lock.coherence = lock.coherence.min(lock_of(&self.thinned, step)?.coherence);
         }
         lock.spoils(ticks / step, n).then_some(lock)
@@ -128,15 +127,15 @@ impl Begins {
 }
 
 impl Lock {
-    /// How far the mean reading of a section may be off, steps of the clock: two standard
-    /// deviations of what the lock does, and never more than between two places in a step.
+    /// Returns how far the mean reading of a span may be off, in steps of the clock: two standard
+    /// deviations of the effect of the lock, and never more than between two places in a step.
     #[must_use]
     pub fn may_be_off_steps(&self) -> f64 {
         (2.0 * self.coherence.clamp(0.0, 1.0).sqrt()).min(1.0) * self.error_ticks
     }
 }
 
-/// The lock that readings in chains show or cannot exclude.
+/// Returns the lock that readings in chains show or cannot exclude.
 fn lock_of(readings: &[i64], step: f64) -> Option<Lock> {
     let steps = in_steps(readings, step);
     let walk = (1..=MOST_SECTIONS).find_map(|sections| walk_of(&steps, sections))?;
@@ -145,9 +144,9 @@ fn lock_of(readings: &[i64], step: f64) -> Option<Lock> {
     Lock::find(&facts, &spectrum)
 }
 
-/// The readings in steps of the clock since the first of each chain, and the breaks. What is
-/// between two is rounded, not where each lies: readings lie on steps, but a step need not be
-/// a whole number of ticks and is not known exactly, and a chain is long.
+/// Returns the readings in steps of the clock since the first of each chain, and the breaks. The
+/// distances between readings are rounded, not their places: readings lie on steps, but a step need
+/// not be a whole number of ticks and is not known exactly, and a chain is long.
 fn in_steps(readings: &[i64], step: f64) -> Vec<i64> {
     let (mut last, mut steps) = (BREAK, 0_i64);
     (readings.iter())
@@ -168,8 +167,8 @@ fn in_steps(readings: &[i64], step: f64) -> Vec<i64> {
         .collect()
 }
 
-/// The turns of a loop of that many sections, if most take the same number of steps. What is
-/// between two that do not belongs to none.
+/// Returns the turns of a loop with that many spans, if most take the same number of steps. The
+/// stretch between two unlike turns belongs to none.
 fn walk_of(readings: &[i64], sections: usize) -> Option<PhaseWalk> {
     let turns = || {
         let ends = readings.iter().skip(sections);
@@ -222,7 +221,7 @@ mod tests {
         begins
     }
 
-    /// 10 000 of one chain: at 8192 one in two stays, and again at 8192 kept one in four.
+    /// 10 000 readings of one chain: at 8192 one in two stays, and again at 8192 kept one in four.
     #[test]
     fn memory_is_bounded() {
         let mut begins = Begins::default();
@@ -250,7 +249,7 @@ mod tests {
                 .zip(0..)
                 .all(|(&kept, i)| kept == 128 * i)
         );
-        // As many chains as there may be readings: they tell nothing, and take no more room.
+        // As many chains as there may be readings: they show nothing, and take no more room.
         let mut begins = Begins::default();
         for i in 0..100_000 {
             begins.push(i);
@@ -290,12 +289,12 @@ mod tests {
         let facts = walk.facts().unwrap();
         assert_eq!((walk.pieces(), facts.cycles), (3, 20 + 18 + 4));
         assert_eq!(facts.multiples[0], 10.0);
-        // Too few: none.
+        // With too few there is none.
         assert!(walk_of(&readings[..FEW_TURNS], 1).is_none());
         assert!(walk_of(&readings[..=FEW_TURNS], 1).is_some());
     }
 
-    /// Steps of 24.45 ticks, which show 24 or 25, and a chain after another.
+    /// Steps of 24.45 ticks, which show 24 or 25, in one chain after another.
     #[test]
     fn steps_are_counted_from_the_first_of_a_chain() {
         let steps = [0, 1, 2, 40, 41, 1_000_000, 1_000_003];
@@ -308,7 +307,7 @@ mod tests {
         assert_eq!(in_steps(&[i64::MIN + 1, i64::MAX], 1e-300)[1], i64::MAX);
     }
 
-    /// 3 steps, 20 steps, 3, 20: two sections a turn, which takes 23.
+    /// 3 steps, 20 steps, 3, 20: two spans a turn, which takes 23.
     #[test]
     fn a_turn_may_hold_several_sections() {
         let readings: Vec<i64> = (0..200).map(|i| i / 2 * 23 + i % 2 * 3).collect();

@@ -4,10 +4,10 @@ use super::results::{Results, results};
 use super::walk::PhaseWalk;
 use crate::batches::Batches;
 
-/// Autocorrelations of the counts watched, lags 1 to this.
+/// Maximum lag of the autocorrelations of the counts, from 1.
 pub(super) const LAGS: usize = 4;
 
-/// Ticks counted in one activity, one count per cycle. Memory does not grow.
+/// Ticks counted in one activity, one count per cycle. Its memory does not grow.
 #[derive(Clone, Debug, Default)]
 pub struct ActivityCounts {
     pub(super) n: u64,
@@ -21,7 +21,7 @@ pub struct ActivityCounts {
 }
 
 impl ActivityCounts {
-    /// Adds the count of a cycle, whole ticks.
+    /// Adds the count of a cycle, in whole ticks.
     pub fn push(&mut self, count: i64) {
         (self.least, self.most) = if self.n == 0 {
             (count, count)
@@ -41,25 +41,25 @@ impl ActivityCounts {
         self.batches.extend(&[count], |counts| counts.iter().sum());
     }
 
-    /// Cycles counted.
+    /// Returns the number of cycles counted.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// Ticks counted in all cycles together.
+    /// Returns the ticks counted in all cycles together.
     #[must_use]
     pub fn ticks(&self) -> i64 {
         self.ticks
     }
 
-    /// Mean count: eq. 6b in units of the tick. 0 of nothing.
+    /// Returns the mean count: eq. 6b in units of the tick. 0 for no cycles.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.ticks as f64 / self.n.max(1) as f64
     }
 
-    /// Variance of the counts, squared ticks (divided by n).
+    /// Returns the variance of the counts, squared ticks (divided by n).
     #[must_use]
     pub fn variance(&self) -> f64 {
         let n = self.n.max(1) as f64;
@@ -83,7 +83,7 @@ pub struct LoopCounts {
 }
 
 impl LoopCounts {
-    /// For a loop of that many activities.
+    /// Creates the counts of a loop with that many activities.
     #[must_use]
     pub fn new(activities: usize) -> Self {
         Self {
@@ -96,13 +96,12 @@ impl LoopCounts {
         }
     }
 
-    /// Adds a cycle: its readings at each point, in whole ticks, the one that
-    /// ends the cycle included (one more than there are activities). `joined`:
-    /// the cycle begins with the very reading that ended the one before; a
-    /// delay between the two makes it false.
+    /// Adds a cycle: its readings at each point, in whole ticks, including the one that ends the
+    /// cycle (one more than there are activities). `joined` says that the cycle begins with the
+    /// reading that ended the previous one; a delay between the two makes it false.
     ///
     /// # Panics
-    /// The number of readings is not that of the activities plus one.
+    /// If the number of readings is not that of the activities plus one.
     pub fn push(&mut self, readings: &[i64], joined: bool) {
         assert_eq!(readings.len(), self.activities.len() + 1, "readings");
         for (counts, ends) in self.activities.iter_mut().zip(readings.windows(2)) {
@@ -117,39 +116,39 @@ impl LoopCounts {
         self.last = Some(last);
     }
 
-    /// A cycle was disturbed, e.g. another program ran in the middle of it: it
-    /// counts as dropped, and the next one follows no other.
+    /// Records a disturbed cycle, e.g. one in whose middle another program ran: it counts as
+    /// dropped, and the next one follows no other.
     pub fn drop_cycle(&mut self) {
         self.dropped += 1;
         self.last = None;
         self.walk.interrupt();
     }
 
-    /// The counts of each activity.
+    /// Returns the counts of each activity.
     #[must_use]
     pub fn activities(&self) -> &[ActivityCounts] {
         &self.activities
     }
 
-    /// The counts of the whole cycle.
+    /// Returns the counts of the whole cycle.
     #[must_use]
     pub fn cycle(&self) -> &ActivityCounts {
         &self.cycle
     }
 
-    /// Cycles dropped as disturbed.
+    /// Returns the number of cycles dropped as disturbed.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How the phase moved.
+    /// Returns how the phase moved.
     #[must_use]
     pub fn walk(&self) -> &PhaseWalk {
         &self.walk
     }
 
-    /// Estimates in nanoseconds, for a tick of that length, at that level.
+    /// Returns estimates in nanoseconds, for a tick of that length, at that level.
     #[must_use]
     pub fn results(&self, tick_ns: f64, level: f64) -> Results {
         results(self, tick_ns, level)
@@ -183,8 +182,8 @@ mod tests {
         assert_eq!(ActivityCounts::default().variance(), 0.0);
     }
 
-    /// Three cycles of two activities; the third does not begin where the second
-    /// ended, the fourth follows a dropped one.
+    /// Three cycles of two activities. The third does not begin where the second ended; the fourth
+    /// follows a dropped one.
     #[test]
     fn a_loop_by_hand() {
         let mut counts = LoopCounts::new(2);

@@ -2,19 +2,18 @@
 //! tick, does the activity, and counts polls of the clock to the next edge, where
 //! the next shot may start.
 //!
-//! A shot that took `k` ticks from edge to edge and `K` polls after the activity
-//! says `T + o + h = k d - K c`: `o` is what lies between the edge and the start
-//! and between the end and the first poll, `h` what interrupts took away from the
-//! polls. Shots around nothing in between have the same `o` and `h`, and tell what
-//! a poll takes: `c = d / K0` but for `o / d` (1e-5), `K0` the most polls in one of
-//! them nearby, because an interrupt only makes them fewer, and the speed of
-//! polling changes by per cents, but not within a few ticks. The estimate is by
-//! how much the shots of the activity lie above them ([`shift`]): the duration of
-//! a typical execution. Interrupts hit about half of all ticks of 1 ms, so a mean
-//! would be off by microseconds, and a median too blunt.
+//! A shot that took `k` ticks from edge to edge and `K` polls after the activity gives
+//! `T + o + h = k d - K c`. Here `o` is what lies between the edge and the start and between the
+//! end and the first poll, and `h` is the time that interrupts took from the polls. Shots around
+//! nothing have the same `o` and `h`, and show the cost of a poll: `c = d / K0` but for `o / d`
+//! (1e-5). `K0` is the largest number of polls in one of them nearby: an interrupt only makes them
+//! fewer, and the speed of polling changes by per cents, but not within a few ticks. The estimate
+//! is how far the shots of the activity lie above those around nothing ([`shift`]): the duration of
+//! a typical execution. Interrupts disturb about half of all ticks of 1 ms, so a mean would be off
+//! by microseconds, and a median would be too imprecise.
 //!
-//! Shots must not keep step with interrupts that keep step with the clock: the
-//! waits between them are for the caller to vary.
+//! Shots must not keep step with interrupts that keep step with the clock: the caller has to vary
+//! the waits between them.
 
 use undertick_units::{Estimate, Interval};
 
@@ -31,25 +30,25 @@ pub struct EdgeShot {
 }
 
 impl EdgeShot {
-    /// Polls in a tick, if this is one around nothing.
+    /// Returns the polls in a tick, if this is a shot around nothing.
     fn tick_polls(&self) -> f64 {
         self.polls as f64 / self.ticks.max(1) as f64
     }
 }
 
-/// Shots around nothing, before and after one, that tell the speed of polling.
+/// Number of shots around nothing, before and after a shot, that give the speed of polling.
 const NEAR: usize = 4;
 
 /// Shots of a loop's activities and around nothing, in the order of time.
 #[derive(Clone, Debug)]
 pub struct EdgeSamples {
-    /// With the number of its activity; `None` around nothing.
+    /// Each with the number of its activity; `None` around nothing.
     shots: Vec<(Option<usize>, EdgeShot)>,
     dropped: Vec<u64>,
 }
 
 impl EdgeSamples {
-    /// Of a loop with so many activities.
+    /// Creates the samples of a loop with that many activities.
     #[must_use]
     pub fn new(activities: usize) -> Self {
         Self {
@@ -58,32 +57,32 @@ impl EdgeSamples {
         }
     }
 
-    /// Adds a shot of that activity, or around nothing, later than all before.
+    /// Adds a shot of that activity, or around nothing; it is later than all before.
     pub fn push(&mut self, activity: Option<usize>, shot: EdgeShot) {
         self.shots.push((activity, shot));
     }
 
-    /// A shot was disturbed and does not count.
+    /// Records a disturbed shot, which does not count.
     pub fn drop_shot(&mut self, activity: Option<usize>) {
         if let Some(dropped) = activity.and_then(|a| self.dropped.get_mut(a)) {
             *dropped += 1;
         }
     }
 
-    /// Shots of that activity that count.
+    /// Returns the number of shots of that activity that count.
     #[must_use]
     pub fn shots(&self, activity: usize) -> u64 {
         let of = |shot: &&(Option<usize>, EdgeShot)| shot.0 == Some(activity);
         self.shots.iter().filter(of).count() as u64
     }
 
-    /// Shots of that activity dropped.
+    /// Returns the number of dropped shots of that activity.
     #[must_use]
     pub fn dropped(&self, activity: usize) -> u64 {
         self.dropped.get(activity).copied().unwrap_or(0)
     }
 
-    /// Polls in a tick, by the shots around nothing in the order of time.
+    /// Returns the polls in a tick, from the shots around nothing in the order of time.
     fn speeds(&self) -> Vec<f64> {
         (self.shots.iter())
             .filter(|(activity, _)| activity.is_none())
@@ -91,14 +90,14 @@ impl EdgeSamples {
             .collect()
     }
 
-    /// Cost of a poll, ns, by the fastest tick; `None` before there was one.
+    /// Returns the cost of a poll, ns, from the fastest tick; `None` before there was one.
     #[must_use]
     pub fn poll_cost_ns(&self, tick_ns: f64) -> Option<f64> {
         let fastest = self.speeds().into_iter().reduce(f64::max)?;
         Some(tick_ns / fastest.max(1.0))
     }
 
-    /// `T + o + h` of every shot of that activity or around nothing, in ticks.
+    /// Returns `T + o + h` of every shot of that activity or around nothing, in ticks.
     fn held_ticks(&self, wanted: Option<usize>) -> Vec<f64> {
         let speeds = self.speeds();
         let mut nothing = 0;
@@ -115,10 +114,9 @@ impl EdgeSamples {
         held
     }
 
-    /// The duration of that activity, ns: how far its shots lie above those
-    /// around nothing, with the interval of ranks, and one poll at either end,
-    /// which would not average out if polls and ticks were locked. `None` where
-    /// there are too few shots of either kind: below 4 at 90 %.
+    /// The duration of that activity, ns: how far its shots lie above those around nothing. The
+    /// interval is that of ranks plus one poll at either end, which would not average out if polls
+    /// and ticks were locked. `None` where there are too few shots of either kind: below 4 at 90 %.
     #[must_use]
     pub fn estimate(&self, activity: usize, tick_ns: f64, level: f64) -> Option<Estimate> {
         let shots = self.held_ticks(Some(activity));
@@ -146,7 +144,7 @@ mod tests {
         EdgeShot { ticks, polls }
     }
 
-    /// Shots around nothing and of one activity in turns.
+    /// Makes shots around nothing and of one activity alternate.
     fn in_turns(nothing: &[EdgeShot], activity: &[EdgeShot]) -> EdgeSamples {
         let mut samples = EdgeSamples::new(1);
         for (&null, &shot) in nothing.iter().zip(activity) {
@@ -170,7 +168,7 @@ mod tests {
                 .estimate(0, 1e6, 0.9)
                 .unwrap();
             assert!((e.value - truth).abs() < 1e-6, "{e:?}");
-            // No scatter: the two ends of a poll are left, 0.6838 of it.
+            // No scatter: only the two ends of a poll remain, 0.6838 of it.
             let poll_ns = 1e6 * null.ticks as f64 / null.polls as f64;
             assert!(
                 (e.interval.half_width().unwrap() - 0.68377 * poll_ns).abs() < 0.1,
@@ -194,9 +192,8 @@ mod tests {
         assert!((half - 683.772).abs() < 0.1, "{e:?}");
     }
 
-    /// From 1000 polls in a tick to 500: a shot has the speed of the four around
-    /// nothing before it and the four after it, so of eight shots four are taken
-    /// for fast ones.
+    /// From 1000 polls in a tick to 500: a shot has the speed of the four around nothing before it
+    /// and the four after it. So of eight shots four are taken to be fast.
     #[test]
     fn the_speed_of_polling_is_that_nearby() {
         let mut samples = EdgeSamples::new(1);

@@ -1,6 +1,6 @@
-//! Intervals where the ends of a run are what is uncertain: a contiguous run of
-//! cycles is wrong by two readings only, each even over a tick, so its error is
-//! triangular on (-d, d) over the whole run, and not normal.
+//! Confidence intervals where the ends of a run are the uncertain part. A contiguous run of cycles
+//! is wrong by only two readings, each uniform over a tick. So its error is triangular on (-d, d)
+//! over the whole run, and not normal.
 
 use crate::long_run::student;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
@@ -8,11 +8,10 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 /// Points of the integral over the triangular error.
 const POINTS: usize = 512;
 
-/// Half the width, in ticks, of the symmetric interval that covers with
-/// probability `level` the error of a difference of two readings: triangular on
-/// (-1, 1) plus a scatter of `sd` ticks that is Student's with `degrees`
-/// (normal if infinite). By 10c the variance is `sd^2 + 1/6`; the normal
-/// interval of that variance is too wide where the ends dominate.
+/// Half the width, in ticks, of the symmetric interval that covers with probability `level` the
+/// error of a difference of two readings. The error is triangular on (-1, 1) plus a scatter of `sd`
+/// ticks that is Student's with `degrees` (normal if infinite). By 10c the variance is
+/// `sd^2 + 1/6`; the normal interval of that variance is too wide where the ends dominate.
 #[must_use]
 pub fn two_ends(sd: f64, degrees: f64, level: f64) -> f64 {
     if sd <= 0.0 {
@@ -57,7 +56,7 @@ fn covered(w: f64, sd: f64, degrees: f64) -> f64 {
     sum / POINTS as f64
 }
 
-/// Of the difference of two errors even on (0, 1).
+/// Distribution function of the difference of two errors uniform on (0, 1).
 fn triangle_cdf(x: f64) -> f64 {
     let tail = 0.5 * (1.0 - x.abs().min(1.0)).powi(2);
     if x < 0.0 { tail } else { 1.0 - tail }

@@ -1,20 +1,20 @@
-//! Are the counts of an activity independent from cycle to cycle?
+//! Tests whether the counts of an activity are independent from cycle to cycle.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::counts::{ActivityCounts, LAGS};
 use crate::long_run::variance_and_lag1;
 
-/// Fewer cycles say nothing.
+/// Minimum number of cycles for a test.
 const FEW: u64 = 64;
 
-/// What the counts say about their own independence.
+/// Results of the tests of independence of the counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Independence {
     /// Autocorrelation of the counts at lags 1, 2, ...
     pub autocorrelation: [f64; LAGS],
-    /// Variance of batch means over what independent counts would show: above 1
-    /// the counts swing together, below 1 they balance each other.
+    /// Variance of batch means over that expected of independent counts: above 1 the counts swing
+    /// together, below 1 they balance each other.
     pub batch_ratio: f64,
     /// Probability of autocorrelations this large if independent (Box and
     /// Pierce 1970).
@@ -24,7 +24,7 @@ pub struct Independence {
 }
 
 impl Independence {
-    /// Of one activity's counts. `None` if there are too few or all agree.
+    /// Tests the counts of one activity. `None` if there are too few or all agree.
     #[must_use]
     pub fn of(counts: &ActivityCounts) -> Option<Self> {
         let (n, variance) = (counts.n as f64, counts.variance());
@@ -48,7 +48,7 @@ impl Independence {
         })
     }
 
-    /// Whether independence is rejected, 1 false alarm in 1000 per test.
+    /// Returns whether independence is rejected, with 1 false alarm in 1000 per test.
     #[must_use]
     pub fn is_rejected(&self) -> bool {
         self.p_autocorrelation < 1e-3 || self.p_batches < 1e-3
@@ -91,8 +91,8 @@ mod tests {
         values.iter().sum::<f64>() / values.len() as f64
     }
 
-    /// 240 counts of a fixed irregular sequence, everything from its definition:
-    /// batches of 4 are 60 in number, the first that are fewer than 64.
+    /// 240 counts of a fixed irregular sequence, everything calculated from its definition: there
+    /// are 60 batches of 4, the first number below 64.
     #[test]
     fn by_definition() {
         let counts: Vec<i64> = (0..240_i64).map(|i| (i * i * 7 + i / 3) % 11 % 4).collect();

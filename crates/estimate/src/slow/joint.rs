@@ -6,10 +6,10 @@
 //! `C - C a a'C / (a'C a + v)`: a diagonal that can only fall. Several
 //! conditions are applied one after the other.
 //!
-//! Counts of one run add up to the cycle's count by construction, so the
-//! condition holds already and changes nothing. It makes estimates sharper
-//! where the parts were counted in other cycles than the whole, or where the
-//! whole is known better than its count says, e.g. from contiguous cycles.
+//! Counts of one run add up to the cycle's count by construction, so the condition holds already
+//! and changes nothing. It makes estimates sharper where the parts were counted in other cycles
+//! than the whole, or where the whole is known better than its count shows, e.g. from contiguous
+//! cycles.
 
 /// Several estimates of one loop with their covariance.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// Of independent estimates with these standard deviations.
+    /// Takes independent estimates with these standard deviations.
     #[must_use]
     pub fn independent(values: &[f64], sds: &[f64]) -> Option<Self> {
         let mut covariance = vec![vec![0.0; values.len()]; values.len()];
@@ -32,8 +32,8 @@ impl Joint {
         })
     }
 
-    /// Of estimates with that covariance; `None` unless it is square,
-    /// symmetric and of their number.
+    /// Takes estimates with that covariance; `None` unless it is square, symmetric and of matching
+    /// size.
     #[must_use]
     pub fn with_covariance(values: &[f64], covariance: &[Vec<f64>]) -> Option<Self> {
         let n = values.len();
@@ -51,13 +51,13 @@ impl Joint {
         })
     }
 
-    /// The estimates.
+    /// Returns the estimates.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Standard deviation of each.
+    /// Returns the standard deviation of each.
     #[must_use]
     pub fn sds(&self) -> Vec<f64> {
         (0..self.values.len())
@@ -65,10 +65,10 @@ impl Joint {
             .collect()
     }
 
-    /// Adds the knowledge that the sum of `weights` times the truth is `sum`,
-    /// known with standard deviation `sd`. Returns how many standard deviations
-    /// the estimates were off it: the test of consistency (0 if both are certain
-    /// and agree). `None` if the number of weights is not that of the estimates.
+    /// Adds the condition that the sum of `weights` times the truth is `sum`, known with standard
+    /// deviation `sd`. Returns how many standard deviations the estimates were off it: the test of
+    /// consistency (0 if both are certain and agree). `None` if the number of weights differs from
+    /// that of the estimates.
     pub fn constrain(&mut self, weights: &[f64], sum: f64, sd: f64) -> Option<f64> {
         if weights.len() != self.values.len() {
             return None;
@@ -97,8 +97,8 @@ impl Joint {
 mod tests {
     use super::Joint;
 
-    /// Parts 1 and 2 with variances 1 and 3, whole 7 exactly: the lack of 4 is
-    /// shared 1:3, the variances fall to 1 - 1/4 and 3 - 9/4.
+    /// Parts 1 and 2 with variances 1 and 3, whole 7 exactly: the missing 4 is shared 1:3, and the
+    /// variances fall to 1 - 1/4 and 3 - 9/4.
     #[test]
     fn two_parts_by_hand() {
         let mut joint = Joint::independent(&[1.0, 2.0], &[1.0, 3f64.sqrt()]).unwrap();
@@ -108,12 +108,12 @@ mod tests {
         assert!((joint.values()[1] - 5.0).abs() < 1e-12);
         let sds = joint.sds();
         assert!((sds[0].powi(2) - 0.75).abs() < 1e-12 && (sds[1].powi(2) - 0.75).abs() < 1e-12);
-        // Once it adds up, the same condition says nothing more.
+        // Once the sum holds, the same condition adds nothing.
         assert_eq!(joint.constrain(&[1.0, 1.0], 7.0, 0.0), Some(0.0));
     }
 
-    /// The same where the whole has a variance of 9 of its own: a lack of 4 with
-    /// variance 1 + 3 + 9, of which each part takes its own.
+    /// The same where the whole has a variance of 9: a missing 4 with variance 1 + 3 + 9, of which
+    /// each part takes its share.
     #[test]
     fn an_uncertain_whole_by_hand() {
         let mut joint = Joint::independent(&[1.0, 2.0], &[1.0, 3f64.sqrt()]).unwrap();

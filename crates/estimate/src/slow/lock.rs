@@ -1,18 +1,19 @@
-//! Lock-in: the loop and the clock step together, so that the phases seen are
-//! a few and always the same, and no number of cycles helps.
+//! Lock-in: the loop and the clock step together. The phases seen are then few and always the same,
+//! and no number of cycles helps.
 
 use std::fmt;
 
 use super::variance::Spectrum;
 use super::walk::WalkFacts;
 
-/// Cycles per lock looked for: with more the phases are spread densely enough.
+/// Maximum number of cycles per lock that is searched for: with more the phases are spread densely
+/// enough.
 const MOST_CYCLES: usize = 96;
 /// S(q) from which a lock counts: the phase has not moved evenly over a q-th
 /// of the tick, i.e. it passed it fewer than about four times.
 const UNRESOLVED: f64 = 0.04;
-/// Variance that a lock may add, over that of independent counts, before there
-/// is no interval: up to here it is only up to twice as wide.
+/// Variance that a lock may add, over that of independent counts, before the confidence interval is
+/// refused: up to here it is at most twice as wide.
 const SPOILT: f64 = 3.0;
 
 /// A loop locked to the tick: q cycles take r ticks, and the phase moved little.
@@ -43,11 +44,11 @@ impl fmt::Display for Lock {
 }
 
 impl Lock {
-    /// The lock that does most harm, if the run shows one or cannot exclude it: a run in
-    /// pieces leaves the period less certain, which is no evidence that the phase moves.
+    /// Returns the most harmful lock, if the run shows one or cannot exclude it. A run in pieces
+    /// leaves the period less certain, which is not evidence that the phase moves.
     ///
-    /// `spectrum` is that of the least jitter. Multiples of the cycle that were not
-    /// watched one by one count as they are on the average over the period's error.
+    /// `spectrum` is that of the smallest jitter. Multiples of the cycle that were not watched
+    /// individually count as their average over the period's error.
     #[must_use]
     pub fn find(facts: &WalkFacts, spectrum: &Spectrum) -> Option<Self> {
         let n = facts.cycles as f64;
@@ -79,9 +80,8 @@ impl Lock {
         })
     }
 
-    /// Whether the lock spoils the count of an activity of about `ticks`: what
-    /// it may add to the variance is more than what independent counts of it
-    /// have in any case, three times over.
+    /// Returns whether the lock spoils the count of an activity of about `ticks`: what it may add
+    /// to the variance exceeds three times what independent counts have in any case.
     pub(super) fn spoils(&self, ticks: f64, n: u64) -> bool {
         let step = self.error_ticks;
         let p = ticks - ticks.floor();
@@ -101,9 +101,8 @@ mod tests {
         Lock::find(&facts, &Spectrum::of_walk(n, &facts, jitter))
     }
 
-    /// 2.5 ticks: after two cycles loop and tick meet again, and no sooner. At
-    /// 2.5001 the phase moves 0.0001 of a tick a cycle, at a jitter of 0.002 by
-    /// 0.02 in 100 cycles besides.
+    /// 2.5 ticks: after two cycles loop and tick meet again, and no sooner. At 2.5001 the phase
+    /// moves 0.0001 of a tick a cycle; a jitter of 0.002 adds 0.02 in 100 cycles.
     #[test]
     fn locks_by_hand() {
         let lock = found(2.5, 0.0, 100).unwrap();
@@ -125,7 +124,7 @@ mod tests {
         assert!((lock.error_ticks - 1.0 / 3.0).abs() < 1e-12);
         let lock = found(3.0, 0.0, 100).unwrap();
         assert_eq!((lock.ticks, lock.cycles, lock.error_ticks), (3, 1, 1.0));
-        // The golden section meets no small fraction; jitter undoes any lock.
+        // The golden section is near no small fraction; jitter undoes any lock.
         assert_eq!(found(2.618_034, 0.0, 10_000), None);
         assert_eq!(found(2.5, 0.3, 10_000), None);
     }

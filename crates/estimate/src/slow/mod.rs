@@ -22,14 +22,13 @@
 //! assert!((first.estimate.value - 0.3e6).abs() < 0.01e6);
 //! ```
 //!
-//! **Method.** The mean count is unbiased while loop and clock are asynchronous
-//! (eq. 6); how far it may be off is taken from how the phase of the loop is
-//! seen to move against the tick ([`PhaseWalk`], [`Spectrum`]: the covariance
-//! term of eq. 11), not from eq. 10a, which is a safe bound in neither
-//! direction. A loop locked to the tick is refused ([`Lock`]).
+//! **Method.** The mean count is unbiased while loop and clock are asynchronous (eq. 6). Its
+//! uncertainty comes from how the phase of the loop is seen to move against the tick
+//! ([`PhaseWalk`], [`Spectrum`]: the covariance term of eq. 11). It does not come from eq. 10a,
+//! which is a safe bound in neither direction. A loop locked to the tick is refused ([`Lock`]).
 //!
-//! **Caveats.** Readings are whole ticks of a clock that ticks evenly. What a
-//! reading costs is part of the activity that it ends.
+//! **Caveats.** Readings are whole ticks of a clock that ticks evenly. The cost of a reading is
+//! part of the activity that it ends.
 
 mod begins;
 mod counts;

@@ -1,70 +1,70 @@
-//! Planning: cycles and time needed before anything is measured (eq. 14).
+//! Planning: the cycles and the time needed, before any measurement (eq. 14).
 
 use super::stepped::{GOLDEN, lattice};
 use super::variance::Spectrum;
 use super::walk::WalkFacts;
 use crate::long_run::{normal, student};
 
-/// Cycles of a lock that a plan warns of.
+/// Maximum number of cycles of a lock that a plan warns about.
 const MOST_CYCLES: u32 = 24;
 /// Passes of the phase over a q-th of the tick from which a lock is resolved.
 const PASSES: f64 = 4.0;
-/// Blocks of a stepped run.
+/// Number of blocks of a stepped run.
 pub(super) const BLOCKS: u64 = 40;
-/// Of a block, so that the last one is whole when the run ends.
+/// Share of a block added so that the last one is whole when the run ends.
 pub(super) const PART_OF_A_BLOCK: f64 = 0.4;
-/// Cycles before the first block, in which the loop's length is learned.
+/// Number of cycles before the first block, in which the loop's length is learned.
 pub(super) const PILOT: u64 = 64;
 /// Jitter of a cycle that the figures for stepping assume, ticks.
 const ASSUMED_JITTER: f64 = 0.002;
-/// Fewest shots at tick edges: about half of all ticks of 1 ms meet an
-/// interrupt, and the interval then needs so many to lie among the others.
+/// Minimum number of shots at tick edges: about half of all ticks of 1 ms meet an interrupt, and
+/// the interval then needs this many to lie among the others.
 const FEWEST_SHOTS: u64 = 24;
 
-/// What is to be planned.
+/// The measurement to be planned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
-    /// Expected duration of the activity, ns: the smallest one rules.
+    /// Expected duration of the activity, ns; if there are several, the smallest.
     pub duration_ns: f64,
     /// Length of a tick, ns.
     pub tick_ns: f64,
     /// Level of the interval.
     pub level: f64,
-    /// Total width of the interval over the duration.
+    /// Total width of the interval, as a share of the duration.
     pub precision: f64,
     /// Length of the loop's cycle, ns.
     pub loop_ns: Option<f64>,
-    /// What one poll of the clock costs, ns, for the shots at edges.
+    /// Cost of one poll of the clock, ns, for the shots at edges.
     pub poll_ns: f64,
 }
 
 /// The plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Cycles by 14a, independent counts.
+    /// Number of cycles by 14a, independent counts.
     pub cycles: u64,
     /// Time for them, seconds.
     pub seconds: Option<f64>,
-    /// Tick over duration.
+    /// Tick length as a multiple of the duration.
     pub tick_over_duration: f64,
-    /// Cycles if the phase is stepped, at a jitter of 0.2 % of the tick.
+    /// Number of cycles if the phase is stepped, at a jitter of 0.2 % of the tick.
     pub stepped_cycles: u64,
     /// Time for them, delays included, seconds.
     pub stepped_seconds: Option<f64>,
-    /// Shots if the loop may wait for tick edges.
+    /// Number of shots if the loop may wait for tick edges.
     pub edge_samples: u64,
     /// Time for them, with one calibrating shot each, seconds.
     pub edge_seconds: f64,
     /// Delay to add to each cycle so that the phase steps by the golden
     /// section, ns.
     pub delay_ns: Option<f64>,
-    /// What speaks against plain counting in this loop.
+    /// Objections to plain counting in this loop.
     pub warnings: Vec<String>,
 }
 
-/// Cycles by 14a (14b where the activity is shorter than a tick), for an
-/// interval `width_sds` standard deviations wide. The report rounds these: 3.30
-/// at 90 %, 3.94 (3.92 by the normal quantile) at 95 %, 5.16 (5.15) at 99 %.
+/// Returns the number of cycles by 14a (14b where the activity is shorter than a tick), for an
+/// interval `width_sds` standard deviations wide. The report rounds these: 3.30 at 90 %, 3.94 (3.92
+/// by the normal quantile) at 95 %, 5.16 (5.15) at 99 %.
 #[must_use]
 pub fn cycles_needed(width_sds: f64, precision: f64, tick_over_duration: f64) -> f64 {
     let whole = (1.0 / tick_over_duration).floor();
@@ -74,8 +74,8 @@ pub fn cycles_needed(width_sds: f64, precision: f64, tick_over_duration: f64) ->
 }
 
 impl Plan {
-    /// Plans. `None` unless durations and tick are positive and finite, the
-    /// level lies between 0 and 1 and the precision above 0.
+    /// Computes the plan. `None` unless durations and tick are positive and finite, the level lies
+    /// between 0 and 1 and the precision above 0.
     #[must_use]
     pub fn of(q: &Question) -> Option<Self> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
@@ -111,21 +111,21 @@ impl Plan {
     }
 }
 
-/// Least delay, ticks, that makes a loop of `period` ticks step by the golden
+/// Returns the smallest delay, ticks, that makes a loop of `period` ticks step by the golden
 /// section of a tick, forwards or backwards.
 fn golden_delay(period: f64) -> f64 {
     delay_to(period, GOLDEN)
 }
 
-/// Least delay, ticks, that makes a loop of `period` ticks step by `step` of a
-/// tick, forwards or backwards.
+/// Returns the smallest delay, ticks, that makes a loop of `period` ticks step by `step` of a tick,
+/// forwards or backwards.
 pub(super) fn delay_to(period: f64, step: f64) -> f64 {
     let to = |target: f64| (target - period).rem_euclid(1.0);
     to(step).min(to(1.0 - step))
 }
 
-/// The fraction r/q that a loop of `period` ticks is too near to for `cycles`
-/// cycles to tell them apart.
+/// Returns the fraction r/q that a loop of `period` ticks is too near to for `cycles` cycles to
+/// tell them apart.
 fn near_fraction(period: f64, cycles: u64) -> Option<(u64, u32, f64)> {
     (1..=MOST_CYCLES).find_map(|q| {
         let multiple = f64::from(q) * period;
@@ -155,7 +155,7 @@ fn warnings(q: &Question, cycles: u64, delay_ns: Option<f64>) -> Vec<String> {
     warnings
 }
 
-/// Cycles of a stepped run: blocks of even steps with random starts.
+/// Returns the number of cycles of a stepped run: blocks of even steps with random starts.
 fn stepped(q: &Question) -> u64 {
     let ticks = q.duration_ns / q.tick_ns;
     let wanted = q.precision * ticks / 2.0;
@@ -174,7 +174,7 @@ fn stepped(q: &Question) -> u64 {
     counted as u64 + PILOT
 }
 
-/// Shots at edges: each is off by a poll at either end, and so is the
+/// Returns the number of shots at edges: each is off by a poll at either end, and so is the
 /// calibrating one.
 fn edges(q: &Question, width: f64) -> u64 {
     let sd = q.poll_ns * (2.0_f64 / 6.0).sqrt();
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(Plan::of(&question(20.0, 0.9, 0.1)).unwrap().cycles, 20_563);
         // 1.3 ticks: (3.3 / 0.1)^2 (1 - 1/1.3) (2/1.3 - 1) = 135.3.
         assert!((cycles_needed(3.30, 0.1, 1.0 / 1.3) - 135.313).abs() < 0.01);
-        // Two whole ticks have no scatter at all.
+        // Two whole ticks have no scatter.
         assert!(cycles_needed(3.30, 0.1, 0.5).abs() < 1e-9);
     }
 

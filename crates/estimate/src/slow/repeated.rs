@@ -1,15 +1,14 @@
-//! What repetitions of an experiment say: the mean of their results, and the
-//! standard deviation of one of them, which is what eq. 10a predicts.
+//! Figures from repetitions of an experiment: the mean of their results, and the standard deviation
+//! of a single one, which is what eq. 10a predicts.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use undertick_units::{Estimate, Interval};
 
 use crate::long_run::student;
 
-/// Mean of the repetitions with Student's interval; `least_sd` is the smallest
-/// standard deviation of one repetition that is believed (e.g. a tick more in
-/// one of them), because few repetitions may all agree by chance. `None` below
-/// two of them.
+/// Mean of the repetitions with Student's interval. `least_sd` is the smallest standard deviation
+/// of one repetition that is believed (e.g. a tick more in one of them), because few repetitions
+/// may all agree by chance. `None` below two repetitions.
 #[must_use]
 pub fn mean_of_repetitions(
     values: &[f64],
@@ -33,8 +32,8 @@ pub fn mean_of_repetitions(
     })
 }
 
-/// Standard deviation of one repetition, with the interval of normal results
-/// (chi-squared). `None` below two of them.
+/// Standard deviation of one repetition, with the interval for normal results (chi-squared). `None`
+/// below two repetitions.
 #[must_use]
 pub fn spread_of_repetitions(values: &[f64], level: f64, unit: &str) -> Option<Estimate> {
     let (_, variance) = moments(values)?;

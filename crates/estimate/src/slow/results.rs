@@ -1,4 +1,4 @@
-//! From counts to estimates with intervals.
+//! Computes estimates with confidence intervals from counts.
 
 use std::fmt;
 
@@ -12,17 +12,16 @@ use super::variance::Spectrum;
 use super::walk::WalkFacts;
 use crate::long_run::{normal, student};
 
-/// A jitter of at least this part of a tick leaves at most e^-0.8 of the first
-/// harmonic from cycle to cycle.
+/// Jitter, as a part of a tick, from which at most e^-0.8 of the first harmonic remains from cycle
+/// to cycle.
 const PHASE_LOST: f64 = 0.2;
-/// A modelled variance up to this many times the independent one is not told
-/// from it: the interval of independent counts then covers 88.6 % instead of 90 %.
+/// Maximum ratio of a modelled variance to the independent one at which the two count as equal: the
+/// interval of independent counts then covers 88.6 % instead of 90 %.
 const ALIKE: f64 = 1.1;
-/// Probability below which batches that scatter this much are not believed to
-/// be chance.
+/// Probability below which a scatter of batches this large is not taken for chance.
 const SURELY: f64 = 0.9995;
-/// With more of the cycles left out as disturbed counting as it is has no
-/// interval: see the test `a_few_disturbances_are_in_the_interval`.
+/// Maximum share of cycles dropped as disturbed; with more, counting as it is has no interval: see
+/// the test `a_few_disturbances_are_in_the_interval`.
 const MOST_DISTURBED: f64 = 0.02;
 /// Steps of the search for the ends of an interval.
 const SEARCH: usize = 48;
@@ -30,9 +29,9 @@ const SEARCH: usize = 48;
 /// Estimates of a loop.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// Of each activity, ns.
+    /// Estimates of each activity, ns.
     pub activities: Vec<ActivityResult>,
-    /// Of the whole cycle, ns.
+    /// Estimate of the whole cycle, ns.
     pub cycle: ActivityResult,
     /// How the loop moves against the tick; `None` below two cycles.
     pub walk: Option<WalkFacts>,
@@ -42,14 +41,14 @@ pub struct Results {
     pub dropped: u64,
 }
 
-/// Why there is no interval.
+/// Why there is no confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refused {
     /// The loop is locked to the tick.
     Locked(Lock),
-    /// So many of the cycles were left out as disturbed.
+    /// Too many of the cycles were dropped as disturbed.
     Disturbed {
-        /// Their share.
+        /// Share of the dropped cycles.
         share: f64,
     },
 }
@@ -72,9 +71,9 @@ impl fmt::Display for Refused {
 /// The estimate of one activity.
 #[derive(Clone, Debug)]
 pub struct ActivityResult {
-    /// Mean duration, ns; without bounds where it is refused.
+    /// Mean duration, ns; without bounds where the interval is refused.
     pub estimate: Estimate,
-    /// Ticks counted.
+    /// Number of ticks counted.
     pub ticks: i64,
     /// Standard deviation of the mean by 10a, ns.
     pub predicted_sd_ns: f64,
@@ -87,7 +86,7 @@ pub struct ActivityResult {
 }
 
 impl ActivityResult {
-    /// There is no interval.
+    /// Removes the confidence interval.
     fn refuse(&mut self, why: Refused) {
         self.estimate.interval = Interval { lo: None, hi: None };
         self.estimate.notes.push(why.to_string());
@@ -102,29 +101,28 @@ impl ActivityResult {
     }
 }
 
-/// Standard deviation of a mean count by 10a, ticks: an activity of `ticks`
-/// constant length, counted in `n` independent cycles.
+/// Returns the standard deviation of a mean count by 10a, ticks: an activity of `ticks` constant
+/// length, counted in `n` independent cycles.
 #[must_use]
 pub fn count_sd(ticks: f64, n: u64) -> f64 {
     let p = ticks - ticks.floor();
     (p * (1.0 - p) / n.max(1) as f64).sqrt()
 }
 
-/// How far the cycles that were left out as disturbed may have shifted the mean
-/// count of the others, ticks down and up, with a share `dropped` of them gone.
+/// Returns how far dropping the disturbed cycles may have shifted the mean count of the others,
+/// ticks down and up, when a share `dropped` of them is gone.
 ///
-/// What disturbs may keep step with the clock and hit the loop at one phase.
-/// Cycles of `cycle` ticks hold that phase with probability `c`, their length
-/// up to a tick; among these the share of counts that are one more than the
-/// whole ticks is at most p/c, and at least 0. So the truth lies between
-/// (1 - r) p and (1 - r) p + r p/c where p is what the others show.
+/// The disturbance may keep step with the clock and interrupt the loop at one phase. Cycles of
+/// `cycle` ticks contain that phase with probability `c`, their length up to a tick. Among these
+/// the share of counts that are one more than the whole ticks is at most p/c, and at least 0. So
+/// the truth lies between (1 - r) p and (1 - r) p + r p/c where p is what the others show.
 pub(super) fn selection(ticks: f64, cycle: f64, dropped: f64) -> (f64, f64) {
     let p = ticks - ticks.floor();
     let most = (p / cycle.clamp(1e-9, 1.0)).min(1.0);
     (dropped * p, dropped * (most - p))
 }
 
-/// Share of cycles that were dropped.
+/// Returns the share of cycles that were dropped.
 pub(super) fn share(dropped: u64, kept: u64) -> f64 {
     dropped as f64 / (dropped + kept).max(1) as f64
 }
@@ -161,7 +159,7 @@ pub(super) fn results(counts: &LoopCounts, tick_ns: f64, level: f64) -> Results 
     }
 }
 
-/// The spectra of a run at the bounds of what its jitter may be.
+/// The spectra of a run at the bounds of its jitter.
 struct Model {
     facts: WalkFacts,
     spectra: [Spectrum; 3],
@@ -188,7 +186,7 @@ impl Model {
         Lock::find(&self.facts, &self.spectra[0])
     }
 
-    /// The spectrum to use for an activity of about `ticks`, and how.
+    /// Returns the spectrum to use for an activity of about `ticks`, and its name.
     fn choose(&self, ticks: f64) -> (&Spectrum, &'static str) {
         let of = |s: &Spectrum| s.variance(ticks);
         let widest = (self.spectra.iter())
@@ -212,7 +210,7 @@ fn activity(
     level: f64,
 ) -> ActivityResult {
     let (n, mean) = (counts.n, counts.mean());
-    // Away from whole ticks, where a count of nothing would claim certainty.
+    // Kept away from whole ticks, where a count of nothing would claim certainty.
     let p = mean - mean.floor();
     let inside = mean.floor() + (p * n as f64 + 2.0) / (n as f64 + 4.0);
     let independent = Spectrum::independent(n);
@@ -268,9 +266,8 @@ fn activity(
     }
 }
 
-/// The end of the interval on the side of `sign`: the furthest length whose
-/// own spread still reaches the mean that was found (score interval; Wilson's
-/// where counts are independent).
+/// Returns the end of the interval on the side of `sign`: the furthest length whose spread still
+/// reaches the mean that was found (score interval; Wilson's where counts are independent).
 fn bound(mean: f64, z: f64, variance: &impl Fn(f64) -> f64, sign: f64) -> f64 {
     let reaches = |x: f64| x * x <= z * z * variance(mean + sign * x);
     let most =
@@ -297,8 +294,8 @@ fn bound(mean: f64, z: f64, variance: &impl Fn(f64) -> f64, sign: f64) -> f64 {
     mean + sign * lo
 }
 
-/// The variance of the mean by batches, and its degrees of freedom, where it is
-/// surely above the modelled one.
+/// Returns the variance of the mean by batches, and its degrees of freedom, where it is surely
+/// above the modelled one.
 fn more_than_modelled(counts: &ActivityCounts, modelled: f64) -> Option<(f64, f64)> {
     let of_one = counts.variance();
     let (ratio, degrees) = batch_ratio(counts, of_one)?;
@@ -306,7 +303,7 @@ fn more_than_modelled(counts: &ActivityCounts, modelled: f64) -> Option<(f64, f6
     (chi_squared(variance / modelled * degrees, degrees) > SURELY).then_some((variance, degrees))
 }
 
-/// The cycle, from readings that lie end to end.
+/// Estimates the cycle from readings that lie end to end.
 fn contiguous(
     counts: &LoopCounts,
     walk: Option<WalkFacts>,

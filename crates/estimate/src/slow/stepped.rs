@@ -2,23 +2,20 @@
 //! loop advance by the golden section of a tick, so that the phases seen fill
 //! the tick evenly instead of at random.
 //!
-//! The run is a pilot and then blocks. Each block begins at an edge of the tick
-//! plus a random delay of up to a tick, so the blocks' means are independent and
-//! unbiased whatever happens inside them, and Student's interval over the blocks
-//! is honest even if the stepping fails. Within a block of M cycles the step is a
-//! fraction a/M near the golden section: the M phases are evenly spaced, so the
-//! count is one of two neighbours and the mean off by less than 1/M; and since
-//! multiples of a/M are badly approximable, phases stay spread where the walk of
-//! the phase, or a length of the loop not yet known well, spoils the lattice.
-//! Blocks differ in length by up to 15 %, so that no activity is a whole number
-//! of M-ths in all of them; the estimate is the ratio of the sums.
+//! The run is a pilot and then blocks. Each block begins at an edge of the tick plus a random delay
+//! of up to a tick. So the blocks' means are independent and unbiased whatever happens inside them,
+//! and Student's interval over the blocks is honest even if the stepping fails. Within a block of M
+//! cycles the step is a fraction a/M near the golden section. The M phases are evenly spaced, so
+//! the count is one of two neighbours and the mean off by less than 1/M. Since multiples of a/M are
+//! badly approximable, phases stay spread where the walk of the phase, or an uncertain length of
+//! the loop, spoils the lattice. Blocks differ in length by up to 15 %, so that no activity is a
+//! whole number of M-ths in all of them; the estimate is the ratio of the sums.
 //!
-//! A block that was disturbed is left out. What disturbs a loop, e.g. the end of
-//! a time slice, keeps step with the clock, so whether a block is disturbed must
-//! not depend on its random phase: each block watches a *window* of whole ticks,
-//! from the edge before its delay to an edge after its last cycle, wherever in it
-//! the cycles lie. Blocks become shorter until most windows fit between the
-//! disturbances, down to a single cycle.
+//! A block that was disturbed is dropped. A disturbance of a loop, e.g. the end of a time slice,
+//! keeps step with the clock, so whether a block is disturbed must not depend on its random phase.
+//! Each block therefore watches a *window* of whole ticks, from the edge before its delay to an
+//! edge after its last cycle, wherever in it the cycles lie. Blocks become shorter until most
+//! windows fit between the disturbances, down to a single cycle.
 
 use undertick_units::{Estimate, Interval};
 
@@ -27,22 +24,20 @@ use super::results::{ActivityResult, count_sd};
 use crate::long_run::student;
 use crate::rate::proportion;
 
-/// The golden section of a tick: the step whose multiples keep the furthest
-/// from whole ticks.
+/// The golden section of a tick: the step whose multiples stay furthest from whole ticks.
 pub const GOLDEN: f64 = 0.618_033_988_749_894_8;
 
 /// Jitter, ticks, for which a step is chosen.
 const CHOSEN_FOR: f64 = 0.003;
-/// Harmonics that the choice looks at.
+/// Number of harmonics that the choice examines.
 const LOOKED_AT: u64 = 150;
-/// Steps compared lie this near to the golden section.
+/// Maximum distance from the golden section of the steps compared.
 const NEAR: f64 = 0.02;
 
-/// A number of cycles near `cycles`, and a step a/M of the tick, coprime and
-/// near the golden section: its M multiples are evenly spaced, and stay spread
-/// while they come in. Of such steps the one that suits an activity of `ticks`
-/// best: e.g. five steps that advance by just the length of the activity make
-/// its count telescope.
+/// Returns a number of cycles near `cycles`, and a step a/M of the tick, coprime and near the
+/// golden section: its M multiples are evenly spaced, and stay spread while they come in. Of such
+/// steps it takes the one that suits an activity of `ticks` best. For example, if five steps
+/// advance by exactly the length of the activity, its count telescopes.
 pub(super) fn lattice(cycles: u64, ticks: f64) -> (u64, f64) {
     let around = (cycles / 20).clamp(1, 4);
     let harmonics = harmonics(ticks);
@@ -62,7 +57,7 @@ pub(super) fn lattice(cycles: u64, ticks: f64) -> (u64, f64) {
     (best.0, best.1)
 }
 
-/// Power of the count's harmonics, and how much of each fades in a cycle.
+/// Returns the power of the count's harmonics, and how much of each fades in a cycle.
 fn harmonics(ticks: f64) -> Vec<(f64, f64)> {
     let pi = core::f64::consts::PI;
     (1..=LOOKED_AT)
@@ -74,9 +69,8 @@ fn harmonics(ticks: f64) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Variance, but for a factor, of a mean count while the phase steps by a/m with
-/// the jitter `CHOSEN_FOR`: each harmonic's power times the spectrum of its walk
-/// at 0.
+/// Variance, but for a factor, of a mean count while the phase steps by a/m with the jitter
+/// `CHOSEN_FOR`: each harmonic's power times the spectrum of its walk at 0.
 fn roughness(a: u64, m: u64, harmonics: &[(f64, f64)]) -> f64 {
     let step = core::f64::consts::TAU * a as f64 / m as f64;
     // cos(h step) by its recurrence.
@@ -99,48 +93,47 @@ fn coprime(mut a: u64, mut b: u64) -> bool {
     a == 1
 }
 
-/// Fewer ticks than this in a whole run are few.
+/// Number of ticks in a whole run below which they count as few.
 const FEW: u64 = 8;
-/// After a disturbed window blocks become shorter by this, after a whole one
-/// longer by that, up to their proper length: about 7 of 10 windows stay whole.
+/// Factor by which blocks become shorter after a disturbed window; after a whole one they become
+/// longer again, up to their full length. About 7 of 10 windows stay whole.
 const SHORTER: f64 = 0.7;
 const LONGER: f64 = 1.15;
 /// Room in a window for cycles that take longer than learned.
 const ROOM: f64 = 1.01;
 
-/// What a stepped run does next.
+/// The next action of a stepped run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Move {
     /// Begin to watch for disturbances and wait for an edge of the tick; then
     /// [`Stepper::aligned`].
     Align,
-    /// Wait for so long, run a cycle; then [`Stepper::push`].
+    /// Wait for the delay and run a cycle; then [`Stepper::push`].
     Cycle {
         /// The delay, ticks.
         delay_ticks: f64,
     },
-    /// Wait until the clock shows so many ticks; then [`Stepper::held`].
+    /// Wait until the clock shows that many ticks; then [`Stepper::held`].
     Hold {
         /// The reading that ends the window.
         until: i64,
     },
 }
 
-/// Decides the delays of a stepped run, and sums up its blocks. A disturbance
-/// at any time is told by [`Stepper::disturbed`], instead of the answer that the
-/// move asks for.
+/// Decides the delays of a stepped run, and sums up its blocks. [`Stepper::disturbed`] reports a
+/// disturbance at any time, instead of the answer that the move asks for.
 #[derive(Clone, Debug)]
 pub struct Stepper {
     random: u64,
-    /// Cycles of a block where nothing disturbs.
+    /// Number of cycles of a block without disturbances.
     proper_cycles: f64,
-    /// Cycles of a block as disturbances allow.
+    /// Number of cycles of a block that disturbances allow.
     typical_cycles: f64,
     block_cycles: u64,
     block: u64,
     in_block: u64,
     step: f64,
-    /// Cycles still to be run that only tell how long the loop is.
+    /// Remaining cycles of the pilot, which only show how long the loop is.
     pilot: u64,
     /// The edge that the window began with.
     edge: Option<i64>,
@@ -175,8 +168,8 @@ struct Activity {
     cycles: u64,
 }
 
-/// Least squares line through the mean reading of each cycle: every point is a
-/// phase of its own, so their whole ticks balance.
+/// Least squares line through the mean reading of each cycle: every point has its own phase, so
+/// their whole ticks balance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slope {
     n: f64,
@@ -214,8 +207,8 @@ impl Slope {
 }
 
 impl Stepper {
-    /// For a loop of that many activities and about `cycles` cycles in all;
-    /// `seed` for the random phases.
+    /// Creates a stepper for a loop of that many activities and about `cycles` cycles in all;
+    /// `seed` is for the random phases.
     #[must_use]
     pub fn new(activities: usize, cycles: u64, seed: u64) -> Self {
         let counted = cycles.saturating_sub(PILOT.min(cycles / 10)) as f64;
@@ -244,7 +237,7 @@ impl Stepper {
         }
     }
 
-    /// What to do next.
+    /// Returns the next action.
     pub fn next_move(&mut self) -> Move {
         let Some(edge) = self.edge.or((self.pilot > 0).then_some(0)) else {
             return Move::Align;
@@ -263,12 +256,13 @@ impl Stepper {
         Move::Cycle { delay_ticks }
     }
 
-    /// The edge came; the clock shows so many ticks now.
+    /// Reports that the edge came, and the reading of the clock in ticks.
     pub fn aligned(&mut self, reading: i64) {
         self.edge = Some(reading);
     }
 
-    /// Whole ticks that hold the random delay and every cycle of the block.
+    /// Returns the number of whole ticks that contain the random delay and every cycle of the
+    /// block.
     fn window_ticks(&self) -> i64 {
         let cycles = self.block_cycles as f64;
         let length = cycles * self.loop_ticks().unwrap_or(1.0) + (cycles - 1.0) * self.delay;
@@ -284,8 +278,8 @@ impl Stepper {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Adds the cycle after that delay: its readings in whole ticks, the one
-    /// that ends it included.
+    /// Adds the cycle after that delay: its readings in whole ticks, including the one that ends
+    /// it.
     pub fn push(&mut self, readings: &[i64]) {
         self.slope.push(self.in_block, readings);
         let last = self.sums.len() - 1;
@@ -303,7 +297,7 @@ impl Stepper {
         }
     }
 
-    /// The window ended undisturbed: its block counts.
+    /// Reports that the window ended undisturbed: its block counts.
     pub fn held(&mut self) {
         self.learn();
         let cycles = self.in_block;
@@ -318,14 +312,14 @@ impl Stepper {
         self.open();
     }
 
-    /// The loop was disturbed since the last [`Move::Align`]: the whole block is
-    /// left out, the cycle that was just run included.
+    /// Reports a disturbance of the loop since the last [`Move::Align`]: the whole block is
+    /// dropped, including the cycle that was just run.
     pub fn disturbed(&mut self) {
         self.blocks.disturbances += 1;
         self.blocks.dropped += (self.in_block + 1).min(self.block_cycles);
         self.learn();
         if self.pilot > 0 {
-            // The rest of it, after the disturbance.
+            // For the rest of it, after the disturbance.
             self.slope = Slope::default();
             self.in_block = 0;
             self.pilot -= 1;
@@ -337,7 +331,7 @@ impl Stepper {
         }
     }
 
-    /// The next block: its length, its step, its delay.
+    /// Opens the next block: its length, its step, its delay.
     fn open(&mut self) {
         self.block += 1;
         let spread = (self.block as f64 * GOLDEN).fract() - 0.5;
@@ -357,35 +351,35 @@ impl Stepper {
         (self.in_block, self.edge) = (0, None);
     }
 
-    /// The loop's length, from the readings of a block.
+    /// Learns the loop's length from the readings of a block.
     fn learn(&mut self) {
         if let Some(advance) = self.slope.ticks_per_cycle() {
-            // Ticks are read whole: the slope's error falls as n^-1.5.
+            // Readings are whole ticks: the slope's error falls as n^-1.5.
             let weight = self.slope.n.powi(3);
             self.loop_ticks.sum += weight * (advance - self.delay);
             self.loop_ticks.weight += weight;
         }
     }
 
-    /// Time spent in delays so far, ticks.
+    /// Returns the time spent in delays so far, ticks.
     #[must_use]
     pub fn delayed_ticks(&self) -> f64 {
         self.delayed
     }
 
-    /// The delay of each cycle now, ticks.
+    /// Returns the current delay of each cycle, ticks.
     #[must_use]
     pub fn step_delay_ticks(&self) -> f64 {
         self.delay
     }
 
-    /// Length of the loop without delays, as learned so far, ticks.
+    /// Returns the length of the loop without delays, as learned so far, ticks.
     #[must_use]
     pub fn loop_ticks(&self) -> Option<f64> {
         (self.loop_ticks.weight > 0.0).then(|| self.loop_ticks.sum / self.loop_ticks.weight)
     }
 
-    /// The blocks so far.
+    /// Returns the blocks so far.
     #[must_use]
     pub fn blocks(&self) -> &Stepped {
         &self.blocks
@@ -393,8 +387,8 @@ impl Stepper {
 }
 
 impl Stepped {
-    /// Mean of the shortest activity that was seen at all, ticks: it needs the
-    /// most cycles, so the steps are chosen for it.
+    /// Returns the mean of the shortest activity that was seen, ticks: it needs the most cycles, so
+    /// the steps are chosen for it.
     fn shortest(&self) -> f64 {
         (self.activities.iter())
             .filter(|a| a.ticks > 0)
@@ -402,7 +396,7 @@ impl Stepped {
             .fold(0.5, f64::min)
     }
 
-    /// Estimates of the activities, ns, for a tick of that length.
+    /// Returns the estimates of the activities, ns, for a tick of that length.
     #[must_use]
     pub fn activities(&self, tick_ns: f64, level: f64) -> Vec<ActivityResult> {
         (self.activities.iter())
@@ -410,25 +404,25 @@ impl Stepped {
             .collect()
     }
 
-    /// Estimate of the cycle without its delay, ns.
+    /// Returns the estimate of the cycle without its delay, ns.
     #[must_use]
     pub fn cycle(&self, tick_ns: f64, level: f64) -> ActivityResult {
         self.cycle.result(tick_ns, level)
     }
 
-    /// Cycles left out with the blocks that were disturbed.
+    /// Returns the number of cycles dropped with the disturbed blocks.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Blocks that were disturbed.
+    /// Returns the number of blocks that were disturbed.
     #[must_use]
     pub fn disturbances(&self) -> u64 {
         self.disturbances
     }
 
-    /// Blocks that count.
+    /// Returns the number of blocks that count.
     #[must_use]
     pub fn whole(&self) -> usize {
         self.cycle.blocks.len()
@@ -480,8 +474,8 @@ impl Activity {
         }
     }
 
-    /// Bounds of independent counts where only a few ticks were counted: blocks
-    /// then say little about their own scatter. Else nothing.
+    /// Returns the bounds of independent counts where only a few ticks were counted, as blocks then
+    /// say little about their own scatter; otherwise none.
     fn few(&self, ticks: i64, cycles: u64, level: f64) -> (f64, f64) {
         let nothing = (f64::INFINITY, 0.0);
         let Some(seen) = u64::try_from(ticks).ok().filter(|&t| t < FEW) else {
@@ -495,8 +489,8 @@ impl Activity {
         })
     }
 
-    /// The least standard deviation believed, ticks: that of one tick more in
-    /// one of the blocks. Where all blocks say the same, less never shows.
+    /// Returns the smallest standard deviation believed, ticks: that of one tick more in one of the
+    /// blocks. If all blocks agree, a smaller one never shows.
     fn finest(&self) -> f64 {
         1.0 / self.cycles.max(1) as f64
     }

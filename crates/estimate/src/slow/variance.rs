@@ -17,9 +17,9 @@ use std::f64::consts::PI;
 
 use super::walk::WalkFacts;
 
-/// Harmonics taken one by one; those above get the mean of the upper half.
+/// Number of harmonics computed one by one; those above get the mean of the upper half.
 const HARMONICS: usize = 192;
-/// Below this a term of the sum over lags is nothing.
+/// Size below which a term of the sum over lags is neglected.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// S(h) of a run.
@@ -30,7 +30,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Of `n` counts whose phases are drawn anew each time.
+    /// Returns the spectrum of `n` counts whose phases are drawn anew each time.
     #[must_use]
     pub fn independent(n: u64) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Spectrum {
         }
     }
 
-    /// Of `n` cycles of a loop whose phase walks with that period and jitter,
+    /// Returns the spectrum of `n` cycles of a loop whose phase walks with that period and jitter,
     /// ticks; averaged over the normal error of the period.
     #[must_use]
     pub fn of_walk(n: u64, facts: &WalkFacts, jitter: f64) -> Self {
@@ -51,15 +51,15 @@ impl Spectrum {
         Self { coherence, beyond }
     }
 
-    /// The greatest S(h) that is compatible with how well h cycles are known, two standard
-    /// errors either way: were the loop locked, it would be this. A jitter leaves the period
-    /// less certain and lets the phase fade, so each that is possible is taken by itself.
-    /// `h` is one of the multiples that were watched.
+    /// Returns the largest S(h) that is compatible with how well h cycles are known, two standard
+    /// errors either way: if the loop were locked, it would be this. A jitter leaves the period
+    /// less certain and lets the phase fade, so each possible jitter is taken separately. `h` is
+    /// one of the multiples that were watched.
     pub(super) fn greatest(facts: &WalkFacts, h: usize) -> f64 {
         let n = facts.cycles as f64;
         let [least, guess, most] = facts.jitter;
-        // The least is 0 wherever crossings are few: no jitter and a guess that is far from
-        // none do not go together.
+        // The lower bound is 0 wherever crossings are few: a jitter of zero and a guess far from
+        // zero do not go together.
         let possible = [least.max(guess / 2.0), guess, most].into_iter();
         let possible = possible.filter(|jitter| jitter.is_finite());
         let each = possible.map(|jitter| {
@@ -75,13 +75,13 @@ impl Spectrum {
         each.fold(0.0, f64::max)
     }
 
-    /// S(h), h >= 1.
+    /// Returns S(h), h >= 1.
     #[must_use]
     pub fn at(&self, h: usize) -> f64 {
         self.coherence.get(h - 1).copied().unwrap_or(self.beyond)
     }
 
-    /// Variance of the mean count of an activity of `ticks` constant length.
+    /// Returns the variance of the mean count of an activity of `ticks` constant length.
     #[must_use]
     pub fn variance(&self, ticks: f64) -> f64 {
         let p = ticks - ticks.floor();
@@ -106,7 +106,7 @@ struct Turn {
     angle: f64,
     /// Half the variance of the angle that the walk adds per cycle.
     walk: f64,
-    /// Half the variance of `angle` as it is known.
+    /// Half the variance of `angle` due to the error of the period.
     drift: f64,
 }
 
@@ -118,8 +118,8 @@ impl Turn {
             None => {
                 let lags = facts.multiples.len() as f64;
                 let of_one = facts.end_error / lags;
-                // So fine a lock is only believed if the period is known so
-                // finely whatever the jitter.
+                // A lock this fine is only believed if the period is known equally finely whatever
+                // the jitter.
                 let most = jitter.max(facts.jitter[2].min(0.5));
                 (h as f64 * facts.period, h as f64 * of_one, most)
             }
@@ -138,7 +138,7 @@ impl Turn {
     }
 }
 
-/// S(h), averaged over a normal error of the period.
+/// Computes S(h), averaged over a normal error of the period.
 fn coherence(n: u64, turn: &Turn) -> f64 {
     let (mut cos, mut sin) = (1.0_f64, 0.0_f64);
     let (sin_step, cos_step) = turn.angle.sin_cos();
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!(Spectrum::independent(8).at(1), 0.125);
     }
 
-    /// The variance of the mean count over all phases that a run may begin at,
-    /// counted out: without jitter a run is known from its first phase.
+    /// The variance of the mean count over all phases at which a run may begin, counted out:
+    /// without jitter a run is determined by its first phase.
     #[test]
     fn variance_counted_out() {
         let phases = 40_000;
@@ -236,8 +236,8 @@ mod tests {
         assert!((independent - 0.16 / 50.0).abs() < 1e-12, "{independent}");
     }
 
-    /// Where the period is known only so well, S(h) is its mean over that error,
-    /// here by the sum over a fine grid of the normal distribution.
+    /// Where the period has an error, S(h) is its mean over that error, here by the sum over a fine
+    /// grid of the normal distribution.
     #[test]
     fn an_uncertain_period_is_averaged_over() {
         let (n, period, jitter) = (30, 2.5, 0.004);

@@ -1,23 +1,22 @@
 //! How the phase of a loop moves against the tick, from whole-tick readings.
 //!
-//! Let `Y` be the time, in ticks, that `L` cycles take, and `N` the ticks
-//! counted over them. For any phase distributed evenly over the tick and any
-//! whole number `k`, E|N - k| = E|Y - k| exactly: counting does not distort the
-//! first absolute moment about a whole number. So at lags whose mean lies near
-//! a whole number, the counts that go the wrong way tell how much the length of
+//! Let `Y` be the time, in ticks, that `L` cycles take, and `N` the ticks counted over them. For
+//! any phase distributed evenly over the tick and any whole number `k`, E|N - k| = E|Y - k|
+//! exactly: counting does not distort the first absolute moment about a whole number. So at lags
+//! whose mean lies near a whole number, the counts on the other side show how much the length of
 //! the cycles scatters, however coarse the tick.
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-/// Lags watched at each level, in readings of that level.
+/// Number of lags watched at each level, in readings of that level.
 pub(super) const LAGS: usize = 32;
-/// Values of a lagged difference told apart, around its first one.
+/// Number of values of a lagged difference that are distinguished, around its first one.
 const VALUES: usize = 9;
-/// A lag is used from this many of its lengths on; beyond the finest level,
-/// where levels may contradict each other, of the longest one.
+/// Minimum run length, as a multiple of a lag, from which the lag is used; beyond the finest level,
+/// where levels may contradict each other, a multiple of the longest lag.
 const FEW: u64 = 4;
-/// Overlapping windows see the same crossing again, and a walk that stands at
-/// an edge crosses it again and again: so many crossings count as one.
+/// Number of crossings that count as one: overlapping windows see the same crossing again, and a
+/// walk that stands at an edge crosses it again and again.
 const CLUSTER: f64 = 2.0;
 
 /// Readings at one point of the loop, one per cycle, reduced to how their lagged
@@ -70,7 +69,7 @@ pub struct WalkFacts {
 }
 
 impl WalkFacts {
-    /// Of a loop whose period and jitter are known.
+    /// Returns the facts of a loop whose period and jitter are known.
     pub(super) fn known(cycles: u64, period: f64, jitter: f64) -> Self {
         Self {
             cycles,
@@ -84,7 +83,7 @@ impl WalkFacts {
 }
 
 impl PhaseWalk {
-    /// Adds the reading of the next cycle, whole ticks.
+    /// Adds the reading of the next cycle, in whole ticks.
     pub fn push(&mut self, reading: i64) {
         if self.since_break > 0 {
             self.steps += 1;
@@ -109,7 +108,7 @@ impl PhaseWalk {
         }
     }
 
-    /// The chain of readings is broken: the next one follows no other.
+    /// Breaks the chain of readings: the next one follows no other.
     pub fn interrupt(&mut self) {
         self.since_break = 0;
         for level in &mut self.levels {
@@ -117,7 +116,7 @@ impl PhaseWalk {
         }
     }
 
-    /// Stretches of cycles without a break.
+    /// Returns the number of stretches of cycles without a break.
     #[must_use]
     pub fn pieces(&self) -> u64 {
         self.pieces
@@ -125,7 +124,7 @@ impl PhaseWalk {
 }
 
 impl PhaseWalk {
-    /// Mean and scatter of the cycle's length. `None` below two readings.
+    /// Returns mean and scatter of the cycle's length. `None` below two readings.
     #[must_use]
     pub fn facts(&self) -> Option<WalkFacts> {
         if self.steps == 0 {
@@ -153,9 +152,9 @@ impl PhaseWalk {
         })
     }
 
-    /// The scatter over all time scales: a bound must hold at each of them. A
-    /// loop that runs after a timer of its own scatters between cycles and yet
-    /// keeps its phase; only the long lags show that.
+    /// Returns the scatter over all time scales: a bound must hold at each of them. A loop that
+    /// follows its own timer scatters between cycles and yet keeps its phase; only the long lags
+    /// show that.
     fn jitter(&self) -> [f64; 3] {
         let mut found: Option<[f64; 3]> = None;
         for (depth, level) in self.levels.iter().enumerate() {
@@ -173,8 +172,7 @@ impl PhaseWalk {
     }
 }
 
-/// The scatter of two time scales together: the finer one, unless the coarser
-/// one contradicts it.
+/// Combines the scatter of two time scales: the finer one, unless the coarser one contradicts it.
 fn combined(fine: [f64; 3], coarse: [f64; 3]) -> [f64; 3] {
     if coarse[2] < fine[0] {
         return [coarse[0], coarse[1], fine[2]];
@@ -205,7 +203,7 @@ impl Level {
         self.filled = (self.filled + 1).min(LAGS);
     }
 
-    /// From the lag that shows the most crossings the wrong way.
+    /// Computes the scatter from the lag that shows the most crossings to the other side.
     fn jitter(&self, finest: bool) -> Option<[f64; 3]> {
         let mut best: Option<(f64, usize)> = None;
         for (index, tally) in self.lags.iter().enumerate() {
@@ -216,7 +214,7 @@ impl Level {
             }
             let (_, against) = tally.against();
             let events = against * tally.n as f64 / lag as f64;
-            // Without any, the lag nearest to a whole number of ticks.
+            // Without any crossing, the lag nearest to a whole number of ticks is used.
             let rank = if events > 0.0 {
                 events
             } else {
@@ -251,13 +249,13 @@ impl Tally {
         self.sum += ticks;
     }
 
-    /// Whether differences may have left the values told apart.
+    /// Returns whether differences may have left the distinguished values.
     fn overflows(&self) -> bool {
         self.counts[0] + self.counts[VALUES - 1] > 0
     }
 
-    /// How far the mean lies from the nearest whole number, and the mean ticks
-    /// counted beyond that number on the other side of it.
+    /// Returns how far the mean lies from the nearest whole number, and the mean ticks counted
+    /// beyond that number on the other side of it.
     fn against(&self) -> (f64, f64) {
         let n = self.n as f64;
         let sum: f64 = (self.counts.iter().enumerate())
@@ -275,8 +273,8 @@ impl Tally {
     }
 }
 
-/// The standard deviation `s` of a normal value around `offset >= 0` whose mean
-/// part below 0 is `against`: s phi(offset/s) - offset Phi(-offset/s).
+/// Returns the standard deviation `s` of a normal value around `offset >= 0` whose mean part below
+/// 0 is `against`: s phi(offset/s) - offset Phi(-offset/s).
 fn scatter(offset: f64, against: f64) -> f64 {
     if against <= 0.0 {
         return 0.0;
@@ -302,8 +300,8 @@ fn scatter(offset: f64, against: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Readings 0, 2, 5, 7, 10, 12: steps of 2 and 3, two of them always 5; then a
-    /// break and 100, 102.
+    /// Readings 0, 2, 5, 7, 10, 12: steps of 2 and 3, two of which always make 5; then a break and
+    /// 100, 102.
     #[test]
     fn multiples_by_hand() {
         let mut walk = PhaseWalk::default();
@@ -320,7 +318,7 @@ mod tests {
         near(facts.multiples[2], 22.0 / 3.0);
         near(facts.multiples[3], 10.0);
         near(facts.multiples[4], 12.0);
-        // None seen over six: six times the mean.
+        // None are seen over six: six times the mean.
         near(facts.multiples[5], 6.0 * 12.0 / 5.0);
         near(facts.period, 32.0 * 12.0 / 5.0 / 32.0);
         near(facts.end_error, (1.0_f64 / 6.0).sqrt() / 5.0);
@@ -381,7 +379,7 @@ mod tests {
         }
     }
 
-    /// Four whole windows of three cycles are 12, of the coarser levels four of 32.
+    /// Four whole windows of three cycles are 12; the coarser levels need four of 32.
     #[test]
     fn few_windows_say_nothing() {
         for (n, finest, is_enough) in [
@@ -419,8 +417,8 @@ mod tests {
         assert_eq!(combined(fine, [0.01, 0.02, 0.1]), fine);
     }
 
-    /// A walk whose steps scatter by a known amount, read in whole ticks: the
-    /// guess is near, and the bounds hold it.
+    /// A walk whose steps scatter by a known amount, read in whole ticks: the guess is near, and
+    /// the bounds contain it.
     #[test]
     fn a_known_scatter_is_found() {
         for jitter in [0.02, 0.1, 0.4] {

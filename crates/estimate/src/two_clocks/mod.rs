@@ -1,8 +1,8 @@
-//! Two clocks and the messages between their machines: what does one show when the
-//! other shows this?
+//! Two clocks and the messages between their machines: what does one clock show when the other
+//! shows a given reading?
 //!
-//! **Question.** Each machine stamps what it sends and what it receives by a clock of its
-//! own. Offset and rate between them are not known, and the rate wanders.
+//! **Question.** Each machine stamps what it sends and what it receives by its own clock. Offset
+//! and rate between the clocks are not known, and the rate wanders.
 //!
 //! ```
 //! use undertick_estimate::two_clocks::{Limits, Message, clock_map};
@@ -17,26 +17,26 @@
 //! # Ok::<(), undertick_estimate::two_clocks::NoMap>(())
 //! ```
 //!
-//! **Method.** A message is received after it was sent, whatever else is true: one to the
-//! second machine is an upper bound of how far its clock is ahead at the moment of sending,
-//! one from it a lower bound at the moment of receiving. Near a moment `t` the difference
-//! is its tangent, but for a wander: where the rate changes by at most `w`, the tangent is
-//! off by at most `w * d` at a distance `d`, so each message binds the tangent at `t` with
-//! that slack. Of all tangents that no message contradicts the greatest and the least value
-//! at `t` are the bounds there: a linear programme in offset and rate, of which only the
-//! convex hulls of the messages matter (the idea of Duda, Harrus, Haddad and Bernard, 1987).
-//! The slack makes windows by itself: far messages say nothing any more, and leaving them
-//! out can only widen the bounds. Between two moments a difference whose rate changes by at
-//! most `w` is off its chord by at most a quarter of `w` times their distance.
+//! **Method.** A message is received after it was sent, whatever else is true. One to the second
+//! machine is an upper bound of how far its clock is ahead at the moment of sending, one from it a
+//! lower bound at the moment of receiving. Near a moment `t` the difference is its tangent, but for
+//! a wander. Where the rate changes by at most `w`, the tangent is off by at most `w * d` at a
+//! distance `d`, so each message binds the tangent at `t` with that slack. The bounds at `t` are
+//! the largest and the smallest value there of all tangents that no message contradicts. That is a
+//! linear programme in offset and rate, of which only the convex hulls of the messages matter (the
+//! idea of Duda, Harrus, Haddad and Bernard, 1987). The slack limits the window by itself: far
+//! messages no longer bind, and omitting them can only widen the bounds. Between two moments a
+//! difference whose rate changes by at most `w` is off its chord by at most a quarter of `w` times
+//! their distance.
 //!
-//! If no tangent is left somewhere, the rate wandered more than was said. The wander is
-//! doubled until there is one everywhere, and [`ClockMap::wander`] tells.
+//! If no tangent is left somewhere, the rate wandered more than the limit says. The wander is
+//! doubled until there is a tangent everywhere, and [`ClockMap::wander`] reports it.
 //!
-//! **Caveats.** Bounds, not an interval of confidence: they hold the truth always if rate
-//! and wander keep within what was said, and say nothing if not. Half of the sum of the
-//! shortest ways there and back cannot be told from an offset: the bounds are that wide at
-//! least, and where the shortest ways differ the truth is not in their middle. A message
-//! whose stamps belong to different messages breaks them.
+//! **Caveats.** These are bounds, not a confidence interval: they always contain the truth if rate
+//! and wander keep within their limits, and say nothing if not. Half of the sum of the shortest
+//! ways there and back cannot be distinguished from an offset. The bounds are at least that wide,
+//! and where the shortest ways differ the truth is not in their middle. A message whose stamps
+//! belong to different messages breaks them.
 
 mod moment;
 
@@ -54,16 +54,15 @@ pub struct Message {
     pub received: i64,
 }
 
-/// What is known of the clocks beforehand.
+/// Prior limits on the clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The rates differ by so much at most, relative: 0.001 by default.
+    /// Maximum difference of the rates, relative: 0.001 by default.
     pub rate: f64,
-    /// The difference of the rates changes by so much at most between any two moments,
-    /// relative: 2e-6 by default, two quartz crystals in rooms. Clocks that are steered need
-    /// more.
+    /// Maximum change of the difference of the rates between any two moments, relative: 2e-6 by
+    /// default, which suits two quartz crystals in rooms. Steered clocks need more.
     pub wander: f64,
-    /// Each stamp is right within this, ticks: 1 by default, because clocks move by ticks.
+    /// Maximum error of each stamp, ticks: 1 by default, because clocks move by ticks.
     pub stamp_error: f64,
 }
 
@@ -82,18 +81,18 @@ impl Default for Limits {
 pub enum NoMap {
     /// There are no messages in one of the directions: one bound is missing.
     OneWay {
-        /// Messages to the second clock.
+        /// Number of messages to the second clock.
         there: usize,
-        /// Messages from it.
+        /// Number of messages from it.
         back: usize,
     },
-    /// The messages cannot all be true at this moment of the first clock, whatever the rate
-    /// did within its limit: a clock was set, or stamps do not belong together.
+    /// The messages cannot all be true at this moment of the first clock, whatever the rate did
+    /// within its limit: a clock was set, or stamps do not belong together.
     Contradiction {
         /// The moment, ticks.
         at: i64,
     },
-    /// A limit is negative, not a number, or a rate not below one half.
+    /// A limit is negative or not a number, or a rate is not below one half.
     BadLimits,
     /// A difference does not fit into 64 bits.
     OutOfRange,
@@ -122,7 +121,7 @@ impl fmt::Display for NoMap {
 
 impl core::error::Error for NoMap {}
 
-/// How far the second clock is ahead of the first, and how wrong that may be.
+/// How far the second clock is ahead of the first at a moment, and how wrong that may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knot {
     /// The moment by the first clock, ticks.
@@ -133,8 +132,8 @@ pub struct Knot {
     pub half_width: i64,
 }
 
-/// The second clock less the first one, over the time of the first: a line from knot to
-/// knot, and a half-width that goes along as a line, too.
+/// The second clock less the first one, over the time of the first: a line from knot to knot, with
+/// a half-width that is interpolated likewise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockMap {
     knots: Vec<Knot>,
@@ -143,33 +142,33 @@ pub struct ClockMap {
 }
 
 impl ClockMap {
-    /// The knots, ascending; two at least.
+    /// Returns the knots, ascending; at least two.
     #[must_use]
     pub fn knots(&self) -> &[Knot] {
         &self.knots
     }
 
-    /// The wander that the bounds allow for, relative.
+    /// Returns the wander that the bounds allow for, relative.
     #[must_use]
     pub const fn wander(&self) -> f64 {
         self.wander
     }
 
-    /// Whether the messages show that the rate wandered more than the limit said, so that
-    /// more is allowed for.
+    /// Returns whether the messages show that the rate wandered more than the limit, so that more
+    /// is allowed for.
     #[must_use]
     pub const fn is_wander_raised(&self) -> bool {
         self.is_wander_raised
     }
 
-    /// The difference when the first clock shows `at`; `None` outside of the map.
+    /// Returns the difference when the first clock shows `at`; `None` outside of the map.
     #[must_use]
     pub fn at(&self, at: i64) -> Option<Knot> {
         between(&self.knots, at)
     }
 
-    /// Mean rate of the second clock less that of the first, relative, and how wrong it may
-    /// be: over the whole map.
+    /// Returns the mean rate of the second clock less that of the first over the whole map,
+    /// relative, and how wrong it may be.
     #[must_use]
     pub fn mean_rate(&self) -> (f64, f64) {
         let (first, last) = (self.knots[0], self.knots[self.knots.len() - 1]);
@@ -180,9 +179,9 @@ impl ClockMap {
     }
 }
 
-/// What a line of knots says of a moment, in whole ticks: `at + ahead` never falls while
-/// `at` rises, unless it does from one knot to the next. `None` before the first knot and
-/// after the last.
+/// Interpolates a line of knots at a moment, in whole ticks: `at + ahead` never falls while `at`
+/// rises, unless it does from one knot to the next. `None` before the first knot and after the
+/// last.
 #[must_use]
 pub fn between(knots: &[Knot], at: i64) -> Option<Knot> {
     let after = knots.partition_point(|knot| knot.at < at);
@@ -203,10 +202,10 @@ pub fn between(knots: &[Knot], at: i64) -> Option<Knot> {
     })
 }
 
-/// The map from a first clock to a second one, from messages to the second one's machine
-/// (`there`) and from it (`back`), in any order; the same one twice is no harm. It reaches
-/// over all messages, and over `span` of the first clock (first and last moment), where
-/// there is one: before the first message and after the last bounds go apart.
+/// Computes the map from a first clock to a second one, from messages to the second one's machine
+/// (`there`) and from it (`back`), in any order; duplicates do no harm. It covers all messages, and
+/// `span` of the first clock (first and last moment), if given: before the first message and after
+/// the last the bounds widen.
 ///
 /// # Errors
 /// See [`NoMap`].
@@ -238,7 +237,7 @@ pub fn clock_map(
                     is_wander_raised: wander > limits.wander,
                 });
             }
-            // Rates within the limit cannot change by more than twice of it.
+            // Rates within the limit cannot change by more than twice the limit.
             Err(NoMap::Contradiction { at }) if wander >= 2.0 * limits.rate => {
                 return Err(NoMap::Contradiction { at });
             }
@@ -250,21 +249,21 @@ pub fn clock_map(
     }
 }
 
-/// A wander of 0 that is contradicted becomes this, relative.
+/// A wander of 0 that is contradicted is raised to this, relative.
 const LEAST_RAISED: f64 = 1e-9;
-/// Knots over the whole span: enough for the bounds to follow how they narrow towards the
+/// Number of knots over the whole span: enough for the bounds to follow how they narrow towards the
 /// middle of a run of messages, and not more than a file should hold.
 const KNOTS: core::ops::RangeInclusive<i64> = 64..=1 << 16;
-/// Between two knots the wander may widen the bounds by this share of their half-width.
+/// Share of the half-width by which the wander may widen the bounds between two knots.
 const BOW_SHARE: f64 = 1.0 / 16.0;
-/// Moments at which the half-width is looked at first.
+/// Number of moments at which the half-width is examined first.
 const TRIALS: i64 = 9;
-/// Messages further than where their slack is so many half-widths are left out.
+/// Number of half-widths of slack beyond which messages are omitted.
 const REACH: f64 = 16.0;
 
 /// All messages as constraints on the difference, from an origin.
 struct Messages {
-    /// Of the difference.
+    /// Origin of the difference.
     origin: i128,
     upper: Vec<Constraint>,
     lower: Vec<Constraint>,
@@ -300,13 +299,13 @@ impl Messages {
         this
     }
 
-    /// First and last moment; there are messages both ways.
+    /// Returns the first and the last moment; there are messages both ways.
     fn ends(&self) -> (i64, i64) {
         let all = || self.upper.iter().chain(&self.lower).map(|c| c.at);
         (all().min().unwrap_or(0), all().max().unwrap_or(0))
     }
 
-    /// What the map reaches over: two moments at least.
+    /// Returns the range of the map: at least two moments.
     fn span(&self, asked: Option<(i64, i64)>) -> (i64, i64) {
         let (first, last) = self.ends();
         let (from, to) = asked.map_or((first, last), |(a, b)| {
@@ -368,7 +367,7 @@ impl Messages {
         Ok(knots)
     }
 
-    /// Where knots are, ascending: not further apart than `apart` if that is possible.
+    /// Returns the places of knots, ascending: not further apart than `apart` if that is possible.
     fn moments(&self, span: (i64, i64), apart: f64) -> Vec<i64> {
         let (first, last) = self.ends();
         let length = (i128::from(span.1) - i128::from(span.0)) as f64;
@@ -382,7 +381,7 @@ impl Messages {
     }
 }
 
-/// That many moments from the first to the last, both among them.
+/// Returns that many moments from the first to the last, including both.
 fn evenly((from, to): (i64, i64), many: i64) -> Vec<i64> {
     let apart = i128::from(to) - i128::from(from);
     let steps = i128::from(many - 1);

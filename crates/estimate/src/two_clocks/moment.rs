@@ -9,14 +9,14 @@ pub(super) struct Constraint {
     pub(super) ahead: f64,
 }
 
-/// Which bound. Lower ones are mirrored, so that both have lower hulls.
+/// The side of a bound. Lower bounds are mirrored, so that both have lower hulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Upper,
     Lower,
 }
 
-/// The moment whose tangent is looked for.
+/// The moment whose tangent is sought.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) at: i64,
@@ -24,16 +24,16 @@ pub(super) struct Moment {
     pub(super) wander: f64,
     /// The tangent's slope is within this of 0.
     pub(super) rate: f64,
-    /// Messages further away than this need not be looked at, ticks.
+    /// Messages further away than this need not be examined, ticks.
     pub(super) reach: f64,
 }
 
-/// On each side of a moment so many messages are looked at however far they are, and not
-/// more than so many however near. Leaving messages out widens the bounds, no more.
+/// Minimum number of messages examined on each side of a moment, however far they are; another
+/// limit bounds them, however near. Omitting messages only widens the bounds.
 const NEAREST: usize = 16;
 const MOST: usize = 4096;
 
-/// Halvings of a search: more than a 64-bit number has bits.
+/// Number of bisection steps of a search: more than a 64-bit number has bits.
 const STEPS: usize = 100;
 
 impl Moment {
@@ -41,13 +41,13 @@ impl Moment {
         (i128::from(at) - i128::from(self.at)) as f64
     }
 
-    /// Hull of what the constraints, ascending by moment, ask of the tangent: distance from
-    /// the moment, and bound.
+    /// Returns the hull of what the constraints, ascending by moment, require of the tangent:
+    /// distance from the moment, and bound.
     pub(super) fn hull(&self, constraints: &[Constraint], side: Side) -> Vec<(f64, f64)> {
         let here = constraints.partition_point(|c| c.at < self.at);
         let (before, after) = constraints.split_at(here);
         let near = |c: &&Constraint| self.distance(c.at).abs() <= self.reach;
-        // Without wander the far ones bind like the near ones.
+        // Without wander far messages bind like near ones.
         let most = if self.wander > 0.0 { MOST } else { usize::MAX };
         let count = |near: usize, all: usize| near.max(NEAREST).min(most).min(all);
         let earlier = count(
@@ -65,10 +65,10 @@ impl Moment {
         }))
     }
 
-    /// Least and greatest value at the moment of all tangents between the hulls; none if
-    /// there is no such tangent.
+    /// Returns the smallest and the largest value at the moment over all tangents between the
+    /// hulls; `None` if there is no such tangent.
     pub(super) fn bounds(&self, upper: &[(f64, f64)], lower: &[(f64, f64)]) -> Option<(f64, f64)> {
-        // What a tangent of this slope may have at the moment, at most and at least.
+        // The largest and the smallest value at the moment for a tangent of this slope.
         let most = |slope: f64| least_over(upper, slope);
         let least = |slope: f64| -least_over(lower, -slope);
         let room = |slope: f64| most(slope) - least(slope);
@@ -84,7 +84,7 @@ impl Moment {
     }
 }
 
-/// The slope within `range` of the line below the hull that is highest at 0: that of the
+/// Returns the slope within `range` of the line below the hull that is highest at 0: that of the
 /// hull's edge there, or the nearest to it.
 fn best_slope(hull: &[(f64, f64)], range: (f64, f64)) -> f64 {
     let right = hull.partition_point(|(x, _)| *x < 0.0);
@@ -99,7 +99,7 @@ fn best_slope(hull: &[(f64, f64)], range: (f64, f64)) -> f64 {
     steepest.clamp(range.0, range.1)
 }
 
-/// Least `y - slope * x` over the corners of a lower hull.
+/// Returns the smallest `y - slope * x` over the corners of a lower hull.
 fn least_over(hull: &[(f64, f64)], slope: f64) -> f64 {
     // Along the hull the values fall and then rise.
     let value = |i: usize| hull[i].1 - slope * hull[i].0;
@@ -115,7 +115,7 @@ fn least_over(hull: &[(f64, f64)], slope: f64) -> f64 {
     value(from)
 }
 
-/// Where a concave function is greatest.
+/// Returns where a concave function is largest.
 fn greatest((mut from, mut to): (f64, f64), of: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..STEPS {
         let third = (to - from) / 3.0;
@@ -128,7 +128,7 @@ fn greatest((mut from, mut to): (f64, f64), of: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(from, to)
 }
 
-/// The furthest from `inside` towards `end` where a concave function is not negative,
+/// Returns the furthest point from `inside` towards `end` where a concave function is not negative,
 /// rounded outwards.
 fn edge(end: f64, inside: f64, of: impl Fn(f64) -> f64) -> f64 {
     if of(end) >= 0.0 {
@@ -146,7 +146,7 @@ fn edge(end: f64, inside: f64, of: impl Fn(f64) -> f64) -> f64 {
     outside
 }
 
-/// The lower convex hull of points in the order of their x (Andrew's monotone chain).
+/// Returns the lower convex hull of points in the order of their x (Andrew's monotone chain).
 fn lower_hull(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for point in points {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     /// All lines through two corners, or through one at a limit of the rate: the optimum of a
-    /// linear programme is at one of them. Slow and plain, and no hull in it.
+    /// linear programme is at one of them. It is slow and simple, and uses no hull.
     fn by_trying_all(upper: &[(f64, f64)], lower: &[(f64, f64)], rate: f64) -> Option<(f64, f64)> {
         let points: Vec<(f64, f64)> = upper.iter().chain(lower).copied().collect();
         let through = |(x, y): (f64, f64), slope: f64| (y - slope * x, slope);

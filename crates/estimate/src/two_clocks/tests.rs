@@ -1,4 +1,5 @@
-//! By hand, and what cannot be answered. Simulated clocks are in `tests/two_clocks.rs`.
+//! Cases calculated by hand, and cases without a result. Simulated clocks are in
+//! `tests/two_clocks.rs`.
 
 use super::*;
 
@@ -31,7 +32,7 @@ fn bounds_by_hand() {
         assert!((32..=33).contains(&found.half_width), "{found:?}");
     }
     assert_eq!((map.at(-1), map.at(4981)), (None, None));
-    // One way back took 10 only: the lower bound is 990 everywhere.
+    // One way back took only 10: the lower bound is 990 everywhere.
     back[2] = message(1250, 260);
     let map = clock_map(&there, &back, None, &limits).unwrap();
     let found = map.at(4000).unwrap();
@@ -51,8 +52,8 @@ fn bounds_by_hand() {
     assert_eq!(map.at(4000).unwrap().half_width, 29);
 }
 
-/// Bounds of 30 at the ends of 2 million ticks, nothing between: the tangent's slope lies
-/// within 60 / 2e6, and outside of the messages bounds go apart with it.
+/// Bounds of 30 at the ends of 2 million ticks, nothing between: the tangent's slope lies within 60
+/// / 2e6, and outside of the messages the bounds widen with it.
 #[test]
 fn bounds_go_apart_outside_of_the_messages() {
     let there = [message(0, 30), message(2_000_000, 2_000_030)];
@@ -157,7 +158,7 @@ fn little_is_answered_with_wide_bounds() {
         (14..=15).contains(&found.half_width) && (9..=11).contains(&found.ahead),
         "{found:?}"
     );
-    // A million ticks away the rate may have done what it is allowed to: 1000 ticks.
+    // A million ticks away the rate may have changed by its limit: 1000 ticks.
     let map = clock_map(
         &[message(5, 25)],
         &[message(5, 5)],
@@ -166,7 +167,7 @@ fn little_is_answered_with_wide_bounds() {
     );
     let found = map.unwrap().at(1_000_005).unwrap();
     assert!((1008..1025).contains(&found.half_width), "{found:?}");
-    // Order does not matter, nor do copies.
+    // Neither order nor copies matter.
     let (mut there, back) = steady();
     let before = clock_map(&there, &back, None, &limits).unwrap();
     there.extend_from_within(..);
@@ -174,7 +175,8 @@ fn little_is_answered_with_wide_bounds() {
     assert_eq!(clock_map(&there, &back, None, &limits).unwrap(), before);
 }
 
-/// Rates that change more than the limit says leave no tangent: it is raised, and said.
+/// Rates that change more than the limit says leave no tangent: the limit is raised, and this is
+/// reported.
 #[test]
 fn a_wander_beyond_its_limit_is_found() {
     let ahead = |t: i64| {
@@ -211,8 +213,8 @@ fn a_wander_beyond_its_limit_is_found() {
     assert!(!map.is_wander_raised());
 }
 
-/// Ten days of ticks of 1 ns, Unix times as stamps, 100 ppm, a few messages an hour: no
-/// bit is lost.
+/// Ten days of ticks of 1 ns, Unix times as stamps, 100 ppm, a few messages an hour: no bit is
+/// lost.
 #[test]
 fn ten_days_of_nanoseconds() {
     const START: i64 = 1_800_000_000_000_000_000;
@@ -242,8 +244,8 @@ fn ten_days_of_nanoseconds() {
     );
 }
 
-/// Between two knots the difference may bow: here it does, by a quarter of the wander
-/// times their distance, and all messages are at knots and took no time.
+/// Between two knots the difference may bow: here it does, by a quarter of the wander times their
+/// distance; all messages are at knots and took no time.
 #[test]
 fn the_difference_may_bow_between_knots() {
     const APART: i64 = 1_000_000_000;
@@ -263,8 +265,8 @@ fn the_difference_may_bow_between_knots() {
     }
 }
 
-/// Whatever comes, there is an answer in numbers or a reason; and one more message never
-/// makes bounds wider, but for rounding.
+/// For any messages there is either a numeric result or a reason; and one more message never makes
+/// bounds wider, except for rounding.
 #[test]
 fn any_messages_give_bounds_or_a_reason() {
     use rand::{RngExt as _, SeedableRng as _};

@@ -1,4 +1,4 @@
-//! One clock.
+//! Examination of a single clock.
 
 use undertick_clock::across::{self, Across, Effort};
 use undertick_clock::bracket::{self, Pair};
@@ -11,7 +11,7 @@ use undertick_units::{Estimate, Interval, TickRate};
 
 /// CPUs on which the cost of a read is measured, 1.5 ms each.
 const MOST_CPUS: usize = 32;
-/// Readings that must share a remainder for it to be one of the clock.
+/// Smallest share of the readings that must agree on a remainder before it counts as the clock's.
 const SHARE: f64 = 0.99;
 
 /// A clock under examination.
@@ -33,7 +33,7 @@ fn raw() -> Option<Source> {
 }
 
 impl Examined {
-    /// Takes the first of the two readings that the rate is found from.
+    /// Takes the first of the two readings from which the rate is found.
     pub(super) fn begin(source: Source) -> Self {
         let step_of = |source| granularity::measure(source).map(|g| g.step_ticks.ceil() as u64);
         let raw_step_ns = raw().and_then(step_of).unwrap_or(1);
@@ -51,7 +51,7 @@ impl Examined {
         }
     }
 
-    /// Everything but the rate.
+    /// Determines everything but the rate.
     pub(super) fn examine(&mut self) {
         let source = self.source;
         self.rate = rate::find(source, rate::SHORTEST_SPAN)
@@ -74,7 +74,7 @@ impl Examined {
         self.across = Some(across::measure(source, step, Effort::FULL));
     }
 
-    /// The rate, and the whole as a row of the document.
+    /// Determines the rate, and returns all findings as a row of the document.
     pub(super) fn finish(&self, chosen: ClockId) -> Clock {
         let clock = self.source.clock();
         let ns_per_tick = self.rate.map(|rate| rate.ns_per_tick());
@@ -138,8 +138,8 @@ impl Examined {
         })
     }
 
-    /// Between the reading at the begin and one now. The reading's own step is
-    /// unsure by one at each end.
+    /// Rate between the reading at the begin and a reading taken now, ppm. Each of the two readings
+    /// is uncertain by one step of the clock.
     fn rate_ppm(&self) -> Option<Estimate> {
         if self.source.clock() == ClockId::MonotonicRaw {
             return None;
@@ -197,7 +197,7 @@ fn cost_by_cpu(source: Source, rate: TickRate) -> Vec<CpuCost> {
         .collect()
 }
 
-/// What nearly all readings leave modulo the step, if they agree on anything.
+/// Remainder that nearly all readings leave modulo the step; `None` if they do not agree.
 fn remainder(source: Source, step: f64) -> Option<u64> {
     if !(2.0..=65_536.0).contains(&step) || step.fract() != 0.0 {
         return None;
@@ -235,7 +235,7 @@ const fn suspend(clock: ClockId) -> &'static str {
     }
 }
 
-/// A clock that cannot be read here.
+/// A row for a clock that cannot be read here.
 pub(super) fn lacking(name: &str, why: String) -> Clock {
     Clock {
         name: name.to_owned(),
@@ -258,7 +258,7 @@ pub(super) fn lacking(name: &str, why: String) -> Clock {
     }
 }
 
-/// A finer clock: readable or why not.
+/// A row for a finer clock: that it is readable, or why it is not.
 pub(super) fn finer(finer: Finer) -> Clock {
     match finer.counts_per_megatick {
         Err(why) => lacking(finer.name, why.to_string()),

@@ -1,4 +1,4 @@
-//! What lies under the clocks: hypervisor, clock source, suspend, namespace.
+//! What the clocks depend on: hypervisor, clock source, suspend, time namespace.
 
 use undertick_clock::{ClockId, Source, cpus};
 use undertick_report::audit::Machine;
@@ -15,7 +15,7 @@ impl Before {
         }
     }
 
-    /// The machine, and what happened since.
+    /// Describes the machine, and what changed since the begin.
     pub(super) fn compare(&self) -> Machine {
         let steal_share = self.cpu_times.as_ref().and_then(|before| {
             let now = CpuTimes::now()?;
@@ -39,7 +39,7 @@ fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// Shifts of a time namespace, s.
+/// Shifts of the clocks in a time namespace, s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Shifts {
     monotonic_s: f64,
@@ -47,7 +47,7 @@ struct Shifts {
 }
 
 impl Shifts {
-    /// Lines of `monotonic SECONDS NANOSECONDS`.
+    /// Parses lines of the form `monotonic SECONDS NANOSECONDS`.
     fn of(text: &str) -> Self {
         let mut shifts = Self::default();
         for line in text.lines() {
@@ -66,7 +66,7 @@ impl Shifts {
     }
 }
 
-/// Boot time less monotonic time, each without the shift of the namespace.
+/// Time spent suspended, s: boot time less monotonic time, each without the shift of the namespace.
 fn suspended_s(shifts: Option<Shifts>) -> Option<f64> {
     let shifts = shifts.unwrap_or_default();
     let now_s = |clock| Some(Source::open(clock).ok()?.read_ticks() as f64 / 1e9);
@@ -93,7 +93,7 @@ impl CpuTimes {
             .skip(1)
             .filter_map(|word| word.parse().ok())
             .collect();
-        // Guest times, from the ninth on, are in the user times already.
+        // Guest times, from the ninth column on, are already contained in the user times.
         Some(Self {
             all: times.iter().take(8).sum(),
             steal: *times.get(7)?,
@@ -101,7 +101,7 @@ impl CpuTimes {
     }
 }
 
-/// The name that CPUID gives.
+/// The hypervisor's name as CPUID gives it.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<String> {
     use std::arch::x86_64::__cpuid;
@@ -121,7 +121,7 @@ fn hypervisor() -> Option<String> {
     Some(usual_name(&name).to_owned())
 }
 
-/// What people call the hypervisor that gives itself this name.
+/// The usual name of a hypervisor that identifies itself by this string.
 #[cfg(target_arch = "x86_64")]
 fn usual_name(name: &str) -> &str {
     match name {
@@ -134,7 +134,7 @@ fn usual_name(name: &str) -> &str {
     }
 }
 
-/// The name that the device tree or the firmware gives.
+/// The hypervisor's name as the device tree or the firmware gives it.
 #[cfg(not(target_arch = "x86_64"))]
 fn hypervisor() -> Option<String> {
     read("/sys/hypervisor/type").map(|text| text.trim().to_owned())

@@ -1,8 +1,8 @@
-//! Every clock of this machine: what it shows, in which steps, at what price,
-//! and whether its CPUs agree. About three seconds.
+//! Audits every clock of this machine: what it shows, its steps, the cost of a reading, and whether
+//! the CPUs agree. Takes about three seconds.
 //!
-//! Rates are found between two bracketed readings at both ends of the audit, so
-//! their bounds are no statistics: the truth lies inside, whatever the load.
+//! Each rate comes from two bracketed readings, one at each end of the audit. Its bounds are
+//! therefore not statistical: the truth lies inside them, whatever the load.
 
 mod clocks;
 mod machine;
@@ -15,13 +15,13 @@ use undertick_report::audit::{Audit, Clock, Machine, TickWorthHaving};
 use crate::core_speed::CoreSpeedBlocks;
 use clocks::Examined;
 
-/// Least time between the two readings that a rate is found from.
+/// Minimum time between the two readings from which a rate is found.
 const RATE_SPAN: Duration = Duration::from_millis(1_500);
 
-/// Blocks of the core's speed, spread over the audit.
+/// Blocks of the measurement of core speed, spread over the audit.
 const SPEED_BLOCKS: usize = 48;
 
-/// Audits every clock; `told` gets the share done.
+/// Audits every clock; calls `told` with the share done.
 pub fn run(level: f64, mut told: impl FnMut(f64)) -> Audit {
     let choice = best();
     let machine_before = machine::Before::look();
@@ -70,7 +70,7 @@ pub fn run(level: f64, mut told: impl FnMut(f64)) -> Audit {
     }
 }
 
-/// The choice without the clock's name in front.
+/// The reason for the choice, without the clock's name in front.
 fn why(choice: &str) -> String {
     let cut = choice
         .find([':', ','])
@@ -78,8 +78,8 @@ fn why(choice: &str) -> String {
     cut.trim().to_owned()
 }
 
-/// The instant of a reading lies somewhere in it, so no surer than its median
-/// cost; nor than the clock's step.
+/// The tick below which a finer clock is of no use. The instant of a reading lies somewhere within
+/// the reading, so it is known no better than the median read cost or the clock's step.
 fn tick_worth_having(clock: &Clock) -> Option<TickWorthHaving> {
     let cost = clock.read_cost_ordered_ns.or(clock.read_cost_ns)?;
     let tick_ns = cost.median.max(clock.granularity_ns.unwrap_or(0.0));

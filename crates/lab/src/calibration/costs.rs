@@ -1,4 +1,4 @@
-//! From the samples of the workload to what recording costs.
+//! Computes the cost of recording from the samples of the workload.
 
 use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_units::{Estimate, Interval};
@@ -6,14 +6,14 @@ use undertick_units::{Estimate, Interval};
 use super::samples::Samples;
 use super::{NotCalibrated, half};
 
-/// Event numbers of `calibration.c`.
+/// Event numbers, as in `calibration.c`.
 const CHAIN: u32 = 1;
-/// Pairs of multiply and add in the chain.
+/// Pairs of one multiplication and one addition in the chain.
 const CHAIN_PAIRS: f64 = 100.0 * 200.0;
 pub(super) const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
 
-/// One kind of section in both kinds of loop; these events are around nothing,
-/// and [`DOSES`] count from them.
+/// One kind of span in the regular and the random loop. The events named here are around nothing;
+/// [`DOSES`] count from them.
 #[derive(Clone, Copy)]
 pub(super) struct Sections {
     pub(super) regular: u32,
@@ -32,31 +32,31 @@ pub(super) const PAIRED: Sections = Sections {
     regular: 80,
     random: 50,
 };
-/// Plain and ordered spans around work that has no known dose: these and the two after.
+/// Plain and ordered spans around work without a known dose: this event and the next two.
 const PLAIN_WORK: u32 = 31;
 const ORDERED_WORK: u32 = 35;
 const WORKS: u32 = 3;
-/// Ordered spans around this many steps of one kind of work: with nothing in each step, an
-/// event, a plain and an ordered span; then those of the next kind.
+/// Ordered spans around this many steps of one kind of work. Each step contains nothing, an event,
+/// a plain span, or an ordered span. The numbers of the next kind follow.
 pub(super) const STEPS: u32 = 100;
 pub(super) const STEPS_EACH: f64 = 16.0;
 pub(super) const STEP_KINDS: u32 = 7;
 pub(super) const VARIANTS: u32 = 4;
-/// The same around this many steps of one kind, one span after the other.
+/// The same around this many steps of one kind, with the spans one after the other.
 const FLOODS: u32 = 130;
 const FLOOD_STEPS: f64 = 128.0;
-/// Ordered spans around as many steps of each kind: with nothing in each step, what an event
-/// does that is switched off, and what a span does.
+/// Ordered spans around as many steps of each kind. Each step contains nothing, a disabled event,
+/// or a disabled span.
 const OFF_STEPS: u32 = 200;
 const OFF_VARIANTS: u32 = 3;
 
-/// The costs that a constant can state, and that of spans with pairs.
+/// The costs that a constant can state, and the cost of spans with pairs.
 pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibrated> {
     let mean = |event: u32| samples.mean(event);
     let pair = of_chain(samples)?;
     let ordered = span_cost(samples, ORDERED, &pair)?;
     let plain = {
-        // What an ordered span shows of the same work, less what it costs.
+        // The duration of the same work in an ordered span, less the cost of that span.
         let works = (0..WORKS)
             .map(|kind| {
                 let more = difference(&mean(PLAIN_WORK + kind)?, &mean(ORDERED_WORK + kind)?);
@@ -72,9 +72,9 @@ pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost),
             ..span_cost(samples, PLAIN, &pair)?
         }
     };
-    // The same steps with some records in each, less those with none. By medians, which a
-    // busy machine does not move: beside 16 steps one of the clock's is little. At full speed
-    // by means: there a record is dear now and then, where a segment ends.
+    // The same steps with some records in each, less those with none. By medians, which a busy
+    // machine does not move: over 16 steps, one step of the clock matters little. At full speed by
+    // means, because a record there is sometimes expensive at the end of a segment.
     let inner = |variant: u32, records: f64| {
         let mut kinds = (0..STEP_KINDS)
             .map(|kind| {
@@ -87,7 +87,7 @@ pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost),
         kinds.push(scaled(&flood, 1.0 / (FLOOD_STEPS * records)));
         Ok::<_, NotCalibrated>(hull(&kinds))
     };
-    // A point that is off takes less than a step of the clock: beside many of them.
+    // A disabled point takes less than a step of the clock, so it is measured over many of them.
     let mut off = Vec::new();
     for kind in 0..STEP_KINDS {
         let of = |variant: u32| samples.median(OFF_STEPS + kind * OFF_VARIANTS + variant);
@@ -114,8 +114,7 @@ pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost),
     Ok((calibration, span_cost(samples, PAIRED, &pair)?))
 }
 
-/// What sections around known doses show beyond those, in the regular order and in the random
-/// one.
+/// What spans around known doses show beyond the doses, in regular order and in random order.
 fn dosed(
     samples: &Samples,
     sections: Sections,
@@ -150,12 +149,12 @@ pub(super) fn span_cost(
     })
 }
 
-/// Doses that may differ by this and be told to cost the same, ns.
+/// Doses whose costs differ by no more than this count as equal, ns.
 const SAME_NS: f64 = 1.0;
 
-/// The first of the doses from which on all cost the same: the core does a part of a short
-/// one beside the reading before it. What may be chance is no difference: where the core's
-/// frequency changes, the longest dose is known least.
+/// Index of the first dose from which on all costs are equal. For short doses the core executes a
+/// part of the work in parallel with the reading before it. A difference that may be chance does
+/// not count: where the core's frequency changes, the longest dose is the least certain.
 pub(super) fn least_dose(doses: &[Estimate]) -> usize {
     let differs = |&at: &usize| {
         let (dose, later) = (&doses[at], weighted_mean(&doses[at + 1..]));
@@ -165,19 +164,18 @@ pub(super) fn least_dose(doses: &[Estimate]) -> usize {
     shorter.rev().find(differs).map_or(0, |at| at + 1)
 }
 
-/// Of figures that should agree: their mean, weighted by how well each is known, and its
-/// half-width.
+/// Mean and half-width of figures that should agree, weighted by how well each is known.
 fn weighted_mean(figures: &[Estimate]) -> (f64, f64) {
-    // A half-width of nothing would leave nothing to the others.
+    // A half-width of zero would give the other figures no weight.
     let weight = |figure: &Estimate| half(figure).max(1e-6).powi(-2);
     let weights: f64 = figures.iter().map(weight).sum();
     let weighted: f64 = figures.iter().map(|f| weight(f) * f.value).sum();
     (weighted / weights, weights.powf(-0.5))
 }
 
-/// Costs in different code, of which a program's own may be any: their middle, with bounds
-/// that hold all. A point takes time, so no bound is below 0. How well each is known widens the
-/// bounds and does not move the middle.
+/// The middle of costs in different code, with bounds that contain all of them, since a program's
+/// own code may behave as any. A point takes time, so no bound is below 0. The uncertainty of each
+/// cost widens the bounds and does not move the middle.
 pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
     let least = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::INFINITY, f64::min);
     let most = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(0.0, f64::max);
@@ -194,18 +192,18 @@ pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
     }
 }
 
-/// One pair of instructions of a dose, ns. From the chains' median: at 20 us
-/// one chain in ten can be hit by something that the limit of samples does not see,
-/// and a step of the clock is 0.05 % of it.
+/// Duration of one pair of instructions of a dose, ns. It comes from the median of the chains: at
+/// 20 us one chain in ten can be disturbed without exceeding the limit for samples. A step of the
+/// clock is 0.05 % of a chain.
 pub(super) fn of_chain(samples: &Samples) -> Result<Estimate, NotCalibrated> {
     Ok(scaled(&samples.median(CHAIN)?, 1.0 / CHAIN_PAIRS))
 }
 
-/// Share of a dose by which its price may be wrong: what slows the core for a
-/// moment moves a span's mean and leaves the chains' median.
+/// Share of a dose by which its price may be wrong: a brief slow-down of the core moves a span's
+/// mean but not the median of the chains.
 const PRICE_ERROR: f64 = 0.001;
 
-/// A span's mean less its dose, whose price the chain tells.
+/// The mean of a span less its dose, priced by the chain.
 pub(super) fn less_work(span: &Estimate, pair: &Estimate, pairs: f64) -> Estimate {
     let work = scaled(pair, pairs);
     let half = work.interval.half_width().unwrap_or(f64::INFINITY);
@@ -255,12 +253,11 @@ pub(super) fn difference(a: &Estimate, b: &Estimate) -> Estimate {
     }
 }
 
-/// Instructions of a pair of multiply and add, in cycles of the core.
+/// Latency of one multiplication and one addition, in core cycles.
 const PAIR_CYCLES: f64 = 4.0;
 
-/// The same cost in other code: which instructions lie beside a section shifts
-/// it by up to a cycle of the core (four programs, inlined or not: 29.2..29.8 ns
-/// at 0.35 ns a cycle).
+/// Widens a cost to hold in other code. The instructions beside a span shift its cost by up to one
+/// core cycle (four programs, inlined or not: 29.2..29.8 ns at 0.35 ns a cycle).
 pub(super) fn in_any_surroundings(cost: Estimate, pair: &Estimate) -> Estimate {
     let cycle = pair.value / PAIR_CYCLES;
     Estimate {
@@ -272,10 +269,10 @@ pub(super) fn in_any_surroundings(cost: Estimate, pair: &Estimate) -> Estimate {
     }
 }
 
-/// One figure for doses that should agree: the mean of those in a regular loop,
-/// as where small times matter, and an interval that reaches to all others, also
-/// those in random order, as far as these are known: so a cost which changes with
-/// the work or with the surroundings shows, and one that is not known does not.
+/// Combines doses that should agree. The value is the mean of those in a regular loop, which
+/// resembles code where short times matter. The interval reaches to all others, including those in
+/// random order, as far as these are known. A cost that depends on the work or the surroundings
+/// therefore widens the interval, and one that is poorly known does not.
 pub(super) fn together(regular: &[Estimate], random: &[Estimate]) -> Estimate {
     let (value, its_half) = weighted_mean(regular);
     let others = || regular.iter().chain(random);

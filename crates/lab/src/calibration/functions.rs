@@ -1,8 +1,8 @@
-//! What a function costs that is recorded by hooks which the compiler calls.
+//! Measures the cost of functions that are recorded by hooks of the compiler.
 //!
-//! **Method.** As for points: functions around known doses of work in a regular and in a random
-//! order, and steps of each kind of work that are functions, recorded or not; the least
-//! disturbed of some runs.
+//! **Method.** As for points: functions around known doses of work in regular and in random order,
+//! and steps of each kind of work that are functions, recorded or not. The least disturbed of some
+//! runs counts.
 
 use std::ffi::OsString;
 
@@ -17,29 +17,31 @@ use super::costs::{
 use super::samples::Samples;
 use super::{NotCalibrated, hold, recorded, runs};
 
-/// The functions of `calibration_functions.h`, in the order in which they are called first.
+/// The functions of `calibration_functions.h`, in the order of their first calls.
 const FUNCTIONS: Sections = Sections {
     regular: FIRST_EVENT as u32,
     random: FIRST_EVENT as u32 + 1 + DOSES.len() as u32,
 };
-/// Ordered spans around steps that are functions: not recorded and recorded, of each kind.
+/// Ordered spans around steps that are functions, not recorded and recorded, for each kind of work.
 const STEPS: u32 = 150;
-/// How they are named.
+/// Pattern of their names.
 const NAMED: &str = "^undertick_calibrated_";
-/// The word after which the workload is that of functions.
+/// The argument that selects the workload of functions.
 const WORD: &str = "--functions";
 
-/// Whether a busy machine has blurred it: it is not to be kept for other recordings.
+/// Whether a busy machine has blurred the measurement; it must then not be kept for other
+/// recordings.
 #[must_use]
 pub fn is_blurred(cost: &FunctionCost) -> bool {
     super::half(&cost.span.empty_ns) > super::look::BUSY_NS
 }
 
-/// Measures what a recorded function costs. `workload_command` is that of
-/// [`super::measure`], and `beside` what that found; the cost is as dear as those are.
+/// Measures the cost of a recorded function. `workload_command` is that of [`super::measure`], and
+/// `beside` is its result; the cost is scaled to the read cost found there.
 ///
 /// # Errors
-/// It could not be recorded, too little was undisturbed, or what came out cannot be.
+/// The workload could not be recorded, too little of it was undisturbed, or the result is
+/// impossible.
 pub fn measure(
     workload_command: &[OsString],
     choice: &Choice,
@@ -85,7 +87,7 @@ pub fn measure(
     Ok(found)
 }
 
-/// How uncertain it is, all figures together, ns.
+/// Total uncertainty over all figures, ns.
 fn width(cost: &FunctionCost) -> f64 {
     let figures = [&cost.span.empty_ns, &cost.span.dosed_ns, &cost.inner_ns];
     figures.into_iter().map(super::half).sum()

@@ -1,8 +1,8 @@
-//! What an interrupt takes of the program beside the time that the kernel gives it.
+//! Measures the time that an interrupt takes from a program beyond what the kernel reports.
 //!
-//! Readings of the workload follow each other closely: the last one before an interrupt and
-//! the first one after it enclose all that it took. On a guest of a hypervisor 11 us went by
-//! before the kernel's own begin of a timer interrupt that it gave 9 us.
+//! The readings of the workload follow each other closely. The last reading before an interrupt and
+//! the first one after it enclose all the time that it took. On a guest of a hypervisor 11 us
+//! passed before the kernel's own begin of a timer interrupt, for which it reported 9 us.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +17,25 @@ use undertick_units::{Estimate, Interval};
 use super::NotCalibrated;
 use super::samples::{LEVEL, column};
 
-/// Fewest interrupts that say something.
+/// Minimum number of interrupts for an estimate.
 const FEWEST: usize = 12;
-/// More than this no interrupt takes, ns: something else was there, of which no row tells.
+/// No interrupt takes longer than this, ns: a longer time has another cause, which no row records.
 const MOST_NS: f64 = 1e6;
 
-/// Rows of the kernel and readings of one thread, in order of time, ticks.
+/// Kernel rows and readings of one thread, ordered by time, ticks.
 #[derive(Debug, Default)]
 struct Rows {
-    /// Begin, end, number; others have the number [`OTHER`].
+    /// Begin, end, number; rows that are no interrupts have the number [`OTHER`].
     kernel: Vec<(i64, i64, i32)>,
     readings: Vec<i64>,
 }
 
-/// The number of what is no interrupt.
+/// Number given to a row that is no interrupt.
 const OTHER: i32 = -1;
 
-/// Of the interrupt that came most often: what three in four took at least, so that hardly
-/// more is taken off than it was, and how far apart the middle half of them lay. `None`: too few of them, or no rows of the kernel.
+/// For the most frequent interrupt, the time that three in four exceed, so that hardly more is
+/// taken off than was taken, and the distance between the quartiles. `None`: too few interrupts, or
+/// no kernel rows.
 pub(super) fn beside(trace: &Trace) -> Result<Option<InterruptCost>, NotCalibrated> {
     let mut rows = Rows::default();
     for batch in trace.batches() {
@@ -99,7 +100,7 @@ impl Rows {
     }
 
     /// Ticks from the reading before an interrupt to its begin, and from its end to the reading
-    /// after it, if the kernel tells of nothing else between the two.
+    /// after it; `None` if there is another kernel row between the two readings.
     fn around(&self, at: usize) -> Option<[i64; 2]> {
         let (begin, end, _) = self.kernel[at];
         let next = self.readings.partition_point(|&reading| reading < end);
@@ -114,7 +115,7 @@ impl Rows {
     }
 }
 
-/// The lower quartile of sorted values, ns, with order statistics around it.
+/// The lower quartile of sorted values, ns, with an interval by order statistics.
 fn quartile(sorted: &[f64]) -> Estimate {
     let n = sorted.len();
     let ranks = binomial_ranks(n as u64, 0.25, LEVEL);
@@ -138,8 +139,8 @@ fn quartile(sorted: &[f64]) -> Estimate {
 mod tests {
     use super::*;
 
-    /// Readings every 10 ticks of 2 ns, and 20 interrupts of 30 ticks, of which nothing is read
-    /// from 25 ticks (i of them more) before its begin to 5 after its end.
+    /// Readings every 10 ticks of 2 ns, and 20 interrupts of 30 ticks. There are no readings from
+    /// 25 ticks (for interrupt i: i more) before the begin to 5 after the end.
     fn rows() -> Rows {
         let mut rows = Rows::default();
         for i in 0..20 {
@@ -152,8 +153,8 @@ mod tests {
         rows
     }
 
-    /// 25 to 44 ticks before, the sixth of them 30, and 5 after; their sums from the sixth to
-    /// the fifteenth are 9 apart.
+    /// The times before are 25 to 44 ticks, the sixth of them 30, and those after are 5; their sums
+    /// from the sixth to the fifteenth are 9 apart.
     #[test]
     fn what_lies_between_the_readings_and_the_kernels_times() {
         let found = rows().cost(2.0).unwrap();
@@ -162,12 +163,12 @@ mod tests {
         assert_eq!(found.after_ns.value, 10.0);
         assert_eq!(found.spread_ns, 18.0);
         let interval = &found.before_ns.interval;
-        // Ranks 2 and 10 of 20: below 2 are 2.4 %, from 10 on 1.4 %.
+        // Ranks 2 and 10 of 20: 2.4 % lie below 2, and 1.4 % from 10 on.
         assert_eq!((interval.lo, interval.hi), (Some(52.0), Some(68.0)));
     }
 
-    /// Of nine of 20 the kernel tells something else beside them, so eleven are left; of another
-    /// interrupt there are few.
+    /// Nine of 20 interrupts have another kernel row beside them, so eleven are left; of another
+    /// kind of interrupt there are few.
     #[test]
     fn too_few_alone_say_nothing() {
         let mut all = rows();

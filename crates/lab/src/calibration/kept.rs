@@ -1,9 +1,8 @@
-//! What recording costs here, as it was measured before: kept for the recordings that come,
-//! which only look whether it still holds.
+//! The calibrations kept from earlier: later recordings only check whether they still hold.
 //!
-//! One small file in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`) for each
-//! program that records and each clock. It counts as long as the machine has not been started anew
-//! and the program is the same one. Where there is no such directory nothing is kept.
+//! There is one small file for each recording program and each clock, in the user's cache directory
+//! (`$XDG_CACHE_HOME`, or `~/.cache`). It is valid until the machine reboots or the program
+//! changes. Where there is no such directory nothing is kept.
 
 use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,19 +15,19 @@ use undertick_clock::ClockId;
 use undertick_trace::input::{self, Kind};
 use undertick_trace::manifest::Calibration;
 
-/// Under what circumstances a cost was measured; others say nothing of it.
+/// The circumstances of a measurement; it is valid under the same circumstances only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Circumstances {
     undertick_version: String,
-    /// Of the kernel: another one since the machine was started.
+    /// The kernel's identifier of a boot; it changes when the machine is started.
     boot_id: String,
     clock: String,
-    /// Whether the kernel's events were asked for.
+    /// Whether kernel events were requested.
     with_kernel: bool,
     program: Program,
 }
 
-/// The file that records.
+/// The file of the recording program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Program {
     path: PathBuf,
@@ -38,14 +37,14 @@ struct Program {
     modified_ns: i128,
 }
 
-/// What is in the file.
+/// The contents of the file.
 #[derive(Serialize, Deserialize)]
 struct Contents {
     circumstances: Circumstances,
     calibration: Calibration,
 }
 
-/// Where costs are kept that were measured under these circumstances.
+/// The file in which costs measured under these circumstances are kept.
 #[derive(Debug)]
 pub struct Kept {
     file: PathBuf,
@@ -53,7 +52,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// For the program that runs; `None` where nothing can be kept.
+    /// The file for the running program; `None` where nothing can be kept.
     #[must_use]
     pub fn here(clock: ClockId, with_kernel: bool) -> Option<Self> {
         Self::of(&cache_directory()?, clock, with_kernel)
@@ -77,7 +76,7 @@ impl Kept {
                 path,
             },
         };
-        // A new program in the old one's place takes its file over.
+        // A new version of the program at the same path replaces the file of the old one.
         let mut hasher = DefaultHasher::new();
         let c = &circumstances;
         (&c.program.path, &c.clock, c.with_kernel).hash(&mut hasher);
@@ -88,8 +87,8 @@ impl Kept {
         })
     }
 
-    /// What was measured before under the same circumstances, by this user; none that a busy
-    /// machine has blurred.
+    /// The calibration that this user measured earlier under the same circumstances; none that a
+    /// busy machine has blurred.
     #[must_use]
     pub fn load(&self) -> Option<Calibration> {
         let about = fs::symlink_metadata(&self.file).ok()?;
@@ -104,7 +103,8 @@ impl Kept {
         is_sound.then_some(contents.calibration)
     }
 
-    /// Keeps it for the next recording; what cannot be written is measured the next time.
+    /// Keeps the calibration for the next recording; if it cannot be written, the next recording
+    /// measures anew.
     pub fn keep(&self, calibration: &Calibration) {
         let contents = Contents {
             circumstances: self.circumstances.clone(),
@@ -113,7 +113,7 @@ impl Kept {
         let _ = self.write(&contents);
     }
 
-    /// All of it or nothing: others may keep theirs at the same time.
+    /// Writes all of the file or nothing, since other processes may write it at the same time.
     fn write(&self, contents: &Contents) -> std::io::Result<()> {
         let directory = self.file.parent().unwrap_or_else(|| Path::new("."));
         DirBuilder::new()
@@ -128,7 +128,7 @@ impl Kept {
     }
 }
 
-/// The file that this code is in: a program, or a library of one.
+/// The file that contains this code: a program, or a shared library.
 fn own_file() -> Option<PathBuf> {
     let here = own_file as fn() -> Option<PathBuf> as usize;
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
@@ -144,7 +144,7 @@ fn own_file() -> Option<PathBuf> {
     line.get(line.find('/')?..).map(PathBuf::from)
 }
 
-/// This program's own place in the user's cache directory.
+/// The program's own directory in the user's cache directory.
 fn cache_directory() -> Option<PathBuf> {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let given = |name: &str| std::env::var_os(name).map(PathBuf::from).and_then(absolute);
@@ -188,7 +188,7 @@ mod tests {
             change(&mut kept.circumstances);
             assert_eq!(kept.load(), None, "{:?}", kept.circumstances);
         }
-        // A newer one takes its place.
+        // A newer calibration replaces the file.
         kept.keep(&calibration(13.0, 5.0));
         assert_eq!(kept.load(), Some(calibration(13.0, 5.0)));
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(kept.load(), None);
     }
 
-    /// Text, a cost that cannot be, a link, a fifo: each is measured anew, and none ends badly.
+    /// Text, an impossible cost, a link, a fifo: each leads to a new measurement, none to a
+    /// failure.
     #[test]
     fn a_file_that_is_none_of_ours_is_not_believed() {
         let directory = tempfile::tempdir().unwrap();

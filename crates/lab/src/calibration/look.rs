@@ -1,4 +1,4 @@
-//! Whether what was measured before still holds.
+//! Checks whether an earlier calibration still holds.
 
 use std::ffi::OsString;
 
@@ -10,23 +10,23 @@ use undertick_units::{Estimate, Interval};
 
 use super::{NotCalibrated, as_beside, both_figures, half, hold_both, measure_once};
 
-/// Of a look whether costs that were measured before still hold: a tenth of that.
+/// Passes of a check whether earlier costs still hold: about a tenth of a full measurement.
 const PASSES_OF_A_LOOK: u32 = 640;
 
-/// What a look at the costs of before says of them.
+/// The result of checking earlier costs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
-    /// They hold: with intervals that hold what the look found.
+    /// They hold; the intervals are widened to contain what the check found.
     Holds(Box<Calibration>),
-    /// They do not; what was found in their place.
+    /// They do not hold; these are the newly measured costs.
     Changed(Box<Calibration>),
-    /// It cannot be told: the machine is too busy.
+    /// Undecided: the machine is too busy.
     Unknown,
 }
 
-/// Looks whether recording still costs what it did: by a run a tenth as long, without the
-/// kernel's events, and by another one where that contradicts: for some milliseconds a
-/// neighbour makes readings a nanosecond dearer (2 of 40 looks here).
+/// Checks whether recording still costs what it did. The check is a run a tenth as long, without
+/// kernel events, and a second run if the first contradicts: a neighbour can make readings a
+/// nanosecond more expensive for some milliseconds (2 of 40 checks here).
 #[must_use]
 pub fn look_again(
     before: &Calibration,
@@ -40,7 +40,7 @@ pub fn look_again(
     of_looks(before, look)
 }
 
-/// As [`look_again`], by what looks find.
+/// As [`look_again`], from the results of the runs.
 pub(super) fn of_looks(
     before: &Calibration,
     look: impl Fn() -> Result<Calibration, NotCalibrated>,
@@ -57,7 +57,7 @@ pub(super) fn of_looks(
     };
     match compared(before, &second) {
         Look::Holds(mut both) => {
-            // What was found once for a moment may have been so during the recording.
+            // What the first run found for a moment may have been so during the recording.
             let (first, _) = as_beside(&both, &first);
             hold_values(&mut both, first);
             Look::Holds(both)
@@ -66,26 +66,25 @@ pub(super) fn of_looks(
     }
 }
 
-/// Means of spans around nothing that are known no better than this, ns, half-width: the
-/// machine is too busy.
+/// If the means of spans around nothing have a half-width above this, ns, the machine is too busy.
 pub(super) const BUSY_NS: f64 = 1.5;
-/// How many of its half-widths a look must be away to tell that a cost has changed: of
-/// thirteen figures one is by chance in some hundred looks.
+/// A cost has changed if a check differs by this many half-widths. By chance one of thirteen
+/// figures does so in one of some hundred checks.
 const FAR: f64 = 2.0;
-/// Share by which costs move within seconds, on a machine that is loaded for a while (18.5 to
-/// 19.9 ns here): that widens intervals, and no more.
+/// Share by which costs change within seconds on a machine that is loaded for a while (18.5 to 19.9
+/// ns here). Such a change only widens intervals.
 const MOVES: f64 = 0.1;
-/// A look that knows a figure this many times worse than it is known says nothing of it.
+/// A figure that a check knows this many times worse than the earlier calibration is ignored.
 const VAGUE: f64 = 2.0;
 
-/// Whether a busy machine has blurred all of it.
+/// Whether a busy machine has blurred the whole calibration.
 pub(super) fn is_blurred(calibration: &Calibration) -> bool {
     let empty = [&calibration.plain.empty_ns, &calibration.ordered.empty_ns];
     empty.iter().any(|mean| half(mean) > BUSY_NS)
 }
 
-/// What another measurement says of the costs of before: a look, or a whole one, which is
-/// asked where looks contradict.
+/// Compares earlier costs with another measurement: a check, or a full measurement, which follows
+/// where checks contradict.
 #[must_use]
 pub fn compared(before: &Calibration, look: &Calibration) -> Look {
     if is_blurred(look) {
@@ -105,7 +104,7 @@ pub fn compared(before: &Calibration, look: &Calibration) -> Look {
     Look::Holds(Box::new(both))
 }
 
-/// Figures of which the look says something.
+/// The figures that the check knows well enough.
 fn known<'a>(
     of: &'a mut Calibration,
     look: &'a mut Calibration,
@@ -116,7 +115,7 @@ fn known<'a>(
     both_figures(of, look).into_iter().filter(says)
 }
 
-/// Makes intervals hold the values that the look found.
+/// Widens intervals to contain the values that the check found.
 fn hold_values(of: &mut Calibration, mut look: Calibration) {
     for (figure, look) in known(of, &mut look) {
         let Interval { lo, hi } = figure.interval;
@@ -127,7 +126,7 @@ fn hold_values(of: &mut Calibration, mut look: Calibration) {
     }
 }
 
-/// The cost before a program ran and after it, in one: where they differ the intervals hold
+/// Combines the costs before and after a run of a program; where they differ, the intervals contain
 /// both.
 #[must_use]
 pub fn before_and_after(before: &Calibration, after: &Calibration) -> Calibration {

@@ -1,4 +1,4 @@
-//! What the pairs that a span carries tell of its cost.
+//! Estimates the cost of a span from the pairs that it carries.
 
 use undertick_estimate::compensation::{
     Correction, Method, Paired, Tested, control_variate, zero_test,
@@ -10,8 +10,8 @@ use super::NotCalibrated;
 use super::costs::{DOSES, Sections, in_any_surroundings, less_work, together};
 use super::samples::{LEVEL, Samples};
 
-/// From the sections whose events are `of` and the numbers after them; a dose is
-/// in pairs of instructions of `pair` each.
+/// Estimates the cost from the spans whose events are `of` and the numbers after them; a dose is in
+/// pairs of instructions, each of which takes `pair`.
 pub(super) fn measure(
     all: &Samples,
     of: Sections,
@@ -43,7 +43,7 @@ pub(super) fn measure(
         Ok::<_, NotCalibrated>(in_any_surroundings(cost, pair))
     };
     let fitted = control_variate(samples[0]);
-    // As it is among the samples that doses were measured with.
+    // As among the samples with which the doses were measured.
     let believed = |s: &&Paired| fitted.held(s.t1) == s.t1 && fitted.held(s.t4) == s.t4;
     let pairs: Vec<Paired> = (samples[1..].iter().copied().flatten())
         .filter(believed)
@@ -70,7 +70,7 @@ pub(super) fn measure(
     })
 }
 
-/// Spans around nothing and by dose.
+/// Spans around nothing and around each dose.
 fn by_dose(samples: &Samples, first: u32) -> Vec<&[Paired]> {
     (first..=first + DOSES.len() as u32)
         .map(|event| samples.get(event))

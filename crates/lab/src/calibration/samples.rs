@@ -1,5 +1,5 @@
-//! The spans of the workload, read from its trace: by the calibration itself, because the
-//! analysis subtracts what is to be found here.
+//! The spans of the workload, read from its trace. The calibration reads them itself, because the
+//! analysis subtracts the costs that are to be found here.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,11 +15,11 @@ use undertick_units::{Estimate, Interval};
 use super::NotCalibrated;
 
 pub(super) const LEVEL: f64 = 0.95;
-/// Spans of which any part is this many times the median are left out: interrupts, which no
-/// flag tells of. What a span costs beside work does not reach it.
+/// Spans of which any part is this many times the median are dropped: they contain interrupts,
+/// which no flag shows. The cost of a span beside work stays below this limit.
 const RATIO: f64 = 4.0;
 
-/// Spans by event and by how many sampled spans are recorded inside, in the order of the trace,
+/// Spans by event and by the number of sampled spans recorded inside, in the order of the trace,
 /// with the pairs that they carry, ticks.
 pub(super) struct Samples {
     by_event: BTreeMap<(i32, u32), Vec<Paired>>,
@@ -28,7 +28,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Those during which the thread was not descheduled and that are not far beyond the
+    /// Reads the spans during which the thread was not descheduled and that are not far above the
     /// median of their event.
     pub(super) fn of(trace: &Trace) -> Result<Self, NotCalibrated> {
         let mut by_event: BTreeMap<(i32, u32), Vec<Paired>> = BTreeMap::new();
@@ -50,7 +50,7 @@ impl Samples {
             let event = event.as_primitive::<Int32Type>().values();
             for i in 0..batch.num_rows() {
                 if [Kind::Begin as i8, Kind::BeginOrdered as i8].contains(&kind[i]) {
-                    // Of a plain span it says how many executions a sampled one stands for.
+                    // A plain span gives the number of executions that a sampled one stands for.
                     sampled += u32::from(kind[i] == Kind::Begin as i8 && payload[i] > 0);
                     open.insert(event[i], (ts[i], payload[i], sampled));
                     continue;
@@ -82,23 +82,23 @@ impl Samples {
         })
     }
 
-    /// Those of an event, with no sampled span recorded inside.
+    /// The spans of an event with no sampled span recorded inside.
     pub(super) fn get(&self, event: u32) -> &[Paired] {
         self.holding(event, 0)
     }
 
-    /// Those of an event, with `inside` sampled spans recorded inside.
+    /// The spans of an event with `inside` sampled spans recorded inside.
     fn holding(&self, event: u32, inside: u32) -> &[Paired] {
         (self.by_event.get(&(event as i32, inside))).map_or(&[], Vec::as_slice)
     }
 
-    /// The mean of what an event's spans show, ns.
+    /// The mean duration of an event's spans, ns.
     pub(super) fn mean(&self, event: u32) -> Result<Estimate, NotCalibrated> {
         self.mean_of(self.get(event).iter().map(|s| s.tm))
             .ok_or_else(|| too_few(event))
     }
 
-    /// The mean of ticks, ns.
+    /// The mean of durations in ticks, ns.
     pub(super) fn mean_of(&self, ticks: impl Iterator<Item = f64>) -> Option<Estimate> {
         let values: Vec<f64> = ticks.map(|ticks| ticks * self.ns_per_tick).collect();
         let spread = spread_of_mean(&values)?;
@@ -116,12 +116,12 @@ impl Samples {
         })
     }
 
-    /// The median of an event's spans, ns: see [`median_of`].
+    /// The median duration of an event's spans, ns: see [`median_of`].
     pub(super) fn median(&self, event: u32) -> Result<Estimate, NotCalibrated> {
         self.median_holding(event, 0)
     }
 
-    /// The same of those with `inside` sampled spans recorded inside.
+    /// The median duration of the spans with `inside` sampled spans recorded inside.
     pub(super) fn median_holding(
         &self,
         event: u32,
@@ -145,13 +145,13 @@ impl Samples {
     }
 }
 
-/// Batches of a median's interval. Their medians lie below or above that of all with one half
-/// each, also where the speed of the core drifts: the second and the last but one hold it with
-/// 1 - 2 (1 + 9) / 2^9 = 96 %.
+/// Number of batches for the interval of a median. The median of a batch lies above or below that
+/// of all with probability one half, even where the speed of the core drifts. The second and the
+/// last but one contain it with 1 - 2 (1 + 9) / 2^9 = 96 %.
 const BATCHES: usize = 9;
 
-/// The median of values in their order, with an interval, and half a step of the clock on
-/// either side: a median is known to a step only. `None`: fewer than three in a batch.
+/// The median of values in their order, with an interval. Half a step of the clock is added on
+/// either side, because a median is known to a step only. `None`: fewer than three in a batch.
 fn median_of(ticks: &[f64], step: f64) -> Option<(f64, f64, f64)> {
     let each = ticks.len() / BATCHES;
     if each < 3 {
@@ -170,7 +170,7 @@ fn median_of(ticks: &[f64], step: f64) -> Option<(f64, f64, f64)> {
     Some((value, lo, hi))
 }
 
-/// A column of a trace's batch.
+/// Returns a column of a record batch of a trace.
 pub(super) fn column(batch: &RecordBatch, name: &str) -> ArrayRef {
     (batch.column_by_name(name))
         .unwrap_or_else(|| unreachable!("the schema has {name}"))
@@ -201,8 +201,8 @@ fn cut(samples: &mut Vec<Paired>) {
 mod tests {
     use super::*;
 
-    /// Nine batches of five, whose medians are 10, 20, .. 90: 20 to 80 about the median of
-    /// all, 50, and half a step of 4.
+    /// Nine batches of five have the medians 10, 20, .. 90. The interval is 20 to 80 about the
+    /// median of all, 50, and half a step of 4.
     #[test]
     fn a_median_has_the_bounds_of_its_batches() {
         let ticks: Vec<f64> = (1..=BATCHES)

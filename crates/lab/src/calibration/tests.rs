@@ -33,12 +33,12 @@ fn a_regular_loop_tells_the_value_and_all_widen_it() {
         (wide.interval.lo, wide.interval.hi),
         (Some(29.0), Some(34.5))
     );
-    // What nobody knows says nothing.
+    // A poorly known figure adds nothing.
     assert_eq!(together(&regular, &[ns(48.9, 40.0), ns(5.0, 90.0)]), alone);
 }
 
-/// Doses of 15, 12.2, 13.0 and 12.5 ns: the first one differs by more than a nanosecond
-/// from the last, those after it do not.
+/// Doses of 15, 12.2, 13.0 and 12.5 ns: the first differs from the last by more than a nanosecond,
+/// those after it do not.
 #[test]
 fn the_least_dose_is_the_first_after_which_all_agree() {
     let doses = [ns(15.0, 0.1), ns(12.2, 0.1), ns(13.0, 0.1), ns(12.5, 0.1)];
@@ -46,10 +46,10 @@ fn the_least_dose_is_the_first_after_which_all_agree() {
     assert_eq!(least_dose(&doses[1..]), 0);
     let last = [ns(15.0, 0.1), ns(12.0, 0.1), ns(14.0, 0.1)];
     assert_eq!(least_dose(&last), 2);
-    // As they came out on a core whose frequency changed: all are about 30.
+    // Measured on a core whose frequency changed: all are about 30.
     let unsure = [ns(29.8, 1.2), ns(28.2, 5.1), ns(28.6, 10.0), ns(37.4, 41.0)];
     assert_eq!(least_dose(&unsure), 0);
-    // The short ones are known to be dearer, whatever the longest is.
+    // The short doses are known to cost more, whatever the longest is.
     let short = [ns(35.0, 0.1), ns(30.0, 0.3), ns(30.2, 0.6), ns(37.4, 41.0)];
     assert_eq!(least_dose(&short), 1);
 }
@@ -76,7 +76,7 @@ pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
     }
 }
 
-/// Two readings with nothing between take 20 ns here: 0 to 60 ns are believed.
+/// Two readings with nothing between take 20 ns here, so 0 to 60 ns are plausible.
 #[test]
 fn a_cost_that_cannot_be_is_refused() {
     check(&calibration(12.0, 5.0)).unwrap();
@@ -102,9 +102,9 @@ fn what_differs_before_and_after_widens_the_interval() {
     assert!((lo - 11.9).abs() < 1e-12 && (hi - 14.1).abs() < 1e-12);
 }
 
-/// 12 +- 0.1 ns before. A look of 12.3 +- 0.2 agrees, and widens the interval to 12.3; of
-/// 13.8 +- 0.2, over a tenth away, it does not; of 20 +- 3 it says nothing of that figure,
-/// and one that does not know what a span around nothing takes says nothing of any.
+/// 12 +- 0.1 ns before. A check of 12.3 +- 0.2 agrees, and widens the interval to 12.3. One of 13.8
+/// +- 0.2, over a tenth away, does not agree. One of 20 +- 3 says nothing of that figure, and one
+/// that does not know the duration of a span around nothing says nothing of any.
 #[test]
 fn a_look_agrees_contradicts_or_says_nothing() {
     let before = calibration(12.0, 5.0);
@@ -130,9 +130,10 @@ fn a_look_agrees_contradicts_or_says_nothing() {
     assert_eq!(compared(&before, &busy), Look::Unknown);
 }
 
-/// Readings 1.47943 times as dear at the second time and all costs 1.6 times: the same costs, for
-/// which the intervals hardly widen, though 19.2 is far from 12 +- 0.1. A cost alone that is dearer
-/// contradicts, and so do costs that stay where readings become dearer.
+/// Readings at the second time cost 1.47943 times as much and all costs are 1.6 times as high.
+/// These are the same costs, for which the intervals hardly widen, though 19.2 is far from 12 +-
+/// 0.1. A single cost that rises contradicts, and so do costs that stay the same where readings
+/// become more expensive.
 #[test]
 fn costs_are_compared_as_dear_as_readings_were() {
     let at = |read: f64, plain: f64, by: f64| {
@@ -155,8 +156,9 @@ fn costs_are_compared_as_dear_as_readings_were() {
     }
 }
 
-/// A look of 14 contradicts 12 +- 0.1. If the next one finds 12.2, it was a moment, and the
-/// interval holds it; if that is 14 too, costs have changed; if it fails, nobody knows.
+/// A check of 14 contradicts 12 +- 0.1. If the next one finds 12.2, the change was momentary, and
+/// the interval contains it. If that is 14 too, costs have changed; if it fails, the answer is
+/// unknown.
 #[test]
 fn one_look_that_contradicts_is_not_enough() {
     let before = calibration(12.0, 5.0);
@@ -179,7 +181,7 @@ fn one_look_that_contradicts_is_not_enough() {
     assert_eq!(looks(None), Look::Unknown);
 }
 
-/// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: 0 to 9, and not below, with the middle of 0 and 8.
+/// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: bounds of 0 to 9, not below 0, with the middle of 0 and 8.
 #[test]
 fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
     let all = hull(&[ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)]);
@@ -188,8 +190,8 @@ fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
     assert_eq!(all.n, 30);
 }
 
-/// 50 +- 0.3 less ten pairs of 2 +- 0.02: 30, and half-widths of 0.3, of 0.2
-/// and of a thousandth of 20 in squares.
+/// 50 +- 0.3 less ten pairs of 2 +- 0.02: 30, and the half-widths of 0.3, 0.2 and a thousandth
+/// of 20 add in squares.
 #[test]
 fn the_work_is_taken_off_with_its_error() {
     let left = less_work(&ns(50.0, 0.3), &ns(2.0, 0.02), 10.0);

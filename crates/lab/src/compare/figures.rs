@@ -1,4 +1,4 @@
-//! Figures of two documents beside each other.
+//! Matches the figures of two documents.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,20 +10,20 @@ use undertick_units::{Estimate, Interval};
 
 use super::{Options, gate};
 
-/// A figure of both sides.
+/// A figure that both sides have.
 pub(super) struct Figure {
-    /// What it is; its own estimate is one of the first side's.
+    /// Describes the figure; the estimate in it is that of the first side.
     pub(super) metric: Metric,
     pub(super) a: Estimate,
     pub(super) b: Estimate,
     pub(super) versus: Versus,
-    /// How likely chance alone makes it look slower than the gate allows.
+    /// Probability that chance alone makes it look slower than the gate allows.
     pub(super) gate_p: Option<f64>,
-    /// Runs of each side, or rounds; `None` of documents.
+    /// Runs of each side, or rounds; `None` for documents.
     pub(super) runs: Option<u64>,
 }
 
-/// What two sides have to say.
+/// The matched figures of two sides.
 pub(super) struct Found {
     pub(super) figures: Vec<Figure>,
     pub(super) are_paired: bool,
@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Figures by name, from their intervals alone.
+/// Matches figures by name and compares them by their intervals alone.
 pub(super) fn of_documents(a: &Side, b: &Side, options: &Options) -> Found {
     let of_b: HashMap<&str, &Metric> = b.metrics.iter().map(|m| (m.id.as_str(), m)).collect();
     let pairs = (a.metrics.iter()).filter_map(|of_a| Some((of_a, *of_b.get(of_a.id.as_str())?)));
@@ -73,7 +73,7 @@ fn times(estimate: &Estimate, factor: f64) -> Estimate {
     }
 }
 
-/// Names that the others lack.
+/// Names that the other side lacks.
 pub(super) fn lonely(ids: &[String], others: &[String]) -> Vec<String> {
     let others: HashSet<&String> = others.iter().collect();
     let alone = ids.iter().filter(|id| !others.contains(id));

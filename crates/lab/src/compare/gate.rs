@@ -1,12 +1,12 @@
-//! Whether something is surely slower than is allowed.
+//! Decides whether a figure is surely slower than allowed.
 
 use undertick_estimate::Versus;
 use undertick_report::compare::Row;
 use undertick_report::survey::{Better, Metric, Scale};
 
-/// How likely chance alone makes a figure look worse by more than `share`, if it is
-/// worse by just that. `versus` is the second side against the first, the first times a
-/// factor. `None` of figures without a ratio or a better side.
+/// Probability that chance alone makes a figure look worse by more than `share`, if it is worse by
+/// exactly that. `versus` compares the second side with the first, whose figure is multiplied by a
+/// factor. `None` for figures without a ratio or a better side.
 pub(super) fn p(
     metric: &Metric,
     share: f64,
@@ -30,8 +30,8 @@ pub(super) fn p(
     Some(if is_beyond { p / 2.0 } else { 1.0 - p / 2.0 })
 }
 
-/// Ids of the rows that surely are: by the adjusted probability, so if none is worse by
-/// more than is allowed, this is empty in at least the share `level` of comparisons.
+/// Ids of the rows that surely are too slow, by the adjusted probability. If none is worse than
+/// allowed, the list is empty in at least the share `level` of comparisons.
 pub(super) fn too_slow(rows: &[Row], level: f64) -> Vec<String> {
     let is_sure = |row: &&Row| row.gate_p.is_some_and(|p| p <= 1.0 - level);
     rows.iter()

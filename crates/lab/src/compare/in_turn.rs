@@ -1,6 +1,6 @@
-//! Two programs recorded in turn: what drifts more slowly than a round is the same for
-//! both. In each round a coin decides which is first, so that what the second of two
-//! suffers from the first is neither's.
+//! Records two programs in turn, so that what drifts more slowly than a round affects both equally.
+//! A random draw decides which is first in each round, so that the effect of being second falls on
+//! both.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,10 +18,10 @@ use undertick_trace::session::Settings;
 use super::rounds::{Rounds, SIDES};
 use crate::experiment::Cannot;
 
-/// Without two rounds there is no scatter.
+/// With fewer rounds there is no scatter.
 const FEWEST_ROUNDS: usize = 2;
 
-/// Of what a failed program printed.
+/// Number of last lines of a failed program's output to show.
 const LAST_LINES: usize = 5;
 
 /// What to record.
@@ -29,51 +29,51 @@ const LAST_LINES: usize = 5;
 pub struct InTurn {
     /// Programs and arguments.
     pub commands: [Vec<OsString>; 2],
-    /// Directory to make: the runs are `a/0001.ut`, `b/0001.ut` and so on, what the
-    /// programs print `a/0001.out`.
+    /// Directory to create: the runs are `a/0001.ut`, `b/0001.ut` and so on, and the output of the
+    /// programs goes to `a/0001.out`.
     pub dir: PathBuf,
     /// Rounds to make; `None`: as many as fit into the time.
     pub rounds: Option<usize>,
-    /// No round is begun that would probably end later than this; two are made in any
-    /// case. `None`: all rounds, however long they take.
+    /// Time limit: a round that would probably end later is not begun, but two are made in any
+    /// case. `None`: all rounds are made, however long they take.
     pub time: Option<Duration>,
     /// The recording clock.
     pub choice: Choice,
-    /// What was found out about it.
+    /// Facts about that clock.
     pub facts: Facts,
-    /// What recording costs here, where that was measured.
+    /// The cost of recording on this machine, where it was measured.
     pub calibration: Option<Calibration>,
-    /// Which evidence of the kernel to keep.
+    /// The kernel evidence to keep.
     pub kernel: kernel::Wanted,
-    /// Of the order in each round.
+    /// Seed of the order in each round.
     pub seed: u64,
 }
 
-/// What the user sees meanwhile.
+/// Progress that is shown to the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     /// Rounds that are complete.
     pub rounds: usize,
-    /// Share of the work, as far as it is known, 0 to 1.
+    /// Share of the work done, as far as it is known, 0 to 1.
     pub share: f64,
 }
 
-/// What has been recorded.
+/// The result of recording in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The directories of the two sets of runs.
     pub sets: [PathBuf; 2],
     /// Complete rounds.
     pub rounds: usize,
-    /// It was stopped before its end.
+    /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
 
 /// Records two programs in turn until all rounds are made or the time is over.
 ///
 /// # Errors
-/// The directory could not be made, or a program could not be recorded or failed; what
-/// was recorded before is kept.
+/// The directory could not be created, or a program could not be recorded or failed; what was
+/// recorded before is kept.
 pub fn record_in_turn(wanted: &InTurn, mut told: impl FnMut(Told)) -> Result<Recorded, Cannot> {
     let sets = SIDES.map(|side| wanted.dir.join(side));
     for set in &sets {
@@ -124,7 +124,7 @@ impl InTurn {
     }
 }
 
-/// Records one run; false if somebody stopped it.
+/// Records one run; false if the user stopped it.
 fn run(wanted: &InTurn, recorded: &Recorded, side: usize) -> Result<bool, Cannot> {
     let name = name_of(recorded.rounds);
     let dir = &recorded.sets[side];
@@ -167,7 +167,7 @@ impl InTurn {
     }
 }
 
-/// A run that failed is none of the program's usual ones.
+/// Rejects a failed run, because it is not typical of the program.
 fn check(what: &str, ended: Exit, manifest: &Manifest, printed: &Path) -> Result<(), Cannot> {
     let how = match ended {
         Exit {
@@ -195,7 +195,7 @@ fn check(what: &str, ended: Exit, manifest: &Manifest, printed: &Path) -> Result
     Ok(())
 }
 
-/// What a program printed last.
+/// The last lines that a program printed.
 fn last_of(printed: &Path) -> String {
     let bytes = fs::read(printed).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -209,7 +209,7 @@ fn last_of(printed: &Path) -> String {
     }
 }
 
-/// Of a round that is not complete nothing is kept: it has no other half.
+/// Removes an incomplete round: half a round cannot be compared.
 fn remove_round(recorded: &Recorded) {
     let name = name_of(recorded.rounds);
     for set in &recorded.sets {

@@ -1,4 +1,4 @@
-//! What is compared: a document, a trace, or a set of runs.
+//! The input of a comparison: a document, a trace, or a set of runs.
 
 use std::path::{Path, PathBuf};
 
@@ -16,16 +16,16 @@ use super::{only, read, rounds};
 pub enum Input {
     /// One document, or one trace.
     One(Side),
-    /// Several.
+    /// Several runs of one program.
     Runs(Runs),
 }
 
-/// A set of runs of one program: each run is one number for each of its figures.
+/// A set of runs of one program: each run has one number for each of its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
-    /// The set; its machine is that of its first run.
+    /// Describes the set; the machine is that of its first run.
     pub about: About,
-    /// Where it is.
+    /// The directory of the set.
     pub(super) dir: PathBuf,
     pub(super) runs: Vec<Run>,
 }
@@ -37,10 +37,9 @@ pub(super) struct Run {
     pub(super) metrics: Vec<Metric>,
 }
 
-/// Opens a document, a trace, or a directory of these. `told` receives the share done,
-/// 0 to 1.
+/// Opens a document, a trace, or a directory of these. `told` receives the share done, 0 to 1.
 ///
-/// # Errors
+/// Names the file, the place in it, what is wrong, and the mend.
 /// The file, where in it, what is wrong, the mend.
 pub fn open(
     path: &Path,
@@ -88,7 +87,7 @@ pub fn open(
 }
 
 impl Input {
-    /// What it is.
+    /// Describes the input.
     #[must_use]
     pub const fn about(&self) -> &About {
         match self {
@@ -108,8 +107,8 @@ impl Input {
         matches!(self, Self::One(side) if side.is_one_run)
     }
 
-    /// Leaves the figures whose name has one of these forms (`*`: any text, `?`: any
-    /// character); all if there is no form. Gives how many are left.
+    /// Keeps the figures whose name matches one of the patterns (`*`: any text, `?`: any
+    /// character), or all if there is no pattern. Returns how many are left.
     pub fn keep_only(&mut self, forms: &[String]) -> usize {
         let wanted = |metric: &Metric| {
             let fits = |form: &String| {
@@ -129,7 +128,7 @@ impl Input {
     }
 }
 
-/// A document or a trace.
+/// Opens a document or a trace.
 fn one(
     path: &Path,
     options: &undertick_analyze::Options,
@@ -138,7 +137,7 @@ fn one(
     if !is_trace(path) {
         return read(path);
     }
-    // Both say the file themselves where they can.
+    // Both errors name the file where they can.
     let trace = Trace::open(path).map_err(|e| e.to_string())?;
     let report =
         analyze(&trace, options.clone(), told).map_err(|e| format!("{}: {e}", path.display()))?;

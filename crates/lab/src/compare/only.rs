@@ -1,10 +1,10 @@
-//! Which figures are wanted: names with `*` for any text and `?` for any character.
+//! Selects figures by name: `*` stands for any text and `?` for any character.
 
-/// Whether a name is of that form.
+/// Whether a name matches the pattern.
 pub(super) fn matches(form: &str, name: &str) -> bool {
     let (form, name): (Vec<char>, Vec<char>) = (form.chars().collect(), name.chars().collect());
     let (mut f, mut n) = (0, 0);
-    // Where the last star was, and up to where it has taken the name.
+    // The position of the last star, and up to where the name has been matched by it.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match form.get(f) {
@@ -56,7 +56,7 @@ mod tests {
         }
     }
 
-    /// Many stars and a long name end soon.
+    /// Matching many stars with a long name takes little time.
     #[test]
     fn stars_do_not_explode() {
         assert!(!matches(&"*a".repeat(40), &("a".repeat(5000) + "b")));

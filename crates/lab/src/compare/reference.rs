@@ -1,7 +1,7 @@
-//! Figures held against a span of the same run that the change does not touch.
+//! Divides figures by a reference span of the same run, which the change does not touch.
 //!
-//! What slows a whole run (where its memory lies, how fast its core runs) slows the reference
-//! as well, so the ratio to it scatters less from run to run than the figure itself.
+//! What slows a whole run (where its memory lies, how fast its core runs) slows the reference as
+//! well. The ratio to the reference therefore scatters less from run to run than the figure itself.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,16 @@ use undertick_report::survey::Metric;
 use super::input::{Input, Run};
 use super::only;
 
-/// Names that an error lists.
+/// Maximum number of names that an error lists.
 const MOST_NAMED: usize = 8;
 
-/// Divides the durations of each run by what the reference took in it, over what it took
-/// on the average of all runs of both. The reference keeps its own.
+/// Divides the durations of each run by the relative duration of the reference in it. This is its
+/// duration in the run over its average in all runs of both sides. The reference itself is not
+/// divided.
 ///
 /// # Errors
-/// The two are not sets of runs, no figure or more than one has a name of that form, or a
-/// run lacks it.
+/// The two are not sets of runs, no figure or more than one has a name that matches, or a run lacks
+/// it.
 pub fn hold_against(a: &mut Input, b: &mut Input, form: &str) -> Result<Warning, String> {
     let (Input::Runs(a), Input::Runs(b)) = (a, b) else {
         return Err(
@@ -82,7 +83,7 @@ fn fits(metric: &Metric, form: &str) -> bool {
         && (only::matches(form, &metric.id) || only::matches(form, &metric.name))
 }
 
-/// What the reference took in a run, ns.
+/// Duration of the reference in a run, ns.
 fn taken(run: &Run, id: &str) -> Option<f64> {
     let metric = run.metrics.iter().find(|metric| metric.id == id)?;
     Some(metric.estimate.value).filter(|ns| ns.is_finite() && *ns > 0.0)

@@ -1,28 +1,28 @@
-//! What is kept beside runs that were recorded in turn: which belong together.
+//! The file kept beside runs that were recorded in turn: it says which belong together.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use undertick_trace::input::{self, Kind};
 
-/// Beside the directories of both programs' runs.
+/// Name of the file, which lies beside the directories of both programs' runs.
 pub(super) const FILE: &str = "rounds.json";
-/// Those directories.
+/// Names of those directories.
 pub(super) const SIDES: [&str; 2] = ["a", "b"];
 
 const SCHEMA_VERSION: u32 = 1;
 const KIND: &str = "rounds";
 
-/// The rounds of a recording in turn; runs of one name are of one round.
+/// The rounds of a recording in turn; runs of the same name belong to the same round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rounds {
     schema_version: u32,
     kind: String,
-    /// Of the order in each round.
+    /// Seed of the order in each round.
     pub(super) seed: u64,
     /// Programs and arguments of both.
     pub(super) commands: [Vec<String>; 2],
-    /// Which was first in each round, `a` or `b`.
+    /// Side that was first in each round, `a` or `b`.
     pub(super) first: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Rounds {
     }
 }
 
-/// Whether the runs of two directories belong together by their names.
+/// Whether the runs of two directories belong together by name.
 pub(super) fn are_of_one(a: &Path, b: &Path) -> bool {
     let place = |dir: &Path| {
         let dir = dir.canonicalize().ok()?;

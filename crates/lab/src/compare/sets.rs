@@ -1,4 +1,4 @@
-//! Figures of two sets of runs beside each other.
+//! Compares the figures of two sets of runs.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,11 +12,11 @@ use super::input::{Run, Runs};
 use super::{Options, gate, rounds};
 use crate::experiment::over;
 
-/// Names of figures that are listed in a warning.
+/// Maximum number of figures that a warning names.
 const MOST_NAMED: usize = 5;
 
-/// Figures by name, from the scatter between runs, or between rounds where the two
-/// were recorded in turn.
+/// Matches figures by name and compares them by the scatter between runs, or between rounds where
+/// the two sides were recorded in turn.
 pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> Found {
     let are_paired = rounds::are_of_one(&a.dir, &b.dir);
     let (ids_a, ids_b) = (ids(&a.runs), ids(&b.runs));
@@ -48,7 +48,7 @@ pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> Found {
     found
 }
 
-/// Names, in the order of the runs that have them first.
+/// Names of figures, in the order in which runs first have them.
 fn ids(runs: &[Run]) -> Vec<String> {
     let mut seen = HashSet::new();
     let all = runs.iter().flat_map(|run| &run.metrics);
@@ -57,10 +57,10 @@ fn ids(runs: &[Run]) -> Vec<String> {
         .collect()
 }
 
-/// A figure in the runs that have it.
+/// The values of a figure in the runs that have it.
 struct Of<'a> {
     metric: &'a Metric,
-    /// By the run's name.
+    /// Values by the name of the run.
     values: BTreeMap<&'a str, f64>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Of<'a> {
         self.values.values().copied().collect()
     }
 
-    /// In the order of the rounds that both have.
+    /// Values in the order of the rounds that both have.
     fn of_rounds(&self, other: &Self) -> Vec<f64> {
         let both = self
             .values
@@ -145,7 +145,7 @@ fn not_in_all(ids: &[String]) -> Option<Warning> {
     })
 }
 
-/// With few runs no figure among many can be called different.
+/// Warns that with few runs no figure among many can be called different.
 fn too_few(found: &Found, level: f64) -> Option<Warning> {
     let runs = found
         .figures

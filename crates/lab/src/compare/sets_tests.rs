@@ -1,5 +1,6 @@
-//! Sets of runs and rounds, simulated: a run's figure is a normal offset of its own, now
-//! and then a hit, and the median of correlated samples. Nothing of it is the estimators'.
+//! Simulated sets of runs and rounds. The figure of a run is a normal offset, sometimes with a
+//! disturbance, and the median of correlated samples. The simulation shares no code with the
+//! estimators.
 
 use std::path::Path;
 
@@ -65,8 +66,8 @@ fn metric(name: &str, value: f64) -> Metric {
     }
 }
 
-/// Two programs of five sections, the first of which takes `ratio` times as long in the
-/// second; `walk` is by how much rounds differ from each other.
+/// Two programs of five spans, the first of which takes `ratio` times as long in the second; `walk`
+/// is the difference between rounds.
 fn programs(seed: u64, runs: usize, ratio: f64, walk: f64, dir: &Path) -> (Input, Input) {
     let mut s = Simulated(ChaCha8Rng::seed_from_u64(seed));
     let mut common = 0.0;
@@ -102,7 +103,7 @@ fn set(dir: &Path, side: &str, runs: Vec<Run>) -> Input {
     })
 }
 
-/// A place for rounds.
+/// A directory for rounds.
 fn of_rounds() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for side in ["a", "b"] {
@@ -113,9 +114,9 @@ fn of_rounds() -> tempfile::TempDir {
     dir
 }
 
-/// Of 200 pairs of equal programs with five sections each at most 21 are said to differ
-/// in anything: 5 % but for one test in 1000. Alone, 5 % of the 1000 figures differ, and
-/// they are seen, so that it is the control that keeps the rest away: 22..=72.
+/// Of 200 pairs of equal programs with five spans each, at most 21 are said to differ in any
+/// figure: 5 % but for one test in 1000. Without the control 5 % of the 1000 figures differ:
+/// 22..=72. This shows that the control removes the others.
 #[test]
 fn two_hundred_pairs_of_equal_programs() {
     let nowhere = Path::new("/nowhere");
@@ -138,9 +139,9 @@ fn two_hundred_pairs_of_equal_programs() {
     }
 }
 
-/// A section that is 2 % slower is found, and in rounds although these walk; one that is
-/// slower by just what is allowed trips the gate at most once in twenty, one that is
-/// slower by more nearly always.
+/// A span that is 2 % slower is found, also in rounds although these walk. One that is slower by
+/// exactly what is allowed trips the gate at most once in twenty, and one that is slower by more
+/// does so nearly always.
 #[test]
 fn a_slower_section_and_the_gate() {
     let rounds = of_rounds();
@@ -170,9 +171,9 @@ fn a_slower_section_and_the_gate() {
     assert!(too_slow <= 21, "{too_slow}");
 }
 
-/// Sets recorded at different times, whose runs differ by 3 % as a whole: a section that is
-/// 2 % slower is found against one that stays as it is, and hardly without; of equal
-/// programs at most 21 of 200 pairs are said to differ in anything, as ever.
+/// Sets recorded at different times, whose runs differ by 3 % as a whole. A span that is 2 % slower
+/// is found with a reference that stays as it is, and rarely without. Of equal programs at most 21
+/// of 200 pairs are said to differ in any figure.
 #[test]
 fn against_a_section_that_stays() {
     let nowhere = Path::new("/nowhere");
@@ -227,8 +228,8 @@ fn a_reference_must_be_one() {
     assert!(lacking.contains("a run lacks wait"), "{lacking}");
 }
 
-/// What is little is said by who asks: equal programs are alike within 2 %, one that is
-/// 3 % slower is not, and few runs cannot tell and say how many could.
+/// The user says which difference is small. Equal programs are alike within 2 %, one that is 3 %
+/// slower is not, and a few runs cannot decide and say how many could.
 #[test]
 fn what_is_little() {
     let rounds = of_rounds();
@@ -245,13 +246,14 @@ fn what_is_little() {
     assert!(many[1..].iter().all(|row| row.verdict == Verdict::Alike));
     let bound = many[1].bound.unwrap();
     assert!(bound <= 0.02 && many[1].words.starts_with("no difference larger than"));
-    // Slower for sure, and by less than what is little.
+    // Surely slower, but by less than the small difference.
     let little = &rows(200, 1.01, Some(0.05))[0];
     assert!(little.p.unwrap() < 0.001 && little.verdict == Verdict::Alike);
     assert_eq!(rows(200, 1.01, None)[0].verdict, Verdict::Slower);
     let few = &rows(8, 1.0, Some(0.002))[1];
     assert_eq!(few.verdict, Verdict::CannotTell);
-    // The half-width shrinks with the root: so many times as many as it is too wide.
+    // The half-width shrinks with the square root, so the factor for the runs is the square of the
+    // excess.
     let ratio = few.ratio.as_ref().unwrap();
     let half = 0.5 * (ratio.interval.hi.unwrap() / ratio.interval.lo.unwrap()).ln();
     let wanted = few.runs_wanted.unwrap();
@@ -266,7 +268,7 @@ fn what_is_little() {
     );
 }
 
-/// Rounds that only one side has do not count; nor figures that a run lacks.
+/// Rounds that only one side has do not count, nor do figures that a run lacks.
 #[test]
 fn what_is_missing_is_left_out() {
     let rounds = of_rounds();
@@ -285,7 +287,7 @@ fn what_is_missing_is_left_out() {
     assert_eq!(found.only_in_b, ["new"]);
     let code = |code: &str| found.warnings.iter().find(|w| w.code == code);
     assert!(code("not_in_all_runs").unwrap().text.ends_with("it: plan"));
-    // 2 in 2^8 is 0.0078, and one of five takes 0.01.
+    // 2 in 2^8 is 0.0078, and one of five needs 0.01.
     assert!(code("few_runs").is_none(), "{:?}", found.warnings);
 }
 
@@ -317,7 +319,7 @@ fn few_runs_are_named_and_other_kinds_refused() {
     );
 }
 
-/// Names choose figures, and one that none has leaves nothing.
+/// Patterns choose figures, and a pattern that matches none leaves nothing.
 #[test]
 fn only_some() {
     let (mut a, _) = programs(5, 6, 2.0, 0.0, Path::new("/nowhere"));
@@ -326,7 +328,7 @@ fn only_some() {
     assert_eq!(a.keep_only(&["nothing".to_owned()]), 0);
 }
 
-/// What GitHub shows: no character of a name means anything there, no row is broken.
+/// As GitHub shows it: no character of a name has a special meaning there, and no row is broken.
 #[test]
 fn as_markdown() {
     let rounds = of_rounds();

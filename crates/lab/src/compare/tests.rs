@@ -47,9 +47,9 @@ fn side(name: &str, metrics: Vec<Metric>) -> Side {
     }
 }
 
-/// By hand, each arm 2 %: with 8 degrees a standard error is 0.02 / 2.306 = 0.87 %, of
-/// both 1.23 %. 100 to 130: 21 of them, slower. 100 to 100.5: within ln 1.005 +- 2.83 %,
-/// so 0.977 .. 1.034, no difference larger than 3.4 %. With arms of 40 %: cannot tell.
+/// By hand, with half-widths of 2 %: with 8 degrees a standard error is 0.02 / 2.306 = 0.87 %, that
+/// of both 1.23 %. 100 to 130: 21 of them, slower. 100 to 100.5: within ln 1.005 +- 2.83 %, so
+/// 0.977 .. 1.034, no difference larger than 3.4 %. With half-widths of 40 %: cannot tell.
 #[test]
 fn three_by_hand() {
     let a = side(
@@ -94,8 +94,8 @@ fn three_by_hand() {
     assert_eq!(back.only_in_b, ["y", "z"]);
 }
 
-/// Two figures of nothing, whose intervals reach it: there is no telling how many times the
-/// one is the other, by whatever number a division gives.
+/// Two figures of 0, whose intervals contain it: their ratio is unknown, whatever number a division
+/// gives.
 #[test]
 fn what_may_be_0_has_no_ratio() {
     let of =
@@ -118,7 +118,8 @@ fn what_may_be_0_has_no_ratio() {
     }
 }
 
-/// A speed is better the higher it is; what is neither time nor speed is more or less.
+/// A speed is better the higher it is; for what is neither time nor speed the verdict is more or
+/// less.
 #[test]
 fn directions() {
     let of = |better, unit: &str, scale| {
@@ -154,8 +155,8 @@ fn directions() {
     );
 }
 
-/// 80 figures, 40 of them with p just below 0.05 by chance alone would be called
-/// different one by one; of 80 equal ones with p-values spread evenly none is called so.
+/// 80 figures, of which 40 have p just below 0.05 by chance alone and would be called different one
+/// by one. Of 80 equal ones with evenly spread p-values none is called so.
 #[test]
 fn eighty_with_control() {
     // Evenly spread p-values: the i-th pair is apart as its t quantile says.
@@ -163,7 +164,7 @@ fn eighty_with_control() {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for i in 0..80 {
         let p = (f64::from(i) + 0.5) / 80.0;
-        // Many degrees of freedom: normal. Arms of 1 %, standard errors of 0.51 %.
+        // Many degrees of freedom: normal. Half-widths of 1 %, standard errors of 0.51 %.
         let apart = normal_quantile(1.0 - p) * 0.01 / 1.96 * 2.0_f64.sqrt();
         let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
         let group = ["calls", "locks", "messages", "wakeup"][i as usize / 20];

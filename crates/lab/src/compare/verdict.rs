@@ -1,4 +1,4 @@
-//! What is said of a figure.
+//! The verdict on a figure.
 
 use undertick_report::compare::{Row, Verdict};
 use undertick_report::survey::{Better, Metric};
@@ -6,15 +6,16 @@ use undertick_units::Estimate;
 
 use super::figures::Figure;
 
-/// Figures within this share of each other are alike where nobody said what is little.
+/// Figures within this share of each other are alike if the user gave no bound for a small
+/// difference.
 const ALIKE: f64 = 0.1;
-/// Half-widths that fit into what is little, so that of equal programs four in five are
-/// then called alike: (1.96 + 1.28) / 1.96, as
-/// the estimate itself is beyond 1.28 standard errors in one of five.
+/// Half-widths that must fit into the bound of a small difference, so that four in five equal
+/// programs are called alike: (1.96 + 1.28) / 1.96, as the estimate itself is beyond 1.28 standard
+/// errors in one of five.
 const ROOM: f64 = 1.65;
-/// Of fewer runs the scatter itself is too little known to say how many more it takes.
+/// With fewer runs the scatter is not known well enough to say how many more are needed.
 const FEWEST_RUNS: u64 = 6;
-/// More runs than this are no advice.
+/// No more runs than this are advised.
 const MOST_RUNS: f64 = 2000.0;
 
 /// The verdict on a figure.
@@ -33,8 +34,8 @@ pub(super) fn of(
     }
 }
 
-/// How many runs of each side would probably tell that nothing differs: the interval
-/// narrows with their root.
+/// Number of runs of each side that would probably show that nothing differs: the interval narrows
+/// with the square root of the runs.
 pub(super) fn runs_wanted(
     figure: &Figure,
     ratio: Option<&Estimate>,
@@ -49,7 +50,7 @@ pub(super) fn runs_wanted(
     (wanted > runs as f64 && wanted <= MOST_RUNS).then_some(wanted as u64)
 }
 
-/// How far from 1 the ratio may be, at most.
+/// Maximum distance of the ratio from 1.
 pub(super) fn bound(ratio: &Estimate) -> Option<f64> {
     let (lo, hi) = (ratio.interval.lo?, ratio.interval.hi?);
     Some((hi - 1.0).abs().max((1.0 - lo).abs()))
@@ -95,7 +96,7 @@ fn of_difference(verdict: Verdict, ratio: Option<&Estimate>) -> String {
     }
 }
 
-/// What is nearly known, and what would tell.
+/// Says what is nearly known, and what would decide it.
 fn cannot_tell(row: &Row, level: f64) -> String {
     let alone = match row.p {
         Some(p) if p <= 1.0 - level => ": differs alone, not among so many",
@@ -107,9 +108,9 @@ fn cannot_tell(row: &Row, level: f64) -> String {
     }
 }
 
-/// Two digits at most, never less than it is.
+/// Rounded up to at most two digits.
 fn upwards(per_cent: f64) -> String {
-    // Of 0 the ceiling is -0, which would be shown.
+    // The ceiling of 0 is -0, which would be shown.
     let tenths = ((per_cent * 10.0 - 1e-9).ceil() + 0.0).max(0.0) / 10.0;
     match tenths {
         large if large >= 10.0 => format!("{:.0}", per_cent.ceil()),

@@ -1,4 +1,4 @@
-//! What makes two sides hard to compare.
+//! Warnings about differences that make two sides hard to compare.
 
 use undertick_report::document::Warning;
 

@@ -1,5 +1,5 @@
-//! The analysis of an experiment's trace: every interval of every repetition, by
-//! the same kernel as any trace.
+//! The analysis of an experiment's trace: every interval of every repetition, by the same analysis
+//! kernel as for any trace.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,22 +14,22 @@ use super::numbering::{Cell, Mark, Numbering};
 use super::{Cannot, Experiment};
 use crate::script::{Between, Plan, Point, Process, Stamps};
 
-/// Null steps over so many times the least are dropped.
+/// Null steps that take over this many times the minimum are dropped.
 pub(super) const RATIO: f64 = 4.0;
-/// Intervals of one analysis: more than 4096 it refuses, and each takes memory. With
-/// more the trace is read again.
+/// Intervals of one analysis: it refuses more than 4096, and each takes memory. For more intervals
+/// the trace is read again.
 const MOST_INTERVALS: usize = 2048;
 
-/// What an interval of one repetition is.
+/// What an interval of one repetition covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
-    /// A section of a process.
+    /// A span of a process.
     Section {
         process: usize,
-        /// [`Mark`] as its event number from the process's first.
+        /// [`Mark`] as its event number, relative to the first one of the process.
         mark: u16,
     },
-    /// All steps of a pass of a process, one after the other.
+    /// All steps of a pass of a process, in succession.
     Pass(usize),
     /// An interval of the script, by its index.
     Between(usize),
@@ -61,7 +61,7 @@ impl Analysed {
     }
 }
 
-/// Analyses what was performed.
+/// Analyses the trace of an experiment.
 pub(crate) fn analyse(
     experiment: &Experiment,
     numbering: &Numbering,
@@ -70,7 +70,7 @@ pub(crate) fn analyse(
     cull: impl Fn(&Plan) -> Cull,
     confidence: f64,
 ) -> Result<Analysed, Cannot> {
-    // One analysis for each way of culling: most experiments have one.
+    // One analysis for each way of dropping samples: most experiments have one.
     let mut groups: Vec<(Cull, Vec<Wanted>)> = Vec::new();
     for repetition in repetitions {
         let cell = Cell {
@@ -79,7 +79,7 @@ pub(crate) fn analyse(
         };
         let plan = &experiment.setting(cell.setting).plan;
         for wanted in wanted(plan, numbering, cell) {
-            // What hit a null step is no part of stepping.
+            // A disturbance of a null step is not a part of the cost of stepping.
             let cull = match wanted.of {
                 Of::Section { mark, .. } if mark < Mark::Step(0).offset() as u16 => {
                     Cull::Ratio(RATIO)
@@ -180,16 +180,16 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
     wanted
 }
 
-/// The processes of which a pass is an interval of its own: where the clock is read
-/// between two steps, so that a pass is nothing but its steps.
+/// The processes whose pass is itself an interval: those whose clock is read between two steps, so
+/// that a pass consists of its steps only.
 pub(super) fn passes(plan: &Plan) -> impl Iterator<Item = (usize, &Process)> {
     let several = |p: &Process| p.measured && p.steps.len() > p.loop_to + 1;
     (plan.processes.iter().enumerate())
         .filter(move |(_, p)| plan.stamps == Stamps::Between && several(p))
 }
 
-/// The section that begins at a point. Where the clock is read between two steps, a
-/// step's end is the begin of the next; elsewhere a script that asks for it is refused.
+/// The span that begins at a point. Where the clock is read between two steps, the end of a step is
+/// the begin of the next; a script that asks for this elsewhere is refused.
 fn begins(plan: &Plan, point: Point) -> Mark {
     match point.is_end {
         true if point.step + 1 < plan.processes[point.process].steps.len() => {
@@ -200,7 +200,7 @@ fn begins(plan: &Plan, point: Point) -> Mark {
     }
 }
 
-/// The section that ends there.
+/// The span that ends at a point.
 fn ends(plan: &Plan, point: Point) -> Mark {
     match point.is_end {
         true => Mark::Step(point.step),
@@ -213,7 +213,7 @@ fn name(index: usize) -> String {
     format!("i{index}")
 }
 
-/// The table in its own language.
+/// The table of these intervals, in the language of tables.
 fn text(wanted: &[Wanted]) -> String {
     let mut text = String::new();
     for (i, Wanted { of, start, end, .. }) in wanted.iter().enumerate() {
@@ -236,8 +236,8 @@ fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report
     let options = Options {
         table: Some(table),
         cull,
-        // The null step of the same repetition is taken off instead: it has the
-        // recorder's cost in it, in the same surroundings.
+        // Instead, the null step of the same repetition is taken off: it contains the recorder's
+        // cost, in the same surroundings.
         compensate: Compensate::None,
         confidence,
     };

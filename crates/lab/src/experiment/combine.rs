@@ -1,5 +1,5 @@
-//! Repetitions put together: one figure per interval and setting, with an interval
-//! that knows how much repetitions differ.
+//! Combines repetitions: one figure per interval and setting, whose confidence interval includes
+//! the scatter between repetitions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,11 +19,11 @@ use super::machine::{Ended, Performed, Repetition};
 use super::numbering::{Cell, Mark};
 use crate::script::{Place, Plan, Timed};
 
-/// Medians below so many steps of the clock are known to a step only; the mean of
-/// many readings is known better.
+/// A median below this many steps of the clock is known to a step only; the mean of many samples is
+/// known better.
 const FEWEST_STEPS: f64 = 20.0;
 
-/// Warnings that are about the trace, not about single repetitions' intervals.
+/// Warnings about the trace, not about the intervals of single repetitions.
 const OF_THE_TRACE: [&str; 8] = [
     "lost_events",
     "messages_after_loss",
@@ -35,7 +35,7 @@ const OF_THE_TRACE: [&str; 8] = [
     "trace",
 ];
 
-/// What an interval of an experiment is.
+/// An interval of an experiment.
 struct Sought<'a> {
     name: String,
     process: &'a str,
@@ -45,12 +45,12 @@ struct Sought<'a> {
     of: Box<dyn Fn(&'a Analysed, Cell) -> Option<&'a IntervalReport> + 'a>,
     /// The process whose null step is taken off.
     null_of: usize,
-    /// So many times: once for each step.
+    /// Number of null steps to take off: one for each step.
     nulls: usize,
 }
 
-/// The report of an experiment: per setting every timed step, every interval of the
-/// script, the pass as a whole, and the zero check.
+/// Returns the report of an experiment: for each setting every timed step, every interval of the
+/// script, the whole pass, and the zero check.
 pub(crate) fn combine(
     experiment: &Experiment,
     performed: &Performed,
@@ -107,7 +107,7 @@ pub(crate) fn combine(
     without_impossible(report)
 }
 
-/// What all intervals of a setting have in common.
+/// Properties that all intervals of a setting have in common.
 struct About {
     script: String,
     title: String,
@@ -169,7 +169,7 @@ fn sought(plan: &Plan) -> Vec<Sought<'_>> {
     all
 }
 
-/// One repetition of an interval, its null step taken off.
+/// One repetition of an interval, without its null step.
 struct One<'a> {
     interval: &'a IntervalReport,
     null: Null,
@@ -297,13 +297,13 @@ fn put_together<'a>(
     Some(whole)
 }
 
-/// What stepping costs in a repetition.
+/// The cost of stepping in a repetition.
 #[derive(Clone, Copy)]
 struct Null {
     /// The mean of the two null steps of a pass, ns.
     ns: f64,
-    /// Half of what they differ by: what stepping costs at any other place is not
-    /// known better than that.
+    /// Half the difference between them: the cost of stepping at any other place is not known
+    /// better than that.
     unsure_ns: f64,
 }
 
@@ -317,7 +317,7 @@ impl Null {
         })
     }
 
-    /// Of so many steps.
+    /// The cost of this many steps.
     fn times(self, n: usize) -> Self {
         Self {
             ns: self.ns * n as f64,
@@ -338,8 +338,8 @@ fn widened(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
-/// The middle repetition, by order statistics of the repetitions' figures: one that
-/// was hit moves neither it nor its interval much.
+/// The median of the repetitions, by order statistics of their figures: a single disturbed
+/// repetition hardly moves it or its interval.
 pub(crate) fn over(values: &Numbers, samples: u64, level: f64) -> Option<Estimate> {
     let mut estimate = values.quantile(0.5, level)?;
     let mut what = "median";
@@ -370,8 +370,7 @@ fn quantiles(ones: &[One<'_>], level: f64) -> BTreeMap<String, Estimate> {
         .collect()
 }
 
-/// The null step after the steps less that before them: 0 if stepping costs the same
-/// everywhere.
+/// The null step after the steps less the one before them: 0 if stepping costs the same everywhere.
 fn zero_check(
     process: usize,
     name: &str,
@@ -430,7 +429,7 @@ fn zero_check(
     Some(check)
 }
 
-/// Where the processes were.
+/// Describes where the processes ran.
 fn placement(plan: &Plan, done: &[&Repetition]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for repetition in done {
@@ -451,7 +450,7 @@ fn placement(plan: &Plan, done: &[&Repetition]) -> String {
     texts.join("; or ")
 }
 
-/// What went wrong with a setting.
+/// Warnings about a setting.
 fn warnings(experiment: &Experiment, performed: &Performed, setting: usize) -> Vec<Warning> {
     let label = experiment.label(setting);
     let of: Vec<&Repetition> = performed

@@ -1,11 +1,11 @@
-//! What is exceeded once in a time.
+//! The duration that is exceeded once in a given time.
 
 use undertick_report::document::Histogram;
 use undertick_units::{Estimate, Interval};
 
-/// The duration that is exceeded once in so many seconds on average, in samples that
-/// took `observed` seconds; `None` if that is less. The interval takes what exceeds it
-/// as a Poisson process. As fine as the bins, eight an octave.
+/// The duration that is exceeded once in that many seconds on average, in samples that took
+/// `observed` seconds; `None` if fewer were observed. For the interval, exceedances form a Poisson
+/// process. The resolution is that of the bins, eight an octave.
 pub(super) fn exceeded_once_in(
     seconds: f64,
     observed: f64,
@@ -16,7 +16,7 @@ pub(super) fn exceeded_once_in(
     if expected < 1.0 {
         return None;
     }
-    // The middle of the bin that holds the sample of that rank from above.
+    // The middle of the bin that holds the sample of this rank, counted from above.
     let ranked = |rank: f64| {
         let mut above = 0.0;
         for (i, &count) in histogram.counts.iter().enumerate().rev() {
@@ -57,7 +57,7 @@ mod tests {
         }
     }
 
-    /// 10 s with 90 of 100 ns, 9 of 1000 and 1 of 10 000 (middles of the bins).
+    /// 10 s with 90 samples of 100 ns, 9 of 1000 and 1 of 10 000 (middles of the bins).
     #[test]
     fn once_in_by_hand() {
         let found = of(
@@ -65,13 +65,13 @@ mod tests {
             &[90, 0, 9, 0, 1],
         );
         let level = |seconds| exceeded_once_in(seconds, 10.0, &found, 0.95).map(|e| e.value);
-        // Ten in ten seconds: the tenth from above.
+        // Ten in ten seconds: the tenth sample from above.
         assert_eq!(level(1.0), Some(1000.0));
         assert_eq!(level(10.0), Some(10_000.0));
         assert_eq!(level(0.5), Some(100.0));
         assert_eq!(level(10.1), None);
         let once_a_second = exceeded_once_in(1.0, 10.0, &found, 0.95).unwrap();
-        // 10 +- 1.96 times the root of 10, and one more: ranks 17.2 and 3.8.
+        // 10 +- 1.96 times the square root of 10, and one more: ranks 17.2 and 3.8.
         assert_eq!(once_a_second.interval, Interval::new(100.0, 1000.0));
         assert_eq!(once_a_second.n, 100);
     }

@@ -1,4 +1,4 @@
-//! Straight lines through figures of several settings.
+//! Straight lines through the figures of several settings.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,18 +9,17 @@ use undertick_units::{Estimate, Interval};
 use super::Experiment;
 use crate::script::{Line, Timed};
 
-/// The settings that one line goes through.
+/// The settings through which one line goes.
 struct Group<'a> {
     line: &'a Line,
     script: &'a str,
-    /// The parameters that do not change along it.
+    /// The parameters that are constant along the line.
     others: BTreeMap<String, String>,
     /// The parameter's value and the figure, by setting.
     points: Vec<(f64, &'a IntervalReport)>,
 }
 
-/// The lines that the scripts ask for; `figures` says where the intervals of each
-/// setting lie.
+/// The lines that the scripts ask for; `figures` says where the intervals of each setting lie.
 pub(super) fn lines(
     experiment: &Experiment,
     figures: &HashMap<(usize, Timed), usize>,

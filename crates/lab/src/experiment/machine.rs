@@ -1,4 +1,4 @@
-//! What an experiment asks of a machine.
+//! The interface between an experiment and a machine.
 
 use std::fmt;
 use std::path::Path;
@@ -11,9 +11,8 @@ use crate::script::Plan;
 
 /// A machine that performs scripts: this one, or a simulated one.
 ///
-/// It offers verbs, processors and a clock, makes the processes, and leaves a
-/// trace with the event numbers of [`Numbering`](super::Numbering). What comes
-/// after is the same for all machines.
+/// It offers verbs, processors and a clock, creates the processes, and leaves a trace with the
+/// event numbers of [`Numbering`](super::Numbering). All later steps are the same for all machines.
 pub trait Machine {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -21,11 +20,11 @@ pub trait Machine {
     /// Processors that processes may be placed on.
     fn processors(&self) -> usize;
 
-    /// What it lacks for this plan, in plain words; `None` if it can perform it.
+    /// What it lacks for this plan, in words; `None` if it can perform it.
     fn lacks(&self, plan: &Plan) -> Option<String>;
 
-    /// Performs every repetition of those settings it does not lack anything for,
-    /// in the order of [`Experiment::order`], into a new trace.
+    /// Performs every repetition of the settings for which it lacks nothing, in the order of
+    /// [`Experiment::order`], into a new trace.
     ///
     /// # Errors
     /// Nothing could be performed.
@@ -37,36 +36,36 @@ pub trait Machine {
     ) -> Result<Performed, Cannot>;
 }
 
-/// How far it is.
+/// Progress of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub enum Tell {
-    /// So many repetitions of so many are over.
+    /// Repetitions that are over, and their number in all.
     Repetition(usize, usize),
-    /// The trace is being kept: the share that is done, 0 to 1.
+    /// The trace is being finalized: the share that is done, 0 to 1.
     Keeping(f64),
 }
 
-/// What was performed.
+/// The result of performing an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Performed {
-    /// One entry a repetition that was begun, in their order.
+    /// One entry for each repetition that was begun, in order.
     pub repetitions: Vec<Repetition>,
-    /// It was stopped before its end.
+    /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
 
-/// How one repetition went.
+/// The outcome of one repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Repetition {
     /// Index of the setting.
     pub setting: usize,
-    /// From 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
     /// How it ended.
     pub ended: Ended,
     /// Passes that counted.
     pub passes: u64,
-    /// Time they took, s.
+    /// Time that these passes took, s.
     pub seconds: f64,
     /// The CPU of each process, by its first replica; `None` where it was free.
     pub cpus: Vec<Option<usize>>,
@@ -78,9 +77,9 @@ pub struct Repetition {
 pub enum Ended {
     /// All its passes are done.
     Done,
-    /// It was ended after its timeout; where its processes were then.
+    /// It was ended after its timeout; says where its processes were then.
     TimedOut(String),
-    /// Something failed; what is known of it.
+    /// It failed; the text says what is known.
     Failed(String),
     /// This machine lacks something for it.
     Lacking(String),
@@ -89,13 +88,13 @@ pub enum Ended {
 /// Why an experiment could not be performed.
 #[derive(Debug)]
 pub struct Cannot {
-    /// In plain words.
+    /// What was wrong, in words.
     pub text: String,
-    /// What it is due to.
+    /// The kind of cause.
     pub why: Why,
 }
 
-/// What it is due to that an experiment could not be performed.
+/// The kind of cause for which an experiment could not be performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The machine is unable, at least now.

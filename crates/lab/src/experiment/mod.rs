@@ -1,18 +1,17 @@
-//! Experiments: scripts performed on a machine, recorded, analysed, and put
-//! together over repetitions.
+//! Experiments: scripts that are performed on a machine, recorded, analysed, and combined over
+//! repetitions.
 //!
-//! **Question.** How long does each step of cooperating processes take, what of
-//! it is stepping itself, and by how much does that vary between repetitions?
+//! **Question.** How long does each step of cooperating processes take, how much of that is the
+//! cost of stepping, and how much does it vary between repetitions?
 //!
-//! **Method.** A [`Machine`] performs every repetition of every setting in
-//! processes of its own, in turn, with the recorder at every step; one trace
-//! holds them all. The analysis kernel finds each repetition's figures;
-//! what puts them together takes the null step of the same repetition off and states the
-//! interval from the scatter *between* repetitions, because a run of one process
-//! does not know what the next one will find.
+//! **Method.** A [`Machine`] performs every repetition of every setting in its own processes, in
+//! turn, with the recorder at every step; one trace holds them all. The analysis kernel determines
+//! the figures of each repetition. The combination takes off the null step of the same repetition
+//! and states the interval from the scatter *between* repetitions, because one run of a process
+//! cannot show how much the next one differs.
 //!
-//! **Caveats.** An interval holds for repetitions made then and there; what
-//! drifts more slowly than the experiment lasts is not in it.
+//! **Caveats.** An interval holds for repetitions made then and there; it does not contain what
+//! drifts more slowly than the experiment lasts.
 
 mod analysis;
 mod combine;
@@ -44,17 +43,17 @@ struct Named {
     script: Script,
 }
 
-/// The texts of an experiment, as they travel to the process that performs it.
+/// The texts of an experiment, as passed to the process that performs it.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Texts {
     scripts: Vec<(String, String)>,
 }
 
 impl Experiment {
-    /// Scripts by name and text.
+    /// Makes an experiment of scripts, given by name and text.
     ///
     /// # Errors
-    /// The name of a script that cannot be used, and why.
+    /// The name of a script that cannot be used, and the reason.
     pub fn new(
         scripts: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, (String, BadScript)> {
@@ -141,8 +140,8 @@ impl Experiment {
         })
     }
 
-    /// Every repetition, round by round, so that a drift of the machine meets all
-    /// settings alike; within a round in an order drawn from the scripts' seed.
+    /// Every repetition, round by round, so that a drift of the machine affects all settings alike.
+    /// The order within a round is drawn from the scripts' seed.
     #[must_use]
     pub fn order(&self) -> Vec<Cell> {
         use rand::seq::SliceRandom as _;

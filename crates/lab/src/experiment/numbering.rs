@@ -1,7 +1,7 @@
-//! Which event number stands for which step of which repetition.
+//! Assigns event numbers to the steps of each repetition.
 //!
-//! Every repetition of every setting has numbers of its own, so one recording
-//! holds a whole experiment and its analysis tells the repetitions apart.
+//! Every repetition of every setting has its own numbers, so one recording holds a whole experiment
+//! and its analysis tells the repetitions apart.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use undertick_trace::manifest::Name;
 use super::Experiment;
 use crate::script::Plan;
 
-/// First number that is given.
+/// First number that is assigned.
 const FIRST: u32 = 1;
-/// Numbers there are.
+/// Number of event numbers available.
 const MOST_EVENTS: u32 = 60_000;
 
-/// What of a process an event stands for.
+/// The part of a process for which an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Between two passes.
@@ -44,18 +44,18 @@ impl Mark {
 pub struct Cell {
     /// Index of the setting, counted over all scripts.
     pub setting: usize,
-    /// From 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
 }
 
-/// The numbers of an experiment.
+/// The event numbers of an experiment.
 #[derive(Clone, Debug)]
 pub struct Numbering {
     /// Per setting: its first number, and how many a repetition takes.
     settings: Vec<(u32, u32)>,
 }
 
-/// More steps than there are event numbers.
+/// The experiment has more steps than there are event numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany {
     wanted: u64,
@@ -74,10 +74,10 @@ impl fmt::Display for TooMany {
 impl core::error::Error for TooMany {}
 
 impl Numbering {
-    /// Numbers every repetition.
+    /// Assigns numbers to every repetition.
     ///
     /// # Errors
-    /// There are too many.
+    /// There are too many steps.
     pub fn of(experiment: &Experiment) -> Result<Self, TooMany> {
         let mut next = u64::from(FIRST);
         let mut settings = Vec::new();
@@ -93,7 +93,7 @@ impl Numbering {
         Ok(Self { settings })
     }
 
-    /// The number of an event.
+    /// The event number of a mark.
     #[must_use]
     pub fn event(&self, plan: &Plan, cell: Cell, process: usize, mark: Mark) -> u16 {
         let (first, each) = self.settings[cell.setting];
@@ -103,7 +103,7 @@ impl Numbering {
         (first + each * cell.repetition + before + mark.offset()) as u16
     }
 
-    /// A name for each number, for whoever looks at the trace itself.
+    /// A name for each number, for readers of the trace itself.
     #[must_use]
     pub fn names(&self, experiment: &Experiment) -> Vec<Name> {
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! An experiment from its scripts to its report.
+//! Performs an experiment, from its scripts to its report.
 
 use std::path::Path;
 
@@ -12,22 +12,22 @@ use super::machine::{Cannot, Ended, Machine, Performed, Tell};
 use super::numbering::Numbering;
 use crate::script::{Plan, Process, Verb};
 
-/// How an experiment is analysed.
+/// Options of the analysis of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Which samples to drop; `None`: those over four times the least if no process
-    /// ever waits, else none.
+    /// Which samples to drop; `None`: those over four times the minimum if no process ever waits,
+    /// otherwise none.
     pub cull: Option<Cull>,
     /// Level of every interval.
     pub confidence: f64,
 }
 
-/// What came of it.
+/// The result of an experiment.
 #[derive(Debug)]
 pub struct Outcome {
     /// The figures.
     pub report: Report,
-    /// How each repetition went.
+    /// The outcome of each repetition.
     pub performed: Performed,
 }
 
@@ -39,7 +39,7 @@ impl Outcome {
     }
 }
 
-/// Performs, analyses, puts together. The trace stays where it is.
+/// Performs, analyses and combines an experiment. The trace stays where it is.
 ///
 /// # Errors
 /// Nothing could be performed, or the trace cannot be analysed.
@@ -69,8 +69,8 @@ pub fn perform(
     Ok(Outcome { report, performed })
 }
 
-/// Whether a step may give the CPU away, or wait for another process: its length then
-/// says nothing of what hit it.
+/// Whether a step may give the CPU away, or wait for another process: its duration then does not
+/// show disturbances.
 fn waits(plan: &Plan) -> bool {
     let users = |lock: usize| {
         let takes = |p: &&Process| {

@@ -1,4 +1,4 @@
-//! Against earlier surveys of the same machines.
+//! Comparison with earlier surveys of the same machines.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use undertick_report::survey::Scale;
 use super::gather::Gathered;
 use super::metrics::{Against, Table, WANTED, column, figure, reason};
 
-/// Machines that are in both, each against itself.
+/// Compares each machine that is in both with itself.
 pub(super) fn drift(now: &Gathered, then: Gathered, level: f64) -> Drift {
     let before: HashMap<&str, usize> = (then.hosts.iter().enumerate())
         .map(|(h, host)| (host.name.as_str(), h))
@@ -35,7 +35,7 @@ pub(super) fn drift(now: &Gathered, then: Gathered, level: f64) -> Drift {
     let columns: Vec<_> = (changes.iter().enumerate())
         .map(|(metric, figures)| column(table.about(metric), figures.clone()))
         .collect();
-    // A machine whose intervals are wide is noisy now, which says nothing of a change.
+    // A machine with wide intervals is noisy now, which does not show a change.
     let wanted = Wanted {
         noise_floor: None,
         ..WANTED
@@ -64,7 +64,7 @@ pub(super) fn drift(now: &Gathered, then: Gathered, level: f64) -> Drift {
     }
 }
 
-/// The change of the middle machine in each metric.
+/// The change of the median machine in each metric.
 fn of_metrics(table: &Table, changes: &[Vec<Option<Figure>>], level: f64) -> Vec<MetricDrift> {
     let mut all: Vec<MetricDrift> = (changes.iter().enumerate())
         .filter_map(|(metric, figures)| {

@@ -1,4 +1,4 @@
-//! Surveys of a directory.
+//! Reads the surveys in a directory.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use undertick_report::survey::Survey;
 
 use crate::compare::document;
 
-/// What is in a directory.
+/// The surveys found in a directory.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     /// The directory.
@@ -26,7 +26,7 @@ pub struct Gathered {
 /// A machine and its survey.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Its name; with the file behind it where several have the name.
+    /// Its name; followed by the file name where several machines have the same name.
     pub name: String,
     /// The file.
     pub file: String,
@@ -34,8 +34,8 @@ pub struct Host {
     pub survey: Survey,
 }
 
-/// Reads every `.json` file of a directory. One that is no survey is no error: it is
-/// named.
+/// Reads every `.json` file of a directory. A file that is no survey is not an error: it is
+/// reported by name.
 ///
 /// # Errors
 /// The directory cannot be read, or has no survey.
@@ -112,8 +112,8 @@ impl Gathered {
         });
     }
 
-    /// Several machines may have one name, or one machine several surveys: nobody but
-    /// the user knows, so none is left out.
+    /// Makes names unique. Several machines may have one name, or one machine several surveys: only
+    /// the user knows which, so none is dropped.
     fn tell_apart(&mut self) {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for host in &self.hosts {

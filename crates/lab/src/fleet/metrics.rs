@@ -1,4 +1,4 @@
-//! Metrics of all machines as columns.
+//! The metrics of all machines as columns.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use undertick_report::survey::{Better, Metric, Scale, title};
 
 use super::{FALSE_SHARE, Host};
 
-/// Ratios nearer to 1 than this mean nothing.
+/// Ratios closer to 1 than this are meaningless.
 const RATIO_FLOOR: f64 = 0.01;
 /// Machines are called slow or noisy over all metrics only beyond this scatter.
 const SLOWNESS_FLOOR: f64 = 0.01;
@@ -24,12 +24,12 @@ pub(super) const WANTED: Wanted = Wanted {
     noise_floor: Some(NOISE_FLOOR),
 };
 
-/// Every metric that a machine has, of all machines.
+/// Every metric that any machine has, for all machines.
 pub(super) struct Table<'a> {
     columns: Vec<Of1<'a>>,
 }
 
-/// A metric of all machines; the first that has it says what it is.
+/// One metric of all machines; the first machine that has it describes it.
 struct Of1<'a> {
     about: &'a Metric,
     of_host: Vec<Option<&'a Metric>>,
@@ -88,7 +88,7 @@ impl<'a> Table<'a> {
         self.columns[metric].of_host[host]
     }
 
-    /// Metrics that at least that share of the machines has.
+    /// Metrics that at least this share of the machines has.
     pub(super) fn usual(&self, share: f64) -> Vec<usize> {
         let is_usual = |metric: &usize| {
             let of = &self.columns[*metric].of_host;
@@ -97,7 +97,7 @@ impl<'a> Table<'a> {
         (0..self.columns.len()).filter(is_usual).collect()
     }
 
-    /// Who of these machines is not like the others.
+    /// The outliers among these machines.
     pub(super) fn outliers(&self, members: &[usize]) -> Outliers {
         let columns: Vec<Column> = (self.columns.iter())
             .map(|of| {
@@ -158,7 +158,7 @@ pub(super) fn column(about: &Metric, figures: Vec<Option<Figure>>) -> Column {
     let is_ratio = about.scale == Scale::Ratio;
     let floor = match is_ratio {
         true => RATIO_FLOOR,
-        // Nothing says what a difference means, but how well it is known.
+        // The meaning of a difference is unknown; only its uncertainty is known.
         false => middle(figures.iter().flatten().map(|f| f.error).collect()),
     };
     Column {
@@ -178,14 +178,14 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// On the scale on which machines are compared; `None` of what cannot be.
+/// The figure on the scale on which machines are compared; `None` if it cannot be compared.
 pub(super) fn figure(metric: &Metric) -> Option<Figure> {
     let estimate = &metric.estimate;
     let figure = match metric.scale {
         Scale::Ratio => Figure {
             value: (estimate.value > 0.0).then(|| estimate.value.ln())?,
-            // An interval that reaches 0 says that the figure is known badly, not that
-            // it is not known.
+            // An interval that contains 0 shows that the figure is known badly, not that it is
+            // unknown.
             error: standard_error_of_ln(estimate)
                 .or_else(|| Some(standard_error(estimate)? / estimate.value))?,
         },
@@ -197,16 +197,16 @@ pub(super) fn figure(metric: &Metric) -> Option<Figure> {
     (figure.value.is_finite() && figure.error.is_finite()).then_some(figure)
 }
 
-/// What a machine is held against.
+/// What a machine is compared with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Against {
-    /// The others of its type.
+    /// The other machines of its type.
     Others,
-    /// Itself before, and what became of the others since.
+    /// Itself in the earlier survey, relative to the change of the others since then.
     Before,
 }
 
-/// In words: how the machine is to the others, or to itself before.
+/// In words: how the machine compares with the others, or with itself before.
 pub(super) fn reason(table: &Table, finding: &Finding, host: usize, against: Against) -> Reason {
     let ratio = finding.apart.exp();
     let (metric, words, is_ratio) = match finding.of {
@@ -254,7 +254,7 @@ fn slow_words(ratio: f64, against: Against) -> String {
     }
 }
 
-/// A ratio with as many digits as are of use.
+/// A ratio with as many digits as are useful.
 fn times(ratio: f64) -> String {
     match ratio {
         r if r >= 10.0 => format!("{r:.1} times"),
@@ -301,8 +301,8 @@ fn distribution(of_type: usize, mut values: Vec<f64>, scale: Scale) -> Option<Di
     })
 }
 
-/// From the least to the greatest of the sorted values; in logarithms where all are
-/// above 0 and ratios are compared.
+/// Histogram from the minimum to the maximum of the sorted values; logarithmic where all are above
+/// 0 and ratios are compared.
 fn histogram(sorted: &[f64], scale: Scale) -> (Vec<f64>, Vec<u64>) {
     let (least, most) = (sorted[0], sorted[sorted.len() - 1]);
     let is_log = scale == Scale::Ratio && least > 0.0;
@@ -326,8 +326,8 @@ fn histogram(sorted: &[f64], scale: Scale) -> (Vec<f64>, Vec<u64>) {
 mod tests {
     use super::*;
 
-    /// 1, 10, 100, 1000 in 24 bins over three decades: the first, the ninth, the
-    /// seventeenth and the last.
+    /// 1, 10, 100, 1000 in 24 bins over three decades lie in the first, the ninth, the seventeenth
+    /// and the last bin.
     #[test]
     fn a_histogram_by_hand() {
         let (edges, counts) = histogram(&[1.0, 10.1, 100.1, 1000.0], Scale::Ratio);

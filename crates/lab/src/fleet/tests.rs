@@ -1,4 +1,4 @@
-//! Fleets of surveys that are made up: who is bad is known.
+//! Simulated fleets of surveys, in which the bad machines are known.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -36,8 +36,8 @@ impl Source {
     }
 }
 
-/// Metrics of a made-up survey: name, group, usual value, by how much machines differ
-/// (logarithms), error of a measurement.
+/// Metrics of a simulated survey: name, group, usual value, scatter between machines (logarithms),
+/// error of a measurement.
 fn quantities() -> Vec<(String, &'static str, f64, f64, f64)> {
     let mut all = vec![
         ("clock.step".to_owned(), "clocks", 10.0, 0.0, 0.0),
@@ -210,8 +210,8 @@ fn words_of<'a>(fleet: &'a Fleet, host: &str) -> Vec<&'a str> {
     })
 }
 
-/// All seven are found, each for what is wrong with it, and at most one other, in each
-/// of twenty fleets; the page is small.
+/// In each of twenty fleets all seven are found, each for its fault, and at most one other; the
+/// page is small.
 #[test]
 fn seven_bad_of_a_thousand() {
     let (mut others, mut largest, mut slow_in_all) = (0, 0, 0);
@@ -269,8 +269,8 @@ fn seven_bad_of_a_thousand() {
     );
 }
 
-/// With nobody bad a machine is found in at most 5 % of fleets: of 40 more than 11 are
-/// rarer than 1e-6 then.
+/// Without a bad machine one is found in at most 5 % of fleets: more than 11 of 40 then have a
+/// probability below 1e-6.
 #[test]
 fn nobody_is_bad() {
     let alarms = (0..40).filter(|seed| {
@@ -289,7 +289,7 @@ fn nobody_is_bad() {
     assert!(alarms <= 11, "{alarms}");
 }
 
-/// Machines of another type are no outliers, nor compared where there are few of them.
+/// Machines of another type are not outliers, and are not compared where there are few of them.
 #[test]
 fn types_are_compared_within() {
     let mut surveys: Vec<Survey> = (0..30)
@@ -332,7 +332,8 @@ fn types_are_compared_within() {
     );
 }
 
-/// By hand: all machines' calls 10 % dearer, one machine's clock reads 4 times.
+/// By hand: the calls of all machines cost 10 % more, and a reading of one machine's clock takes 4
+/// times as long.
 #[test]
 fn drift_against_last_week() {
     let then: Vec<Survey> = (0..60)
@@ -395,8 +396,8 @@ fn drift_against_last_week() {
     assert!(page.contains("Against before") && page.contains("n40"));
 }
 
-/// Files as they come from a thousand jobs: torn, of another version, with NaN, of
-/// another kind, empty, hostile. None is fatal, each is named with its mend.
+/// Files as they come from a thousand jobs: torn, of another version, with NaN, of another kind,
+/// empty, hostile. None is fatal, and each is reported with its mend.
 #[test]
 fn files_that_are_no_surveys() {
     let dir = tempfile::tempdir().unwrap();
@@ -497,7 +498,7 @@ fn a_directory_without_surveys() {
     );
 }
 
-/// Three machines are shown, not judged.
+/// Three machines are shown without a verdict.
 #[test]
 fn a_few_machines() {
     let fleet = of_gathered(

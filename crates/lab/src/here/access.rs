@@ -1,5 +1,4 @@
-//! The words that a process prepares before it sends, and reads when it has
-//! received.
+//! The words that a process prepares before it sends, and reads after it has received.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -9,32 +8,31 @@ use std::rc::Rc;
 use super::Act;
 use super::stream;
 
-/// What the acts of one process share: its own words, and where the last message
-/// lies. A message through shared memory stays where it is: reading it is reading
-/// that memory.
+/// State shared by the acts of one process: its own words, and the location of the last message. A
+/// message in shared memory stays where it is, so reading it reads that memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk(Rc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     own: RefCell<Vec<u64>>,
-    /// For messages that are copied out of the kernel; as long as the desk lives.
+    /// Buffers for messages that are copied out of the kernel; they live as long as the desk.
     received: RefCell<Vec<NonNull<[u64]>>>,
     last: Cell<Message>,
 }
 
-/// A message: where it lies until the next one is received over its channel.
+/// The location of a message; it is valid until the next one is received over its channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub(super) at: *const u64,
     pub(super) words: usize,
 }
 
-/// Memory for a message that is copied out of the kernel.
+/// Buffer for a message that is copied out of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     at: NonNull<[u64]>,
-    /// Keeps the memory.
+    /// Keeps the buffer alive.
     _desk: Desk,
 }
 
@@ -62,12 +60,12 @@ impl Default for Desk {
 }
 
 impl Desk {
-    /// One without a message.
+    /// Makes a desk without a message.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Writes that many words of its own.
+    /// Writes this many of the desk's own words.
     pub(crate) fn prepare(&self, words: u64) -> Act {
         let words = self.with_room(words);
         let desk = self.clone();
@@ -81,7 +79,7 @@ impl Desk {
         })
     }
 
-    /// Reads that many words of the last message; what the message lacks, of its
+    /// Reads this many words of the last message; words beyond its end are read from the desk's
     /// own.
     pub(crate) fn access(&self, words: u64) -> Act {
         let words = self.with_room(words);
@@ -99,7 +97,7 @@ impl Desk {
         })
     }
 
-    /// Makes room for its own words: at least one.
+    /// Makes room for this many own words, at least one.
     pub(super) fn with_room(&self, words: u64) -> usize {
         let words = words as usize;
         let mut own = self.0.own.borrow_mut();
@@ -109,19 +107,19 @@ impl Desk {
         words
     }
 
-    /// Its own words.
+    /// Calls `look` with the desk's own words.
     #[inline(always)]
     pub(super) fn with_own<R>(&self, look: impl FnOnce(&[u64]) -> R) -> R {
         look(&self.0.own.borrow())
     }
 
-    /// A message has come.
+    /// Records the arrival of a message.
     #[inline(always)]
     pub(super) fn came(&self, message: Message) {
         self.0.last.set(message);
     }
 
-    /// Room for messages of at most so many words.
+    /// Makes a buffer for messages of at most this many words.
     pub(super) fn received(&self, words: usize) -> Received {
         let words = vec![0; words.max(1)].into_boxed_slice();
         let at = NonNull::from(Box::leak(words));
@@ -134,7 +132,7 @@ impl Desk {
 }
 
 impl Received {
-    /// Its bytes, to be filled.
+    /// The bytes of the buffer, to be filled.
     #[inline(always)]
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: alive with the desk. One thread; the desk reads it only inside
@@ -142,7 +140,7 @@ impl Received {
         stream::bytes_of_mut(unsafe { self.at.as_mut() })
     }
 
-    /// The message in its first words.
+    /// The message in the first words of the buffer.
     #[inline(always)]
     pub(super) fn message(&self, words: usize) -> Message {
         Message {
@@ -152,10 +150,10 @@ impl Received {
     }
 }
 
-/// The sum of words; each is read.
+/// The sum of words, each of which is read.
 ///
 /// # Safety
-/// There are that many.
+/// There must be that many words.
 #[inline(always)]
 unsafe fn sum(at: *const u64, words: usize) -> u64 {
     let mut sum = 0_u64;
@@ -168,7 +166,7 @@ unsafe fn sum(at: *const u64, words: usize) -> u64 {
 
 #[cfg(test)]
 impl Desk {
-    /// Sets its own words.
+    /// Sets the desk's own words.
     pub(super) fn set_own(&self, words: &[u64]) {
         self.with_room(words.len() as u64);
         self.0.own.borrow_mut()[..words.len()].copy_from_slice(words);
@@ -203,8 +201,8 @@ mod tests {
 
     #[test]
     fn access_reads_the_message_and_the_rest_of_its_own() {
-        // Reading leaves no trace: what is shown is that memory that may not be
-        // read is not.
+        // Reading leaves no trace, so the test shows that memory which must not be read is not
+        // read.
         let desk = Desk::new();
         desk.access(0)();
         desk.access(100)();

@@ -1,4 +1,4 @@
-//! One process of a repetition: goes through its steps, with the recorder at each.
+//! One process of a repetition: goes through its steps and records each of them.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -7,26 +7,26 @@ use super::Act;
 use super::board::{Board, OVER, RECORDING, WARMING_UP, Whereabouts};
 use crate::script::Length;
 
-/// A step, ready to run.
+/// A step that is ready to run.
 pub(crate) struct Ready {
     pub(crate) act: Act,
-    /// Its event number.
+    /// Event number of the step.
     pub(crate) event: u16,
-    /// Whether the clock is read around it.
+    /// Whether the clock is read around the step.
     pub(crate) timed: bool,
 }
 
-/// What a process does.
+/// The behaviour of a process.
 pub(crate) struct Actor {
     pub(crate) board: &'static Board,
     pub(crate) at: &'static Whereabouts,
-    /// It says how many passes count, and from when.
+    /// Whether it decides how many passes count, and from when.
     pub(crate) leads: bool,
-    /// It reads the clock.
+    /// Whether it reads the clock.
     pub(crate) measured: bool,
-    /// It goes on until the others are done.
+    /// Whether it continues until the others are done.
     pub(crate) background: bool,
-    /// The clock is read around each step, rather than between two.
+    /// Whether the clock is read around each step, rather than between two.
     pub(crate) around: bool,
     /// Event between two passes.
     pub(crate) between: u16,
@@ -34,27 +34,28 @@ pub(crate) struct Actor {
     pub(crate) after: Option<Duration>,
     pub(crate) length: Length,
     pub(crate) warm_up: u64,
-    /// What is done before the first pass: the steps before the one that passes
-    /// come back to, and waiting to be woken.
+    /// Steps before the first pass: those before the step to which passes return, and waiting to be
+    /// woken.
     pub(crate) before: Vec<Ready>,
-    /// A pass, the null steps included.
+    /// Steps of a pass, the null steps included.
     pub(crate) pass: Vec<Ready>,
     pub(crate) seed: u64,
 }
 
-/// Fewest passes that are counted where a length in seconds is asked for.
+/// Minimum number of passes that count where a duration in seconds is requested.
 const FEWEST_PASSES: f64 = 16.0;
 const MOST_PASSES: f64 = 1e7;
-/// Passes that are timed to know how many fit into a length in seconds.
+/// Passes that are timed to find how many fit into a duration in seconds.
 const FEWEST_TIMED: u64 = 4;
-/// Most turns of the delay between two passes. About as long as a step of a coarse
-/// counter: the phase of short sections against it then differs from pass to pass.
+/// Maximum number of turns of the delay between two passes. The delay lasts up to about one step of
+/// a coarse counter. The phase of short spans against the counter therefore differs from pass to
+/// pass.
 const MOST_TURNS: u64 = 32;
 
 impl Actor {
-    /// Runs until its passes are done.
+    /// Runs until all passes are done.
     pub(crate) fn run(mut self) {
-        // The ring is made before anything counts.
+        // The ring is created before any pass counts.
         if self.measured {
             undertick::begin(self.between);
             undertick::end(self.between);
@@ -121,7 +122,7 @@ impl Actor {
         }
     }
 
-    /// How many passes count, where those of the warm-up took so long.
+    /// Number of passes that count, if `timed` passes of the warm-up took `took`.
     fn passes(&self, took: Duration, timed: u64) -> u64 {
         match self.length {
             Length::Passes(passes) => passes,
@@ -132,7 +133,8 @@ impl Actor {
         }
     }
 
-    /// One pass, or what comes before all. False: it is over.
+    /// Executes one pass, or the steps before the first one. Returns false when the repetition is
+    /// over.
     fn go_through(&mut self, before: bool, current: &mut u16) -> bool {
         let steps = if before {
             &mut self.before
@@ -158,7 +160,7 @@ fn unmeasured(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
     true
 }
 
-/// One reading between two steps: that which ends one begins the next.
+/// One reading between two steps: it ends one and begins the next.
 fn between(
     steps: &mut [Ready],
     board: &Board,
@@ -206,7 +208,7 @@ fn around(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
     true
 }
 
-/// Waits for the next time that is due; what was missed is left out.
+/// Sleeps until the next time that is due; missed times are skipped.
 fn next_due(last: Instant, every: Duration) -> Instant {
     let now = Instant::now();
     let mut due = last + every;
@@ -218,7 +220,7 @@ fn next_due(last: Instant, every: Duration) -> Instant {
     due
 }
 
-/// A short delay that differs from pass to pass.
+/// Delays for a short time that differs from pass to pass.
 fn delay(random: &mut u64) {
     *random ^= *random << 13;
     *random ^= *random >> 7;

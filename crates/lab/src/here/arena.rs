@@ -1,4 +1,4 @@
-//! Memory that all processes of an experiment have in common, at one address.
+//! Shared memory for all processes of an experiment, at one address in each.
 
 use std::cell::Cell;
 use std::io;
@@ -7,33 +7,33 @@ use std::ptr::{NonNull, null_mut};
 
 use super::fail::fail;
 
-/// Two cache lines: CPUs that fetch lines in pairs would else share one.
+/// Two cache lines, because CPUs that fetch lines in pairs would otherwise share one.
 const APART: usize = 128;
 
-/// Shared anonymous memory. What is placed before a `fork` is there in parent and
-/// child, at the same address.
+/// Shared anonymous memory. A value placed before a `fork` exists in parent and child, at the same
+/// address.
 ///
-/// References into it are `'static`: the mappings are never unmapped, not even
-/// when the arena itself is dropped, because a forked process or a thread may
-/// still use them. They end with the last process.
+/// References into it are `'static`: the mappings are never unmapped, not even when the arena
+/// itself is dropped, because a forked process or a thread may still use them. They end with the
+/// last process.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    /// The least that is mapped at once, bytes.
+    /// Minimum size of a mapping, bytes.
     piece_bytes: usize,
-    /// First free address, and the end of the piece.
+    /// First free address, and the end of the current mapping.
     free: Cell<(usize, usize)>,
 }
 
-/// `T` alone on its cache lines.
+/// Gives `T` its own cache lines.
 #[repr(C, align(128))]
 struct Apart<T>(T);
 
 impl Arena {
-    /// Room for that many bytes; when they are used up, more is mapped. Only
-    /// what is touched costs memory.
+    /// Makes room for that many bytes; when they are used up, more memory is mapped. Only touched
+    /// pages use memory.
     ///
     /// # Errors
-    /// The system gives no memory.
+    /// The system provides no memory.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let piece_bytes = bytes.max(1).next_multiple_of(4096);
         let arena = Self {
@@ -64,10 +64,10 @@ impl Arena {
         Ok(())
     }
 
-    /// That many bytes, all zero, on cache lines of their own.
+    /// Returns that many zero bytes on their own cache lines.
     ///
     /// # Errors
-    /// The system gives no memory.
+    /// The system provides no memory.
     pub(crate) fn bytes(&self, bytes: usize) -> io::Result<NonNull<u8>> {
         self.carve(bytes.max(1).next_multiple_of(APART), APART)
     }
@@ -90,8 +90,8 @@ impl Arena {
             .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// Places a value, to be used by all processes that are forked afterwards. It
-    /// must not own anything (there is no one time when it could be dropped) nor
+    /// Places a value, to be used by all processes that are forked afterwards. The value must not
+    /// own anything, because there is no single time at which it could be dropped. It must not
     /// point to memory of one process only.
     pub(crate) fn place<T: Sync + 'static>(&self, value: T) -> &'static T {
         const { assert!(!needs_drop::<T>(), "nothing is ever dropped here") };
@@ -107,7 +107,7 @@ impl Arena {
         }
     }
 
-    /// As [`Arena::place`], with no other value in the same cache lines.
+    /// As [`Arena::place`], but no other value is in the same cache lines.
     pub(crate) fn place_apart<T: Sync + 'static>(&self, value: T) -> &'static T {
         &self.place(Apart(value)).0
     }

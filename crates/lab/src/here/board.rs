@@ -1,4 +1,4 @@
-//! What the processes of a repetition tell each other, beside the script.
+//! Shared words with which the processes of a repetition coordinate, outside the script.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -6,41 +6,40 @@ use std::time::{Duration, Instant};
 use super::arena::Arena;
 use super::wait::wake;
 
-/// Passes do not count yet.
+/// State: passes do not count yet.
 pub(crate) const WARMING_UP: u32 = 0;
-/// The clock is read and recorded.
+/// State: the clock is read and recorded.
 pub(crate) const RECORDING: u32 = 1;
-/// It is over: what blocks is let go, nothing is recorded any more.
+/// State: the repetition is over. Blocked processes are released, and nothing more is recorded.
 pub(crate) const OVER: u32 = 2;
 
-/// The words that all look at. In memory that all share.
+/// Words that all processes read, in shared memory.
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// [`WARMING_UP`], [`RECORDING`] or [`OVER`]. Looked at before each step, so a
-    /// step is recorded exactly if it ends after the leader has switched it on and
-    /// before it is over: what one process caused in another after that is
-    /// recorded, too.
+    /// [`WARMING_UP`], [`RECORDING`] or [`OVER`]. It is read before each step. A step is therefore
+    /// recorded exactly if it ends after the leader has switched recording on and before the
+    /// repetition is over. What one process then causes in another is also recorded.
     pub(crate) state: AtomicU32,
-    /// Passes that count; known before the state says that it is recording.
+    /// Number of passes that count; valid once the state is [`RECORDING`].
     pub(crate) passes: AtomicU64,
     /// Processes that are ready to begin.
     pub(crate) ready: AtomicU32,
-    /// They may.
+    /// Nonzero when the processes may begin.
     pub(crate) go: AtomicU32,
     /// Processes that have done all their passes.
     pub(crate) done: AtomicU32,
-    /// How long the leader's passes took that counted, ns.
+    /// Duration of the leader's passes that counted, ns.
     pub(crate) took_ns: AtomicU64,
 }
 
-/// Where a process is.
+/// The position of a process in its script.
 #[derive(Debug)]
 pub(crate) struct Whereabouts {
-    /// Passes that it has ended, those before recording included.
+    /// Passes that the process has ended, those before recording included.
     pub(crate) pass: AtomicU64,
-    /// Index of its step, plus 1; 0 outside.
+    /// Index of the current step, plus 1; 0 outside a step.
     pub(crate) step: AtomicU32,
-    /// It has done all its passes.
+    /// Nonzero when the process has done all its passes.
     pub(crate) done: AtomicU32,
 }
 
@@ -56,7 +55,7 @@ impl Board {
         })
     }
 
-    /// Says that one more is ready, and waits until all are.
+    /// Reports that one more process is ready, and waits until all are.
     pub(crate) fn arrive(&self) {
         self.ready.fetch_add(1, Ordering::AcqRel);
         wake(&self.ready, i32::MAX);
@@ -65,8 +64,8 @@ impl Board {
         }
     }
 
-    /// Lets all begin once so many are ready. False: they were not by the deadline,
-    /// or `failed` says so.
+    /// Lets all begin once this many are ready. Returns false if they were not ready by the
+    /// deadline, or if `failed` returns true.
     pub(crate) fn start(
         &self,
         all: u32,
@@ -88,7 +87,7 @@ impl Board {
         true
     }
 
-    /// One more has done all its passes.
+    /// Reports that one more process has done all its passes.
     pub(crate) fn leave(&self, whereabouts: &Whereabouts) {
         whereabouts.done.store(1, Ordering::Release);
         self.done.fetch_add(1, Ordering::AcqRel);
@@ -106,7 +105,7 @@ impl Whereabouts {
     }
 }
 
-/// Waits until the word is no longer that, about so long at most.
+/// Waits until the word differs from `is`, for about `at_most`.
 pub(crate) fn wait(word: &AtomicU32, is: u32, at_most: Duration) {
     let timeout = libc::timespec {
         tv_sec: at_most.as_secs() as libc::time_t,

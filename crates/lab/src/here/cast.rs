@@ -1,4 +1,4 @@
-//! What the processes of a repetition share, and the parts that they play in it.
+//! What the processes of a repetition share, and the role of each replica.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,25 +18,25 @@ use super::{clock_call, work};
 use crate::experiment::{Cell, Mark, Numbering};
 use crate::script::{Plan, Stamps, Step, Verb, Words as _};
 
-/// Locks for all; channels and control for each replica.
+/// Locks for all processes; channels and control for each replica.
 pub(crate) struct Cast {
     locks: Vec<Lock>,
     sets: Vec<Set>,
 }
 
-/// What replica n of one process shares with replica n of the others.
+/// Objects that replica n of one process shares with replica n of the others.
 struct Set {
     channels: Vec<Channel>,
     control: Option<Control>,
     blocked: Blocked,
 }
 
-/// The part of one replica.
+/// The role of one replica.
 pub(crate) struct Part {
     pub(crate) plan: Plan,
     pub(crate) process: usize,
     pub(crate) replica: usize,
-    /// Its place among all replicas of all processes.
+    /// Index of the replica among all replicas of all processes.
     pub(crate) user: usize,
     pub(crate) events: Events,
     pub(crate) seed: u64,
@@ -64,8 +64,8 @@ pub(crate) fn events(plan: &Plan, numbering: &Numbering, cell: Cell, process: us
 }
 
 impl Cast {
-    /// Makes all that is shared. It is never given back: the process that makes it
-    /// performs one repetition.
+    /// Creates all shared objects. They are never freed, because the process that creates them
+    /// performs one repetition only.
     pub(crate) fn new(plan: &Plan, arena: &Arena) -> io::Result<&'static Self> {
         let users: usize = plan.processes.iter().map(|p| p.replicas as usize).sum();
         let locks = (plan.locks.iter())
@@ -78,14 +78,14 @@ impl Cast {
         Ok(Box::leak(Box::new(Self { locks, sets })))
     }
 
-    /// Lets go whatever waits now or later.
+    /// Releases all waits, present and future.
     pub(crate) fn release_all(&self) {
         for control in self.sets.iter().filter_map(|set| set.control.as_ref()) {
             control.release_all();
         }
     }
 
-    /// The part, learnt: called in its own process or thread.
+    /// Makes the actor of this role; must be called in its own process or thread.
     pub(crate) fn actor(
         &'static self,
         part: Part,
@@ -132,7 +132,7 @@ impl Cast {
     }
 }
 
-/// The process that says when recording begins: the first that is measured.
+/// Index of the process that decides when recording begins: the first measured one.
 fn leader(plan: &Plan) -> usize {
     let leads = |p: &crate::script::Process| p.measured && !p.background;
     plan.processes.iter().position(leads).unwrap_or(0)
@@ -177,7 +177,7 @@ impl Set {
     }
 }
 
-/// Turns the steps of one replica into acts.
+/// Builds the acts of one replica from its steps.
 struct Learning<'a> {
     cast: &'static Cast,
     part: &'a Part,
@@ -257,7 +257,7 @@ impl<'a> Learning<'a> {
         })
     }
 
-    /// Inside its last blocking step, by the step's index.
+    /// Returns the starting point inside the last blocking step, with the step's index.
     fn start(&mut self, steps: &[Step]) -> io::Result<(usize, Act)> {
         let blocks =
             |step: &Step| matches!(step.verb, Verb::Block | Verb::Wait | Verb::Receive { .. });
@@ -276,8 +276,8 @@ impl<'a> Learning<'a> {
     }
 }
 
-/// Whether the process has anything to do with the region: it is touched, or forks
-/// with it in its memory.
+/// Whether the process uses the region: it touches the region, or forks with the region in its
+/// memory.
 fn uses(part: &Part, region: &crate::script::Region) -> bool {
     let plan = &part.plan;
     let steps = &plan.processes[part.process].steps;

@@ -1,4 +1,4 @@
-//! Reading clocks, each way that this machine has.
+//! Reads clocks, in each way that this machine offers.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use super::Act;
 use crate::script::ClockCall;
 
-/// Reads it once. `None`: this machine has no such clock.
+/// Makes an act that reads the clock once. `None`: this machine has no such clock.
 pub(crate) fn read(kind: ClockCall) -> Option<Act> {
     match kind {
         ClockCall::Counter => counter(),
@@ -57,8 +57,8 @@ fn kernel(clock: libc::clockid_t) -> Option<Act> {
     })
 }
 
-/// The counter can be read: some processes are forbidden to, and get a signal.
-/// Whether it is good for time is another question.
+/// Whether the counter can be read: some processes must not read it, and get a signal. Whether it
+/// is a good clock is a different question.
 fn has_counter() -> bool {
     #[cfg(target_arch = "x86_64")]
     let has = !undertick_clock::TscFacts::gather().disabled_by_prctl;

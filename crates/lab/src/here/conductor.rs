@@ -1,5 +1,4 @@
-//! The process that is recorded: performs one repetition after the other, each in a
-//! process of its own.
+//! The recorded process: performs one repetition after the other, each in its own process.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,15 +13,15 @@ use crate::experiment::{Cannot, Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Plan, Verb};
 use crate::slow::step;
 
-/// Ctrl-C, or a request to end.
+/// Set by Ctrl-C, or by a request to end.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn stop(_: libc::c_int) {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
-/// Performs the experiment whose texts lie in a file, and writes a line of JSON for
-/// each repetition to another.
+/// Performs the experiment whose texts are in a file, and writes a line of JSON for each repetition
+/// to another file.
 ///
 /// # Errors
 /// The files cannot be read or written.
@@ -41,7 +40,7 @@ pub fn conduct(texts: &Path, results: &Path) -> Result<(), Cannot> {
         // SAFETY: the handler only stores to an atomic word.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    // Found out once; the processes that are forked later inherit it.
+    // Determined once; processes that are forked later inherit it.
     if experiment
         .settings()
         .any(|(setting, _)| works(&setting.plan))
@@ -66,7 +65,7 @@ pub fn conduct(texts: &Path, results: &Path) -> Result<(), Cannot> {
     Ok(())
 }
 
-/// Performs a repetition in a process of its own, and ends that after its time.
+/// Performs a repetition in its own process, and ends that process after its timeout.
 fn in_a_process(
     experiment: &Experiment,
     numbering: &Numbering,
@@ -130,12 +129,12 @@ fn works(plan: &Plan) -> bool {
     steps.any(|step| matches!(step.verb, Verb::Work { .. }))
 }
 
-/// How long a repetition may take in all, its setting up included.
+/// Maximum total duration of a repetition, including its setup.
 fn limit(plan: &Plan) -> Duration {
     plan.timeout + Duration::from_secs(2)
 }
 
-/// What comes until the other end is closed; `None` if that takes too long.
+/// Reads until the other end is closed; `None` if that takes too long.
 fn answer(reader: &mut File, at_most: Duration) -> Option<Vec<u8>> {
     let deadline = Instant::now() + at_most;
     let mut text = Vec::new();

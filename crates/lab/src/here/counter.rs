@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use super::fail::{again_if_interrupted, because, fail_last, made};
 
-/// The counter, open as long as somebody has a clone of it.
+/// The counter, open as long as any clone of it exists.
 #[derive(Clone, Debug)]
 pub(super) struct Counter(Arc<OwnedFd>);
 
 impl Counter {
-    /// Taking it takes everything.
+    /// Creates a counter of which a take removes the whole count.
     pub(super) fn create() -> io::Result<Self> {
         Self::with(0)
     }
 
-    /// Taking it takes one.
+    /// Creates a counter of which a take removes one.
     pub(super) fn create_semaphore() -> io::Result<Self> {
         Self::with(libc::EFD_SEMAPHORE)
     }
@@ -33,7 +33,7 @@ impl Counter {
         self.0.as_raw_fd()
     }
 
-    /// Adds one and wakes who waits.
+    /// Adds one and wakes the waiter.
     #[inline(always)]
     pub(super) fn add_one(&self) {
         let one = 1_u64;
@@ -45,7 +45,7 @@ impl Counter {
         }
     }
 
-    /// Waits until it is not zero and takes.
+    /// Waits until the count is not zero and takes.
     #[inline(always)]
     pub(super) fn take(&self) {
         let mut count = 0_u64;

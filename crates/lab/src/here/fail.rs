@@ -1,9 +1,9 @@
-//! The end of a process whose step could not be done.
+//! Ends a process whose step failed.
 
 use std::fmt::{self, Display, Write};
 use std::io;
 
-/// Bytes of a message; the rest of a longer one is left out.
+/// Maximum bytes of a message; the rest of a longer one is omitted.
 const MOST: usize = 400;
 
 struct Line {
@@ -13,7 +13,7 @@ struct Line {
 
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // The last byte is kept for the end of the line.
+        // The last byte is reserved for the end of the line.
         let room = MOST - 1 - self.used;
         let part = &text.as_bytes()[..text.len().min(room)];
         self.bytes[self.used..self.used + part.len()].copy_from_slice(part);
@@ -22,16 +22,15 @@ impl Write for Line {
     }
 }
 
-/// Says on standard error what could not be done and ends the process, with exit
-/// status 1. Nothing unwinds: a forked child must not run what its parent has to
-/// clean up. The line is one `write(2)`, so that lines of several processes do
-/// not mix.
+/// Reports a failure on standard error and ends the process, with exit status 1. Nothing unwinds: a
+/// forked child must not run its parent's cleanup. The line is one `write(2)`, so that lines of
+/// several processes do not mix.
 pub(crate) fn fail(what: &str, error: impl Display) -> ! {
     let mut line = Line {
         bytes: [0; MOST],
         used: 0,
     };
-    // `Line` takes everything.
+    // Writing to `Line` never fails.
     let _ = write!(line, "experiment: {what}: {error}");
     line.bytes[line.used] = b'\n';
     // SAFETY: that many bytes of a live local are read; `_exit` ends the process
@@ -42,14 +41,14 @@ pub(crate) fn fail(what: &str, error: impl Display) -> ! {
     }
 }
 
-/// [`fail`]s with the reason that the last system call left.
+/// [`fail`]s with the error of the last system call.
 #[cold]
 #[inline(never)]
 pub(crate) fn fail_last(what: &str) -> ! {
     fail(what, io::Error::last_os_error())
 }
 
-/// The result of a system call that is negative where it failed; [`fail`]s then.
+/// Returns the result of a system call; [`fail`]s if it is negative.
 #[inline(always)]
 pub(crate) fn done<T: Default + PartialOrd>(what: &str, result: T) -> T {
     if result < T::default() {
@@ -58,7 +57,7 @@ pub(crate) fn done<T: Default + PartialOrd>(what: &str, result: T) -> T {
     result
 }
 
-/// The result of a system call that is negative where it failed.
+/// Returns the result of a system call, or its error if it is negative.
 pub(crate) fn made<T: Default + PartialOrd>(result: T) -> io::Result<T> {
     if result < T::default() {
         Err(io::Error::last_os_error())
@@ -67,13 +66,13 @@ pub(crate) fn made<T: Default + PartialOrd>(result: T) -> io::Result<T> {
     }
 }
 
-/// The error, with what was to be done before it.
+/// The error, preceded by the operation that failed.
 pub(crate) fn because(what: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Repeats a system call that a signal has interrupted. `None`: it would have to
-/// wait, or failed otherwise; the reason is where the C library leaves it.
+/// Repeats a system call that a signal has interrupted. `None`: it would have to wait, or failed
+/// otherwise; the reason is in the C library's `errno`.
 #[inline(always)]
 pub(crate) fn again_if_interrupted(mut call: impl FnMut() -> isize) -> Option<usize> {
     loop {

@@ -1,8 +1,7 @@
-//! Making a child, which ends at once, and waiting for its end.
+//! Creates a child that exits at once, and waits for its end.
 //!
-//! A child runs nothing but its end: not the rest of this program, and none of
-//! its recording. A program that is spawned gets an empty environment, so that
-//! no recorder's library is loaded into it.
+//! A child executes only its exit: not the rest of this program, and none of its recording. A
+//! spawned program gets an empty environment, so that no recorder's library is loaded into it.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, c_void};
@@ -15,9 +14,9 @@ use super::Act;
 use super::fail::{done, fail, fail_last};
 use crate::script::ForkKind;
 
-/// Programs that end at once.
+/// Programs that exit at once.
 const TRUE: [&CStr; 2] = [c"/bin/true", c"/usr/bin/true"];
-/// A child that ends at once needs little.
+/// Stack of a child, bytes; a child that exits at once needs little.
 const STACK_BYTES: usize = 64 << 10;
 
 /// The child of a process; it has at most one at a time.
@@ -27,8 +26,8 @@ pub(crate) struct Children(Rc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     child: Cell<Option<Child>>,
-    /// Of a child that shares its parent's memory. Here and not in the act that
-    /// makes it: it must stay until the child has ended.
+    /// Stack of a child that shares its parent's memory. It is stored here and not in the act that
+    /// creates the child, because it must stay until the child has ended.
     stack: OnceCell<Stack>,
 }
 
@@ -45,12 +44,12 @@ enum Child {
 }
 
 impl Children {
-    /// None so far.
+    /// Makes the state without a child.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Makes one. The one before must have been reaped.
+    /// Creates a child. The one before must have been reaped.
     ///
     /// # Errors
     /// There is no program to spawn, or no memory for a stack.
@@ -78,7 +77,7 @@ impl Children {
 
     fn with_stack(&self, flags: i32) -> io::Result<Act> {
         if self.0.stack.get().is_none() {
-            // Nobody else can have set it.
+            // No other code can have set it.
             let _ = self.0.stack.set(Stack::new()?);
         }
         let children = self.clone();
@@ -98,7 +97,7 @@ impl Children {
         })
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the child.
     pub(crate) fn reap(&self) -> Act {
         let children = self.clone();
         Box::new(move || {
@@ -110,7 +109,7 @@ impl Children {
 }
 
 impl Inner {
-    /// `false`: there is no child.
+    /// Waits for the end of the child; returns `false` if there is none.
     fn reap(&self) -> bool {
         match self.child.take() {
             Some(Child::Process(child)) => wait_for(child),
@@ -159,8 +158,7 @@ fn fork() -> Child {
     }
 }
 
-/// For a child that shares its parent's memory: below it a page that nobody may
-/// touch.
+/// Stack of a child that shares its parent's memory, with a guard page below.
 #[derive(Debug)]
 struct Stack {
     all: *mut u8,
@@ -197,8 +195,8 @@ impl Drop for Stack {
     }
 }
 
-/// All of a child that shares memory. It has its parent's thread-local memory too
-/// and must not use any of it: a system call that cannot fail.
+/// Everything that a child with shared memory executes. It also shares its parent's thread-local
+/// memory and must not use any of it, so it makes only a system call that cannot fail.
 extern "C" fn end(_: *mut c_void) -> libc::c_int {
     // SAFETY: ends this process, which is a thread group of its own.
     unsafe { libc::_exit(0) }

@@ -1,4 +1,4 @@
-//! This machine: performs scripts with processes and threads of Linux.
+//! This machine: performs scripts with Linux processes and threads.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,24 +16,24 @@ use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
 /// This machine.
 #[derive(Clone, Debug)]
 pub struct Here {
-    /// Must end up in [`conduct`](super::conduct), in a process of its own: the names
-    /// of two files are put after it.
+    /// Command that must call [`conduct`](super::conduct) in its own process: the names of two
+    /// files are appended to it.
     pub conductor: Vec<OsString>,
     /// The recording clock.
     pub choice: Choice,
-    /// What was found out about it.
+    /// Facts about that clock.
     pub facts: Facts,
-    /// Which evidence of the kernel to keep.
+    /// The kernel evidence to keep.
     pub kernel: kernel::Wanted,
 }
 
-/// The CPUs that experiments may use; one that cannot be told counts as CPU 0.
+/// The CPUs that experiments may use; CPU 0 alone if they cannot be determined.
 #[must_use]
 pub fn cpus() -> Vec<usize> {
     Cpus::here().map_or_else(|_| vec![0], |cpus| cpus.all().to_vec())
 }
 
-/// Between two looks at how many repetitions are over.
+/// Time between two checks of how many repetitions are over.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Machine for Here {
@@ -107,7 +107,7 @@ impl Machine for Here {
     }
 }
 
-/// What this machine lacks for a plan, whatever its CPUs.
+/// What this machine lacks for a plan, regardless of its CPUs.
 pub(super) fn lacks(plan: &Plan) -> Option<String> {
     if plan.stamps == Stamps::Around {
         let turned = |b: &crate::script::Between| b.from.is_end || !b.to.is_end;

@@ -1,9 +1,8 @@
-//! Steps of scripts as this machine does them, under Linux.
+//! Implements the steps of scripts on this machine, under Linux.
 //!
-//! One process makes everything that is shared (memory of an arena,
-//! locks, controls, channels with their file descriptors) and forks the others,
-//! or starts threads. Each then turns its steps into acts and runs them in a
-//! loop.
+//! One process creates everything that is shared (memory of an arena, locks, controls, channels
+//! with their file descriptors) and forks the others, or starts threads. Each then turns its steps
+//! into acts and runs them in a loop.
 
 mod access;
 mod actor;
@@ -33,6 +32,6 @@ mod trial;
 pub use conductor::conduct;
 pub use machine::{Here, cpus};
 
-/// One step, ready to run. No allocation, no lock of ours, no formatted text
-/// inside.
+/// A step that is ready to run. It makes no allocation, takes no lock of this program, and formats
+/// no text.
 pub(crate) type Act = Box<dyn FnMut()>;

@@ -1,10 +1,10 @@
-//! Which CPU each process of a repetition is put on.
+//! Assigns a CPU to each process of a repetition.
 
 use std::path::Path;
 
 use crate::script::{Place, Plan};
 
-/// Where one replica of a process runs.
+/// The placement of one replica of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
     /// Wherever the scheduler puts it.
@@ -25,10 +25,10 @@ impl Spot {
     }
 }
 
-/// The CPUs of a machine, as far as a script can ask for them.
+/// The CPUs of a machine, as far as a script can refer to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpus {
-    /// Those that this process may use, ascending.
+    /// CPUs that this process may use, ascending.
     allowed: Vec<usize>,
     /// Per allowed CPU: the CPUs of its core, itself included.
     cores: Vec<Vec<usize>>,
@@ -54,7 +54,7 @@ impl Cpus {
         Self { allowed, cores }
     }
 
-    /// Those that can be used, ascending.
+    /// CPUs that can be used, ascending.
     pub(crate) fn all(&self) -> &[usize] {
         &self.allowed
     }
@@ -63,8 +63,8 @@ impl Cpus {
         self.allowed.len()
     }
 
-    /// Where each replica of each process goes. A place that is free although others
-    /// refer to it changes from repetition to repetition.
+    /// Returns the placement of each replica of each process. A free place to which others refer
+    /// changes from repetition to repetition.
     ///
     /// # Errors
     /// What the machine lacks.
@@ -134,7 +134,7 @@ impl Cpus {
         at.map_or(&[], |at| &self.cores[at])
     }
 
-    /// The next CPU after this one, around, that is good.
+    /// The next suitable CPU after this one, cyclically.
     fn next(&self, cpu: usize, good: impl Fn(usize) -> bool) -> Option<usize> {
         let at = self.allowed.iter().position(|&c| c == cpu)?;
         let n = self.allowed.len();
@@ -153,7 +153,7 @@ const fn reference(place: &Place) -> Option<usize> {
     }
 }
 
-/// The CPUs of this CPU's core, as the kernel says; itself alone if it does not.
+/// The CPUs of this CPU's core, as the kernel reports them; only itself if it does not.
 fn core_of(cpu: usize) -> Vec<usize> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     let text = std::fs::read_to_string(Path::new(&file)).unwrap_or_default();
@@ -161,7 +161,7 @@ fn core_of(cpu: usize) -> Vec<usize> {
     if cpus.contains(&cpu) { cpus } else { vec![cpu] }
 }
 
-/// CPUs of a list like `0,2-3`; what is no number is left out.
+/// CPUs of a list like `0,2-3`; entries that are not numbers are ignored.
 fn list(text: &str) -> Vec<usize> {
     let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
         match part.split_once('-') {
@@ -172,7 +172,7 @@ fn list(text: &str) -> Vec<usize> {
     text.split(',').filter_map(range).flatten().collect()
 }
 
-/// Puts the calling thread there.
+/// Restricts the calling thread to this placement.
 pub(crate) fn go_to(spot: &Spot) -> std::io::Result<()> {
     let cpus: &[usize] = match spot {
         Spot::Free => return Ok(()),
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::script::Script;
 
-    /// Two processes, the second with that place.
+    /// Places two processes, the second with that place.
     fn assigned(
         cpus: &Cpus,
         first: &str,
@@ -210,7 +210,7 @@ mod tests {
         cpus.iter().map(|&cpu| Spot::One(cpu)).collect()
     }
 
-    /// Four CPUs, 0 and 2 one core, 1 and 3 the other.
+    /// Four CPUs: 0 and 2 form one core, 1 and 3 the other.
     #[test]
     fn places_by_hand() {
         let cpus = Cpus::of(&[&[0, 2], &[1, 3]]);
@@ -219,7 +219,8 @@ mod tests {
             of("any", "any", 0),
             [vec![Spot::Free; 2], vec![Spot::Free; 2]]
         );
-        // Referred to, so fixed; it moves on with each repetition and replica.
+        // Other processes refer to it, so it is fixed; it moves on with each repetition and
+        // replica.
         assert_eq!(
             of("any", "same cpu as A", 0),
             [ones(&[0, 1]), ones(&[0, 1])]

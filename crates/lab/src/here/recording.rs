@@ -1,14 +1,14 @@
-//! What recording costs, as a step of a script.
+//! The cost of recording, as a step of a script.
 
 use super::Act;
 use crate::script::RecordKind;
 
-/// An event number that no experiment gives.
+/// An event number that no experiment uses.
 const EVENT: u16 = 65_000;
 const NEXT: u16 = 65_001;
 const SAMPLED: u16 = 65_002;
 
-/// Records something of its own.
+/// Makes an act that records an event of this kind.
 pub(super) fn record(kind: RecordKind) -> Act {
     match kind {
         RecordKind::Event => Box::new(|| undertick::event(EVENT, 7)),

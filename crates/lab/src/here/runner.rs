@@ -1,5 +1,5 @@
-//! One repetition: makes what its processes share, starts them, sees to it that
-//! they end.
+//! Performs one repetition: creates what its processes share, starts them, and ensures that they
+//! end.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -13,11 +13,11 @@ use super::place::{Cpus, Spot, go_to};
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Plan, Verb};
 
-/// First piece of shared memory; it grows.
+/// Initial size of shared memory, bytes; it grows.
 const ARENA_BYTES: usize = 1 << 20;
-/// Between two looks at processes that do not move.
+/// Time between two checks of processes that do not progress.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
-/// Between two looks at those that do.
+/// Time between two checks of processes that do.
 const WATCH_EVERY: Duration = Duration::from_millis(20);
 
 /// A replica of a process while it runs.
@@ -87,8 +87,8 @@ pub(crate) fn perform(
     repetition
 }
 
-/// Starts every process, and the threads after them: a process with threads should
-/// not fork.
+/// Starts every process, and the threads after them, because a process with threads should not
+/// fork.
 fn start(
     plan: &Plan,
     numbering: &Numbering,
@@ -140,7 +140,7 @@ fn start(
     Ok(all)
 }
 
-/// A child that lives that life and ends; it ends with its parent, too.
+/// Forks a child that runs `life` and exits; it also ends with its parent.
 fn fork(life: impl FnOnce()) -> std::io::Result<libc::pid_t> {
     // SAFETY: this process has one thread (threads are started last), so the child
     // finds no lock taken.
@@ -157,7 +157,7 @@ fn fork(life: impl FnOnce()) -> std::io::Result<libc::pid_t> {
     }
 }
 
-/// Waits until all that count are done.
+/// Waits until all processes that count are done.
 fn watch(plan: &Plan, board: &Board, cast: &Cast, all: &mut [Running], deadline: Instant) -> Ended {
     loop {
         let done = board.done.load(Ordering::Acquire);
@@ -185,8 +185,8 @@ fn watch(plan: &Plan, board: &Board, cast: &Cast, all: &mut [Running], deadline:
     }
 }
 
-/// Whether it waits in its last pass for what the others, who are done, would have
-/// caused in their next one.
+/// Whether the process waits in its last pass for an event of the next pass of the others, which
+/// are already done.
 fn waits_in_vain(plan: &Plan, running: &Running, board: &Board) -> bool {
     let at = || {
         let step = running.at.step.load(Ordering::Acquire);
@@ -203,7 +203,7 @@ fn waits_in_vain(plan: &Plan, running: &Running, board: &Board) -> bool {
     blocks && before == at() && board.done.load(Ordering::Acquire) > 0
 }
 
-/// What failed, if a process has ended that had more to do.
+/// Returns a failure if a process has ended early.
 fn failed(all: &mut [Running]) -> Option<Ended> {
     for running in all.iter_mut() {
         let Some(pid) = running.pid.filter(|_| !running.exited) else {
@@ -228,7 +228,7 @@ fn failed(all: &mut [Running]) -> Option<Ended> {
     None
 }
 
-/// Where every process is, in words.
+/// Describes the position of every process, in words.
 fn whereabouts(plan: &Plan, all: &[Running]) -> String {
     let mut text = String::new();
     for running in all {
@@ -258,7 +258,7 @@ fn whereabouts(plan: &Plan, all: &[Running]) -> String {
     text
 }
 
-/// Ends what is still there.
+/// Ends the processes that still run.
 fn end(all: &mut [Running]) {
     for running in all.iter().filter(|r| !r.exited) {
         if let Some(pid) = running.pid {

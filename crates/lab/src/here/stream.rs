@@ -1,11 +1,11 @@
-//! Bytes through a file descriptor, whole.
+//! Complete transfers of bytes through a file descriptor.
 
 use std::io::{self, IoSlice};
 use std::os::fd::RawFd;
 
 use super::fail::{again_if_interrupted, fail, fail_last};
 
-/// Writes all of it, in pieces where the kernel takes no more at once.
+/// Writes all bytes, in pieces where the kernel accepts only a part.
 #[inline(always)]
 pub(super) fn write_all(fd: RawFd, mut bytes: &[u8]) {
     loop {
@@ -20,7 +20,7 @@ pub(super) fn write_all(fd: RawFd, mut bytes: &[u8]) {
     }
 }
 
-/// Writes all of two pieces, one after the other.
+/// Writes two byte strings completely, one after the other.
 pub(super) fn write_both(fd: RawFd, first: &[u8], second: &[u8]) {
     let mut both = [IoSlice::new(first), IoSlice::new(second)];
     let mut left = &mut both[..];
@@ -37,7 +37,7 @@ pub(super) fn write_both(fd: RawFd, first: &[u8], second: &[u8]) {
     }
 }
 
-/// Reads until all of it is filled.
+/// Reads until the buffer is full.
 #[inline(always)]
 pub(super) fn read_all(fd: RawFd, mut bytes: &mut [u8]) {
     while !bytes.is_empty() {
@@ -60,14 +60,14 @@ pub(super) fn bytes_of(words: &[u64]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
-/// The bytes of words, to be written.
+/// The bytes of words, for writing.
 #[inline(always)]
 pub(super) fn bytes_of_mut(words: &mut [u64]) -> &mut [u8] {
     // SAFETY: as above, and any bytes are words.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
-/// A pipe that programs started do not inherit.
+/// A pipe that spawned programs do not inherit.
 pub(super) fn pipe() -> io::Result<(io::PipeReader, io::PipeWriter)> {
     io::pipe().map_err(|error| super::fail::because("pipe", &error))
 }

@@ -1,12 +1,12 @@
-//! For tests: bodies in processes or threads of their own, none of which can hang.
+//! For tests: runs bodies in separate processes or threads, none of which can hang.
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use undertick_clock::cpus;
 
-/// A child that lives longer is killed by its alarm, seconds: a turn of several processes takes
-/// milliseconds beside busy neighbours, and some bodies take a thousand.
+/// A child that lives longer is killed by its alarm, seconds. A turn of several processes takes
+/// milliseconds beside busy neighbours, and some bodies take a thousand turns.
 const ALARM_S: u32 = 120;
 
 /// Where bodies run.
@@ -16,7 +16,7 @@ pub(super) enum Who {
     Threads,
 }
 
-/// Kinds of bodies and CPUs to try: all on one CPU, and on two where there are.
+/// Kinds of bodies and CPUs to try: all on one CPU, and on two where there are two.
 pub(super) fn places() -> Vec<(Who, Vec<usize>)> {
     let allowed = cpus::allowed();
     let mut places = vec![
@@ -33,8 +33,8 @@ pub(super) fn places() -> Vec<(Who, Vec<usize>)> {
     places
 }
 
-/// Runs `body(0..count)`, body n on CPU n of those given, around and around.
-/// Fails when one of them panics, fails or takes too long.
+/// Runs `body(0..count)`, with body n on CPU n of those given, cyclically. Fails when one of them
+/// panics, fails or takes too long.
 pub(super) fn run(who: Who, count: usize, on: &[usize], body: impl Fn(usize) + Sync) {
     match who {
         Who::Processes => processes(count, on, body),
@@ -43,8 +43,7 @@ pub(super) fn run(who: Who, count: usize, on: &[usize], body: impl Fn(usize) + S
                 for me in 0..count {
                     let body = &body;
                     scope.spawn(move || {
-                        // A panic here must end the process: others may wait for
-                        // this one.
+                        // A panic here must end the process, because others may wait for this one.
                         child_body(|| {
                             pin(on, me);
                             body(me);
@@ -95,7 +94,7 @@ pub(super) fn ended(count: usize, on: &[usize], body: impl Fn(usize)) -> Vec<i32
             child
         })
         .collect();
-    // When one has failed nobody waits for the others, who may wait for it.
+    // When one has failed, the others are not awaited, because they may wait for it.
     let mut statuses = vec![None; count];
     while statuses.contains(&None) {
         for (child, status) in children.iter().zip(&mut statuses) {
@@ -120,8 +119,8 @@ fn wait_status(child: libc::pid_t) -> Option<i32> {
     (ended == child).then_some(status)
 }
 
-/// Runs it; a panic ends the process and is told on standard error itself (the
-/// test's own capture is the parent's).
+/// Runs the body. A panic ends the process and is written to standard error directly, because the
+/// test's own capture belongs to the parent.
 fn child_body(body: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
         let text = panic
@@ -133,7 +132,7 @@ fn child_body(body: impl FnOnce()) {
     }
 }
 
-/// A counter without any protection, to be shared.
+/// A shared counter without any protection.
 #[derive(Debug, Default)]
 pub(super) struct Bare(UnsafeCell<u64>);
 
@@ -141,7 +140,7 @@ pub(super) struct Bare(UnsafeCell<u64>);
 unsafe impl Sync for Bare {}
 
 impl Bare {
-    /// Reads, and writes one more: an update in between is lost.
+    /// Reads and writes the incremented value; an update in between is lost.
     pub(super) fn step(&self) {
         // SAFETY: live; the race is the point.
         unsafe {

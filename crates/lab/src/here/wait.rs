@@ -1,4 +1,4 @@
-//! Waiting: for a word to change, by spinning, for another process to block.
+//! Waiting: for a word to change, by spinning, and for another process to block.
 
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,20 +9,19 @@ use super::Act;
 use super::arena::Arena;
 use super::fail::fail_last;
 
-/// Looks at a word before a spinning waiter offers its CPU, some microseconds:
-/// about what it costs to go to another process and back. Who is waited for may
-/// need that very CPU.
+/// Number of checks of a word before a spinning waiter yields its CPU, some microseconds: about the
+/// cost of switching to another process and back. The awaited process may need that very CPU.
 const SPINS: u32 = 100;
 
-/// Spins, and offers the CPU now and then so that whoever is waited for gets to
-/// run, even with one CPU for both.
+/// Spins, and yields the CPU now and then so that the awaited process can run, even with one CPU
+/// for both.
 #[derive(Debug, Default)]
 pub(crate) struct Spinner {
     spins: u32,
 }
 
 impl Spinner {
-    /// One turn.
+    /// Spins once.
     #[inline(always)]
     pub(crate) fn turn(&mut self) {
         std::hint::spin_loop();
@@ -62,7 +61,7 @@ pub(crate) fn sleep_while(word: &AtomicU32, value: u32) {
     }
 }
 
-/// Wakes as many as sleep on the word, up to `most`.
+/// Wakes up to `most` sleepers on the word.
 #[inline]
 pub(crate) fn wake(word: &AtomicU32, most: i32) {
     // SAFETY: the kernel only looks the address up.
@@ -72,8 +71,8 @@ pub(crate) fn wake(word: &AtomicU32, most: i32) {
     }
 }
 
-/// A word on which one process sleeps and which others open: it lets through
-/// once for however many times it was opened before.
+/// A word on which one process sleeps and which others open. It lets the sleeper through once,
+/// however many times it was opened before.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(AtomicU32);
 
@@ -82,16 +81,16 @@ impl Gate {
     const OPEN: u32 = 1;
     const SLEEPS: u32 = 2;
 
-    /// Opens it; wakes who sleeps.
+    /// Opens the gate and wakes the sleeper.
     #[inline(always)]
     pub(crate) fn open(&self) {
-        // Release: what was written before is seen by who comes through.
+        // Release: writes before the opening are visible to the process that passes.
         if self.0.swap(Self::OPEN, Ordering::AcqRel) == Self::SLEEPS {
             wake(&self.0, 1);
         }
     }
 
-    /// Comes through without sleeping and closes it behind, if it is open.
+    /// Passes without sleeping and closes the gate, if it is open.
     #[inline(always)]
     pub(crate) fn try_pass(&self) -> bool {
         self.0
@@ -104,8 +103,7 @@ impl Gate {
             .is_ok()
     }
 
-    /// Sleeps until it is opened, comes through and closes it. `sign` is up while
-    /// it sleeps.
+    /// Sleeps until the gate is opened, passes and closes it. `sign` is raised during the sleep.
     #[inline(always)]
     pub(crate) fn pass(&self, sign: Sign) {
         if self.try_pass() {
@@ -113,7 +111,7 @@ impl Gate {
         }
         sign.raise();
         loop {
-            // Fails where it was opened just now.
+            // Fails if the gate was opened just now.
             let _ = self.0.compare_exchange(
                 Self::CLOSED,
                 Self::SLEEPS,
@@ -121,7 +119,7 @@ impl Gate {
                 Ordering::Acquire,
             );
             sleep_while(&self.0, Self::SLEEPS);
-            // A wake without an opening is possible: look again.
+            // A wake without an opening is possible, so check again.
             if self.try_pass() {
                 break;
             }
@@ -142,11 +140,11 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Who is blocked, and since when.
+/// The blocked processes, and since when each is blocked.
 ///
-/// Each process says itself that it is about to block, and when it runs again. In
-/// between it may not have got to sleep yet, or may have been woken and wait for
-/// a CPU: which of these, the kernel is asked.
+/// Each process reports that it is about to block, and when it runs again. In between it may not
+/// yet sleep, or may have been woken and wait for a CPU. The kernel is asked which of these is the
+/// case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocked {
     members: &'static [&'static Presence],
@@ -154,26 +152,25 @@ pub(crate) struct Blocked {
     released: &'static AtomicU32,
 }
 
-/// Of one process or thread.
+/// The state of one process or thread.
 #[derive(Debug, Default)]
 struct Presence {
-    /// When it began to block, `CLOCK_MONOTONIC`, ns; [`RUNS`] outside.
+    /// When it began to block, `CLOCK_MONOTONIC`, ns; [`RUNS`] while it does not block.
     since: AtomicU64,
-    /// The kernel's number of the thread; 0 before it has its [`Sign`].
+    /// The kernel's id of the thread; 0 before it has its [`Sign`].
     thread: AtomicU32,
 }
 
-/// A process's word of [`Blocked`]: up from right before the system call in which
-/// it waits. The stamp costs a reading of the monotonic clock, so only a process
-/// that somebody looks at has one.
+/// A process's word of [`Blocked`]: raised right before the system call in which it waits. The
+/// reading of the monotonic clock has a cost, so only a watched process has a word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sign(Option<&'static AtomicU64>);
 
-/// No time since the machine was started.
+/// A value that is no time since the machine was started.
 const RUNS: u64 = 0;
 
 impl Blocked {
-    /// A word for each process. `watched`: another one looks at it
+    /// Creates a word for each process. `watched`: another process observes it
     /// ([`Blocked::until`]).
     pub(crate) fn create(watched: &[bool], arena: &Arena) -> Self {
         let members = watched
@@ -187,13 +184,12 @@ impl Blocked {
         }
     }
 
-    /// How many processes there are.
+    /// Number of processes.
     pub(crate) fn members(&self) -> usize {
         self.members.len()
     }
 
-    /// The word of a process, for itself: to be called in its own process and
-    /// thread.
+    /// The word of a process, for its own use; must be called in its own process and thread.
     pub(crate) fn sign(&self, me: usize) -> Sign {
         let mine = self.members[me];
         // SAFETY: no arguments.
@@ -202,9 +198,8 @@ impl Blocked {
         Sign(self.watched[me].then_some(&mine.since))
     }
 
-    /// Spins until the process has been blocked for `settle`, and sleeps. The CPU
-    /// is offered now and then, else a target on the same CPU would never get
-    /// there.
+    /// Spins until the process has been blocked for `settle`, and sleeps. The CPU is yielded now
+    /// and then; otherwise a target on the same CPU would never block.
     ///
     /// # Panics
     /// The process is not watched.
@@ -221,7 +216,7 @@ impl Blocked {
                     if state.sleeps(&target.thread) {
                         return;
                     }
-                    // It may wait for this very CPU to do the rest of its way.
+                    // The target may need this very CPU to reach its sleep.
                     offer_cpu();
                 }
                 spinner.turn();
@@ -229,18 +224,18 @@ impl Blocked {
         })
     }
 
-    /// The end of an experiment: nobody waits for others to block any more.
+    /// Ends all waits for others to block, at the end of an experiment.
     pub(super) fn release(&self) {
         self.released.store(1, Ordering::SeqCst);
     }
 }
 
-/// What the kernel says of a thread: its `stat` under `/proc`, opened once.
+/// The kernel's state of a thread: its `stat` under `/proc`, opened once.
 #[derive(Debug, Default)]
 struct State(Option<OwnedFd>);
 
 impl State {
-    /// Whether it sleeps. Taken for granted where the kernel does not say.
+    /// Whether the thread sleeps. Assumed where the kernel does not report it.
     fn sleeps(&mut self, thread: &AtomicU32) -> bool {
         if self.0.is_none() {
             self.0 = open_stat(thread.load(Ordering::Acquire));
@@ -248,7 +243,7 @@ impl State {
         let Some(file) = &self.0 else {
             return true;
         };
-        // Its number, its name in parentheses (15 bytes at most), its state.
+        // The thread's number, its name in parentheses (15 bytes at most), its state.
         let mut text = [0_u8; 64];
         // SAFETY: the kernel writes at most so many bytes to the live local.
         let read =
@@ -260,7 +255,7 @@ impl State {
 }
 
 fn open_stat(thread: u32) -> Option<OwnedFd> {
-    // On the stack: a step allocates nothing.
+    // The path is on the stack, because a step allocates nothing.
     let mut path = [0_u8; 32];
     write!(&mut path[..31], "/proc/{thread}/stat").ok()?;
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
@@ -271,10 +266,10 @@ fn open_stat(thread: u32) -> Option<OwnedFd> {
 }
 
 impl Sign {
-    /// Nobody looks.
+    /// A sign that no process observes.
     pub(crate) const UNSEEN: Self = Self(None);
 
-    /// About to wait.
+    /// Raises the sign before waiting.
     #[inline(always)]
     pub(crate) fn raise(self) {
         if let Some(word) = self.0 {
@@ -282,7 +277,7 @@ impl Sign {
         }
     }
 
-    /// Has waited.
+    /// Lowers the sign after waiting.
     #[inline(always)]
     pub(crate) fn lower(self) {
         if let Some(word) = self.0 {

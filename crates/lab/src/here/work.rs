@@ -1,4 +1,4 @@
-//! Work, and the scheduler's and the kernel's simplest calls.
+//! Work, and the simplest calls of the scheduler and the kernel.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -9,37 +9,37 @@ use super::wait::now_ns;
 use crate::script::Call;
 use crate::slow::step;
 
-/// Longest that [`run_out`] waits to lose its CPU.
+/// Maximum time for which [`run_out`] waits to lose its CPU.
 const LONGEST: Duration = Duration::from_secs(1);
-/// A gap in the time that a spinning thread sees: giving the CPU away and getting
-/// it back takes longer, and most gaps (interrupts) are not that.
+/// A gap in the time that a spinning thread sees, ns. Losing the CPU and getting it back takes
+/// longer; most gaps are interrupts instead.
 const GAP_NS: u64 = 1000;
 
-/// Nothing.
+/// Does nothing.
 pub(crate) fn null() -> Act {
     Box::new(|| ())
 }
 
-/// Counted dependent instructions that take about so long, ns. How many that are
-/// is found out once in a process; children that are forked later inherit it.
+/// Executes a counted number of dependent instructions that take about this long, ns. The number is
+/// determined once in a process; children that are forked later inherit it.
 pub(crate) fn work(ns: f64) -> Act {
     let turns = (ns / step::turn_ns()).round() as u64;
     Box::new(move || step::turns(turns))
 }
 
-/// Sleeps at least so long.
+/// Sleeps at least this long.
 pub(crate) fn sleep(ns: f64) -> Act {
     let time = Duration::from_nanos(ns as u64);
     Box::new(move || std::thread::sleep(time))
 }
 
-/// Offers the CPU to others.
+/// Yields the CPU to others.
 pub(crate) fn offer() -> Act {
     call(Call::SchedYield)
 }
 
-/// Runs until the scheduler has taken the CPU away and given it back. Where
-/// nobody else wants the CPU that never happens; it ends after a second.
+/// Runs until the scheduler has taken the CPU away and given it back. Where no other thread wants
+/// the CPU that never happens, so it ends after a second.
 pub(crate) fn run_out() -> Act {
     Box::new(|| {
         let begin = now_ns();
@@ -47,7 +47,7 @@ pub(crate) fn run_out() -> Act {
         let mut last = begin;
         while last - begin < LONGEST.as_nanos() as u64 {
             let now = now_ns();
-            // Only the kernel knows whether somebody else ran in the gap.
+            // Only the kernel knows whether another thread ran in the gap.
             if now - last > GAP_NS && times_taken() != taken_before {
                 return;
             }
@@ -56,8 +56,8 @@ pub(crate) fn run_out() -> Act {
     })
 }
 
-/// How often this thread has lost its CPU without asking for it. (The mark of the
-/// recorder would say so without a system call, but it has one owner.)
+/// Number of times that this thread has lost its CPU involuntarily. (The recorder's mark would show
+/// it without a system call, but the mark has one owner.)
 fn times_taken() -> libc::c_long {
     let mut used = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the live local, which is all zeros if it does not.
@@ -67,7 +67,7 @@ fn times_taken() -> libc::c_long {
     }
 }
 
-/// A system call that does next to nothing.
+/// Makes a system call that does almost nothing.
 pub(crate) fn call(call: Call) -> Act {
     match call {
         Call::Getppid => Box::new(|| {
@@ -107,8 +107,7 @@ mod tests {
 
     #[test]
     fn work_takes_about_as_long_as_said() {
-        // The quickest of many: the calibration was the quickest of many, too. A
-        // disturbance lengthens only.
+        // The quickest of many, as in the calibration. A disturbance can only lengthen the time.
         let quickest = |ns| {
             let mut act = work(ns);
             (0..50).map(|_| took_ns(&mut act)).min().unwrap() as f64
@@ -136,8 +135,8 @@ mod tests {
 
     #[test]
     fn running_out_ends_when_another_has_had_the_cpu() {
-        // The kernel says it in its own words. (Who else had the CPU may have been
-        // a third one, but not each time.)
+        // The kernel reports it in its own words. (The CPU may sometimes have gone to a third
+        // thread, but not each time.)
         let times_taken = || -> u64 {
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
             let line = status

@@ -1,4 +1,4 @@
-//! With whose activity does the probe slow down, burst by burst?
+//! Finds the process with whose activity the probe slows down, burst by burst.
 
 use undertick_estimate::{normal_quantile, student_beyond};
 use undertick_units::{Estimate, Interval};
@@ -8,38 +8,39 @@ use super::cpu_time::CpuTimes;
 use super::together::{Slope, deviations};
 use super::who::Who;
 
-/// One with whose activity the probe slows down.
+/// A process with whose activity the probe slows down.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
     pub(super) who: Who,
-    /// Standard deviations by which its use goes with the slowness more than by chance.
+    /// How far the agreement of its use with the slowness exceeds chance, standard deviations.
     pub(super) deviations: f64,
-    /// Bursts that this rests on.
+    /// Number of bursts on which this is based.
     pub(super) bursts: usize,
-    /// CPUs that it uses where it is active.
+    /// CPUs that it uses while it is active.
     pub(super) full_use: f64,
     /// Share of the time in which it is active.
     pub(super) time_share: Estimate,
-    /// Time per work where it is active over that where it is not.
+    /// Time per work while it is active over that while it is not.
     pub(super) slowdown: Estimate,
 }
 
-/// Bursts in which two series that are moved against each other are taken to have nothing
-/// to do with each other: 0.6 s of the usual schedule.
+/// Number of bursts by which two series are shifted to be taken as unrelated: 0.6 s of the usual
+/// schedule.
 const APART: usize = 15;
-/// How often at most nobody's use would go so well with the slowness, all together.
+/// Probability at most that the use of any unrelated process agrees so well with the slowness, over
+/// all processes together.
 const FALSE_ALARM: f64 = 1e-4;
-/// Least slow-down, as a logarithm.
+/// Minimum slow-down, as a logarithm.
 const LEAST_SLOPE: f64 = 0.03;
-/// Less use than this on average disturbs nobody for long, CPUs.
+/// A process with a lower mean use than this disturbs nothing for long, CPUs.
 const LEAST_MEAN_USE: f64 = 0.02;
 
-/// Of all processes whose CPU time goes with the time per work the one where it does so most
-/// surely ([`deviations`], the false alarm shared among all who were looked at).
+/// Of all processes whose CPU time rises with the time per work, the one for which this is most
+/// certain ([`deviations`], the false alarm shared among all candidates).
 ///
-/// Its share of the time is the CPU time that it used in all over what it uses when it is active.
-/// The slow-down is the slope of a line through the bursts ([`Slope::beside_drift`]): it needs no two
-/// peaks, only that what else slows the probe does not come and go with this one.
+/// Its share of the time is its total CPU time over its use while it is active. The slow-down is
+/// the slope of a line through the bursts ([`Slope::beside_drift`]). It does not need two peaks,
+/// only that other causes of slowness do not come and go with this process.
 pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Option<Active> {
     let bursts: Vec<(f64, f64)> = (seen.iter())
         .map(|s| (s.burst.begun_ns, s.burst.begun_ns + s.burst.wall_ns()))
@@ -51,7 +52,7 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
         .filter(|(_, mean, _)| *mean >= LEAST_MEAN_USE)
         .collect();
     let limit = FALSE_ALARM / looked.len().max(1) as f64;
-    // Of values that hang together every fourth, as good as any, counts.
+    // Of autocorrelated values every fourth counts, which is a rough choice.
     let degrees = (seen.len() / 4) as f64;
     let related = looked.into_iter().filter_map(|(who, mean, uses)| {
         let deviations = deviations(&uses, &slow, APART)?;
@@ -74,8 +75,8 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
     })
 }
 
-/// A line through bursts in which it used little says nothing of a slow-down beyond what the
-/// slowest burst shows.
+/// Limits a slow-down to that of the slowest burst: a line through bursts in which the process used
+/// little cannot show more.
 fn within_what_was_seen(mut slowdown: Estimate, slow: &[f64]) -> Estimate {
     let least = slow.iter().copied().fold(f64::INFINITY, f64::min);
     let most = slow.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -91,7 +92,7 @@ fn within_what_was_seen(mut slowdown: Estimate, slow: &[f64]) -> Estimate {
     slowdown
 }
 
-/// Mean logarithm of the time of the mix over that of the registers.
+/// Mean logarithm of the time of the mix over the time of the registers.
 fn slowness(seen: &Seen<'_>) -> f64 {
     let plain = seen.apart.plain.iter();
     let ratios: f64 = plain.map(|(_, x)| (x.mix_ns / x.reference_ns).ln()).sum();
@@ -115,19 +116,19 @@ fn slowdown(slope: &Slope, full: &Full, uses: &[f64], level: f64) -> Estimate {
     }
 }
 
-/// What a process uses in bursts in which it is active all the time, CPUs, ascending.
+/// The uses of a process in bursts in which it is active all the time, CPUs, ascending.
 struct Full(Vec<f64>);
 
 impl Full {
-    /// One that never uses that much in a burst is taken for one that would get a whole CPU: it is
-    /// on and off in less than a burst.
+    /// A process that never uses this much in a burst is assumed to get a whole CPU when active: it
+    /// is on and off in less than a burst.
     const SURELY: f64 = 0.5;
-    /// Of the usual: less was used in bursts in which it came or went.
+    /// Fraction of the usual use: in a burst with less, the process started or stopped.
     const MOST_OF_IT: f64 = 0.75;
-    /// Fewer bursts than these say little.
+    /// With fewer bursts than these the median says little.
     const FEWEST: usize = 4;
 
-    /// Of bursts between two in which it was active, too.
+    /// Selects bursts between two in which the process was also active.
     fn of(uses: &[f64]) -> Self {
         let ascending = |mut values: Vec<f64>| {
             values.sort_by(f64::total_cmp);
@@ -152,8 +153,8 @@ impl Full {
         Self(active)
     }
 
-    /// The median: who is kept from its CPU for long in a few bursts is not active there, and who
-    /// shares it all the time, with the host or with others, is.
+    /// The median use. A process that is kept from its CPU for long in a few bursts is not active
+    /// there; one that shares the CPU all the time, with the host or with others, is active.
     fn use_cpus(&self) -> f64 {
         let (n, of) = (self.0.len(), &self.0);
         match n {
@@ -162,12 +163,12 @@ impl Full {
         }
     }
 
-    /// Share of the time in which a process is active that used so much of it, CPUs; `unsure` of
-    /// that may have been before or after.
+    /// Share of the time in which a process is active that used `used` CPUs; of that, `unsure` may
+    /// have been used before or after.
     ///
-    /// How much of the time in which it was kept from its CPU for a moment it was active is a matter
-    /// of words: at least it was as long as it had its CPUs, and at most as if it always used as
-    /// little as in the bursts in which it used least.
+    /// Whether a process was active while it was briefly kept from its CPU is a matter of
+    /// definition. It was active at least as long as it had its CPUs. At most it was active as if
+    /// it always used as little as in the bursts of its minimum use.
     fn share(&self, used: f64, unsure: f64, level: f64) -> Estimate {
         let by = |used: f64, full: f64| (used / full).clamp(0.0, 1.0);
         let usual = self.use_cpus();
@@ -193,7 +194,8 @@ impl Full {
 mod tests {
     use super::*;
 
-    /// Bursts from 1 to 4 times the fastest one's time: 3.9e15 was not seen, 2 was.
+    /// Bursts take from 1 to 4 times the fastest one's time: a slow-down of 3.9e15 was not seen,
+    /// one of 2 was.
     #[test]
     fn no_slowdown_beyond_what_was_seen() {
         let slow = [0.5, 0.5 + 4_f64.ln(), 0.7];
@@ -219,7 +221,7 @@ mod tests {
         assert!((a - b).abs() <= within, "{a}, {b}");
     }
 
-    /// Ten bursts on, of which the ends saw a part; a fifth is taken from it, and once more.
+    /// Ten bursts on, of which the ends saw a part; the share for a use of a fifth, at two levels.
     #[test]
     fn what_is_used_when_active_by_hand() {
         let mut uses = vec![0.0; 40];
@@ -230,12 +232,12 @@ mod tests {
         uses[11] = 0.61;
         uses[14] = 0.7;
         let full = Full::of(&uses);
-        // Between two of at least 0.6: 7 to 13.
+        // Those between two of at least 0.6: indices 7 to 13.
         assert_eq!(full.0, [0.61, 0.76, 0.8, 0.8, 0.8, 0.8, 0.84]);
         close(full.use_cpus(), 0.8, 1e-12);
         let share = full.share(0.2, 0.01, 0.95);
         close(share.value, 0.25, 1e-12);
-        // One whole CPU, and the least in 95 of 100 bursts of seven.
+        // One whole CPU, and the minimum in 95 of 100 bursts of seven.
         close(share.interval.lo.unwrap(), 0.19, 1e-12);
         close(share.interval.hi.unwrap(), 0.21 / 0.61, 1e-12);
         let share = full.share(0.2, 0.01, 0.8);
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_used_by_one_that_is_hardly_seen() {
-        // Never for a whole burst: it would get a CPU.
+        // Never for a whole burst: it is assumed to get a CPU.
         let full = Full::of(&[0.0, 0.2, 0.3, 0.0, 0.25]);
         assert_eq!((full.use_cpus(), full.0.len()), (1.0, 0));
         let share = full.share(0.3, 0.1, 0.95);
@@ -252,7 +254,7 @@ mod tests {
         close(share.interval.lo.unwrap(), 0.2, 1e-12);
         close(share.interval.hi.unwrap(), 0.4, 1e-12);
         assert_eq!(Full::of(&[]).0.len(), 0);
-        // Bursts by themselves are what there is.
+        // Single bursts are all there is.
         assert_eq!(Full::of(&[0.0, 0.9, 0.0, 0.8, 0.0]).0, [0.8, 0.9]);
         assert_eq!(Full::of(&[0.0, 0.9, 0.0]).0, [0.9]);
         // Four threads at once.

@@ -1,4 +1,4 @@
-//! From bursts to peaks, losses and causes.
+//! Derives peaks, losses and causes from bursts.
 
 use undertick_estimate::peaks::{self, PeakOptions, Peaks, RateSample};
 use undertick_estimate::{scaled, spaced_mean};
@@ -13,13 +13,13 @@ use super::states::states;
 use super::stretches::Stretches;
 use super::who::Look;
 
-/// A burst in which other processes had the CPU for at least this share of its time
-/// is one that a process disturbed.
+/// A burst in which other processes had the CPU for at least this share of its time counts as
+/// disturbed by a process.
 const TAKEN_SHARE: f64 = 0.05;
-/// Bursts that have a loss: fewer have no interval.
+/// Minimum number of bursts for a loss: with fewer there is no interval.
 const FEWEST_BURSTS: usize = 6;
 
-/// What is found of a run.
+/// The findings about a run.
 pub(super) struct Found {
     pub(super) peaks: Vec<Peak>,
     pub(super) disturbers: Vec<Disturber>,
@@ -33,40 +33,40 @@ pub(super) struct Found {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// A run: its bursts, what the probe said of itself, and who ran meanwhile.
+/// A run: its bursts, what the probe reported of itself, and the processes that ran.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) bursts: &'a [Burst],
     pub(super) about: About,
     pub(super) looks: &'a [Look],
-    /// What those who used a CPU had used, many times between two looks.
+    /// Frequent readings of the CPU time of processes that used a CPU, between two looks.
     pub(super) glances: &'a [Glance],
     /// Nominal length of a burst, ns.
     pub(super) burst_ns: f64,
-    /// CPU of the probe, where it is fixed.
+    /// CPU of the probe, if it is fixed.
     pub(super) cpu: Option<usize>,
     pub(super) level: f64,
 }
 
-/// A burst with what was found in it.
+/// A burst with its analysis.
 pub(super) struct Seen<'a> {
     pub(super) burst: &'a Burst,
     pub(super) apart: Apart,
-    /// From when it was due, ns.
+    /// Duration from when the burst was due, ns.
     pub(super) wall_ns: f64,
-    /// From when it began.
+    /// Duration from when the burst began, ns.
     in_time_ns: f64,
-    /// Median time of its registers, ns.
+    /// Median time of the registers, ns.
     pub(super) reference_ns: f64,
-    /// Time that other processes had the CPU, ns.
+    /// Time for which other processes had the CPU, ns.
     pub(super) taken_ns: f64,
 }
 
 impl<'a> Seen<'a> {
-    /// Of a burst that was to last so long; `None` without a plain sample.
+    /// Analyses a burst of the nominal length `long_ns`; `None` without a plain sample.
     ///
-    /// A hit in its last sample lasts beyond its end: only what lies before it counts,
-    /// else bursts would be the longer the more they are disturbed.
+    /// A hit in the last sample lasts beyond the end of the burst, so only the time before the end
+    /// counts. Otherwise bursts would be longer the more they are disturbed.
     pub(super) fn of(burst: &'a Burst, long_ns: f64) -> Option<Self> {
         let mut apart = apart(burst);
         let mut wall_ns = burst.wall_ns();
@@ -79,7 +79,7 @@ impl<'a> Seen<'a> {
         let mut references: Vec<f64> = apart.plain.iter().map(|(_, s)| s.reference_ns).collect();
         references.sort_by(f64::total_cmp);
         let reference_ns = *references.get(references.len() / 2)?;
-        // What a timer and an idle CPU explain was not taken by anybody.
+        // Lateness explained by the timer and an idle CPU was not taken by another process.
         let late_ns = Some(burst.late_ns)
             .filter(|ns| *ns > USUAL_LATENESS_NS)
             .unwrap_or(0.0);
@@ -94,7 +94,7 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// When other processes had the CPU, from when the burst was due, ns.
+    /// When other processes had the CPU, from the time the burst was due, ns.
     pub(super) fn lost_times(&self) -> Vec<(f64, f64)> {
         let late_ns = self.wall_ns - self.in_time_ns;
         let late = (late_ns > 0.0).then_some((0.0, late_ns));
@@ -110,7 +110,7 @@ impl<'a> Seen<'a> {
         late.into_iter().chain(switches).collect()
     }
 
-    /// Mean time of a plain sample, ns: what the burst's work is known to.
+    /// Mean time of a plain sample, ns: the resolution at which the burst's work is known.
     pub(super) fn sample_ns(&self) -> f64 {
         let plain = &self.apart.plain;
         let sum: f64 = plain.iter().map(|(_, s)| s.mix_ns + s.reference_ns).sum();
@@ -121,7 +121,7 @@ impl<'a> Seen<'a> {
         self.taken_ns >= TAKEN_SHARE * self.wall_ns
     }
 
-    /// Mean over the plain samples of what `of` says of them, by their time.
+    /// Mean of `of` over the plain samples, weighted by their time.
     pub(super) fn share_of_time(&self, of: impl Fn(&Sample) -> bool) -> f64 {
         let time = |s: &Sample| s.mix_ns + s.reference_ns;
         let all: f64 = self.apart.plain.iter().map(|(_, s)| time(s)).sum();
@@ -129,8 +129,8 @@ impl<'a> Seen<'a> {
         these.map(|(_, s)| time(s)).sum::<f64>() / all.max(f64::MIN_POSITIVE)
     }
 
-    /// Parts of the mix's time that were lost to each cause; the first is what is left
-    /// when the others are taken off the whole.
+    /// Fractions of the mix's time that were lost to each cause; the first is the remainder of the
+    /// total.
     pub(super) fn lost(&self, mix_ns_per_reference_ns: f64) -> [f64; 4] {
         let n = self.burst.samples.len() as f64;
         let mix_wall_ns = self.wall_ns - n * self.reference_ns;
@@ -150,10 +150,10 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Causes of the parts, in their order.
+/// Causes of these fractions, in the same order.
 const PARTS: [&str; 4] = ["slowed", "same-cpu-process", "host", "short"];
 
-/// `None` of too little to say anything.
+/// Analyses a run; `None` if there is too little data.
 pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     let seen: Vec<Seen<'_>> = (run.bursts.iter())
         .filter_map(|burst| Seen::of(burst, run.burst_ns))
@@ -198,12 +198,12 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
     })
 }
 
-/// Samples of a burst that are averaged before peaks are looked for. Where the memory
-/// is busy all the time single samples scatter so much that two states of the machine
-/// run into each other; states last longer than samples, so averages tell them apart.
+/// Numbers of samples of a burst that are averaged before the search for peaks. Where the memory is
+/// always busy, single samples scatter so much that two states of the machine merge. States last
+/// longer than samples, so averages separate them.
 const TOGETHER: [usize; 3] = [1, 8, usize::MAX];
 
-/// Rates averaged over so many samples, and their peaks.
+/// Rates averaged over this many samples, and their peaks.
 pub(super) struct Scale {
     together: usize,
     samples: Vec<RateSample>,
@@ -211,8 +211,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The finest one of those that tell most states apart. Three looks, so each may
-    /// be wrong a third as often.
+    /// The finest scale among those that separate most states. There are three attempts, so each is
+    /// allowed a third of the error probability.
     fn best(seen: &[Seen<'_>], run: &Run<'_>) -> Option<Self> {
         let usual = PeakOptions::default();
         let options = PeakOptions {
@@ -237,7 +237,7 @@ impl Scale {
         )
     }
 
-    /// Share of each burst's time in these peaks.
+    /// Share of each burst's time that lies in these peaks.
     pub(super) fn shares(&self, bursts: usize, peaks: &[peaks::Peak]) -> Vec<f64> {
         let mut times = vec![(0.0, 0.0); bursts];
         for sample in &self.samples {
@@ -255,8 +255,8 @@ impl Scale {
     }
 }
 
-/// `together` neighbouring samples of a burst make one; what is left over at its end
-/// is one, too, if it is half as many.
+/// Averages `together` neighbouring samples of a burst into one. The remainder at its end also
+/// counts as one if it has half as many.
 fn rate_samples(seen: &[Seen<'_>], about: About, together: usize) -> Vec<RateSample> {
     (seen.iter().enumerate())
         .flat_map(|(burst, seen)| {
@@ -288,7 +288,7 @@ fn median_reference_rate(seen: &[Seen<'_>], about: About) -> f64 {
     rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Mean over the run of something that each burst has a value of.
+/// Mean over the run of a quantity that each burst has.
 pub(super) fn mean_over_bursts(values: &[f64], level: f64) -> Estimate {
     let n = values.len();
     let mut estimate = spaced_mean(values, level).unwrap_or_else(|| Estimate {

@@ -1,4 +1,4 @@
-//! From records of the probe to bursts of samples.
+//! Assembles the probe's records into bursts of samples.
 
 use undertick_ring::{DeschedFlag, Kind, Record};
 
@@ -16,7 +16,7 @@ pub enum TakenOff {
 }
 
 impl TakenOff {
-    /// Of two stretches of time together.
+    /// Combines two periods of time.
     fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
@@ -26,68 +26,68 @@ impl TakenOff {
     }
 }
 
-/// A block of the mix and a block of registers after it.
+/// A block of the mix, followed by a block of registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Time of the mix, ns.
     pub mix_ns: f64,
     /// Time of the registers, ns.
     pub reference_ns: f64,
-    /// In either.
+    /// Whether the thread was taken off its CPU in either block.
     pub taken_off: TakenOff,
 }
 
-/// Samples one after the other.
+/// Successive samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Burst {
     /// When it began, ns of the trace clock.
     pub begun_ns: f64,
-    /// By how much later than it should have, ns.
+    /// Delay after the time it was due, ns.
     pub late_ns: f64,
-    /// CPU it began on.
+    /// CPU on which it began.
     pub cpu: Option<u16>,
-    /// In their order.
+    /// The samples, in order.
     pub samples: Vec<Sample>,
 }
 
 impl Burst {
-    /// How long it took, ns.
+    /// Duration, ns.
     #[must_use]
     pub fn wall_ns(&self) -> f64 {
         self.samples.iter().map(|s| s.mix_ns + s.reference_ns).sum()
     }
 }
 
-/// What the probe says of itself before its first burst.
+/// What the probe reports of itself before its first burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// Units of work in a block of the mix.
     pub mix_units: u64,
-    /// Turns in a block of registers.
+    /// Turns of the loop in a block of registers.
     pub reference_turns: u64,
-    /// Bytes that the mix goes through.
+    /// Bytes of memory that the mix goes through.
     pub footprint_bytes: u64,
 }
 
-/// Puts bursts together while the records come.
+/// Assembles bursts as the records arrive.
 #[derive(Debug)]
 pub struct Decoder {
     ns_per_tick: f64,
     about: About,
-    /// The wide event whose payload comes next.
+    /// The wide event whose payload is in the next record.
     wide: Option<u16>,
     late_ns: f64,
     burst: Option<Burst>,
-    /// A burst has been announced.
+    /// Whether a burst has been announced.
     is_due: bool,
-    /// The block that runs: its event, when it began, ticks, and whether the thread
-    /// was taken off its CPU just before.
+    /// The running block: its event, when it began, ticks, and whether the thread was taken off its
+    /// CPU just before.
     since: Option<(u16, u64, TakenOff)>,
     mix: Option<(f64, TakenOff)>,
 }
 
 impl Decoder {
-    /// For a trace clock of that rate.
+    /// For a trace clock of this rate.
     #[must_use]
     pub fn new(ns_per_tick: f64) -> Self {
         Self {
@@ -102,14 +102,14 @@ impl Decoder {
         }
     }
 
-    /// What the probe has said of itself.
+    /// What the probe has reported of itself so far.
     #[must_use]
     pub fn about(&self) -> About {
         self.about
     }
 
-    /// The next record of the probe's ring; a burst, when it is whole. What does not
-    /// fit (the records lost around a gap) is left out with its burst.
+    /// Takes the next record of the probe's ring; returns a burst once it is complete. A burst with
+    /// records that do not fit (because others were lost in a gap) is discarded.
     pub fn take(&mut self, record: &Record) -> Option<Burst> {
         let wide = self.wide.take();
         let taken_off = match record.descheduled {
@@ -167,7 +167,7 @@ impl Decoder {
                 cpu: (record.cpu != Record::CPU_UNKNOWN).then_some(record.cpu),
                 samples: Vec::new(),
             });
-            // It slept before, of its own will.
+            // It slept voluntarily before.
             if taken_off == TakenOff::Yes {
                 taken_off = TakenOff::No;
             }
@@ -191,7 +191,7 @@ impl Decoder {
         let reference = self.block(record, event::REFERENCE, taken_off);
         let both = reference.zip(self.mix.take());
         let (Some(burst), Some((reference, mix))) = (&mut self.burst, both) else {
-            // Records are missing.
+            // Records are missing, so the burst is discarded.
             self.burst = None;
             self.is_due = false;
             return;
@@ -243,13 +243,13 @@ mod tests {
             record(350, begin, reference, 0),
             record(362, end, reference, 0),
             record(370, Kind::Instant, event::OVER, 0),
-            // Torn: its begin was lost.
+            // Torn: the record of its begin was lost.
             record(400, Kind::Instant, event::LATE, 1),
             record(410, end, mix, 0),
             record(420, begin, reference, 0),
             record(430, end, reference, 0),
             record(440, Kind::Instant, event::OVER, 0),
-            // Not announced.
+            // The burst was not announced.
             record(500, begin, mix, 0),
             record(510, end, mix, 0),
             record(520, begin, reference, 0),

@@ -1,13 +1,13 @@
-//! Two runs of the meter: the value of what was changed between them.
+//! Compares two runs of the meter to value a change between them.
 
 use undertick_report::interference::{Compared, Interference};
 use undertick_units::{Estimate, Interval};
 
-/// The run now against an earlier one.
+/// Compares a run with an earlier one.
 ///
-/// Both are independent, so halves of intervals add as squares. The speed is the clean
-/// rate less what was lost of it: as the memo of 1971 values the interlace by what a
-/// program gains over all.
+/// The runs are independent, so the half-widths of their intervals add as squares. The speed is the
+/// clean rate less the part that was lost: the memo of 1971 also values the interlace by what a
+/// program gains overall.
 #[must_use]
 pub fn against(now: &Interference, then: &Interference, name: &str) -> Compared {
     let same = now.probe.mix == then.probe.mix;
@@ -62,7 +62,7 @@ fn in_words(ratio: &Estimate) -> String {
     }
 }
 
-/// Half the width, where there is one.
+/// Half the width of the interval, if there is one.
 fn half(estimate: &Estimate) -> Option<f64> {
     estimate.interval.half_width()
 }
@@ -102,7 +102,7 @@ fn ratio(a: &Estimate, b: &Estimate) -> Estimate {
     made(value, both, [a, b], "ratio of independent runs")
 }
 
-/// What is left of a rate.
+/// The rate that remains after a loss.
 fn speed(rate: &Estimate, loss: &Estimate) -> Estimate {
     let kept = 1.0 - loss.value;
     let of_rate = half(rate).map(|h| h * kept);

@@ -1,8 +1,7 @@
-//! The meter that runs all the time: a burst now and then, a line an interval.
+//! The continuous meter: a burst from time to time, and one line per interval.
 //!
-//! Against what: the clean state is the fastest that bursts were. Each line says how
-//! far from it the last bursts were, and who used more CPU meanwhile than when nothing
-//! was slowed.
+//! The baseline is the time of the fastest bursts. Each line says how far the last bursts were from
+//! it, and which processes used more CPU than while nothing was slowed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,29 +17,29 @@ use super::meter::{Aside, Heard, Request, clock_of, run_probe};
 use super::who::{Look, Who, look, use_between};
 use crate::experiment::Cannot;
 
-/// Between two looks at the rings: 20 of some 50 us each second.
+/// Time between two drains of the rings: 20 of some 50 us each second.
 const ROUND_EVERY: Duration = Duration::from_millis(50);
-/// A recording that nobody wants to keep is ended and begun again after so long, so
-/// that it never takes more than some megabytes.
+/// A recording that is not to be kept is ended and restarted after this long, so that it never
+/// takes more than some megabytes.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Bursts that tell what is clean.
+/// Number of bursts that determine the baseline.
 const REMEMBERED: usize = 512;
-/// The clean state is so many of their quickest.
+/// The baseline is the time that this fraction of them does not exceed.
 const QUICKEST: f64 = 0.1;
-/// A sample is slowed if it takes so many times as long as the clean state.
+/// A sample is slowed if it takes this many times as long as the baseline.
 const SLOWED: f64 = 1.1;
-/// A line whose bursts are slowed for a smaller share of their time is clean.
+/// A line is clean if its bursts are slowed for less than this share of their time.
 const CLEAN: f64 = 0.1;
-/// Nobody is named for less use than this over that in clean lines, CPUs.
+/// A suspect must exceed its use in clean lines by at least this, CPUs.
 const LEAST_USE: f64 = 0.2;
 
-/// What is known so far.
+/// The state of the meter.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Nominal length of a burst, ns.
     burst_ns: f64,
-    /// Time of the mix over that of registers, and time of registers per turn, of the
-    /// last bursts.
+    /// Time of the mix over that of the registers, and time of the registers per turn, of the last
+    /// bursts.
     remembered: Vec<(f64, f64)>,
     first_core: Option<f64>,
     clean_uses: BTreeMap<Who, f64>,
@@ -55,7 +54,7 @@ impl State {
         }
     }
 
-    /// What the bursts of an interval say. `uses`: CPUs used in it.
+    /// Makes the line for the bursts of an interval. `uses`: CPUs used in it.
     pub(super) fn line(
         &mut self,
         bursts: &[Burst],
@@ -110,7 +109,7 @@ impl State {
         }
     }
 
-    /// Uses of clean lines: the mean of them, of the last dozen or so.
+    /// Updates the mean uses in clean lines, over the last dozen or so.
     fn remember(&mut self, uses: &BTreeMap<Who, f64>) {
         self.clean_lines += 1;
         let weight = 1.0 / f64::from(self.clean_lines.min(12));
@@ -123,8 +122,8 @@ impl State {
         self.clean_uses.retain(|_, used| *used > 1e-4);
     }
 
-    /// Who used more than in clean lines: the first in the memory's case on any other
-    /// CPU, or seen on none.
+    /// The process whose use most exceeds its use in clean lines. For a memory disturbance without
+    /// such a process, the CPU other than the probe's with the largest excess.
     fn suspects(
         &self,
         uses: &BTreeMap<Who, f64>,
@@ -164,13 +163,13 @@ impl State {
     }
 }
 
-/// Time of the mix over that of registers, of the middle sample.
+/// Time of the mix over that of the registers, for the median sample.
 fn ratio(seen: &Seen<'_>) -> f64 {
     let plain = seen.apart.plain.iter();
     quantile(plain.map(|(_, s)| s.mix_ns), 0.5) / seen.reference_ns
 }
 
-/// Share of a burst's time that was slowed, and how much.
+/// Share of a burst's time that was slowed, and by how much.
 fn slowed(seen: &Seen<'_>, clean: f64) -> (f64, f64) {
     let times = |s: &super::bursts::Sample| s.mix_ns / (clean * seen.reference_ns);
     let share = seen.share_of_time(|s| times(s) > SLOWED);
@@ -188,8 +187,8 @@ fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
     values.get(at).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures until `stop`, or until the schedule's total is over; each interval's line
-/// goes to `told`. The trace is kept only where `keep` says so.
+/// Measures until `stop`, or until the schedule's total is over; calls `told` with the line of each
+/// interval. The trace is kept only if `keep` says so.
 ///
 /// # Errors
 /// The probe could not be recorded.
@@ -231,7 +230,7 @@ pub fn watch(
             }
         })?;
         let about = heard.borrow().about();
-        // The same work as before: rates stay comparable.
+        // The same work as before, so that rates stay comparable.
         schedule.units = (about.mix_units > 0).then_some((about.mix_units, about.reference_turns));
         heard.borrow_mut().again();
         if manifest.exit.is_some_and(|exit| exit.interrupted) || keep {
@@ -246,7 +245,7 @@ pub fn watch(
     Ok(())
 }
 
-/// From one line to the next.
+/// State from one line to the next.
 struct Lines {
     state: State,
     before: Look,

@@ -1,24 +1,23 @@
-//! CPU time of processes, to the nanosecond, at many moments.
+//! CPU time of processes, to the nanosecond, sampled frequently.
 //!
-//! The kernel's files give it in ticks of 10 ms. The clock of a process gives it exactly,
-//! to anybody, for a system call: so those who use a CPU at all can be asked every few
+//! The kernel's files give it in ticks of 10 ms. The CPU clock of a process gives it exactly, to
+//! any user, by one system call. Processes that use a CPU can therefore be read every few
 //! milliseconds, and their activity is known burst by burst.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::who::{Look, Who};
 
-/// One process's CPU time so far.
+/// CPU time of one process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Glance {
     pub(super) pid: i32,
-    /// When, ns of the trace clock.
+    /// Time of the reading, ns of the trace clock.
     pub(super) at_ns: f64,
     pub(super) used_ns: f64,
 }
 
-/// CPU time of a process and all its threads so far, ns; `None` where there is no such
-/// process.
+/// CPU time so far of a process and all its threads, ns; `None` where there is no such process.
 pub(super) fn cpu_time_ns(pid: i32) -> Option<f64> {
     let mut clock = 0;
     let mut time = libc::timespec {
@@ -33,22 +32,22 @@ pub(super) fn cpu_time_ns(pid: i32) -> Option<f64> {
     is_told.then_some(time.tv_sec as f64 * 1e9 + time.tv_nsec as f64)
 }
 
-/// Who is glanced at: at most so many.
+/// Maximum number of processes that are read.
 const MOST: usize = 32;
-/// From the first stretch on in which they used so much, CPUs.
+/// A process becomes a candidate after an interval in which it used this much, CPUs.
 const LEAST_USE: f64 = 0.01;
 
-/// The processes that have used a CPU, and what they used by and by.
+/// The processes that have used a CPU, and their readings over time.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    /// With what they used in all.
+    /// Total use of each.
     used_ns: HashMap<i32, f64>,
     pub(super) glances: Vec<Glance>,
 }
 
 impl Candidates {
-    /// Whoever used a CPU between these two looks is one of them from now on; of too many
-    /// those who used most.
+    /// Adds every process that used a CPU between these two looks. If there are too many, those
+    /// with the highest use stay.
     pub(super) fn choose(&mut self, before: &Look, after: &Look) {
         let ns = after.at_ns - before.at_ns;
         self.used_ns
@@ -67,7 +66,7 @@ impl Candidates {
         }
     }
 
-    /// Asks all of them.
+    /// Reads the CPU time of all candidates.
     pub(super) fn glance(&mut self, at_ns: impl Fn() -> f64) {
         let asked = self.used_ns.keys().filter_map(|&pid| {
             Some(Glance {
@@ -88,10 +87,10 @@ struct Piece {
     used_ns: f64,
 }
 
-/// When, how much so far, ns, and the name if a look gave it.
+/// Time of the reading, total use so far, ns, and the name if a look gave it.
 type Reading<'a> = (f64, f64, Option<&'a str>);
 
-/// What the processes of each name used, piece by piece.
+/// The use of the processes of each name, piece by piece.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuTimes(BTreeMap<Who, Vec<Piece>>);
 
@@ -116,13 +115,13 @@ impl CpuTimes {
         let mut times: BTreeMap<Who, Vec<Piece>> = BTreeMap::new();
         for of in readings.values_mut() {
             of.sort_by(|a, b| a.0.total_cmp(&b.0));
-            // A worker of the kernel changes its name with its work: what it used before a
-            // look is of the name it had there.
+            // A kernel worker changes its name with its work. What it used before a look belongs to
+            // the name it had at that look.
             let mut name = of.iter().rev().find_map(|reading| reading.2);
             for pair in of.windows(2).rev() {
                 name = pair[1].2.or(name);
                 let ((from_ns, then, _), (to_ns, now, _)) = (pair[0], pair[1]);
-                // One that has used less than before is another one with its number.
+                // If the use has decreased, another process has the same number.
                 let used_ns = if now < then { now } else { now - then };
                 if let Some(name) = name.filter(|_| used_ns > 0.0 && to_ns > from_ns) {
                     let who = Who::Processes(name.to_owned());
@@ -137,12 +136,12 @@ impl CpuTimes {
         Self(times)
     }
 
-    /// Who used anything.
+    /// All processes that used CPU time.
     pub(super) fn everybody(&self) -> impl Iterator<Item = &Who> {
         self.0.keys()
     }
 
-    /// CPUs used in each of these times, which follow one another: from and to, ns.
+    /// CPUs used in each of these successive times, given as from and to, ns.
     pub(super) fn used(&self, who: &Who, times: &[(f64, f64)]) -> Vec<f64> {
         let mut used = vec![0.0; times.len()];
         for piece in self.0.get(who).into_iter().flatten() {
@@ -156,8 +155,8 @@ impl CpuTimes {
         used
     }
 
-    /// CPUs, of those used from one time to another, that may have been used before or after:
-    /// between two readings nobody knows when.
+    /// Of the CPUs used from one time to another, the amount that may have been used before or
+    /// after: the use between two readings cannot be located.
     pub(super) fn unsure(&self, who: &Who, (from, to): (f64, f64)) -> f64 {
         let pieces = self.0.get(who).into_iter().flatten();
         let cut = pieces.filter(|piece| {
@@ -173,10 +172,11 @@ mod tests {
     use super::super::who::Process;
     use super::*;
 
-    /// Numbers of processes are below 2^22.
+    /// No process has this number: they are below 2^22.
     const NOBODY: i32 = (1 << 22) + 1;
 
-    /// Our own clock goes on while we work, by less than the time that passes on all CPUs.
+    /// The CPU clock of this process advances while it works, by less than the elapsed time on all
+    /// CPUs.
     #[test]
     fn the_clock_of_a_process() {
         let us = std::process::id() as i32;
@@ -188,7 +188,7 @@ mod tests {
         }
         let passed = begun.elapsed().as_nanos() as f64;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        // The CPUs' clocks are read one after the other.
+        // The clocks of the CPUs are read one after the other.
         let most = 1.5 * passed * cpus;
         assert!(now - first <= most, "{} of {passed}", now - first);
         // Ticks would be multiples of 10 ms, or of 1 ms at least.
@@ -225,7 +225,7 @@ mod tests {
             at_ns,
             used_ns,
         };
-        // It ran from 20 to 70, and in the second stretch at 0.1.
+        // It ran from 20 to 70, and at 0.1 in the second interval.
         let glances = [glance(20.0, 1000.0), glance(70.0, 1050.0)];
         let times = CpuTimes::of(&looks, &glances);
         let named = |name: &str| Who::Processes(name.to_owned());
@@ -241,7 +241,7 @@ mod tests {
         };
         close(&times.used(&named("a"), &bursts), &[0.0, 0.5, 1.0, 0.0]);
         close(&times.used(&named("c"), &bursts), &[0.0, 0.0, 0.0, 0.05]);
-        // It came in the first stretch; in the second another one has its number.
+        // It started in the first interval; in the second, another process has its number.
         close(
             &times.used(&named("late"), &bursts),
             &[0.3, 0.3, 0.3, 0.5 * 0.3 + 0.5 * 0.1],
@@ -270,14 +270,14 @@ mod tests {
         candidates.glance(|| 2.0);
         let pids: Vec<i32> = candidates.glances.iter().map(|g| g.pid).collect();
         assert_eq!(pids, [us], "one cannot be asked, one is idle");
-        // Idle now: asked all the same, until it is gone.
+        // Idle now, but still read until it ends.
         candidates.choose(&after, &look(2000.0, &[(us, "us", 500.0)]));
         candidates.glance(|| 3.0);
         assert_eq!(candidates.glances.len(), 2);
         candidates.choose(&after, &look(3000.0, &[]));
         candidates.glance(|| 4.0);
         assert_eq!(candidates.glances.len(), 2);
-        // Of too many those who used most.
+        // If there are too many, those with the highest use stay.
         let many: Vec<(i32, &str, f64)> = (1..=40).map(|i| (i, "x", f64::from(i) * 20.0)).collect();
         candidates.choose(&look(0.0, &[]), &look(100.0, &many));
         assert_eq!(candidates.used_ns.len(), MOST);

@@ -1,4 +1,4 @@
-//! Somebody who disturbs, for a known share of the time: another probe, not recorded.
+//! A disturber that is active for a known share of the time: another probe, not recorded.
 
 use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
@@ -10,20 +10,20 @@ use super::mix::Mix;
 use super::probe::Schedule;
 use crate::experiment::Cannot;
 
-/// A disturber that runs as long as this lives.
+/// A disturber that runs as long as this value lives.
 #[derive(Debug)]
 pub struct Disturbance {
     child: Child,
-    /// It reads its schedule from there.
+    /// File from which it reads its schedule.
     _file: NamedTempFile,
 }
 
 impl Disturbance {
-    /// Starts one that executes `mix` on that CPU for 90 ms in each 300 ms, at random
-    /// moments. `probe_command` as in a [`Request`](super::Request). It ends by itself
-    /// after `total`: a recording of this process ends only when all its children have.
+    /// Starts a disturber that executes `mix` on that CPU for 90 ms in each 300 ms, at random
+    /// moments. `probe_command` is as in a [`Request`](super::Request). It ends by itself after
+    /// `total`, because a recording of this process ends only when all its children have.
     ///
-    /// # Errors
+    /// No process could be started, or no temporary file could be created.
     /// No process, or no temporary file, can be had.
     pub fn start(
         probe_command: &[OsString],

@@ -1,4 +1,4 @@
-//! Peaks put together by who made them.
+//! Groups peaks by the disturber that caused them.
 
 use undertick_report::interference::{Disturber, Peak};
 use undertick_units::{Estimate, Interval};
@@ -7,13 +7,13 @@ use super::active::Active;
 use super::analysis::mean_over_bursts;
 use super::who::Who;
 
-/// Who made the peaks that are not clean. Several peaks of samples that have one cause
-/// and one name are one disturber's; `shares` says, of peaks by their index, which share
-/// of each burst was in one of them. What nobody is named for stands alone.
+/// The disturbers behind the peaks that are not clean. Several peaks of samples with one cause and
+/// one name belong to one disturber. For each peak, by index, `shares` has the share of each burst
+/// that was in it. A peak without a name stands alone.
 ///
-/// Where a process's activity is known burst by burst, its share and its slow-down are those of
-/// its activity: others, whom this machine does not show, bring samples into a peak of its
-/// speed, too.
+/// Where a process's activity is known burst by burst, its share and its slow-down come from its
+/// activity: others that this machine does not show can also bring samples into a peak of the same
+/// speed.
 pub(super) fn disturbers(
     peaks: &[Peak],
     active: Option<&Active>,
@@ -59,7 +59,7 @@ pub(super) fn disturbers(
     all
 }
 
-/// The one that a peak's evidence names.
+/// The process that a peak's evidence names.
 fn name(peak: &Peak) -> Option<String> {
     let text = |key: &str| peak.evidence.get(key)?.as_str().map(str::to_owned);
     text("process")
@@ -67,8 +67,8 @@ fn name(peak: &Peak) -> Option<String> {
         .or_else(|| text("steal"))
 }
 
-/// The sum of the shares. How one peak is told from the next does not matter to it, so
-/// its interval is that of the bursts' shares of all together.
+/// The sum of the shares. It does not depend on how the peaks are separated, so its interval is
+/// that of the bursts' shares of all of them together.
 fn time_share(of: &[&Peak], shares: &[f64], level: f64) -> Estimate {
     let value = of.iter().map(|p| p.time_share.value).sum::<f64>();
     let mut estimate = mean_over_bursts(shares, level);
@@ -83,7 +83,7 @@ fn time_share(of: &[&Peak], shares: &[f64], level: f64) -> Estimate {
     estimate
 }
 
-/// Time for the work that is done in all of them together over that of the clean peak.
+/// Time for the work that is done in all of them together, over the time for it in the clean peak.
 fn slowdown(of: &[&Peak], level: f64) -> Estimate {
     let time: f64 = of.iter().map(|p| p.time_share.value).sum();
     let by = |slowdown: &dyn Fn(&Estimate) -> Option<f64>| {

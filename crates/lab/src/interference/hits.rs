@@ -1,46 +1,47 @@
-//! What hit single samples: told from what slows all samples of a while.
+//! Separates hits on single samples from what slows all samples for a while.
 //!
-//! An interrupt or a time off the CPU makes one block long and leaves those beside it
-//! as they were; another user of the memory makes all of them long. So a sample that
-//! is much longer than *both* its neighbours was hit, whatever it was; if the
-//! recorder's mark says that the thread was taken off its CPU, by that.
+//! An interrupt or a time off the CPU makes one block long and leaves its neighbours as they were;
+//! another user of the memory makes all of them long. A sample that is much longer than *both* its
+//! neighbours was therefore hit. The cause is a loss of the CPU if the recorder's mark says that
+//! the thread was taken off its CPU, and unknown otherwise.
 
 use super::bursts::{Burst, Sample, TakenOff};
 
-/// What hit a sample.
+/// The cause of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// The thread was taken off its CPU: something else of this machine ran there.
+    /// The thread was taken off its CPU: something else ran there on this machine.
     Switch,
-    /// It stayed on its CPU, or that is not known, and the sample took at least
-    /// [`LONG_NS`] longer: no interrupt of a healthy machine takes that long, so
-    /// the hypervisor, the firmware, or a driver.
+    /// It stayed on its CPU, or that is not known, and the sample took at least [`LONG_NS`] longer.
+    /// No interrupt of a healthy machine takes that long, so the cause is the hypervisor, the
+    /// firmware, or a driver.
     Long,
-    /// Shorter: interrupts, the timer's tick among them.
+    /// A shorter hit: interrupts, including the timer's tick.
     Short,
 }
 
-/// From which excess on a hit is [`Hit::Long`], ns.
+/// A hit is [`Hit::Long`] from this excess on, ns.
 pub const LONG_NS: f64 = 500_000.0;
-/// A block is hit if it takes so many times as long as both beside it: the blocks of
-/// a quiet machine differ by 3 %, a tick takes 14 to 25 us of a block of 9.
+/// A block is hit if it takes this many times as long as both neighbours: the blocks of a quiet
+/// machine differ by 3 %, and a tick takes 14 to 25 us of a block of 9.
 const ISOLATED: f64 = 1.25;
 /// Lateness of a burst that the timer and waking an idle CPU explain, ns.
 pub const USUAL_LATENESS_NS: f64 = 1_000_000.0;
-/// Samples of a burst that find caches and translations cold: no part of any rate.
+/// Number of samples at the begin of a burst with cold caches and translations: they are excluded
+/// from all rates.
 pub const COLD: usize = 2;
 
-/// A burst's samples apart: those that say how fast the machine was, and hits.
+/// The samples of a burst, separated into those that show the speed of the machine, and hits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Apart {
-    /// Neither cold nor hit, with their place in the burst.
+    /// Samples that are neither cold nor hit, with their index in the burst.
     pub plain: Vec<(usize, Sample)>,
-    /// Place, what it was, and by how much longer the sample took, ns.
+    /// Index, kind, and by how much longer the sample took, ns.
     pub hits: Vec<(usize, Hit, f64)>,
 }
 
 impl Apart {
-    /// Time that hits of a kind took, ns.
+    /// Total time of the hits of a kind, ns.
     #[must_use]
     pub fn taken_ns(&self, kind: Hit) -> f64 {
         let of_kind = self.hits.iter().filter(|(_, hit, _)| *hit == kind);
@@ -48,7 +49,7 @@ impl Apart {
     }
 }
 
-/// Takes a burst apart.
+/// Separates the samples of a burst.
 #[must_use]
 pub fn apart(burst: &Burst) -> Apart {
     let samples = &burst.samples;
@@ -70,7 +71,7 @@ pub fn apart(burst: &Burst) -> Apart {
     apart
 }
 
-/// By how much longer than those beside it sample `i` took, if much.
+/// By how much longer sample `i` took than its neighbours, if by much.
 fn excess(samples: &[Sample], i: usize) -> Option<f64> {
     let of = |time: fn(&Sample) -> f64| {
         let beside = beside(samples, i, time)?;
@@ -81,8 +82,8 @@ fn excess(samples: &[Sample], i: usize) -> Option<f64> {
     (mix.is_some() || reference.is_some()).then(|| mix.unwrap_or(0.0) + reference.unwrap_or(0.0))
 }
 
-/// The longer of the nearest samples before and after that were not taken off; at an
-/// end the longer of two on one side.
+/// The longer of the nearest samples before and after that were not taken off the CPU; at an end,
+/// the longer of two on one side.
 fn beside(samples: &[Sample], i: usize, time: fn(&Sample) -> f64) -> Option<f64> {
     let usable = |s: &&Sample| s.taken_off != TakenOff::Yes;
     let mut before = samples[..i].iter().rev().filter(usable).map(time);
@@ -124,7 +125,7 @@ mod tests {
         let found = apart(&burst(&times));
         assert_eq!(found.hits, [(5, Hit::Short, 20e3)]);
         assert_eq!(found.plain.len(), 30 - 1 - COLD);
-        // In the registers, and in a slow while.
+        // A hit in the registers, and one during a slow phase.
         let mut times = vec![slow; 10];
         times[4].1 = 30e3;
         times[7].0 = 44e3;
@@ -155,7 +156,7 @@ mod tests {
         );
         assert_eq!(found.taken_ns(Hit::Switch), 4e6 - 9e3);
         assert_eq!(found.taken_ns(Hit::Short), 0.0);
-        // At the ends, and where there is too little to compare with.
+        // Hits at the ends, and where there is too little for a comparison.
         let mut b = burst(&[(9e3, 4e3); 3]);
         b.samples[0].mix_ns = 50e3;
         b.samples[2].mix_ns = 80e3;

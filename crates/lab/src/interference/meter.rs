@@ -1,4 +1,4 @@
-//! Runs the probe, watches who runs beside it, and puts the document together.
+//! Runs the probe, observes the processes beside it, and makes the document.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -31,35 +31,35 @@ use crate::experiment::Cannot;
 pub struct Request {
     /// The probe's schedule.
     pub schedule: Schedule,
-    /// A command that ends up in [`probe_from`], in a process of its own: the
-    /// name of a file with the schedule is put after it.
+    /// A command that must call [`probe_from`] in its own process: the name of a file with the
+    /// schedule is appended.
     pub probe_command: Vec<OsString>,
     /// The recording clock.
     pub choice: Choice,
-    /// What was found out about it.
+    /// Facts about that clock.
     pub facts: Facts,
-    /// Trace directory to make.
+    /// Trace directory to create.
     pub trace: PathBuf,
-    /// Which evidence of the kernel to keep in it.
+    /// The kernel evidence to keep in it.
     pub kernel: kernel::Wanted,
     /// Level of the intervals.
     pub level: f64,
 }
 
-/// Between two looks at the rings.
+/// Time between two drains of the rings.
 const ROUND_EVERY: Duration = Duration::from_millis(20);
-/// Between two looks at who runs.
+/// Time between two looks at the running processes.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Between two glances at those who used a CPU: shorter than a burst.
+/// Time between two readings of the processes that used a CPU: shorter than a burst.
 const GLANCE_EVERY: Duration = Duration::from_millis(10);
-/// Looks may take this share of the time, and glances.
+/// Maximum share of the time for looks, and for readings.
 const LOOK_SHARE: f64 = 0.01;
 
-/// What has come of the probe so far.
+/// What has been received from the probe so far.
 #[derive(Debug)]
 pub(super) struct Heard {
     decoder: Decoder,
-    /// The probe's thread, and its process.
+    /// The id of the probe's thread, and its process.
     tid: Option<i32>,
     pid: Option<i32>,
     pub(super) bursts: Vec<Burst>,
@@ -79,7 +79,7 @@ impl Heard {
         self.decoder.about()
     }
 
-    /// The tap of a recording.
+    /// The tap for a recording.
     pub(super) fn tap(heard: &Rc<RefCell<Self>>, every: Duration) -> Watch {
         let heard = Rc::clone(heard);
         Watch {
@@ -87,7 +87,7 @@ impl Heard {
             every,
             tap: Box::new(move |header, records| {
                 let mut heard = heard.borrow_mut();
-                // One thread writes; another would be no probe.
+                // Only one thread of the probe writes; another one would not belong to the probe.
                 if *heard.tid.get_or_insert(header.tid) != header.tid {
                     return;
                 }
@@ -101,23 +101,23 @@ impl Heard {
         }
     }
 
-    /// Another probe comes.
+    /// Prepares for another probe.
     pub(super) fn again(&mut self) {
         (self.tid, self.pid) = (None, None);
     }
 
-    /// CPU time of this process, of the probe that runs and of those that have ended, s.
+    /// CPU time of this process, of the running probe and of those that have ended, s.
     pub(super) fn use_s(&self) -> f64 {
         let running_ns = self.pid.and_then(cpu_time_ns).unwrap_or(0.0);
         running_ns / 1e9 + own_use_s()
     }
 }
 
-/// Measures until the schedule is over, or until a signal ends the probe; `tell` hears
-/// the share that is done.
+/// Measures until the schedule is over, or until a signal ends the probe; calls `tell` with the
+/// share done.
 ///
 /// # Errors
-/// The probe could not be recorded, or it was ended before it said anything.
+/// The probe could not be recorded, or it ended before it sent any data.
 pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interference, Cannot> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
@@ -166,7 +166,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
     Ok(document)
 }
 
-/// The document, but for the time of day.
+/// Makes the document, except for the time of day.
 pub(super) fn document(
     request: &Request,
     about: About,
@@ -298,10 +298,10 @@ pub(super) fn run_probe(
     Ok(manifest)
 }
 
-/// The probe's process: `file` holds its schedule.
+/// Runs the probe in this process: `file` holds its schedule.
 ///
 /// # Errors
-/// There is no such file, or it holds something else.
+/// There is no such file, or its content is not a schedule.
 pub fn probe_from(file: &Path) -> Result<(), Cannot> {
     let text = std::fs::read_to_string(file)
         .map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
@@ -330,14 +330,14 @@ fn own_use_s() -> f64 {
     of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
 }
 
-/// CPU time of this thread: it may have waited for a CPU for longer than it used one.
+/// CPU time of this thread, which may have waited for a CPU for longer than it used one.
 fn own_thread_use() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
-/// Keeps this thread, and those that it makes, off the probe's CPU as long as it lives:
-/// the meter must not be what it finds. Where there is no other CPU it stays.
+/// Keeps this thread and those that it creates off the probe's CPU while it lives, because the
+/// meter must not be the disturber. Where there is no other CPU the thread stays.
 pub(super) struct Aside(Option<rustix::thread::CpuSet>);
 
 impl Aside {
@@ -360,7 +360,7 @@ impl Drop for Aside {
     }
 }
 
-/// Looks at who runs, on a thread of its own.
+/// Looks at the running processes, on a separate thread.
 struct Watcher {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<(Vec<Look>, Vec<Glance>)>,

@@ -1,18 +1,18 @@
-//! What the probe executes: a mix of instructions and memory accesses.
+//! The mix of instructions and memory accesses that the probe executes.
 
 use std::hint::black_box;
 
 use crate::slow::step;
 
-/// A mix, by what its accesses meet.
+/// A mix, named by what its accesses exercise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
-    /// One word of each line of a region larger than all caches, one line after the
-    /// other: meets the memory's bandwidth.
+    /// One word of each line of a region larger than all caches, one line after the other: limited
+    /// by the memory's bandwidth.
     Stream,
-    /// A chain through such a region, each place known only when the one before has
-    /// been read: meets the memory's latency.
+    /// A chain through such a region, where each address is known only after the one before has
+    /// been read: limited by the memory's latency.
     Chain,
     /// A chain through half of the last-level cache.
     L3,
@@ -23,12 +23,12 @@ pub enum Mix {
     /// Reads, additions and writes in one page, about as many accesses as
     /// instructions: the mix of the memo of 1971.
     Page,
-    /// Registers only: blind to memory.
+    /// Registers only: not affected by memory.
     Arithmetic,
 }
 
 impl Mix {
-    /// Every mix and its word.
+    /// Every mix and its name on the command line.
     pub const WORDS: [(&'static str, Self); 7] = [
         ("stream", Self::Stream),
         ("chain", Self::Chain),
@@ -39,14 +39,14 @@ impl Mix {
         ("arithmetic", Self::Arithmetic),
     ];
 
-    /// Its word.
+    /// Its name on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(_, mix)| *mix == self);
         found.map_or("?", |(word, _)| word)
     }
 
-    /// What one unit of its work is.
+    /// The unit of its work.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -57,8 +57,7 @@ impl Mix {
         }
     }
 
-    /// Bytes it wants to go through, where the caches are of these sizes (level and
-    /// bytes).
+    /// Size of the region, bytes, for caches of these sizes (level and bytes).
     #[must_use]
     pub fn footprint_bytes(self, caches: &[(u32, u64)]) -> u64 {
         let level = |wanted: u32, usual: u64| {
@@ -67,7 +66,7 @@ impl Mix {
         };
         let last = caches.iter().map(|(_, bytes)| *bytes).max();
         match self {
-            // Four times the last cache, so that hardly a line is still there.
+            // Four times the last cache, so that hardly any line is still cached.
             Self::Stream | Self::Chain => (4 * last.unwrap_or(MIB)).max(64 * MIB),
             Self::L3 => level(3, 8 * MIB) / 2,
             Self::L2 => level(2, MIB / 2) / 2,
@@ -80,11 +79,11 @@ impl Mix {
 
 const MIB: u64 = 1 << 20;
 const PAGE_BYTES: usize = 4096;
-/// Bytes of a line, as far as the probe goes: no CPU of today has shorter ones.
+/// Bytes of a line, as the probe assumes: no current CPU has shorter ones.
 const LINE_BYTES: usize = 64;
 const WORDS_OF_LINE: usize = LINE_BYTES / size_of::<u64>();
 
-/// Data caches of this machine: level and bytes; empty where it does not say.
+/// Data caches of this machine: level and bytes; empty if it does not report them.
 #[must_use]
 pub fn caches() -> Vec<(u32, u64)> {
     let dir = std::path::Path::new("/sys/devices/system/cpu/cpu0/cache");
@@ -105,16 +104,16 @@ pub fn caches() -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// A mix that is ready to be executed.
+/// A mix that is ready to run.
 pub(super) struct Ready {
     mix: Mix,
     memory: Vec<u64>,
-    /// Where it goes on, words.
+    /// Index at which it continues, words.
     at: usize,
 }
 
 impl Ready {
-    /// Makes the region of about so many bytes, and touches it all.
+    /// Creates the region of about that many bytes, and touches all of it.
     pub(super) fn new(mix: Mix, footprint_bytes: u64, seed: u64) -> Self {
         let words = (footprint_bytes as usize / size_of::<u64>()).max(8 * WORDS_OF_LINE);
         let memory = match mix {
@@ -130,7 +129,7 @@ impl Ready {
         Self { mix, memory, at: 0 }
     }
 
-    /// Does so many units of work, going on where the last call ended.
+    /// Does this many units of work, continuing where the last call ended.
     #[inline(never)]
     pub(super) fn work(&mut self, units: u64) {
         match self.mix {
@@ -147,7 +146,7 @@ impl Ready {
             let rest = &self.memory[self.at..];
             let now = lines.min(rest.len() / WORDS_OF_LINE);
             let part = &rest[..now * WORDS_OF_LINE];
-            // One word a line; the sum is used, so each is read.
+            // One word per line; the sum is used, so that each is read.
             let firsts = part.iter().step_by(WORDS_OF_LINE);
             sum = firsts.fold(sum, |sum, word| sum.wrapping_add(*word));
             lines -= now;
@@ -167,7 +166,7 @@ impl Ready {
         self.at = black_box(at);
     }
 
-    /// Three accesses a turn: two reads and a write, at places one page long.
+    /// Three accesses per turn: two reads and a write, one page apart.
     fn page(&mut self, accesses: u64) {
         let words = self.memory.len();
         let mut at = self.at;
@@ -181,9 +180,8 @@ impl Ready {
     }
 }
 
-/// Memory that nobody has touched, in huge pages where the kernel gives them: with
-/// pages of 4 KiB half of the time is the search for the next page's place, which
-/// other users of the memory change less.
+/// Untouched memory, in huge pages where the kernel provides them. With pages of 4 KiB half of the
+/// time is spent on address translation, which other users of the memory affect less.
 fn region(words: usize) -> Vec<u64> {
     const HUGE_BYTES: usize = 2 << 20;
     let mut memory = vec![0_u64; words];
@@ -274,7 +272,7 @@ mod tests {
         assert_eq!(Mix::Stream.footprint_bytes(&caches), 128 << 20);
         assert_eq!(Mix::L3.footprint_bytes(&caches), 16 << 20);
         assert_eq!(Mix::L1.footprint_bytes(&caches), 24 << 10);
-        // A machine that says nothing.
+        // A machine that does not report its caches.
         assert_eq!(Mix::Chain.footprint_bytes(&[]), 64 << 20);
         assert_eq!(Mix::L2.footprint_bytes(&[]), 256 << 10);
     }

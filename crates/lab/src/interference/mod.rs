@@ -1,22 +1,21 @@
-//! What do other users of the memory and of the CPU cost, how often, and who are
-//! they?
+//! How much do other users of the memory and of the CPU slow this program, how often, and which
+//! processes are they?
 //!
-//! **Method.** *Measurements of Memory Interference* (MPL-55, 1971): a probe with a
-//! known mix of instructions and memory accesses runs in bursts, each sample of which
-//! is timed; the rates make a histogram whose peaks are states of the machine. A
-//! sample here is a block of the mix and a block of registers after it, both stamped
-//! through the recorder; the registers say how fast the core was, which other users
-//! of the memory do not change. Bursts begin at a random moment of each period, so
-//! that they do not beat with a disturber, and are as long as two time slices of the
-//! scheduler, so that a process on the probe's CPU shows.
+//! **Method.** *Measurements of Memory Interference* (MPL-55, 1971): a probe with a known mix of
+//! instructions and memory accesses runs in bursts of timed samples. The rates form a histogram
+//! whose peaks are states of the machine. Here a sample is a block of the mix followed by a block
+//! of registers, both timed through the recorder. The registers show the speed of the core, which
+//! other users of the memory do not change. Bursts begin at a random moment of each period, so that
+//! they do not keep step with a disturber. A burst lasts two time slices of the scheduler, so that
+//! a process on the probe's CPU shows.
 //!
-//! **What is told apart.** Samples that are slowed as a whole (peaks, by a test);
-//! single samples that were hit, by interrupts, by a process that had the CPU (the
-//! recorder's mark says so), or by the host; and whose use of a CPU goes with it.
+//! **What is separated.** Samples that are slowed as a whole form peaks, found by a test. Single
+//! samples are hit by interrupts, by a process that had the CPU (shown by the recorder's mark), or
+//! by the host. Suspects are the processes whose CPU use goes with the slowness.
 //!
-//! **Caveats.** The probe is a disturber, too, for 30 % of the time of one CPU (0.5 %
-//! in the watching mode). Who is always there is part of the clean state. Names rest
-//! on association.
+//! **Caveats.** The probe is also a disturber, for 30 % of the time of one CPU (0.5 % in the
+//! watching mode). A process that is always active belongs to the baseline. Names are based on
+//! association.
 
 mod active;
 mod analysis;
@@ -47,8 +46,8 @@ pub use probe::Schedule;
 
 use undertick_report::interference::Interference;
 
-/// Adds what each slowed peak would cost if its cause were active for that share of
-/// the time, 0 to 1.
+/// Adds the loss that each slowed peak would cause if its cause were active for that share of the
+/// time, 0 to 1.
 pub fn predict(found: &mut Interference, activity: f64) {
     found.predictions = states::predictions(&found.peaks, activity);
 }

@@ -1,24 +1,24 @@
-//! For how much of a burst another process was there.
+//! Determines for how much of a burst another process was present.
 //!
-//! A process that shares the probe's CPU has it in turns: while the probe has its own
-//! turn the other one waits, and is there all the same. One that begins in the midst of a
-//! burst, or ends there, was there for a part of it. The times that the probe lost say
-//! which, to about a turn: what lies between two of them, or between one and an end of
-//! the burst, is the probe's turn if it is as short as one.
+//! A process that shares the probe's CPU has it in turns: during the probe's turn it waits, but is
+//! still present. A process that starts or ends within a burst was present for a part of it. The
+//! times that the probe lost show this, to about a turn. The time between two losses, or between
+//! one and an end of the burst, is the probe's turn if it is as short as one.
 
-/// Turns of the probe may be so many times the usual one: the scheduler looks at its
+/// Turns of the probe may be this many times the usual one, because the scheduler acts at its
 /// ticks.
 const LONG_TURN: f64 = 1.75;
 
-/// A loss that lasts less than this share of the usual one is somebody else's: a process
-/// that wakes up in the midst of a turn does not end it.
+/// A loss shorter than this share of the usual one has another cause: a process that wakes up
+/// during a turn does not end it.
 const PASSING: f64 = 0.25;
 
-/// The probe's usual turn beside another process: the usual time between two losses of its
-/// CPU in one burst; where there are none the usual loss, as between equals. ns.
+/// The probe's usual turn beside another process, ns: the usual time between two losses of its CPU
+/// in one burst. Where there are none it is the usual loss, as between equals.
 ///
-/// Usual is in what half of the time is spent, so that many short losses and turns, which
-/// other processes cause beside the one that has most of the time, are not taken for it.
+/// The usual time is the one in which half of the total time is spent. Many short losses and turns,
+/// which other processes cause beside the one that has most of the time, therefore do not count as
+/// usual.
 pub(super) fn turn_ns(lost: &[Vec<(f64, f64)>]) -> f64 {
     let losses = lost.iter().flatten().map(|(from, to)| to - from);
     let usual_ns = usual(losses.collect());
@@ -36,7 +36,7 @@ pub(super) fn turn_ns(lost: &[Vec<(f64, f64)>]) -> f64 {
     }
 }
 
-/// Half of the sum of these times is in no longer ones.
+/// The weighted median: half of the sum of these times is in times that are no longer.
 fn usual(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     let half = times.iter().sum::<f64>() / 2.0;
@@ -48,10 +48,10 @@ fn usual(mut times: Vec<f64>) -> f64 {
     middle.copied().unwrap_or(0.0)
 }
 
-/// How long another process was there in a stretch of `wall_ns` that was lost at these
-/// times, in their order, ns.
+/// Time for which another process was present, ns, in a period of `wall_ns` with these losses in
+/// order.
 pub(super) fn present_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64 {
-    // Who has run for a short while only does not wait for another turn.
+    // A process that has run only briefly does not wait for another turn.
     let reach = |(from, to): &(f64, f64)| (to - from).min(turn_ns);
     let lost = without_passing(lost, wall_ns, PASSING * turn_ns, reach);
     let (Some(first), Some(last)) = (lost.first(), lost.last()) else {
@@ -59,7 +59,7 @@ pub(super) fn present_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64
     };
     let waits = |gap_ns: f64, longest: f64, otherwise: f64| match gap_ns <= LONG_TURN * longest {
         true => gap_ns.max(0.0),
-        // It came or went somewhere in there: after half a turn, as good as any.
+        // It started or stopped somewhere in between; half a turn is as good an assumption as any.
         false => otherwise,
     };
     let ends = [(first.0, reach(first)), (wall_ns - last.1, reach(last))];
@@ -76,8 +76,8 @@ pub(super) fn present_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64
     (lost + at_ends + between).min(wall_ns)
 }
 
-/// These losses, but for the short ones in the midst of a turn of the probe, which lies
-/// between two that last: who waits for its next turn goes on waiting.
+/// These losses without the short ones during a turn of the probe, between two long losses: the
+/// process that waits for its next turn goes on waiting.
 fn without_passing(
     lost: &[(f64, f64)],
     wall_ns: f64,
@@ -105,8 +105,8 @@ mod tests {
 
     const TURN: f64 = 4.0;
 
-    /// Turns of 4 each; processes that come for 0.05 after each 0.3, in every second burst,
-    /// are more, and change nothing.
+    /// Turns of 4 each. Processes that run for 0.05 after each 0.3, in every second burst, are more
+    /// numerous, and change nothing.
     #[test]
     fn turns_are_those_of_who_has_most_of_the_time() {
         let alone: Vec<Vec<(f64, f64)>> = (0..10)
@@ -128,14 +128,14 @@ mod tests {
             })
             .collect();
         assert!((turn_ns(&crowded) - TURN).abs() < 1e-9);
-        // The process is there all the time in either.
+        // The process is present all the time in either.
         for times in alone.iter().chain(&crowded) {
             let (from, to) = (times[0].0, times[times.len() - 1].1);
             let moved: Vec<(f64, f64)> = times.iter().map(|t| (t.0 - from, t.1 - from)).collect();
             let present = present_ns(&moved, to - from, turn_ns(&crowded));
             assert!((present - 12.0).abs() < 1e-9, "{present}: {times:?}");
         }
-        // One loss in each burst: as long as that.
+        // One loss in each burst: the turn has the same length.
         assert!((turn_ns(&[vec![(1.0, 5.0)], vec![(2.0, 6.0)]]) - TURN).abs() < 1e-9);
         assert_eq!(turn_ns(&[]), 0.0);
     }
@@ -155,11 +155,11 @@ mod tests {
 
     #[test]
     fn one_that_comes_or_goes() {
-        // Comes at 8: 8 is more than any turn of 4; half a turn before.
+        // Starts at 8: 8 is more than any turn of 4; half a turn before.
         assert_eq!(present_ns(&[(8.0, 12.0)], 12.0, TURN), 6.0);
-        // Goes at 3.
+        // Ends at 3.
         assert_eq!(present_ns(&[(0.0, 3.0)], 12.0, TURN), 4.5);
-        // Goes and comes again.
+        // Stops and starts again.
         let lost = [(0.0, 4.0), (16.0, 20.0)];
         assert_eq!(present_ns(&lost, 20.0, TURN), 12.0);
     }

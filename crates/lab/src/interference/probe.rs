@@ -1,4 +1,4 @@
-//! The probe: a process that executes its mix in bursts and stamps each sample.
+//! The probe: a process that executes its mix in bursts and times each sample.
 
 use std::time::{Duration, Instant};
 
@@ -16,42 +16,42 @@ pub(super) mod event {
     pub const REFERENCE: u16 = 2;
     /// A burst is about to begin; its payload is how late it is, ns.
     pub const LATE: u16 = 3;
-    /// A burst is over.
+    /// A burst has ended.
     pub const OVER: u16 = 7;
     /// Units of the mix in a block, in a 64-bit payload.
     pub const MIX_UNITS: u16 = 4;
     /// Turns in a block of registers.
     pub const REFERENCE_TURNS: u16 = 5;
-    /// Bytes that the mix goes through.
+    /// Bytes of memory that the mix goes through.
     pub const FOOTPRINT: u16 = 6;
 }
 
-/// What the probe is asked to do.
+/// The schedule of the probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// What it executes.
+    /// The mix to execute.
     pub mix: Mix,
-    /// Bytes to go through; `None`: what the mix wants.
+    /// Bytes of memory to go through; `None`: the mix's default.
     pub footprint_bytes: Option<u64>,
     /// CPU to stay on; `None`: wherever the scheduler puts it.
     pub cpu: Option<usize>,
     /// Length of a burst.
     pub burst: Duration,
-    /// From one burst to the next; each begins at a random moment of its period.
+    /// Period of the bursts; each begins at a random moment of its period.
     pub every: Duration,
-    /// How long to go on; `None`: until it is stopped.
+    /// Total duration; `None`: until it is stopped.
     pub total: Option<Duration>,
     /// Nominal times of the two blocks of a sample.
     pub blocks: (Duration, Duration),
-    /// Of the moments, and of a chain's order.
+    /// Seed of the random moments, and of a chain's order.
     pub seed: u64,
-    /// Units and turns of a block, where they are known from an earlier probe.
+    /// Units and turns of a block, if known from an earlier probe.
     pub units: Option<(u64, u64)>,
 }
 
 impl Schedule {
-    /// The usual one: samples of 50 us, bursts of 12 ms (as long as two time slices of
-    /// a kernel whose timer ticks each 4 ms), one in 40 ms.
+    /// The usual schedule: samples of 50 us, and one burst of 12 ms in 40 ms. A burst is as long as
+    /// two time slices of a kernel whose timer ticks each 4 ms.
     #[must_use]
     pub fn new(mix: Mix) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Schedule {
         }
     }
 
-    /// As [`new`](Self::new) but nearly free: one burst of 8 ms in 1.6 s, until it is
+    /// As [`new`](Self::new) but with almost no load: one burst of 8 ms in 1.6 s, until it is
     /// stopped.
     #[must_use]
     pub fn continuous(mix: Mix) -> Self {
@@ -80,13 +80,13 @@ impl Schedule {
     }
 }
 
-/// Does it, in a process that is being recorded. A machine whose `total` is over
-/// ends with the burst that runs then.
+/// Executes the schedule, in a process that is being recorded. When `total` is over, it ends with
+/// the current burst.
 pub fn probe(schedule: &Schedule) {
     if let Some(cpu) = schedule.cpu {
         let mut set = rustix::thread::CpuSet::new();
         set.set(cpu);
-        // Where it may not, the records say on which CPU it was.
+        // If this is not permitted, the records still show the CPU.
         let _ = rustix::thread::sched_setaffinity(None, &set);
     }
     let wanted = schedule
@@ -110,8 +110,8 @@ pub fn probe(schedule: &Schedule) {
     while schedule.total.is_none_or(|total| period < total) {
         let free = schedule.every.saturating_sub(schedule.burst);
         let at = begun + period + free.mul_f64(random.random::<f64>());
-        // A burst that would begin in the next period is left out: what kept the
-        // probe from its CPU is seen in the one before, which was as late.
+        // A burst that would begin in the next period is skipped. What kept the probe from its CPU
+        // shows in the one before, which was as late.
         let now = Instant::now();
         if now < at + schedule.every {
             std::thread::sleep(at.saturating_duration_since(now));
@@ -122,16 +122,15 @@ pub fn probe(schedule: &Schedule) {
     }
 }
 
-/// Samples until so long has passed.
+/// Executes samples until `long` has passed.
 fn burst(ready: &mut Ready, (mix_units, turns): (u64, u64), late: Duration, long: Duration) {
     let late_ns = u32::try_from(late.as_nanos()).unwrap_or(u32::MAX);
     undertick::event(event::LATE, late_ns);
     let begun = Instant::now();
-    // Asked of another clock, and only when to end.
+    // This reading of another clock only decides when to end.
     while begun.elapsed() < long {
-        // Serialised readings: a core goes on past a plain one while hundreds of
-        // nanoseconds of loads are still under way, and they would count to the
-        // registers.
+        // Serialised readings: a core continues past a plain one while hundreds of nanoseconds of
+        // loads are still in progress, and they would count towards the registers.
         undertick::begin_ordered(event::MIX);
         ready.work(mix_units);
         undertick::end_ordered(event::MIX);
@@ -142,8 +141,8 @@ fn burst(ready: &mut Ready, (mix_units, turns): (u64, u64), late: Duration, long
     undertick::event(event::OVER, 0);
 }
 
-/// How many units take about so long: by the quickest of some trials, each longer
-/// than the one before.
+/// Number of units that take about `time`: from the quickest of some trials, each longer than the
+/// one before.
 fn units_for(time: Duration, mut work: impl FnMut(u64)) -> u64 {
     let mut units = 8;
     loop {
@@ -163,7 +162,7 @@ fn units_for(time: Duration, mut work: impl FnMut(u64)) -> u64 {
     }
 }
 
-/// Memory that is free, bytes, here and in the control group.
+/// Free memory, bytes, on the machine and in the control group.
 fn room_bytes() -> u64 {
     let number = |path: &str| {
         let text = std::fs::read_to_string(path).ok()?;
@@ -187,7 +186,7 @@ mod tests {
 
     #[test]
     fn units_are_found_for_a_known_pace() {
-        // Work that takes 1 us a unit, told by the clock itself.
+        // Work that takes 1 us per unit, as read from the clock itself.
         let spin = |units: u64| {
             let begun = Instant::now();
             while begun.elapsed() < Duration::from_micros(units) {}

@@ -1,4 +1,4 @@
-//! The states of a run as peaks with causes and names, and who made them.
+//! The states of a run as peaks with causes and names, and the disturbers behind them.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use super::presence::{present_ns, turn_ns};
 use super::stretches::Stretches;
 use super::who::{Suspect, Who};
 
-/// Fewer bursts in which processes had the CPU than this, or a smaller share, are no state of the machine but
-/// its housekeeping.
+/// Minimum number of bursts in which processes had the CPU: fewer, or a smaller share, are not a
+/// state of the machine but its housekeeping.
 const FEWEST_TAKEN: usize = 3;
 const LEAST_TAKEN: f64 = 0.005;
 
-/// The peaks, the clean one first, and those who made the others.
+/// The peaks, the clean one first, and the disturbers that caused the others.
 pub(super) fn states(
     scale: &Scale,
     seen: &[Seen<'_>],
@@ -45,8 +45,8 @@ pub(super) fn states(
     (peaks, disturbers)
 }
 
-/// Undisturbed is the time in which nobody was there: of the samples' share of time what is
-/// left when the bursts' and the activity's, which no sample shows, are taken from it.
+/// Sets the clean share to the time without any disturber: the samples' share of the time less the
+/// shares found from bursts and from activity, which no sample shows.
 fn leave_the_rest_to_the_clean_one(peaks: &mut [Peak]) {
     let of = |what: &str| peaks.iter().find(|peak| peak.of == what);
     let taken = of("bursts").map(|peak| peak.time_share.clone());
@@ -70,7 +70,8 @@ fn leave_the_rest_to_the_clean_one(peaks: &mut [Peak]) {
     }
 }
 
-/// The best suspect: a process rather than a CPU, whose use is the sum of processes.
+/// The best suspect: a process is preferred to a CPU, whose use is the sum of those of its
+/// processes.
 fn best(suspects: &[Suspect], probes: Option<usize>) -> Option<&Suspect> {
     let of = |wanted: fn(&Who) -> bool| suspects.iter().find(|s| wanted(&s.who));
     of(|who| matches!(who, Who::Processes(_)))
@@ -118,8 +119,8 @@ fn memory_peaks(scale: &Scale, bursts: usize, stretches: &Stretches, run: &Run<'
             _ => suspect_of(std::slice::from_ref(peak)),
         })
         .collect();
-    // One disturber can make two states of the machine, as other tenants come and go
-    // beside it: then all of them together go with it better than any of them alone.
+    // One disturber can cause two states of the machine, as other tenants come and go beside it.
+    // Then all of these peaks together agree with it better than any one alone.
     if found.len() > 2 {
         let together = suspect_of(&found[1..]);
         let correlation = |s: &Option<Suspect>| s.as_ref().map_or(0.0, |s| s.correlation);
@@ -156,7 +157,7 @@ fn cause_of(
         None => "unknown",
         Some(Who::Steal(_)) => "host",
         Some(Who::Cpu(_)) => "memory-traffic",
-        // Samples in which the probe lost its CPU are in no peak of samples.
+        // Samples in which the probe lost its CPU are not in any peak of samples.
         Some(who) if probes.is_some() && stretches.cpus.get(who) == probes.as_ref() => {
             "same-cpu-process"
         }
@@ -164,8 +165,8 @@ fn cause_of(
     }
 }
 
-/// The bursts in which other processes had the CPU, as a peak of their own: in the
-/// rates of samples they are a few that last a hundred times longer.
+/// The bursts in which other processes had the CPU, as a separate peak: among the rates of samples
+/// they are a few that last a hundred times longer.
 fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option<Peak> {
     let taken: Vec<&Seen<'_>> = seen.iter().filter(|s| s.is_taken()).collect();
     let turn_ns = turn_ns(&taken.iter().map(|s| s.lost_times()).collect::<Vec<_>>());
@@ -185,7 +186,8 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
         hi: bound(share.interval.hi),
     };
     let walls: Vec<f64> = taken.iter().map(|s| present(s)).collect();
-    // What was done meanwhile is known to a sample: less than one cannot be told from none.
+    // The work done in these bursts is known to one sample: less than one cannot be distinguished
+    // from none.
     let own: Vec<f64> = (taken.iter().zip(&walls))
         .map(|(s, wall_ns)| (wall_ns - s.taken_ns).max(s.sample_ns().min(*wall_ns)))
         .collect();
@@ -206,7 +208,8 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
     let suspects = stretches.suspects(&state);
     let processes = suspects.iter().find(|s| matches!(s.who, Who::Processes(_)));
     let mut evidence = evidence(processes, stretches);
-    // Where its activity hardly changes nobody's goes with it: then who used the CPU.
+    // If the activity hardly changes, no process agrees with it; then the busiest process on the
+    // CPU is named.
     if let (None, Some((name, used))) = (processes, stretches.busiest_on(run.cpu)) {
         evidence.insert("busiest_process".to_owned(), json!(name));
         evidence.insert("busiest_use_cpus".to_owned(), json!(used));
@@ -232,8 +235,8 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
     })
 }
 
-/// By how much the share of bursts can be too great: a process that comes less than a
-/// turn after a burst has begun is taken to have been there before.
+/// The maximum excess of the share of bursts: a process that starts less than a turn after the
+/// begin of a burst is assumed to have been present before.
 fn turns_more(state: &[f64], run: &Run<'_>, turn_ns: f64) -> f64 {
     let phases = (state.windows(2))
         .filter(|w| w[0] == 0.0 && w[1] > 0.0)
@@ -245,14 +248,13 @@ fn turns_more(state: &[f64], run: &Run<'_>, turn_ns: f64) -> f64 {
     phases as f64 * turn_ns / run_ns
 }
 
-/// A process with whose activity the probe slows down, where that makes no peak of
-/// its own: on a machine whose memory is never quiet its state and the clean one
-/// run into each other.
+/// A process with whose activity the probe slows down, if that forms no separate peak. On a machine
+/// whose memory is never quiet, its state and the clean one merge.
 fn active_peak(peaks: &[Peak], active: &Active, stretches: &Stretches) -> Option<Peak> {
     let Who::Processes(name) = &active.who else {
         return None;
     };
-    // One that takes the CPU: what it leaves in the caches is its doing, too.
+    // A process that takes the CPU: its effect on the caches is also due to it.
     if peaks.iter().any(|peak| is_of(peak, name)) {
         return None;
     }
@@ -267,7 +269,7 @@ fn active_peak(peaks: &[Peak], active: &Active, stretches: &Stretches) -> Option
     })
 }
 
-/// Whether the process of that name is what the evidence of a peak names.
+/// Whether the evidence of a peak names this process.
 fn is_of(peak: &Peak, name: &str) -> bool {
     peak.evidence.get("process").and_then(Value::as_str) == Some(name)
 }
@@ -289,8 +291,7 @@ fn evidence_of(active: &Active, stretches: &Stretches) -> BTreeMap<String, Value
     evidence
 }
 
-/// What each slowed peak would cost if its cause were active for that share of the
-/// time.
+/// The loss that each slowed peak would cause if its cause were active for that share of the time.
 pub(super) fn predictions(peaks: &[Peak], activity: f64) -> Vec<Prediction> {
     let slowed = peaks.iter().filter(|p| p.cause != "clean");
     slowed

@@ -1,16 +1,16 @@
-//! Stretches of time between two looks at who used the CPUs, and the bursts in each.
+//! The times between two looks at the use of the CPUs, and the bursts in each.
 
 use std::collections::BTreeMap;
 
 use super::analysis::Seen;
 use super::who::{Look, Suspect, Who, suspects, use_between};
 
-/// A process that used less of the probe's CPU is not shown as the busiest, CPUs.
+/// A process that used less of the probe's CPU than this is not reported as the busiest, CPUs.
 const LEAST_NAMED: f64 = 0.002;
 
-/// Stretches of time between looks at who used the CPUs, with the bursts in each.
+/// The times between looks at the use of the CPUs, with the bursts in each.
 pub(super) struct Stretches {
-    /// Indices of bursts, and uses.
+    /// Indices of bursts, and CPU use.
     all: Vec<(Vec<usize>, BTreeMap<Who, f64>)>,
     /// CPU on which processes of a name were seen most.
     pub(super) cpus: BTreeMap<Who, usize>,
@@ -47,7 +47,7 @@ impl Stretches {
         }
     }
 
-    /// The process that used most of a CPU, and how many CPUs that was.
+    /// The process that used most of a CPU, and how much of it, CPUs.
     pub(super) fn busiest_on(&self, cpu: Option<usize>) -> Option<(&str, f64)> {
         let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
         for (who, used) in self.all.iter().flat_map(|(_, uses)| uses) {
@@ -59,12 +59,12 @@ impl Stretches {
         busiest.filter(|(_, used)| *used >= LEAST_NAMED)
     }
 
-    /// Who goes with a state of which each burst has a share.
+    /// Suspects for a state of which each burst has a share.
     pub(super) fn suspects(&self, state: &[f64]) -> Vec<Suspect> {
         suspects(&self.with(state))
     }
 
-    /// The stretches that have bursts, with the mean of what these have.
+    /// The times that contain bursts, with the mean of a quantity of these bursts.
     fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<Who, f64>)> {
         let with_bursts = self.all.iter().filter(|(bursts, _)| !bursts.is_empty());
         with_bursts

@@ -1,4 +1,4 @@
-//! The whole analysis on a simulated machine, whose disturbers' activity is known.
+//! The whole analysis on a simulated machine whose disturbers have known activity.
 
 mod machine;
 
@@ -41,8 +41,8 @@ fn holds(estimate: &undertick_units::Estimate, truth: f64) -> bool {
     lo <= truth && truth <= hi
 }
 
-/// Shares within 3 points, intervals that hold the truth in 90 % of the runs, the
-/// slow-down within 10 %, and the name, in 24 runs.
+/// In 24 runs: shares within 3 points, intervals that contain the truth in 90 % of the runs, the
+/// slow-down within 10 %, and the right name.
 fn shares(
     of: &str,
     name: &str,
@@ -104,8 +104,8 @@ fn shares_of_a_process_on_the_same_cpu() {
     });
 }
 
-/// A disturber that makes two states of the machine is one disturber: its share is
-/// that of both.
+/// A disturber that causes two states of the machine is reported as one: its share is the sum of
+/// both.
 #[test]
 fn two_states_of_one_disturber_are_put_together() {
     let (mut held, mut two) = (0, 0);
@@ -125,7 +125,7 @@ fn two_states_of_one_disturber_are_put_together() {
         let off = disturber.time_share.value - simulated.memory_share;
         assert!(off.abs() < 0.03, "seed {seed}: {off}");
         held += usize::from(holds(&disturber.time_share, simulated.memory_share));
-        // Slower by something between the two.
+        // Slower by a factor between the two.
         let slower = disturber.slowdown.value;
         assert!(
             (SLOWED_BY * 0.95..SLOWED_BY_BOTH).contains(&slower),
@@ -136,7 +136,7 @@ fn two_states_of_one_disturber_are_put_together() {
     assert!(held >= 18, "{held} of 20");
 }
 
-/// The memory hog among those who were found.
+/// The memory hog among the disturbers found.
 fn hog<'a>(found: &'a Found, what: &str) -> &'a Disturber {
     let named = (found.disturbers.iter()).find(|d| d.name.as_deref() == Some("memory hog"));
     let hog = named.unwrap_or_else(|| panic!("{what}: {:?} {:?}", found.disturbers, found.peaks));
@@ -144,8 +144,8 @@ fn hog<'a>(found: &'a Found, what: &str) -> &'a Disturber {
     hog
 }
 
-/// Beside busy guests there are no two states to be told apart; the hog is found by its
-/// activity, with its share and its slow-down.
+/// Beside busy guests no two states can be separated; the hog is found by its activity, with its
+/// share and its slow-down.
 #[test]
 fn a_memory_hog_beside_busy_guests() {
     let (mut shares, mut slowdowns, mut close) = (0, 0, 0);
@@ -169,13 +169,13 @@ fn a_memory_hog_beside_busy_guests() {
         }
     }
     assert!(close >= 56, "{close} of 60 slow-downs within 10 %");
-    // 95 %: 48 or more of 60 but for one in a million.
+    // 95 %: 48 or more of 60, except for one in a million.
     assert!(shares >= 48, "{shares} of 60 shares");
     assert!(slowdowns >= 48, "{slowdowns} of 60 slow-downs");
 }
 
-/// A tenant whom this machine does not show slows the memory down as far as the hog, for 15 % of
-/// the time: there is one peak, and the hog's share is that of the hog alone.
+/// A tenant that this machine does not show slows the memory as much as the hog, for 15 % of the
+/// time. There is one peak, and the hog's share is that of the hog alone.
 #[test]
 fn a_memory_hog_whose_peak_others_share() {
     const TENANT: f64 = 0.15;
@@ -202,18 +202,18 @@ fn a_memory_hog_whose_peak_others_share() {
             too_much += peaks[0].time_share.value - simulated.memory_share;
             let off = hog.time_share.value - simulated.memory_share;
             assert!(off.abs() < 0.01, "{what}: {off}");
-            // Where it is not active the tenant is, for about that share of the time.
+            // While it is not active the tenant is, for about that share of the time.
             let tenant = tenant.on_before(500.0 * EVERY) / (500.0 * EVERY);
             let slower = hog.slowdown.value / SLOWED_BY.powf(1.0 - tenant) - 1.0;
             assert!(slower.abs() < 0.2, "{what}: {slower}");
         }
     }
-    // 0.15 of what the hog leaves, a third on average: 0.1.
+    // 0.15 of the time that the hog leaves, a third on average: 0.1.
     let too_much = too_much / 30.0;
     assert!((0.06..0.14).contains(&too_much), "{too_much}");
 }
 
-/// Busy guests alone, beside a process whose phases have nothing to do with them.
+/// Only busy guests, beside a process whose phases are unrelated to them.
 #[test]
 fn busy_guests_are_not_blamed_on_somebody() {
     for seed in 0..60 {
@@ -246,8 +246,8 @@ fn busy_guests_are_not_blamed_on_somebody() {
     }
 }
 
-/// A process that runs for a millisecond now and then is there for that long, not for
-/// the whole of its bursts; and who shares the CPU is there while it waits for its turn.
+/// A process that runs for a millisecond now and then is present for that long, not for the whole
+/// of its bursts. A process that shares the CPU is also present while it waits for its turn.
 #[test]
 fn a_share_is_of_the_time_and_not_of_the_bursts() {
     for seed in 0..20 {
@@ -259,9 +259,10 @@ fn a_share_is_of_the_time_and_not_of_the_bursts() {
         let found = found(&simulated);
         let taken = slowed(&found, "bursts");
         let off = taken[0].time_share.value - simulated.cpu_share;
-        // Phases of 300 ms in which a burst of 12 ms saw a part would be 4 % longer.
+        // Phases of 300 ms would be 4 % longer if every burst of 12 ms that saw a part of them
+        // counted whole.
         assert!(off.abs() < 0.02, "seed {seed}: {off}");
-        // The rest of the time it was undisturbed, and shares are shares of all time.
+        // The rest of the time was undisturbed, and shares refer to all of the time.
         let clean = found.peaks[0].time_share.value - (1.0 - simulated.cpu_share);
         assert!(clean.abs() < 0.03, "seed {seed}: {clean}");
     }
@@ -277,8 +278,8 @@ fn nobody_is_found_where_nobody_disturbs() {
         let found = found(&simulate(seed, quiet, 150));
         let others: Vec<&Peak> = found.peaks.iter().filter(|p| p.cause != "clean").collect();
         assert!(others.is_empty(), "seed {seed}: {others:?}");
-        // 250 ticks a second of 14 to 25 us, 19.5 on average: 0.49 % of all time, of
-        // the mix's (9 of 13 us) 0.70 %; and what the skewed noise adds to the mode.
+        // 250 ticks a second of 14 to 25 us, 19.5 on average, are 0.49 % of all time and 0.70 % of
+        // the mix's (9 of 13 us); the skewed noise adds to the mode.
         let short = found.losses.iter().find(|l| l.cause == "short").unwrap();
         assert!(
             (short.share.value - 0.0070).abs() < 0.001,
@@ -292,8 +293,8 @@ fn nobody_is_found_where_nobody_disturbs() {
     }
 }
 
-/// The loss is known: while slowed, work goes on at 1 / 2.4; while a process takes the
-/// CPU, what it takes.
+/// The loss is known: in a slowed state, work goes on at 1 / 2.4; while a process takes the CPU,
+/// the loss is the time taken.
 #[test]
 fn losses_add_up_and_are_those_of_the_machine() {
     for seed in 0..20 {
@@ -309,7 +310,7 @@ fn losses_add_up_and_are_those_of_the_machine() {
         let parts: f64 = found.losses.iter().map(|l| l.share.value).sum();
         assert!((parts - found.mean_loss.value).abs() < 1e-9);
         let truth = simulated.memory_share * (1.0 - 1.0 / SLOWED_BY);
-        // Ticks take 0.7 %, the mean lies over the mode by about 1 %.
+        // Ticks take 0.7 %, and the mean lies about 1 % above the mode.
         let off = found.mean_loss.value - truth;
         assert!(
             (-0.015..0.035).contains(&off),
@@ -370,7 +371,7 @@ fn little_or_odd_input_is_survived() {
             }
         }
     }
-    // Times that no clock gives.
+    // Times that no clock produces.
     let mut simulated = simulate(3, quiet, 10);
     for (i, burst) in simulated.bursts.iter_mut().enumerate() {
         let odd = [0.0, -5.0, f64::NAN, f64::INFINITY, 1e300][i % 5];
@@ -391,8 +392,8 @@ fn little_or_odd_input_is_survived() {
     });
 }
 
-/// A line each 5 s of bursts each 1.6 s; a disturber begins after 60 s: the first
-/// whole line after it names it.
+/// There is one line per 5 s, with a burst each 1.6 s; a disturber begins after 60 s, and the first
+/// whole line after that names it.
 #[test]
 fn the_continuous_meter_names_who_begins() {
     for (name, duty, cause) in [
@@ -445,8 +446,7 @@ fn the_continuous_meter_names_who_begins() {
     }
 }
 
-/// A process takes the CPU in the last sample, for 4 ms of which 1 ms is before the
-/// burst's end.
+/// A process takes the CPU in the last sample, for 4 ms of which 1 ms is before the burst's end.
 #[test]
 fn what_lies_beyond_a_burst_does_not_count() {
     let sample = |mix_ns, taken_off| Sample {

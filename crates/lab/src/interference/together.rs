@@ -1,6 +1,6 @@
-//! How two series go together that both change slowly.
+//! Correlation of two series that both change slowly.
 
-/// How two series go together.
+/// The correlation of two series.
 pub(super) struct Together {
     mean: (f64, f64),
     pub(super) slope: f64,
@@ -9,11 +9,11 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// `None` of fewer than six values, or of such as never change.
+    /// `None` for fewer than six values, or for values that never change.
     ///
-    /// The test is that of a correlation (Student), for as many independent values as two
-    /// series that change as slowly are worth (Bartlett 1946: with the products of their
-    /// correlations of neighbours).
+    /// The test is that of a correlation (Student). Its number of independent values is that of two
+    /// series that change as slowly (Bartlett 1946: with the products of their correlations of
+    /// neighbours).
     pub(super) fn of(x: &[f64], y: &[f64]) -> Option<Self> {
         let n = x.len() as f64;
         let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
@@ -51,16 +51,15 @@ impl Together {
     }
 }
 
-/// More moved series than these, about, tell no more of the standard deviation.
+/// More shifted series than about this number do not improve the standard deviation.
 const MOST_MOVED: usize = 1000;
 
-/// By how many standard deviations the news of `y` go with those of `x`: what each value
-/// differs from what its neighbour lets expect. `None` as [`Slope::beside_drift`].
+/// By how many standard deviations the innovations of `y` agree with those of `x`: the differences
+/// of each value from the prediction by its neighbour. `None` as for [`Slope::beside_drift`].
 ///
-/// The standard deviation is that of the same sum with `x` moved against `y` in a circle by
-/// each number of places from `apart` on: however `x` and `y` hang together in themselves, that
-/// is how well they go together by chance. `y` counts by rank, so that a few great values
-/// decide nothing.
+/// The standard deviation is that of the same sum with `x` shifted circularly against `y` by each
+/// number of places from `apart` on. However `x` and `y` are autocorrelated, this is how well they
+/// agree by chance. `y` counts by rank, so that a few large values decide nothing.
 pub(super) fn deviations(x: &[f64], y: &[f64], apart: usize) -> Option<f64> {
     let y = ranks(y);
     let alike = Slope::with_alike(x, &y)?.1;
@@ -78,7 +77,7 @@ pub(super) fn deviations(x: &[f64], y: &[f64], apart: usize) -> Option<f64> {
     (others.len() >= apart && square > 0.0).then(|| moved(0) / square.sqrt())
 }
 
-/// Places of the values in their order; equal ones share theirs.
+/// Ranks of the values; equal ones share theirs.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -97,7 +96,7 @@ fn centred(values: &[f64]) -> Vec<f64> {
     values.iter().map(|v| v - mean).collect()
 }
 
-/// What each value differs from that share of the one before.
+/// Differences of each value from that share of the one before.
 fn news(values: &[f64], alike: f64) -> Vec<f64> {
     values.windows(2).map(|w| w[1] - alike * w[0]).collect()
 }
@@ -109,24 +108,24 @@ pub(super) struct Slope {
     pub(super) error: f64,
 }
 
-/// Neighbours that are more alike than this hardly tell anything apart.
+/// Neighbours with a higher correlation than this give hardly any information.
 const MOST_ALIKE: f64 = 0.98;
-/// Enough for the correlation and the slope to settle: each is found with the other.
+/// Enough iterations for the correlation and the slope to converge: each is found with the other.
 const TURNS: usize = 8;
 
 impl Slope {
-    /// Of `y` on `x`, where what is left of `y` drifts, so that neighbours are alike: from
-    /// what each value differs from what its neighbour lets expect (Cochrane and Orcutt
-    /// 1949). Their correlation is that of the residuals and what these show too little of
-    /// it, (1 + 3 r) / n (Marriott and Pope 1954).
+    /// The slope of `y` on `x`, where the remainder of `y` drifts, so that neighbours are
+    /// correlated. It comes from the difference of each value from the prediction by its neighbour
+    /// (Cochrane and Orcutt 1949). The correlation of neighbours is that of the residuals plus its
+    /// bias, (1 + 3 r) / n (Marriott and Pope 1954).
     ///
-    /// A straight line takes a drift for what happened to go with it: on a machine that
+    /// A straight line attributes to `x` a drift that happens to go with it: on a machine that
     /// others slow down for seconds at a time it scatters 1.4 times as much.
     pub(super) fn beside_drift(x: &[f64], y: &[f64]) -> Option<Self> {
         Self::with_alike(x, y).map(|(slope, _)| slope)
     }
 
-    /// And the correlation of neighbours.
+    /// As above, with the correlation of neighbours.
     fn with_alike(x: &[f64], y: &[f64]) -> Option<(Self, f64)> {
         let n = x.len() as f64;
         let mut line = line(x, y)?;
@@ -155,8 +154,8 @@ impl Slope {
     }
 }
 
-/// Slope of a straight line by least squares, and its standard error; `None` where there
-/// are too few values, or `x` never changes.
+/// Slope of a straight line by least squares, and its standard error; `None` where there are too
+/// few values, or `x` never changes.
 fn line(x: &[f64], y: &[f64]) -> Option<(f64, f64)> {
     let n = x.len() as f64;
     let (mx, my) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
@@ -179,13 +178,13 @@ mod tests {
 
     use super::{Slope, deviations, line, ranks};
 
-    /// Sum of twelve: normal, nearly.
+    /// Sum of twelve uniform numbers: nearly normal.
     fn normal(random: &mut ChaCha8Rng) -> f64 {
         (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
     }
 
-    /// A disturber that is on for 10 % of the time in phases of one or two stretches,
-    /// beside a drift of which a share of 0.75 is left from one stretch to the next.
+    /// A disturber that is on for 10 % of the time in phases of one or two intervals, beside a
+    /// drift of which a share of 0.75 remains from one interval to the next.
     fn disturbed(seed: u64, slope: f64) -> (Vec<f64>, Vec<f64>) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (mut on, mut drift) = (0, 0.0);
@@ -202,8 +201,8 @@ mod tests {
             .unzip()
     }
 
-    /// The true slope is in its interval as often as it should be, and the slope scatters
-    /// less than that of a line that does not know of the drift.
+    /// The interval contains the true slope as often as it should, and the slope scatters less than
+    /// that of a line that ignores the drift.
     #[test]
     fn the_slope_beside_a_drift() {
         const RUNS: u64 = 2000;
@@ -216,12 +215,12 @@ mod tests {
             beside += (slope.value - TRUE).powi(2);
             of_line += (line(&x, &y).unwrap().0 - TRUE).powi(2);
         }
-        // 95 %: 1849 to 1944 of 2000 but for one in a million.
+        // 95 %: 1849 to 1944 of 2000, except for one in a million.
         assert!((1849..=1944).contains(&held), "{held} of {RUNS}");
         assert!(beside < 0.65 * of_line, "{beside} and {of_line}");
     }
 
-    /// Without a drift it is the line: 0.5 x + 2 with residuals that cancel in every way.
+    /// Without a drift it equals the line: 0.5 x + 2 with residuals that cancel in every way.
     #[test]
     fn the_slope_by_hand() {
         let x: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();
@@ -229,7 +228,7 @@ mod tests {
         let y: Vec<f64> = (0..40).map(|i| 2.0 + 0.5 * x[i] + left(i)).collect();
         let slope = Slope::beside_drift(&x, &y).unwrap();
         assert!((slope.value - 0.5).abs() < 0.002, "{slope:?}");
-        // 0.01 / sqrt(40) / 0.5, as good as.
+        // Nearly 0.01 / sqrt(40) / 0.5.
         assert!((slope.error / 0.00316 - 1.0).abs() < 0.15, "{slope:?}");
         let exact: Vec<f64> = x.iter().map(|x| 2.0 + 0.5 * x).collect();
         let slope = Slope::beside_drift(&x, &exact).unwrap();
@@ -248,8 +247,8 @@ mod tests {
         assert!(ranks(&[]).is_empty());
     }
 
-    /// Phases of about seven values, on for that share; and a drift that has nothing to do with
-    /// them, with great values in it.
+    /// Phases of about seven values, on for that share; and an unrelated drift with large values in
+    /// it.
     fn apart(seed: u64, share: f64) -> (Vec<f64>, Vec<f64>) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (mut on, mut left, mut drift) = (false, 0.0, 0.0);
@@ -268,7 +267,7 @@ mod tests {
             .unzip()
     }
 
-    /// What has nothing to do with each other goes together by chance: as a normal variable.
+    /// Unrelated series agree by chance: as a normal variable.
     #[test]
     fn deviations_by_chance() {
         const RUNS: usize = 4000;
@@ -286,7 +285,7 @@ mod tests {
         assert_eq!(beyond(4.9), 0);
     }
 
-    /// What goes together is found, in either direction.
+    /// Related series are found, in either direction.
     #[test]
     fn deviations_of_what_goes_together() {
         for seed in 0..200 {

@@ -1,36 +1,36 @@
-//! Who used the CPUs meanwhile, and whose use goes with the probe's slowness.
+//! Records the CPU use of processes, and finds those whose use goes with the probe's slowness.
 //!
-//! Every process's CPU time and every CPU's busy time are looked at now and then (by
-//! `/proc`, which anybody may read). Between two looks each has a use, and the probe
-//! a state: the share of its bursts that were slowed. Who makes it slow uses more
-//! when it is slow. That is association, not proof: a process that runs in step with
-//! the real one looks the same. So the figures it rests on go with the name.
+//! The CPU time of every process and the busy time of every CPU are read from time to time (from
+//! `/proc`, which any user may read). Between two looks each has a use, and the probe has a state:
+//! the share of its bursts that were slowed. A process that slows the probe uses more while it is
+//! slow. That is association, not proof: a process that runs in step with the real disturber looks
+//! the same. The figures on which a name rests are therefore reported with it.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::cpu_time::cpu_time_ns;
 use super::together::Together;
 
-/// One who can use a CPU.
+/// A possible user of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
     /// The processes of that name.
     Processes(String),
-    /// Whatever ran on that CPU, seen or not.
+    /// Everything that ran on that CPU, whether its process was seen or not.
     Cpu(usize),
-    /// What the hypervisor ran instead of that CPU.
+    /// What the hypervisor ran in place of that CPU.
     Steal(usize),
 }
 
-/// CPU time used so far.
+/// A look: CPU time used so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
-    /// When, ns of the trace clock.
+    /// Time of the look, ns of the trace clock.
     pub at_ns: f64,
-    /// By each process, by its number: a kernel's worker changes its name with its
+    /// CPU time of each process, by its number, because a kernel worker changes its name with its
     /// work.
     pub processes: HashMap<i32, Process>,
-    /// Of each CPU: how long it was busy, and stolen, ns.
+    /// For each CPU: how long it was busy, and stolen, ns.
     pub cpus: Vec<(Who, f64)>,
 }
 
@@ -39,16 +39,15 @@ pub struct Look {
 pub struct Process {
     /// Its name.
     pub name: String,
-    /// CPU time, ns; in the kernel's ticks where its clock cannot be read.
+    /// CPU time, ns; in the kernel's ticks where the process's clock cannot be read.
     pub ns: f64,
-    /// When it was read, ns of the trace clock.
+    /// Time of the reading, ns of the trace clock.
     pub at_ns: f64,
-    /// CPU it was last on.
+    /// CPU on which it last ran.
     pub cpu: Option<usize>,
 }
 
-/// Looks at all processes but this one and its children; `at_ns` is asked for before
-/// and after.
+/// Looks at all processes except this one and its children; calls `at_ns` before and after.
 #[must_use]
 pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
     let us = std::process::id() as i32;
@@ -84,8 +83,8 @@ pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
     }
 }
 
-/// A process and its parent from the text of `/proc/PID/stat`: a name may hold
-/// anything, so the fields are counted from its last bracket.
+/// Parses a process and its parent from the text of `/proc/PID/stat`. A name may contain any
+/// character, so the fields are counted from its last bracket.
 fn of_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
     let (head, fields) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
@@ -119,7 +118,7 @@ fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (Who, f64)> {
     })
 }
 
-/// Use between two looks, CPUs; processes of one name together.
+/// CPU use between two looks, CPUs; processes of one name are added up.
 #[must_use]
 pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
     let ns = after.at_ns - before.at_ns;
@@ -128,8 +127,8 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
         return uses;
     }
     for (pid, now) in &after.processes {
-        // One that was not there before has used all of it since; one that has used
-        // less than before is another one with its number.
+        // A process that was not there before has used all of it since. If the use has decreased,
+        // another process has the same number.
         let then = before.processes.get(pid).map_or(0.0, |process| process.ns);
         let used = if now.ns < then { now.ns } else { now.ns - then };
         let who = Who::Processes(now.name.clone());
@@ -143,31 +142,31 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
     uses
 }
 
-/// One whose use goes with the slowness.
+/// A process or CPU whose use goes with the slowness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
-    /// Who.
+    /// The process or CPU.
     pub who: Who,
     /// CPUs used while all bursts were slowed, by a straight line.
     pub use_when_slow: f64,
-    /// While none was.
+    /// CPUs used while none was.
     pub use_when_clean: f64,
-    /// Between use and slowness.
+    /// Correlation between use and slowness.
     pub correlation: f64,
-    /// Stretches of time between looks that this rests on.
+    /// Number of intervals between looks on which this is based.
     pub stretches: usize,
 }
 
-/// Least use more in slow stretches: below it nobody is named, CPUs.
+/// Minimum excess of use in slow intervals, CPUs: below it there is no suspect.
 const LEAST_USE: f64 = 0.1;
-/// Least correlation.
+/// Minimum correlation.
 const LEAST_CORRELATION: f64 = 0.5;
-/// How often at most nobody's use would go so well with the slowness, each.
+/// Probability at most that an unrelated use agrees so well with the slowness, for each candidate.
 const FALSE_ALARM: f64 = 1e-4;
 
-/// Who is used more when the probe is slowed: `stretches` of a share of slowed time
-/// each and everybody's use. The best first; nobody, where nothing changed
-/// ([`Together::of`]).
+/// Finds the processes and CPUs that are used more while the probe is slowed. Each of the
+/// `stretches` has a share of slowed time and the use of each. The best comes first; the list is
+/// empty if nothing changed ([`Together::of`]).
 #[must_use]
 pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
     let everybody: std::collections::BTreeSet<&Who> =
@@ -215,14 +214,14 @@ mod tests {
         assert_eq!(cpus, [(Who::Cpu(0), 190.0), (Who::Steal(0), 80.0)]);
     }
 
-    /// The parent of this test is a process like any other: seen. This one is not.
+    /// The parent of this test is a process like any other, and is seen. This one is not.
     #[test]
     fn others_are_seen_and_we_are_not() {
         let first = look(|| 0.0);
         let parent = std::os::unix::process::parent_id() as i32;
         assert!(first.processes.contains_key(&parent));
         assert!(!(first.processes).contains_key(&(std::process::id() as i32)));
-        // Until a CPU has been busy for 30 ms: ticks of 10 ms.
+        // Waits until a CPU has been busy for 30 ms, because ticks are 10 ms.
         let busy = |look: &Look| -> f64 {
             let of = (look.cpus.iter()).filter(|(who, _)| matches!(who, Who::Cpu(_)));
             of.map(|(_, ns)| ns).sum()
@@ -274,8 +273,8 @@ mod tests {
         Who::Processes(name.to_owned())
     }
 
-    /// 60 stretches, a disturber in 20 of them in four runs; another process always
-    /// busy, one at random, and 100 that hardly run.
+    /// 60 intervals, with a disturber in 20 of them in four runs; another process is always busy,
+    /// one is busy at random, and 100 hardly run.
     fn run(seed: u64, disturbs: bool) -> Vec<(f64, BTreeMap<Who, f64>)> {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         (0..60)
@@ -324,8 +323,8 @@ mod tests {
         assert_eq!(suspects(&always), []);
     }
 
-    /// Slow and busy phases that have nothing to do with each other, each of five
-    /// stretches: 60 stretches are no 60 independent ones.
+    /// Unrelated slow and busy phases, each of five intervals: 60 intervals are not 60 independent
+    /// ones.
     #[test]
     fn slow_phases_do_not_make_a_suspect() {
         let named: usize = (0..400)
@@ -343,7 +342,7 @@ mod tests {
                 suspects(&stretches).len()
             })
             .sum();
-        // 12 independent phases: p < 1e-4 is not to be had by chance in 400.
+        // 12 independent phases: p < 1e-4 does not occur by chance in 400.
         assert!(named <= 1, "{named} of 400");
     }
 }

@@ -1,5 +1,5 @@
-//! The operating system's primitives, as scripts like any other: what each does, and
-//! what its time includes, stands in the script.
+//! The operating system's primitives, as ordinary scripts: each script says what a primitive does,
+//! and what its time includes.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -29,10 +29,10 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("recorder", include_str!("recorder.toml")),
 ];
 
-/// Waiters that an event is notified to.
+/// Numbers of waiters to which an event is notified.
 const WAITERS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// A group that there is not.
+/// The name of a group that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown(String);
 
@@ -51,16 +51,16 @@ impl fmt::Display for Unknown {
 
 impl core::error::Error for Unknown {}
 
-/// The groups.
+/// Names of the groups.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SCRIPTS.iter().map(|(name, _)| *name)
 }
 
-/// The scripts of these groups, of all if none is named, for a machine with these
+/// Returns the scripts of these groups, or of all groups if none is named, for a machine with these
 /// CPUs.
 ///
 /// # Errors
-/// A group that there is not.
+/// A group does not exist.
 pub fn scripts(only: &[String], cpus: &[usize]) -> Result<Vec<(String, String)>, Unknown> {
     if let Some(wrong) = only.iter().find(|name| names().all(|n| n != **name)) {
         return Err(Unknown(wrong.clone()));
@@ -77,8 +77,8 @@ pub fn scripts(only: &[String], cpus: &[usize]) -> Result<Vec<(String, String)>,
     Ok(all)
 }
 
-/// One that notifies, so many that wait. All on one CPU, so that nobody runs before
-/// the notify is done, unless the scheduler lets somebody.
+/// One process notifies, and this many wait. All are on one CPU, so that none runs before the
+/// notify is done, unless the scheduler preempts the notifier.
 fn notify(waiters: usize) -> String {
     let mut text = format!(
         "title = \"Notify\"\npasses = 150\nsettle = \"0us\"\nbackend = \"$backend\"\n\
@@ -109,7 +109,7 @@ fn notify(waiters: usize) -> String {
     text
 }
 
-/// The same instructions on each CPU.
+/// Executes the same instructions on each CPU.
 fn speed(cpus: &[usize]) -> String {
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
     format!(
@@ -127,8 +127,8 @@ mod tests {
     use super::*;
     use crate::experiment::{Experiment, Numbering};
 
-    /// Every script can be read, says what its figures include, and all of them fit
-    /// into one trace.
+    /// Every script can be parsed and says what its figures include, and all of them fit into one
+    /// trace.
     #[test]
     fn all_scripts_are_whole() {
         let all = scripts(&[], &[0, 1]).unwrap();

@@ -1,5 +1,5 @@
-//! Published figures beside those of experiments made here: looking figures up in a
-//! report, putting several together, and the ratio.
+//! Compares published figures with those of experiments on this machine: looks figures up in a
+//! report, combines several, and computes the ratio.
 
 use undertick_estimate::scaled;
 use undertick_report::document::{IntervalReport, LineReport, Report};
@@ -23,7 +23,7 @@ pub(super) const fn published(value: f64, printed: &'static str) -> Published {
 /// The parameters that a figure must have.
 pub(super) type With<'a> = &'a [(&'a str, &'a str)];
 
-/// Figures of a report of experiments.
+/// The figures of a report of experiments.
 #[derive(Clone, Copy)]
 pub(super) struct Figures<'a>(pub(super) &'a Report);
 
@@ -54,7 +54,7 @@ impl<'a> Figures<'a> {
         self.of(script, with).find(|i| i.name == name)
     }
 
-    /// The figure to quote of the interval of that name, ns.
+    /// The figure to quote for the interval of that name, ns.
     pub(super) fn typical(
         self,
         script: &'a str,
@@ -64,7 +64,7 @@ impl<'a> Figures<'a> {
         typical(self.named(script, with, name)?)
     }
 
-    /// That of a step of a process, ns.
+    /// The figure to quote for a step of a process, ns.
     pub(super) fn step(
         self,
         script: &'a str,
@@ -93,8 +93,8 @@ fn typical(interval: &IntervalReport) -> Option<&Estimate> {
     Some(&interval.repeated.as_ref()?.typical)
 }
 
-/// Several steps of one kind as one figure: their middle, and an interval that holds
-/// the intervals of all.
+/// Combines several steps of one kind into one figure: their middle, with an interval that contains
+/// all of theirs.
 pub(super) fn together(all: &[&Estimate]) -> Option<Estimate> {
     let mut values: Vec<f64> = all.iter().map(|e| e.value).collect();
     values.sort_by(f64::total_cmp);
@@ -125,7 +125,8 @@ pub(super) fn together(all: &[&Estimate]) -> Option<Estimate> {
     })
 }
 
-/// One after the other; the bounds add up, too, which is wider than need be.
+/// The sum of successive times. The bounds are also added, which makes the interval wider than
+/// necessary.
 pub(super) fn sum(all: &[Estimate]) -> Option<Estimate> {
     let total = |of: fn(&Estimate) -> Option<f64>| -> Option<f64> { all.iter().map(of).sum() };
     Some(Estimate {
@@ -139,7 +140,7 @@ pub(super) fn sum(all: &[Estimate]) -> Option<Estimate> {
     })
 }
 
-/// A number without an interval.
+/// A number as an estimate without an interval.
 pub(super) fn bare(value: f64, unit: &str, method: &str, n: u64) -> Estimate {
     Estimate {
         value,
@@ -153,7 +154,7 @@ pub(super) fn bare(value: f64, unit: &str, method: &str, n: u64) -> Estimate {
     }
 }
 
-/// What an item is about.
+/// Describes an item.
 pub(super) struct About {
     pub(super) id: String,
     pub(super) quantity: String,
@@ -163,7 +164,7 @@ pub(super) struct About {
     pub(super) note: String,
 }
 
-/// How many ns a unit has; 1 for what is no time.
+/// Nanoseconds in a unit; 1 for a unit that is no time.
 pub(super) fn ns_of(unit: &str) -> f64 {
     match unit {
         "us" => 1e3,
@@ -172,7 +173,7 @@ pub(super) fn ns_of(unit: &str) -> f64 {
     }
 }
 
-/// An item with what was measured, ns, in its own unit, and with the ratio.
+/// Makes an item from a measurement in ns, converted to the item's unit, with the ratio.
 pub(super) fn item(about: About, measured_ns: Option<&Estimate>, missing: &str) -> Item {
     let measured = measured_ns.map(|e| scaled(e.clone(), 1.0 / ns_of(about.unit), about.unit));
     let printed = about.published.map_or("", |p| p.printed);
@@ -207,7 +208,7 @@ pub(super) fn item(about: About, measured_ns: Option<&Estimate>, missing: &str) 
     }
 }
 
-/// Published over measured: so many times faster it is here.
+/// Published over measured: how many times faster it is on this machine.
 pub(super) fn ratio(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> {
     let (published, measured) = (published?, measured?);
     (measured.value > 0.0).then(|| published / measured.value)
@@ -218,7 +219,7 @@ pub(super) fn cell(estimate: Option<&Estimate>) -> String {
     estimate.map_or_else(|| "–".to_owned(), |e| figure(e).value_and_unit())
 }
 
-/// A ratio, two digits.
+/// A ratio with two digits.
 pub(super) fn times(ratio: Option<f64>) -> String {
     match ratio {
         None => "–".to_owned(),
@@ -231,7 +232,7 @@ pub(super) fn times(ratio: Option<f64>) -> String {
     }
 }
 
-/// What stands in a note where nothing was measured.
+/// The note where nothing was measured.
 pub(super) const NOT_PERFORMED: &str = "not measured: this machine cannot do it, see the warnings";
 
 /// Least squares: value at 0, and slope.

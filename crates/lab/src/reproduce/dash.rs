@@ -1,4 +1,4 @@
-//! Table 17, as printed, recomputed, simulated, and measured here.
+//! Table 17 as printed, recomputed, simulated, and measured on this machine.
 
 use undertick_estimate::slow::{LoopCounts, count_sd, mean_of_repetitions, spread_of_repetitions};
 use undertick_report::reproduce::{Item, Reproduction, Table};
@@ -9,10 +9,10 @@ use super::simulated;
 use super::tables::words;
 use crate::slow::published::{CYCLES, Row, TABLE_17, TICK_US};
 
-/// Simulated repetitions of the published experiment.
+/// Number of simulated repetitions of the published experiment.
 const SIMULATED: usize = 200;
-/// An observed standard deviation this many times off the predicted one is
-/// worth a word.
+/// A remark is made if an observed standard deviation differs from the predicted one by more than
+/// this factor.
 const APART: f64 = 1.5;
 
 /// Adds the items and tables of table 17.
@@ -73,13 +73,13 @@ pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level:
     found.findings.extend(here.findings(run));
 }
 
-/// What the thirteen intervals are made of here.
+/// What each of the thirteen intervals consists of on this machine.
 const KINDS: [&str; 13] = [
     "cycle", "send", "user", "receive", "switch", "receive", "user", "send", "user", "receive",
     "switch", "receive", "user",
 ];
 
-/// Standard deviations of the mean with independent phases, us.
+/// Simulated standard deviations of the mean with independent phases, us.
 fn simulated_spreads(level: f64) -> Vec<Estimate> {
     let parts: Vec<f64> = TABLE_17[1..]
         .iter()
@@ -110,7 +110,7 @@ fn published_row(row: &Row, simulated: &Estimate) -> Vec<String> {
     ]
 }
 
-/// The cycle is contiguous: its counts are anything but independent.
+/// The remark on the cycle, which is contiguous, so its counts are far from independent.
 fn published_remark(row: &Row) -> String {
     if row.name != "(1,1)" {
         return String::new();
@@ -125,15 +125,15 @@ fn published_remark(row: &Row) -> String {
     )
 }
 
-/// One interval here, all in us.
+/// One interval measured on this machine, all in us.
 struct Measured {
     ticks: i64,
     mean: Estimate,
     truth: Estimate,
     error: Estimate,
-    /// Of a repetition's mean by (10a).
+    /// Standard deviation of a repetition's mean by (10a).
     predicted: f64,
-    /// The same with the dependence that the counts show, (11).
+    /// The same with the dependence between the counts, (11).
     modelled: f64,
     observed: Estimate,
     error_spread: Estimate,
@@ -141,7 +141,7 @@ struct Measured {
     refused: usize,
 }
 
-/// What one repetition says of one interval.
+/// The result of one repetition for one interval.
 struct Once {
     ticks: i64,
     mean: f64,
@@ -308,7 +308,7 @@ impl Here {
     }
 }
 
-/// Two digits or a few more.
+/// A ratio with two digits or slightly more.
 fn times(ratio: f64) -> String {
     format!("{ratio:.*}", usize::from(ratio < 10.0))
 }
@@ -350,7 +350,7 @@ fn measured(each: &[Vec<Once>], index: usize, cycles: u64, tick_us: f64, level: 
     let once = || each.iter().map(|r| &r[index]);
     let (means, truths): (Vec<f64>, Vec<f64>) = once().map(|o| (o.mean, o.truth)).unzip();
     let errors: Vec<f64> = means.iter().zip(&truths).map(|(m, t)| m - t).collect();
-    // A tick more in one of the repetitions.
+    // One more tick in one of the repetitions.
     let least = tick_us / cycles as f64 / (each.len() as f64).sqrt();
     let mean = |values: &[f64], least| {
         mean_of_repetitions(values, least, level, "us").unwrap_or_else(|| bare(0.0, "us", "none"))
@@ -375,7 +375,7 @@ fn measured(each: &[Vec<Once>], index: usize, cycles: u64, tick_us: f64, level: 
     }
 }
 
-/// Cycles whose points did not come in their order.
+/// Number of cycles whose points were not in order.
 fn disordered(repetition: &Repetition) -> usize {
     let backwards = |c: &&[_; POINTS]| {
         c.windows(2)
@@ -384,7 +384,7 @@ fn disordered(repetition: &Repetition) -> usize {
     repetition.cycles.iter().filter(backwards).count()
 }
 
-/// Cycles of over twice the median.
+/// Number of cycles of over twice the median.
 fn long(repetition: &Repetition) -> usize {
     let starts: Vec<u64> = (repetition.cycles.iter().map(|c| c[0]))
         .chain([repetition.end])
@@ -400,7 +400,7 @@ fn long(repetition: &Repetition) -> usize {
     lengths.iter().filter(|&&l| l > 2 * median).count()
 }
 
-/// A figure without an interval.
+/// A figure as an estimate without an interval.
 fn bare(value: f64, unit: &str, method: &str) -> Estimate {
     Estimate {
         value,

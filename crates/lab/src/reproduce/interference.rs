@@ -1,5 +1,5 @@
-//! The memo on interference from the drum (MPL-55, 1971): what other users of the memory
-//! cost, from the rates of a probe; its histogram through our peak finder.
+//! Reproduces the memo on interference from the drum (MPL-55, 1971): the cost of other users of the
+//! memory, from the rates of a probe. Its histogram is analysed by our peak finder.
 
 use undertick_estimate::peaks::{Peak, PeakOptions, Peaks, peaks_of_histogram};
 use undertick_estimate::scaled;
@@ -17,8 +17,8 @@ use super::tables::words;
 use items::{off_items, on_items, probe_items};
 use memo::{INTERLACE_OFF, PrintedBin};
 
-/// The published figures, worked out again from the legible bins and by arithmetic.
-/// `level` is that of the intervals.
+/// The published figures, recomputed from the legible bins and by arithmetic. `level` is that of
+/// the intervals.
 #[must_use]
 pub fn published(level: f64) -> Reproduction {
     let found = Found::of(INTERLACE_OFF, level);
@@ -65,7 +65,7 @@ pub fn published(level: f64) -> Reproduction {
     document
 }
 
-/// The peaks of the bins as printed, and with doubtful digits at their extremes.
+/// The peaks of the bins as printed, and of those with doubtful digits at their extremes.
 struct Found {
     peaks: Peaks,
     extremes: Vec<Peaks>,
@@ -105,7 +105,7 @@ impl Found {
         self.peaks.peaks.get(i)
     }
 
-    /// Least and greatest of a figure at the extremes of the doubtful digits.
+    /// Minimum and maximum of a figure over the extremes of the doubtful digits.
     fn range(&self, of: impl Fn(&Peaks) -> Option<f64>) -> Option<(f64, f64)> {
         let all = self.extremes.iter().filter_map(of);
         all.fold(None, |range: Option<(f64, f64)>, x| {
@@ -119,7 +119,7 @@ impl Found {
         Some(self.peak(i)?.rate.value * self.peaks.clean_rate.value)
     }
 
-    /// Share of samples or time that is not in the clean peak.
+    /// Share of the samples or of the time outside the clean peak.
     fn disturbed(&self, share: impl Fn(&Peak) -> &Estimate) -> Option<f64> {
         Some(1.0 - share(self.peak(0)?).value)
     }
@@ -134,7 +134,7 @@ impl Found {
     }
 }
 
-/// A figure by itself: four digits, a share in per cent.
+/// A single figure: four digits, a share in per cent.
 fn shown(value: Option<f64>, unit: &str) -> String {
     match (value, unit) {
         (None, _) => "–".to_owned(),
@@ -171,7 +171,7 @@ fn table_of_items(found: &mut Reproduction, title: &str, text: &[&str], items: V
     found.items.extend(items);
 }
 
-/// Marks of the peaks in the table of bins.
+/// Labels of the peaks in the table of bins.
 const MARKS: [&str; 3] = ["clean", "second", "third"];
 
 fn bins_table(found: &Found) -> Table {
@@ -208,13 +208,13 @@ fn bins_table(found: &Found) -> Table {
     }
 }
 
-/// An estimate as value and interval.
+/// Text of an estimate: value and interval.
 fn both(estimate: &Estimate) -> String {
     let shown = figure(estimate);
     format!("{} {}", shown.value_and_unit(), shown.interval())
 }
 
-/// A slow-down is no share.
+/// Text of a slow-down, which is not a share.
 fn times(estimate: &Estimate) -> String {
     both(&scaled(estimate.clone(), 1.0, "times"))
 }
@@ -285,7 +285,7 @@ fn third(peaks: &Peaks) -> Option<f64> {
     Some(peaks.peaks.get(2)?.rate.value * peaks.clean_rate.value)
 }
 
-/// The published conclusions, looked at again.
+/// The published conclusions, re-examined.
 fn findings(found: &Found) -> Vec<String> {
     let n = found.peaks.peaks.len();
     let disturbed = found.disturbed(|peak| &peak.sample_share);

@@ -1,5 +1,5 @@
-//! By hand, from the printed bins: 4895 samples, a mean of 0.34240 mips over
-//! samples, and 0.34050 mips of work over time; 0.10176 of the time below .310.
+//! Computed by hand from the printed bins: 4895 samples, a mean of 0.34240 mips over samples,
+//! 0.34050 mips as work over time; 0.10176 of the time below .310.
 
 use std::collections::HashSet;
 
@@ -67,16 +67,16 @@ fn the_legible_bins_give_the_published_peaks() {
     near(formula(&found, "off/slowdown/second"), 1.18, 0.02);
     near(formula(&found, "off/slowdown/third"), 1.36, 0.03);
     near(formula(&found, "off/average"), MEAN_RATE, 1e-5);
-    // Work over time, over a clean rate within the bin of .352.
+    // Work over time, divided by a clean rate within the bin of .352.
     let loss = formula(&found, "off/loss");
     assert!(
         (1.0 - WORK_OVER_TIME / 0.350..1.0 - WORK_OVER_TIME / 0.354).contains(&loss),
         "{loss}"
     );
-    // 10.2 % of the time out of the clean peak, over 5/9.
+    // 10.2 % of the time outside the clean peak, over 5/9.
     near(formula(&found, "off/activity"), TIME_OUT * 9.0 / 5.0, 0.003);
-    // Of 8.01 % of the samples: (0.10176 / 0.08008) * (0.91992 / 0.89824) - 1 over 0.0732;
-    // two samples of .312 change sides.
+    // For 8.01 % of the samples: (0.10176 / 0.08008) * (0.91992 / 0.89824) - 1 over 0.0732; two
+    // samples of .312 change sides.
     near(formula(&found, "off/slowdown-over-on"), 4.12, 0.1);
     let full = formula(&found, "off/full-load");
     near(full, loss * 0.3 / (TIME_OUT * 9.0 / 5.0), 0.001);
@@ -97,7 +97,7 @@ fn the_document_is_whole() {
     }
     let bins = &found.tables[2];
     let of = |mark: &str| bins.rows.iter().filter(|row| row[3] == mark).count();
-    // The empty .280 is on either side.
+    // The empty bin .280 may be on either side.
     assert_eq!([of("clean"), of("second"), of("third")], [11, 6, 11]);
     assert!(found.items.iter().all(|item| item.measured.is_none()));
     let text = render(&found, 120);

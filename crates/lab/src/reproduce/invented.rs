@@ -1,4 +1,4 @@
-//! Figures that nobody measured, for tests of what is made of them.
+//! Invented figures, for tests of what is derived from them.
 
 use undertick_report::document::{
     Alternative, ClockSummary, Compensation, Culled, Histogram, HostSummary, IntervalKind,

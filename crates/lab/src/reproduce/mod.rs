@@ -1,20 +1,18 @@
-//! The published figures again: as printed, by formula, simulated, measured here.
+//! Reproduces published figures: as printed, by formula, simulated, and measured on this machine.
 //!
-//! **Question.** Do the tables of the sources follow from what they say they
-//! follow from, and what do the same experiments give on this machine, where a
-//! fine clock tells the truth beside the slow one?
+//! **Question.** Do the tables of the sources follow from their stated assumptions, and what do the
+//! same experiments give on this machine, where a fine clock shows the truth beside the slow one?
 //!
-//! *Measuring with Slow Clocks* (Beilner 1988, ICSI
-//! TR-88-003). Its tables are recomputed from the printed counts and formulas;
-//! its experiment, two processes that pass a message to and fro with twelve
-//! measuring points, runs here over a Unix socket ([`ping_pong`]). The experiments of
-//! *Timing test of New Traffic Controller* ([`traffic`]) and of *Hardware-Assisted
-//! Multiprocessor Performance Measurements* ([`trams`]) are scripts like any other;
-//! those of *Measuring Time in Cm\** ([`cmstar`]) run on a simulated machine.
+//! *Measuring with Slow Clocks* (Beilner 1988, ICSI TR-88-003): its tables are recomputed from the
+//! printed counts and formulas. Its experiment, in which two processes pass a message to and fro
+//! with twelve measuring points, runs here over a Unix socket ([`ping_pong`]). The experiments of
+//! *Timing test of New Traffic Controller* ([`traffic`]) and of *Hardware-Assisted Multiprocessor
+//! Performance Measurements* ([`trams`]) are ordinary scripts; those of *Measuring Time in Cm\**
+//! ([`cmstar`]) run on a simulated machine.
 //!
-//! **Caveats.** What is measured here is this kernel, not DASH on a Sun 3: the
-//! four intervals of user code do counted work of the published length, the
-//! eight of the kernel take what they take.
+//! **Caveats.** Measurements here are of this kernel, not of DASH on a Sun 3. The four intervals of
+//! user code do counted work of the published duration; the eight of the kernel take the time that
+//! this kernel needs.
 
 pub mod cmstar;
 mod compared;
@@ -34,16 +32,16 @@ use undertick_report::reproduce::Reproduction;
 
 use ping_pong::{Failed, Setup};
 
-/// How much of an experiment to run.
+/// How much of an experiment to perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// Repetitions enough for order statistics.
+    /// Enough repetitions for order statistics.
     Full,
-    /// Few and short ones.
+    /// A few short repetitions.
     Quick,
 }
 
-/// Several sources as one document.
+/// Combines several sources into one document.
 #[must_use]
 pub fn joined(all: Vec<Reproduction>) -> Option<Reproduction> {
     all.into_iter().reduce(|mut whole, one| {
@@ -58,7 +56,7 @@ pub fn joined(all: Vec<Reproduction>) -> Option<Reproduction> {
     })
 }
 
-/// What to run.
+/// What to reproduce.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Cycles of a repetition of the experiment; 10 000 in the source.
@@ -67,12 +65,12 @@ pub struct Request {
     pub repetitions: u64,
     /// Level of the intervals.
     pub level: f64,
-    /// A command that ends up in [`ping_pong::partner`], in a process of its own.
+    /// A command that must call [`ping_pong::partner`] in its own process.
     pub partner_command: Vec<OsString>,
 }
 
-/// About how long [`slow_clock`] takes, s: the user code of a cycle takes
-/// 607 us, and the kernel's part some tens of microseconds.
+/// Approximate duration of [`slow_clock`], s: the user code of a cycle takes 607 us, and the
+/// kernel's part some tens of microseconds.
 #[must_use]
 pub fn expected_seconds(request: &Request) -> f64 {
     let user_s: f64 = ping_pong::USER_NS.iter().sum::<f64>() / 1e9;
@@ -80,11 +78,11 @@ pub fn expected_seconds(request: &Request) -> f64 {
     (request.repetitions * cycles) as f64 * (user_s + 30e-6)
 }
 
-/// Reproduces `slow-clock`. `go_on` hears the share done so far; when it
-/// returns false the experiment ends with the repetitions that are complete.
+/// Reproduces `slow-clock`. Calls `go_on` with the share done so far; when it returns false the
+/// experiment ends with the complete repetitions.
 ///
 /// # Errors
-/// The experiment could not be run here.
+/// The experiment could not be run on this machine.
 pub fn slow_clock(
     request: &Request,
     go_on: impl FnMut(f64) -> bool + Send,

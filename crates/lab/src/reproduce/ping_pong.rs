@@ -1,6 +1,5 @@
-//! Two processes pass a byte to and fro over a Unix socket, both on one CPU, as
-//! in Beilner's figure 16. Twelve points read an adjustable clock, and the fine
-//! clock beside it:
+//! Two processes pass a byte to and fro over a Unix socket, both on one CPU, as in Beilner's
+//! figure 16. Twelve points read an adjustable clock, and the fine clock beside it:
 //!
 //! | point | process | where |
 //! |---|---|---|
@@ -11,10 +10,10 @@
 //! | 5, 11 | second, first | woken by the message |
 //! | 6, 12 | | it is received |
 //!
-//! The kernel's part of a send is (1,2) and (7,8), of a receive (3,4), (5,6),
-//! (9,10), (11,12), a switch (4,5), (10,11); the rest is user code, which does
-//! counted work of the published length. Both run as `SCHED_BATCH`, so that who
-//! is woken does not push its waker off the CPU at once, and ask for a long slice.
+//! The kernel's part of a send is (1,2) and (7,8), that of a receive (3,4), (5,6), (9,10), (11,12),
+//! and that of a switch (4,5), (10,11). The rest is user code, which does counted work of the
+//! published duration. Both run as `SCHED_BATCH`, so that the woken process does not preempt its
+//! waker at once, and request a long slice.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -34,13 +33,13 @@ use crate::slow::Worker;
 
 /// User code in (2,3), (6,7), (8,9) and (12,1), ns: the published means.
 pub const USER_NS: [f64; 4] = [83e3, 144e3, 88e3, 292e3];
-/// Cycles of a repetition before the first that counts.
+/// Cycles at the begin of a repetition that do not count.
 pub const WARM_UP: u64 = 50;
-/// Points of a cycle.
+/// Number of points in a cycle.
 pub const POINTS: usize = 12;
-/// Of them in the second process: 5 to 10.
+/// Number of points in the second process: 5 to 10.
 const THERE: usize = 6;
-/// Cycles between two looks at whether to go on.
+/// Number of cycles between two calls that decide whether to continue.
 const BATCH: u64 = 64;
 const BYTES: usize = 16;
 /// The longest slice that the scheduler grants.
@@ -50,7 +49,7 @@ const LONGEST_SLICE_NS: u64 = 100_000_000;
 const PING: u8 = 1;
 const END: u8 = 2;
 
-/// What to run.
+/// What to measure.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub cycles: u64,
@@ -73,16 +72,16 @@ pub(super) struct Repetition {
     pub end: Reading,
 }
 
-/// What the experiment gave.
+/// The result of the experiment.
 pub(super) struct Run {
     pub repetitions: Vec<Repetition>,
     pub tick_ns: f64,
     pub fine_ns: f64,
     /// CPU time of the clock's thread over elapsed time.
     pub clock_share: f64,
-    /// Ticks that the clock did not show by themselves.
+    /// Ticks that the clock did not show individually.
     pub clock_missed: u64,
-    /// The clock's thread had a CPU of its own.
+    /// Whether the clock's thread had its own CPU.
     pub apart: bool,
     pub interrupted: bool,
 }
@@ -92,7 +91,7 @@ pub(super) struct Run {
 pub enum Failed {
     /// The system refused something.
     Io(&'static str, io::Error),
-    /// There is no clock for the truth.
+    /// There is no fine clock for the truth.
     NoFineClock,
     /// Ended before two repetitions were complete.
     TooShort,
@@ -112,7 +111,7 @@ impl fmt::Display for Failed {
 
 impl core::error::Error for Failed {}
 
-/// Runs the experiment, on a thread of its own, which stays on one CPU.
+/// Runs the experiment on a separate thread, which stays on one CPU.
 pub(super) fn run(setup: &Setup, go_on: impl FnMut(f64) -> bool + Send) -> Result<Run, Failed> {
     let measured = std::thread::scope(|scope| {
         let handle = scope.spawn(|| measured(setup, go_on));
@@ -178,15 +177,15 @@ fn measured(setup: &Setup, mut go_on: impl FnMut(f64) -> bool) -> Result<Run, Fa
     })
 }
 
-/// Who is woken then waits until this thread waits: batch threads push nobody
-/// off, and the slice, which the kernel would else find used up every few
-/// cycles in the very send that wakes the other, is as long as it may be.
+/// The woken thread then waits until this thread waits, because batch threads preempt no thread.
+/// The slice is as long as possible; otherwise the kernel would find it used up every few cycles
+/// during the very send that wakes the other thread.
 fn run_in_batch() -> io::Result<()> {
     // SAFETY: all zeros is a valid `sched_attr`.
     let mut attributes = unsafe { core::mem::zeroed::<libc::sched_attr>() };
     attributes.size = size_of::<libc::sched_attr>() as u32;
     attributes.sched_policy = libc::SCHED_BATCH as u32;
-    // Kernels before 6.12 take no slice from here and ignore it.
+    // Kernels before 6.12 ignore this slice.
     attributes.sched_runtime = LONGEST_SLICE_NS;
     // SAFETY: the kernel reads the live local; this thread only.
     let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
@@ -197,7 +196,7 @@ fn run_in_batch() -> io::Result<()> {
     }
 }
 
-/// The second process; it ends when its socket closes, and is waited for.
+/// The second process; it ends when its socket closes, and is reaped.
 struct Partner(Child);
 
 impl Partner {
@@ -213,8 +212,8 @@ impl Drop for Partner {
     }
 }
 
-/// Starts it with the socket as its standard input and the clock's page as its
-/// standard output, in a process group of its own: Ctrl-C is for this one.
+/// Starts the process with the socket as its standard input and the clock's page as its standard
+/// output. It has its own process group, because Ctrl-C is meant for this process.
 fn start(command: &[OsString], socket: UnixStream, page: OwnedFd) -> io::Result<Partner> {
     let (program, arguments) = command
         .split_first()
@@ -231,7 +230,7 @@ fn start(command: &[OsString], socket: UnixStream, page: OwnedFd) -> io::Result<
 /// The second process: `__reproduce-partner`.
 ///
 /// # Errors
-/// Its standard input is no socket, or its standard output no clock page.
+/// Its standard input is not a socket, or its standard output is not a clock page.
 pub fn partner() -> io::Result<()> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     let page = io::stdout().as_fd().try_clone_to_owned()?;
@@ -287,15 +286,14 @@ impl Side {
     #[inline]
     fn read(&self) -> Reading {
         Reading {
-            // The page outlives a writer that died; the experiment then ends
-            // with the socket.
+            // The page outlives a writer that died; the experiment then ends with the socket.
             ticks: self.page.try_read_ticks().unwrap_or(0),
             fine: self.fine.read_ticks(),
         }
     }
 }
 
-/// A socket that is asked before it is waited for.
+/// A socket that is polled before a process waits on it.
 struct Channel(UnixStream);
 
 impl Channel {
@@ -303,7 +301,7 @@ impl Channel {
         self.0.write_all(&[byte])
     }
 
-    /// The next byte if it is there already.
+    /// The next byte if it is already there.
     fn receive_now(&self) -> io::Result<Option<u8>> {
         let mut byte = [0];
         match rustix::net::recv(&self.0, &mut byte, RecvFlags::DONTWAIT) {
@@ -314,7 +312,7 @@ impl Channel {
         }
     }
 
-    /// Gives the CPU away until something is there.
+    /// Gives the CPU away until data arrives.
     fn wait(&self) -> io::Result<()> {
         loop {
             match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None) {
@@ -343,7 +341,7 @@ fn repetition(
     let mut ended = false;
     for cycle in 0..all {
         here.push(ping(side)?);
-        // User code (12,1), and within it, every now and then, the question.
+        // User code (12,1), which sometimes contains the call that decides whether to continue.
         side.worker.work(USER_NS[3]);
         if cycle % BATCH == 0 && !go_on(cycle) {
             ended = true;
@@ -384,7 +382,7 @@ fn ping(side: &mut Side) -> io::Result<[Reading; POINTS - THERE]> {
     Ok([p1, p2, p3, p4, p11, p12])
 }
 
-/// Readings on their way to the first process.
+/// The readings as bytes, for transfer to the first process.
 fn bytes(kept: &[[Reading; THERE]]) -> Vec<u8> {
     kept.iter()
         .flatten()

@@ -1,5 +1,5 @@
-//! The experiment with phases drawn anew in each cycle, as the source assumes:
-//! what eq. 10a is exact for.
+//! The experiment with random phases drawn in each cycle, as the source assumes: for these eq. 10a
+//! is exact.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +33,7 @@ pub(super) fn mean_counts(parts: &[f64], cycles: u64, repetitions: usize) -> Vec
         .collect()
 }
 
-/// The difference of two errors, each even over a tick.
+/// The difference of two errors, each uniform over a tick.
 pub(super) fn two_ends(draws: usize) -> Vec<f64> {
     let mut source = ChaCha8Rng::seed_from_u64(SEED);
     (0..draws)

@@ -1,4 +1,4 @@
-//! What follows from formulas alone: table 15 and the figures of the text.
+//! Results of formulas alone: table 15 and the figures of the text.
 
 use undertick_estimate::normal_quantile;
 use undertick_estimate::slow::{spread_of_repetitions, two_ends};
@@ -8,7 +8,7 @@ use undertick_units::{Estimate, Interval};
 use super::simulated;
 use crate::slow::published::{RATIOS, Required, TABLE_15};
 
-/// The width for which all of table 15 was computed, whatever its rows say.
+/// The width for which all of table 15 was computed, regardless of its rows.
 const PRINTED_PRECISION: f64 = 0.1;
 /// Draws for the two uniform errors at the ends of a run.
 const DRAWS: usize = 20_000;
@@ -83,7 +83,7 @@ fn erratum(required: &Required, with_printed: f64) -> String {
     )
 }
 
-/// The figures of the text, and what the clock itself takes.
+/// The figures of the text, and the load caused by the clock.
 pub(super) fn bounds(found: &mut Reproduction, clock_share: f64) {
     let mut items = widths();
     items.extend(ends());
@@ -159,7 +159,7 @@ fn widths() -> Vec<Item> {
         .collect()
 }
 
-/// The ends of a contiguous run: eq. 10d, and what "+-d/n" needs.
+/// The ends of a contiguous run: eq. 10d, and the condition for "+-d/n".
 fn ends() -> Vec<Item> {
     let mut last_term = item(
         "10d/last-term",
@@ -192,8 +192,8 @@ fn ends() -> Vec<Item> {
     vec![last_term, variance, sd]
 }
 
-/// Scatter, in units of d/n, with which the error of a contiguous run stays
-/// within one d/n with that probability.
+/// Maximum scatter, in units of d/n, with which the error of a contiguous run stays within one d/n
+/// with that probability.
 fn largest_scatter(level: f64) -> f64 {
     let (mut lo, mut hi) = (0.0, 1.0);
     for _ in 0..50 {
@@ -276,7 +276,7 @@ pub(super) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&w| w.to_owned()).collect()
 }
 
-/// Four significant digits, whole numbers whole.
+/// Four significant digits; whole numbers without a fraction.
 fn short(value: f64) -> String {
     if value == value.round() {
         return format!("{value:.0}");
@@ -289,8 +289,8 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    /// By hand: beyond 1, the triangular density leaves the integral of
-    /// u Phi(-u/s) over u, s^2/4, on either side: s^2/2 = 0.01 if s is small.
+    /// By hand: beyond 1, the triangular density leaves the integral of u Phi(-u/s) over u, s^2/4,
+    /// on either side: s^2/2 = 0.01 if s is small.
     #[test]
     fn the_exact_bound() {
         let s2 = largest_scatter(0.99).powi(2);

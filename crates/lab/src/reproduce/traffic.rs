@@ -1,5 +1,5 @@
-//! *Timing test of New Traffic Controller*: what each primitive of the scheduler
-//! costs in its own script, on this kernel.
+//! Reproduces *Timing test of New Traffic Controller*: the cost of each primitive of the scheduler
+//! in its own script, on this kernel.
 
 use undertick_report::document::Report;
 use undertick_report::reproduce::{Reproduction, Table};
@@ -17,9 +17,9 @@ use crate::experiment::{Cannot, Experiment, Performed};
 use crate::primitives;
 use crate::traffic::{Turn, turns};
 
-/// What wakeup, block and events can be made of.
+/// The backends that wakeup, block and events can use.
 const BACKENDS: [&str; 4] = ["futex", "eventfd", "pipe", "condvar"];
-/// The shipped scripts, and what they are called in the report.
+/// The shipped scripts, by their names in the report.
 const ONE_CPU: &str = "traffic-one-cpu";
 const TWO_CPUS: &str = "traffic-two-cpus";
 
@@ -28,11 +28,11 @@ const WAKEUP: Published = published(895.0, "879..911");
 const BLOCK: Published = published(1393.0, "1379..1407");
 const WAIT: Published = published(1277.0, "1277");
 const ADD: Published = published(229.0, "227..231");
-/// Notify as published: for nobody, and for each that waits, us.
+/// Notify as published: without a waiter, and the addition for each waiter, us.
 const NOTIFY: Published = published(200.0, "200");
 const A_WAITER: Published = published(100.0, "100");
 
-/// The scripts to perform, shortened so that all take about 15 s.
+/// The scripts to perform, shortened so that all together take about 15 s.
 #[must_use]
 pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     let (passes, repetitions) = match run {
@@ -67,7 +67,7 @@ pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     all
 }
 
-/// Something published that the script measures.
+/// A published quantity that the script measures.
 struct Quantity {
     id: &'static str,
     what: &'static str,
@@ -77,18 +77,18 @@ struct Quantity {
     note: &'static str,
 }
 
-/// Where it is found.
+/// Where a quantity is found.
 enum Of {
-    /// On one CPU the step of that name in a loop of its own, read around it, as it is
-    /// shorter there than the clock's step; on two these steps.
+    /// On one CPU the step of that name in a separate loop, with the clock read around it, because
+    /// it is shorter there than the clock's step; on two CPUs these steps.
     Small(&'static str, &'static [(&'static str, u32)]),
-    /// On one CPU these steps where the process itself goes on, as in the memo; on two
-    /// as they are.
+    /// On one CPU these steps where the process itself goes on, as in the memo; on two CPUs the
+    /// same steps unchanged.
     Kept(&'static [(&'static str, u32)]),
-    /// On one CPU these steps where another process runs next, as in the memo; on two
-    /// the intervals of the script.
+    /// On one CPU these steps where another process runs next, as in the memo; on two CPUs the
+    /// intervals of the script.
     Given(&'static [(&'static str, u32)], &'static [&'static str]),
-    /// The primitives' way of waking, until the other runs.
+    /// One-way wakeup as in the primitives, until the other process runs.
     OneWay,
     /// These steps and intervals, one after the other.
     Sum(&'static [Of]),
@@ -190,11 +190,11 @@ const QUANTITIES: &[Quantity] = &[
     },
 ];
 
-/// One placement of the script.
+/// One placement of the script's processes.
 struct Place {
     id: &'static str,
     script: &'static str,
-    /// As the primitives say it.
+    /// The placement as the primitives name it.
     place: &'static str,
     title: &'static str,
 }
@@ -214,7 +214,7 @@ const PLACES: [Place; 2] = [
     },
 ];
 
-/// What was measured.
+/// The measurements on this machine.
 #[derive(Clone, Copy)]
 struct Here<'a> {
     figures: Figures<'a>,
@@ -262,12 +262,12 @@ impl Of {
     }
 }
 
-/// What a step took by who ran next, and in which script with which backend.
+/// Duration of a step by which process ran next, with the script and the backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned {
     /// Name of the script.
     pub script: String,
-    /// What wakeup and block are made of.
+    /// The backend of wakeup and block.
     pub backend: String,
     /// The step.
     pub turn: Turn,
@@ -309,7 +309,7 @@ fn of_steps<'a>(
         .filter(|turn| steps.contains(&(turn.process.as_str(), turn.number)))
 }
 
-/// The published figures beside those of a report of [`scripts`] and its turns.
+/// Compares the published figures with those of a report of [`scripts`] and its turns.
 #[must_use]
 pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
     let figures = Figures(report);
@@ -389,7 +389,7 @@ fn of_place(found: &mut Reproduction, here: Here<'_>, place: &Place) {
     });
 }
 
-/// Notify against waiters.
+/// The cost of notify against the number of waiters.
 fn notify(found: &mut Reproduction, figures: Figures<'_>) {
     let mut rows = Vec::new();
     for backend in BACKENDS {
@@ -437,12 +437,12 @@ fn notify(found: &mut Reproduction, figures: Figures<'_>) {
     });
 }
 
-/// Points as far from a line as these are rarer than this on a line.
+/// Probability below which the distances of points from a line mean that it is not straight.
 const BENT: f64 = 0.01;
-/// A bend below this share is none worth the name.
+/// A bend below this share is negligible.
 const SLIGHT: f64 = 0.1;
 
-/// Whether it is a line, in words.
+/// Says whether the points lie on a line.
 fn fits(line: &undertick_report::document::LineReport) -> String {
     match (line.lack_of_fit_p, line.worst_share) {
         (Some(p), Some(share)) if p < BENT && share > SLIGHT => format!(

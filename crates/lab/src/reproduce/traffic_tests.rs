@@ -1,4 +1,4 @@
-//! What is made of invented figures; the published ones by hand.
+//! Tests with invented figures; the published ones are computed by hand.
 
 use undertick_report::document::Report;
 use undertick_report::reproduce::Item;
@@ -106,7 +106,7 @@ fn published_beside_measured() {
     );
 }
 
-/// Published and measured, or a reason why not.
+/// Each item has a published and a measured figure, or a reason why not.
 #[test]
 fn what_is_missing_has_a_reason() {
     let (report, turns) = invented(2500.0);

@@ -1,5 +1,5 @@
-//! *Hardware-Assisted Multiprocessor Performance Measurements*: what the recorder,
-//! clocks, locks, fork and shared memory cost, on this machine.
+//! Reproduces *Hardware-Assisted Multiprocessor Performance Measurements*: the cost of the
+//! recorder, clocks, locks, fork and shared memory, on this machine.
 
 use undertick_report::document::Report;
 use undertick_report::reproduce::{Reproduction, Table};
@@ -16,7 +16,7 @@ use super::compared::{About, Figures, NOT_PERFORMED, Published, cell, item, publ
 use super::tables::words;
 use crate::primitives;
 
-/// The scripts to perform without the kernel's evidence.
+/// The scripts to perform without kernel evidence.
 #[must_use]
 pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     let groups = ["recorder", "clocks", "locks", "calls"].map(str::to_owned);
@@ -34,7 +34,7 @@ pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     with_repetitions(all, run)
 }
 
-/// The script to perform with it: locks that five processes want.
+/// The script to perform with kernel evidence: locks for which five processes contend.
 #[must_use]
 pub fn contended_scripts(run: Run) -> Vec<(String, String)> {
     let text = include_str!("scripts/contended.toml").to_owned();
@@ -51,7 +51,7 @@ fn with_repetitions(all: Vec<(String, String)>, run: Run) -> Vec<(String, String
         .collect()
 }
 
-/// The published figures beside those of a report of [`scripts`] and one of
+/// Compares the published figures with those of a report of [`scripts`] and one of
 /// [`contended_scripts`].
 #[must_use]
 pub fn reproduction(report: &Report, locks: &Report, contended: &[Contended]) -> Reproduction {
@@ -78,7 +78,7 @@ pub fn reproduction(report: &Report, locks: &Report, contended: &[Contended]) ->
     found
 }
 
-/// A figure that is one step of one script.
+/// A figure that comes from one step of one script.
 struct Single {
     id: &'static str,
     what: &'static str,
@@ -86,7 +86,7 @@ struct Single {
     script: &'static str,
     with: &'static [(&'static str, &'static str)],
     name: &'static str,
-    /// So many in one.
+    /// Number of operations in one step.
     of: f64,
     note: &'static str,
 }
@@ -216,7 +216,7 @@ fn single(found: &mut Reproduction, figures: Figures<'_>) {
                     Some("median") => interval.median.clone(),
                     _ => None,
                 };
-                // A median of few steps of the clock is not given: the figure to quote is.
+                // A median of few steps of the clock is not given; the figure to quote is.
                 of.or_else(|| Some(interval.repeated.as_ref()?.typical.clone()))
             })
             .map(|e| undertick_estimate::scaled(e, 1.0 / single.of, "ns"));

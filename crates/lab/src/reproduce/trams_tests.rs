@@ -1,4 +1,4 @@
-//! What is made of invented figures; the published ones by hand.
+//! Tests with invented figures; the published ones are computed by hand.
 
 use undertick_report::reproduce::Item;
 
@@ -146,8 +146,8 @@ fn published_beside_measured() {
     }
 }
 
-/// Least squares of the seven published points, worked out apart: the mean size is
-/// 11062/7 KB, the mean 1619/7 ms.
+/// Least squares of the seven published points, computed separately: the mean size is 11062/7 KB,
+/// the mean 1619/7 ms.
 #[test]
 fn the_published_slope() {
     let (n, x, y) = (7.0, 11_062.0, 1_619.0);
@@ -192,7 +192,7 @@ fn anomalies_are_put_down_to_one_cause_each() {
     ];
     assert_eq!(counts, [12, 4, 2, 2, 2, 2]);
     assert_eq!(found.median(), 100.0);
-    // 9400 in the usual, 36100 in the slow ones.
+    // 9400 in the usual samples, 36100 in the slow ones.
     assert!((found.share_of_time - 36_100.0 / 45_500.0).abs() < 1e-12);
     assert!((found.mean() - 455.0).abs() < 1e-9);
 }

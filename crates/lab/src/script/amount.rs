@@ -1,6 +1,6 @@
-//! Times and sizes as a user writes them.
+//! Parses times and sizes as a user writes them.
 
-/// Nanoseconds of `50us`, `2.5ms`, `1s`, `800ns`; also of what is not above 0.
+/// Nanoseconds of `50us`, `2.5ms`, `1s`, `800ns`; values that are not above 0 are also accepted.
 pub(crate) fn nanos(text: &str) -> Option<f64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

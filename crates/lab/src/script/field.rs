@@ -1,4 +1,4 @@
-//! Values of one table at one setting, as what they must be.
+//! Typed values of one table at one setting.
 
 use core::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::raw::{Kind, Table, Value};
 use super::sweep::Scope;
 use super::verb::Words;
 
-/// No time in a script is longer.
+/// Maximum of any time in a script.
 const LONGEST_NS: f64 = 3600e9;
 
-/// Most bytes of a region.
+/// Maximum size of a region, bytes.
 const MOST_BYTES: u64 = 1 << 36;
 
 /// A value and where it comes from.
@@ -42,7 +42,7 @@ impl Fields<'_> {
         Ok(Given { value, from })
     }
 
-    /// Reads a value by a function that says what is wrong.
+    /// Reads a value with a function that reports what is wrong.
     fn read<T>(
         &self,
         key: &str,
@@ -57,7 +57,7 @@ impl Fields<'_> {
         }
     }
 
-    /// What must be there; `example` is how it would be written.
+    /// A required value; `example` shows how to write it.
     pub(super) fn need<T>(
         &self,
         found: Option<Given<T>>,
@@ -82,7 +82,7 @@ impl Fields<'_> {
         })
     }
 
-    /// A name of something: not empty, not long, without letters in `barred`.
+    /// A name: not empty, not too long, and without characters in `barred`.
     pub(super) fn name(&self, barred: &str) -> Result<Option<Given<String>>> {
         let Some(name) = self.text("name", "A")? else {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Fields<'_> {
         })
     }
 
-    /// What can only be true.
+    /// A key whose only valid value is true.
     pub(super) fn only_true(&self, key: &str) -> Result<Option<Given<()>>> {
         self.read(key, |kind| match kind {
             Kind::Flag(true) => Ok(()),
@@ -133,7 +133,7 @@ impl Fields<'_> {
         self.read(key, |kind| whole(key, kind, &range))
     }
 
-    /// Bytes: a size in quotes or a number.
+    /// Bytes: a size in quotes, or a number.
     pub(super) fn bytes(&self, key: &str) -> Result<Option<Given<u64>>> {
         let checked = |n: i128| {
             let bytes = u64::try_from(n).ok();
@@ -176,12 +176,12 @@ impl Fields<'_> {
         })
     }
 
-    /// A time in nanoseconds; `may_be_zero` if that makes sense.
+    /// A time in nanoseconds; `may_be_zero` if zero is meaningful.
     pub(super) fn nanos(&self, key: &str, may_be_zero: bool) -> Result<Option<Given<f64>>> {
         self.read(key, |kind| nanos(key, kind, may_be_zero))
     }
 
-    /// A time; `may_be_zero` if that makes sense.
+    /// A time; `may_be_zero` if zero is meaningful.
     pub(super) fn time(&self, key: &str, may_be_zero: bool) -> Result<Option<Given<Duration>>> {
         self.read(key, |kind| {
             let ns = nanos(key, kind, may_be_zero)?;
@@ -192,7 +192,7 @@ impl Fields<'_> {
         })
     }
 
-    /// One of the words of a kind.
+    /// One of the words of this kind.
     pub(super) fn word<K: Words>(&self, key: &str, what: &str) -> Result<Option<Given<K>>> {
         self.one_of(key, what, K::WORDS)
     }
@@ -221,7 +221,7 @@ impl Fields<'_> {
     }
 }
 
-/// Why a name cannot be one.
+/// Why a name is not valid.
 pub(super) fn bad_name(name: &str, barred: &str) -> Option<String> {
     if name.trim() != name || name.is_empty() {
         return Some(
@@ -249,10 +249,10 @@ fn whole(key: &str, kind: &Kind, range: &RangeInclusive<u64>) -> core::result::R
     }
 }
 
-/// Seconds that a run may last.
+/// Checks that a run may last this many seconds.
 ///
 /// # Errors
-/// The range.
+/// Names the permitted range.
 pub(crate) fn seconds_in_range(key: &str, seconds: f64) -> core::result::Result<f64, String> {
     if seconds > 0.0 && seconds <= LONGEST_NS / 1e9 {
         Ok(seconds)
@@ -263,10 +263,10 @@ pub(crate) fn seconds_in_range(key: &str, seconds: f64) -> core::result::Result<
     }
 }
 
-/// A number that a key may have.
+/// Checks that a key may have this number.
 ///
 /// # Errors
-/// The range.
+/// Names the permitted range.
 pub(crate) fn in_range(
     key: &str,
     n: i128,

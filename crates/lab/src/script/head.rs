@@ -1,4 +1,4 @@
-//! What a script says at its top, and its locks, channels and regions.
+//! Reads the top of a script, and its locks, channels and regions.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) const TOP: &[&str] = &[
     "line",
 ];
 
-/// Those of them that are no tables.
+/// Top-level keys that are not tables.
 pub(super) const TOP_VALUES: &[&str] = &[
     "title",
     "passes",
@@ -44,22 +44,22 @@ pub(super) const TOP_VALUES: &[&str] = &[
     "backend",
 ];
 
-/// Most passes, of the warm-up or counted.
+/// Maximum number of passes, of the warm-up or counted.
 pub(crate) const MOST_PASSES: u64 = 1_000_000_000;
 
-/// Most locks, channels or regions.
+/// Maximum number of locks, channels or regions.
 const MOST_SHARED: usize = 256;
 
-/// How long a repetition is if the script does not say, seconds.
+/// Default duration of a repetition, seconds.
 const USUAL_SECONDS: f64 = 0.2;
 
-/// Passes of the warm-up if the script does not say.
+/// Default number of passes of the warm-up.
 const USUAL_WARM_UP: u64 = 20;
 
-/// When a repetition is given up if the script does not say.
+/// Default timeout of a repetition.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// When a process counts as blocked if the script does not say.
+/// Default time after which a process counts as blocked.
 const USUAL_SETTLE: Duration = Duration::from_micros(50);
 
 impl Words for Stamps {
@@ -67,7 +67,7 @@ impl Words for Stamps {
         &[("between", Self::Between), ("around", Self::Around)];
 }
 
-/// What the top says at one setting.
+/// Contents of the top of a script at one setting.
 pub(super) struct Head {
     pub(super) length: Length,
     pub(super) warm_up: u64,
@@ -122,12 +122,12 @@ fn length(fields: Fields<'_>, timeout: Duration) -> Result<Length> {
 pub(super) struct Names {
     pub(super) what: &'static str,
     pub(super) names: Vec<String>,
-    /// Where each is declared.
+    /// Where each name is declared.
     pub(super) from: Vec<Origin>,
 }
 
 impl Names {
-    /// The index of what a step names.
+    /// The index of the object that a step names.
     pub(super) fn find(&self, given: &Given<String>) -> Result<usize> {
         let found = self.names.iter().position(|name| *name == given.value);
         found.ok_or_else(|| {
@@ -144,7 +144,7 @@ impl Names {
     }
 }
 
-/// What all `[what.NAME]` say.
+/// Reads all tables `[what.NAME]`.
 fn declared<'s, T>(
     root: &'s Table,
     scope: &'s Scope<'s>,

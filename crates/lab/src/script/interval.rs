@@ -8,7 +8,7 @@ use super::process::Mark;
 use super::raw::Table;
 use super::sweep::Scope;
 
-/// Most intervals.
+/// Maximum number of intervals.
 const MOST_INTERVALS: usize = 256;
 
 /// The steps between which intervals lie.
@@ -62,7 +62,7 @@ pub(super) fn read(tables: &[&Table], scope: &Scope<'_>, steps: Steps<'_>) -> Re
     Ok(all)
 }
 
-/// `begin of A.2`, `B.receive`: a boundary of a step.
+/// Parses `begin of A.2`, `B.receive`: a boundary of a step.
 fn point(given: &Given<String>, is_end: bool, steps: Steps<'_>) -> Result<Point> {
     let text = given.value.as_str();
     let (rest, is_end) = match (text.strip_prefix("begin of "), text.strip_prefix("end of ")) {
@@ -90,7 +90,7 @@ fn point(given: &Given<String>, is_end: bool, steps: Steps<'_>) -> Result<Point>
     })
 }
 
-/// A step by its number, by its name, or by a verb that is there once.
+/// Finds a step by its number, by its name, or by a verb that occurs once.
 pub(super) fn step(
     given: &Given<String>,
     wanted: &str,
@@ -133,7 +133,7 @@ pub(super) fn step(
     Err(given.from.bad(none_of(&what, wanted, &known)))
 }
 
-/// The clock is read there in each pass.
+/// Checks that the clock is read at the step in each pass.
 pub(super) fn checked(given: &Given<String>, process: &Process, step: usize) -> Result<()> {
     let (name, at) = (&process.name, &process.steps[step]);
     let why = if !process.measured {

@@ -1,4 +1,4 @@
-//! Straight lines through figures of several settings.
+//! Reads straight lines through figures of several settings.
 
 use super::amount;
 use super::field::{Fields, Given};
@@ -9,10 +9,10 @@ use super::plan::{Between, Line, Timed};
 use super::raw::Table;
 use super::sweep::Scope;
 
-/// Most lines.
+/// Maximum number of lines.
 const MOST_LINES: usize = 64;
 
-/// Most of a parameter's unit that a slope is stated for.
+/// Maximum number of units of a parameter for which a slope is stated.
 const MOST_PER: u64 = 1 << 40;
 
 /// The tables of the lines.
@@ -64,7 +64,7 @@ pub(super) fn read(
     Ok(all)
 }
 
-/// An interval or a pass by its name, or a step as `PROCESS.STEP`.
+/// Finds an interval or a pass by its name, or a step as `PROCESS.STEP`.
 fn timed(given: &Given<String>, steps: Steps<'_>, intervals: &[Between]) -> Result<Timed> {
     let text = given.value.as_str();
     if let Some(at) = intervals.iter().position(|i| i.name == text) {
@@ -93,7 +93,7 @@ fn timed(given: &Given<String>, steps: Steps<'_>, intervals: &[Between]) -> Resu
     Ok(Timed::Step { process, step })
 }
 
-/// The parameter's value as a number; sizes in bytes.
+/// The parameter's value as a number; sizes are in bytes.
 fn value(against: &Given<String>, scope: &Scope<'_>) -> Result<f64> {
     let parameters = scope.parameters();
     let found = parameters.iter().find(|(name, _)| *name == against.value);

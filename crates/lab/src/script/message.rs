@@ -1,4 +1,4 @@
-//! What is wrong with a script, and where.
+//! Errors in a script, with their place.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct BadScript {
 }
 
 impl BadScript {
-    /// A mistake at a byte of a script.
+    /// Makes an error at a byte of a script.
     pub(crate) fn at(text: &str, at: usize, why: String) -> Self {
         let (line, column) = Lines::of(text).place(at);
         Self {
@@ -23,13 +23,13 @@ impl BadScript {
         }
     }
 
-    /// Its line, from 1.
+    /// The line of the error, from 1.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Its column in letters, from 1.
+    /// The column of the error in characters, from 1.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
@@ -80,7 +80,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A mistake at a byte of the script.
+/// An error at a byte of the script.
 #[derive(Debug)]
 pub(super) struct Bad {
     pub(super) at: usize,
@@ -96,11 +96,11 @@ impl Bad {
 
 pub(super) type Result<T> = core::result::Result<T, Bad>;
 
-/// Where a value stands in the script, and of which parameters it is made.
+/// The place of a value in the script, and the parameters it contains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origin {
     pub(super) at: usize,
-    /// ` (with kind = "pipe")`, or nothing.
+    /// ` (with kind = "pipe")`, or empty.
     pub(super) note: String,
 }
 
@@ -110,16 +110,16 @@ impl Origin {
     }
 }
 
-/// More words than these are not listed.
+/// At most this many words are listed.
 const LISTED: usize = 40;
 
-/// So many are listed also where one of them is near.
+/// This many are listed even if one of them is similar.
 const FEW: usize = 8;
 
-/// There is none of that name (`head` says so, e.g. `there is no lock`), and which
-/// there are.
+/// Says that there is none of that name (`head` begins the text, e.g. `there is no lock`), and
+/// which there are.
 pub(crate) fn none_of(head: &str, wrong: &str, known: &[&str]) -> String {
-    // Every name of one letter is near every other.
+    // Every name of one character is similar to every other.
     let may_be_meant = |k: &&&str| k.chars().count() > 1 || k.eq_ignore_ascii_case(wrong);
     let hint = suggestion(wrong, known.iter().filter(may_be_meant).copied());
     if !hint.is_empty() && known.len() > FEW {

@@ -1,11 +1,10 @@
-//! Experiment scripts: processes that go through numbered steps, and what is to
-//! be found out about them.
+//! Experiment scripts: processes that go through numbered steps, and the figures that are wanted of
+//! them.
 //!
-//! The language is described for its users in `docs/book/scripts.md`. A script is
-//! read in four steps: the TOML with the place of everything (`raw`), the
-//! parameters and their settings (`sweep`), for each setting the values as what
-//! they must be (`field`, `head`, `process`, `step`, `place`, `interval`), and what
-//! only the whole can tell (`check`).
+//! The language is described for its users in `docs/book/scripts.md`. A script is read in four
+//! steps: the TOML with the place of everything (`raw`); the parameters and their settings
+//! (`sweep`); for each setting the typed values (`field`, `head`, `process`, `step`, `place`,
+//! `interval`); and checks of the whole (`check`).
 
 pub(crate) mod amount;
 mod check;

@@ -1,4 +1,4 @@
-//! A script from its text: one plan for each setting of its parameters.
+//! Parses a script into one plan for each setting of its parameters.
 
 use super::check;
 use super::field::Fields;
@@ -10,17 +10,17 @@ use super::step::Declared;
 use super::sweep::{Scope, Sweep};
 use super::{interval, line, process};
 
-/// Most steps and other parts of a script, over all settings: a script cannot
-/// fill the memory.
+/// Maximum number of steps and other parts of a script over all settings, so that a script cannot
+/// exhaust the memory.
 const MOST_PARTS: usize = 1_000_000;
 
-/// A process counts as so many parts, for the list of its CPUs.
+/// A process counts as this many parts, for the list of its CPUs.
 const PARTS_OF_A_PROCESS: usize = 10;
 
-/// Fresh processes for each setting if the script does not say.
+/// Default number of fresh processes for each setting.
 const USUAL_REPETITIONS: u64 = 8;
 
-/// Most of them.
+/// Maximum number of fresh processes for each setting.
 const MOST_REPETITIONS: u64 = 1000;
 
 /// An experiment: what is run, at which settings, and how often.
@@ -28,21 +28,21 @@ const MOST_REPETITIONS: u64 = 1000;
 pub struct Script {
     /// Its title; may be empty.
     pub title: String,
-    /// How often each setting is run, in fresh processes.
+    /// Number of times that each setting is run, in fresh processes.
     pub repetitions: u32,
-    /// What random choices begin from.
+    /// Seed of random choices.
     pub seed: u64,
-    /// One for each combination of the parameters' values; the last parameter
-    /// changes fastest. One without parameters if nothing is swept.
+    /// One setting for each combination of the parameters' values; the last parameter changes
+    /// fastest. If nothing is swept there is one setting without parameters.
     pub settings: Vec<Setting>,
 }
 
 /// One combination of the parameters' values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Names and values as in the script, in its order.
+    /// Names and values in the order of the script.
     pub parameters: Vec<(String, String)>,
-    /// What is run.
+    /// The plan to run.
     pub plan: Plan,
 }
 
@@ -50,7 +50,7 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// The place of the first mistake that was found, what is wrong, and the mend.
+    /// Gives the place of the first mistake found, what is wrong, and the mend.
     pub fn parse(text: &str) -> core::result::Result<Self, BadScript> {
         read(text).map_err(|bad| BadScript::at(text, bad.at, bad.why))
     }
@@ -75,7 +75,7 @@ fn read(text: &str) -> Result<Script> {
     for index in 0..sweep.settings() {
         let scope = sweep.setting(index);
         let plan = plan(&root, &scope, &lines).map_err(|mut bad| {
-            // Earlier settings were good, so this one's values matter.
+            // Earlier settings were valid, so the values of this one matter.
             if index > 0 && !bad.why.contains(" (with ") {
                 bad.why.push_str(&scope.note_of_all());
             }
@@ -88,7 +88,7 @@ fn read(text: &str) -> Result<Script> {
     }
     Ok(Script {
         title,
-        // The range fits.
+        // The checked range fits the type.
         repetitions: repetitions as u32,
         seed,
         settings,
@@ -108,7 +108,7 @@ fn title(root: &Table) -> Result<String> {
     }
 }
 
-/// A whole number that is the same in all settings.
+/// A whole number that must be the same in all settings.
 fn constant(root: &Table, key: &str, (least, most): (u64, u64), usual: u64) -> Result<u64> {
     let Some(value) = root.value(key) else {
         return Ok(usual);
@@ -131,7 +131,7 @@ fn constant(root: &Table, key: &str, (least, most): (u64, u64), usual: u64) -> R
     })
 }
 
-/// The settings together do not have too many parts.
+/// Checks that the settings together do not have too many parts.
 fn few_enough(root: &Table, settings: usize) -> Result<()> {
     let tables = process::tables(root)?;
     let mut parts = interval::tables(root)?.len() + 1;
@@ -154,7 +154,7 @@ fn few_enough(root: &Table, settings: usize) -> Result<()> {
     Err(Bad::new(at, why))
 }
 
-/// What one setting asks for.
+/// Makes the plan of one setting.
 fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
     let head = Head::read(Fields { table: root, scope })?;
     let (locks, lock_names) = head::locks(root, scope)?;

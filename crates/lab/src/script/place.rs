@@ -1,17 +1,17 @@
-//! Where a process may run, in words.
+//! Parses where a process may run.
 
 use super::field::Given;
 use super::head::Names;
 use super::message::{Bad, Origin, Result};
 use super::plan::Place;
 
-/// CPUs have numbers below this one.
+/// CPU numbers are below this.
 const MOST_CPUS: usize = 8192;
 
-/// A list names at most so many.
+/// Maximum number of CPUs in a list.
 const LONGEST_LIST: usize = 1024;
 
-/// The place beside or away from a process.
+/// Makes a place relative to a process.
 type Of = fn(usize) -> Place;
 
 /// The forms that name another process.
@@ -57,7 +57,7 @@ pub(super) fn read(given: &Given<String>, own: usize, processes: &Names) -> Resu
     Ok(Place::Cpus(cpus))
 }
 
-/// `0,2-3`: sorted, each once.
+/// Parses `0,2-3`: sorted, without duplicates.
 fn cpus(list: &str) -> Option<Vec<usize>> {
     let number = |text: &str| {
         let number = text.trim().parse().ok()?;
@@ -93,7 +93,7 @@ fn other(place: &Place) -> Option<usize> {
     }
 }
 
-/// No process's place depends on itself.
+/// Checks that no process's place depends on itself.
 pub(super) fn check(places: &[Place], from: &[Origin]) -> Result<()> {
     for (own, from) in from.iter().enumerate() {
         let mut at = own;

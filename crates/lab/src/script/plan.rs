@@ -1,5 +1,5 @@
-//! What a script asks for at one point of its sweeps: everything concrete,
-//! nothing of any machine.
+//! The plan of a script at one point of its sweeps: all values are concrete, and nothing depends on
+//! a machine.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use super::verb::{Backend, ChannelKind, LockKind, Pages, RegionKind, Verb};
 /// One setting of all parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How long each repetition is.
+    /// Length of each repetition.
     pub length: Length,
-    /// Passes before the first one that counts; nothing of them is recorded.
+    /// Passes before the first one that counts; they are not recorded.
     pub warm_up: u64,
     /// A repetition that takes longer is ended and reported.
     pub timeout: Duration,
-    /// How long after another process has begun to block it counts as blocked
-    /// ([`Verb::UntilBlocked`]): it is on its way to sleep before.
+    /// Time after which a process that has begun to block counts as blocked
+    /// ([`Verb::UntilBlocked`]): before, it may still be on its way to sleep.
     pub settle: Duration,
     /// Where the clock is read.
     pub stamps: Stamps,
-    /// What wakeup, block, notify, addevent, delevent and wait are made of; there
-    /// is one if a step uses them.
+    /// The backend of wakeup, block, notify, addevent, delevent and wait; present if a step uses
+    /// them.
     pub control: Option<Backend>,
     /// Locks, by their index in the verbs.
     pub locks: Vec<Lock>,
     /// Channels, by their index in the verbs.
     pub channels: Vec<Channel>,
-    /// Pieces of memory, by their index in the verbs.
+    /// Memory regions, by their index in the verbs.
     pub regions: Vec<Region>,
     /// Processes, by their index in the verbs.
     pub processes: Vec<Process>,
@@ -36,20 +36,19 @@ pub struct Plan {
     pub lines: Vec<Line>,
 }
 
-/// How long a repetition is.
+/// The length of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
     /// That many passes.
     Passes(u64),
-    /// About so long, seconds; the passes of the warm-up say how many that are.
+    /// About this many seconds; the passes of the warm-up determine their number.
     Seconds(f64),
 }
 
 /// Where the clock is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamps {
-    /// Once between two successive steps: the times of the steps add up to that
-    /// of the pass.
+    /// Once between two successive steps: the times of the steps add up to the time of the pass.
     Between,
     /// Before and after each step, serialised: for steps below about 200 ns.
     Around,
@@ -60,20 +59,20 @@ pub enum Stamps {
 pub struct Lock {
     /// Its name in the script.
     pub name: String,
-    /// What it is made of.
+    /// Its implementation.
     pub kind: LockKind,
 }
 
-/// A way for messages from one process to another; each has one direction.
+/// A channel for messages from one process to another; each has one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
     /// Its name in the script.
     pub name: String,
-    /// What it is made of.
+    /// Its implementation.
     pub kind: ChannelKind,
 }
 
-/// A piece of memory.
+/// A memory region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Its name in the script.
@@ -82,41 +81,40 @@ pub struct Region {
     pub bytes: u64,
     /// Where it comes from.
     pub kind: RegionKind,
-    /// The pages it is asked to consist of.
+    /// The pages that are requested for it.
     pub pages: Pages,
-    /// Made and touched before the first pass; else a step makes it.
+    /// Whether it is created and touched before the first pass; otherwise a step creates it.
     pub ready: bool,
 }
 
-/// A process or a thread, and its script.
+/// A process or a thread, and its steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
     /// Its name in the script.
     pub name: String,
-    /// A thread of the first process, rather than a process.
+    /// Whether it is a thread of the first process, rather than a process.
     pub is_thread: bool,
-    /// It starts inside its last blocking step and waits to be woken.
+    /// Whether it starts inside its last blocking step and waits to be woken.
     pub starts_blocked: bool,
     /// Where it may run.
     pub place: Place,
-    /// How many of it there are. Only the first reads the clock. Each replica has
-    /// the locks in common with all, but channels, control and regions of its own:
-    /// replica n of one process works with replica n of the others.
+    /// Number of copies. Only the first one reads the clock. Each replica shares the locks with all
+    /// others, but has its own channels, control and regions: replica n of one process works with
+    /// replica n of the others.
     pub replicas: u32,
-    /// The first replica reads the clock.
+    /// Whether the first replica reads the clock.
     pub measured: bool,
-    /// A pass begins every so often, rather than at the end of the one before
-    /// (injection).
+    /// Period at which passes begin, if they do not begin at the end of the one before (injection).
     pub every: Option<Duration>,
     /// Time before its first pass.
     pub after: Option<Duration>,
-    /// It goes on until the others have ended; its passes are not counted.
+    /// Whether it continues until the others have ended; its passes are not counted.
     pub background: bool,
-    /// What it does.
+    /// Its steps.
     pub steps: Vec<Step>,
-    /// Index of the step after the last one; those before it are done once.
+    /// Index of the step that follows the last one; those before it are executed once.
     pub loop_to: usize,
-    /// What all steps of a pass together are called; empty: they have no name.
+    /// Name for all steps of a pass together; empty: none.
     pub pass: String,
     /// What the time of a pass includes, in words; may be empty.
     pub includes: String,
@@ -133,7 +131,7 @@ pub enum Place {
     SameCpu(usize),
     /// On a CPU that is not that of this process; both are fixed.
     OtherCpu(usize),
-    /// On another thread of this process's core.
+    /// On another hardware thread of this process's core.
     SameCore(usize),
     /// On a core that is not that of this process.
     OtherCore(usize),
@@ -146,7 +144,7 @@ pub struct Step {
     pub number: u32,
     /// Its name: the script's, or the verb in words.
     pub name: String,
-    /// What it does.
+    /// Its verb.
     pub verb: Verb,
     /// Whether the clock is read around it.
     pub timed: bool,
@@ -161,9 +159,9 @@ pub struct Step {
 pub struct Between {
     /// Its name.
     pub name: String,
-    /// From where.
+    /// Where it begins.
     pub from: Point,
-    /// To where.
+    /// Where it ends.
     pub to: Point,
     /// What its time includes, in words; may be empty.
     pub includes: String,
@@ -174,19 +172,19 @@ pub struct Between {
 pub struct Line {
     /// Its name.
     pub name: String,
-    /// Of which figure.
+    /// The figure.
     pub of: Timed,
     /// The parameter.
     pub against: String,
     /// Its value in this setting; sizes in bytes.
     pub x: f64,
-    /// The slope is stated for so many of the parameter's unit.
+    /// The slope is stated for this many units of the parameter.
     pub per: f64,
     /// What the slope includes, in words; may be empty.
     pub includes: String,
 }
 
-/// Something that has a time of its own.
+/// Something whose time is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timed {
     /// A step.
@@ -209,6 +207,6 @@ pub struct Point {
     pub process: usize,
     /// Index of the step.
     pub step: usize,
-    /// Its end rather than its begin.
+    /// Whether it is the end of the step rather than the begin.
     pub is_end: bool,
 }

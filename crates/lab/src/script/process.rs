@@ -1,4 +1,4 @@
-//! Processes and their steps.
+//! Reads processes and their steps.
 
 use super::field::{Fields, Given};
 use super::head::{Names, TOP_VALUES};
@@ -9,13 +9,13 @@ use super::raw::Table;
 use super::step::{Declared, Does, Made};
 use super::sweep::Scope;
 
-/// Most processes.
+/// Maximum number of processes.
 const MOST_PROCESSES: usize = 64;
 
-/// Most steps of a process.
+/// Maximum number of steps of a process.
 const MOST_STEPS: usize = 1000;
 
-/// Most replicas of a process.
+/// Maximum number of replicas of a process.
 const MOST_REPLICAS: u64 = 64;
 
 const KEYS: &[&str] = &[
@@ -33,7 +33,7 @@ const KEYS: &[&str] = &[
     "step",
 ];
 
-/// Where the parts of a process stand in the script.
+/// Where the parts of a process are in the script.
 pub(super) struct Mark {
     pub(super) start: Origin,
     pub(super) steps: Vec<Origin>,
@@ -41,7 +41,7 @@ pub(super) struct Mark {
     pub(super) verbs: Vec<String>,
 }
 
-/// The processes of one setting, and where their parts stand.
+/// The processes of one setting, and where their parts are in the script.
 pub(super) struct Processes {
     pub(super) all: Vec<Process>,
     pub(super) marks: Vec<Mark>,
@@ -151,7 +151,7 @@ fn one(
         is_thread: kind.is_some_and(|k| k.value),
         starts_blocked: start.as_ref().is_some_and(|s| s.value),
         place,
-        // The range fits.
+        // The checked range fits the type.
         replicas: replicas.map_or(1, |r| r.value as u32),
         measured: measured.map_or(!background, |m| m.value),
         every: every.map(|t| t.value),
@@ -220,7 +220,7 @@ fn steps(
     Ok(steps)
 }
 
-/// The number of a step: its own, or one more than the last.
+/// The number of a step: explicit, or one more than the last.
 fn number_after(last: u32, made: &Made) -> Result<u32> {
     let Some(given) = &made.number else {
         let next = last.checked_add(1);

@@ -1,13 +1,13 @@
-//! The script as it is written: tables, keys and values with their places.
+//! The script as written: tables, keys and values with their places.
 
 use toml::de::{DeTable, DeValue};
 
 use super::message::{Bad, Result, none_of};
 
-/// No script is longer, in bytes: what is read must end soon.
+/// Maximum length of a script, bytes, so that reading ends soon.
 const LONGEST: usize = 1 << 20;
 
-/// No string is longer, in bytes, nor what becomes of it.
+/// Maximum length of a string, bytes, before and after substitution.
 pub(super) const LONGEST_STRING: usize = 1000;
 
 /// A value and the byte where it begins.
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What it is, for messages.
+    /// Its type in words, for messages.
     pub(super) fn what(&self) -> &'static str {
         match self {
             Self::Text(_) => "a string",
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// Keys and their values, in the order written.
+/// Keys and their values, in the order of the script.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) at: usize,
@@ -57,7 +57,7 @@ pub(super) struct Entry {
     pub(super) value: Value,
 }
 
-/// Reads the TOML.
+/// Parses the TOML.
 pub(super) fn parse(text: &str) -> Result<Table> {
     if text.len() > LONGEST {
         let why = format!(
@@ -74,7 +74,7 @@ pub(super) fn parse(text: &str) -> Result<Table> {
     table(0, root.get_ref())
 }
 
-/// What to do about a mistake in the TOML itself.
+/// The mend for a mistake in the TOML itself.
 fn mend_of(why: &str) -> &'static str {
     if why.contains("duplicate") {
         "; a key stands once in a table, and each process and step begins with [[...]]"
@@ -137,8 +137,8 @@ impl Table {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// There are no other keys than these; `of_top` are those of the script's
-    /// top, which often end up below a table by mistake.
+    /// Checks that there are no other keys than these; `of_top` are those of the script's top,
+    /// which often end up below a table by mistake.
     pub(super) fn only(&self, whose: &str, known: &[&str], of_top: &[&str]) -> Result<()> {
         let Some(wrong) = self
             .entries

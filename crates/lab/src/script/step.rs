@@ -1,4 +1,4 @@
-//! One step: its verb, and what the verb takes.
+//! Reads one step: its verb, and the verb's arguments.
 
 use super::field::{Fields, Given};
 use super::head::{Names, TOP_VALUES};
@@ -40,7 +40,7 @@ const VERBS: &[&str] = &[
     "go_to",
 ];
 
-/// The others, and the verb that they go with.
+/// The other keys, and the verb to which each belongs.
 const OTHERS: &[(&str, Option<&str>)] = &[
     ("number", None),
     ("name", None),
@@ -50,19 +50,19 @@ const OTHERS: &[(&str, Option<&str>)] = &[
     ("words", Some("send")),
 ];
 
-/// Most words of a message or an argument.
+/// Maximum number of words of a message or an argument.
 const MOST_WORDS: u64 = 1 << 24;
 
-/// Most turns of counted work.
+/// Maximum number of turns of counted work.
 const MOST_TURNS: u64 = 1_000_000_000;
 
-/// Times of a `lock_unlock` that does not say.
+/// Default number of times of a `lock_unlock`.
 const USUAL_TIMES: u64 = 1000;
 
-/// Most times.
+/// Maximum number of times.
 const MOST_TIMES: u64 = 1_000_000_000;
 
-/// What a script declares, by name.
+/// The objects that a script declares, by name.
 pub(super) struct Declared<'s> {
     pub(super) processes: &'s Names,
     pub(super) locks: &'s Names,
@@ -70,14 +70,14 @@ pub(super) struct Declared<'s> {
     pub(super) regions: &'s Names,
 }
 
-/// What a step does.
+/// The effect of a step.
 pub(super) enum Does {
     Verb {
         verb: Verb,
         /// The verb in words.
         name: String,
     },
-    /// The next pass begins at the step of that number.
+    /// The next pass begins at the step with that number.
     GoTo(u32),
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Made {
     pub(super) name: Option<Given<String>>,
     pub(super) timed: bool,
     pub(super) includes: String,
-    /// Its verb, and where that stands.
+    /// Its verb as written, and its place.
     pub(super) key: String,
     pub(super) from: Origin,
 }
@@ -121,7 +121,7 @@ impl Made {
     }
 }
 
-/// The one key that is a verb.
+/// Finds the one key that is a verb.
 fn verb_of(fields: Fields<'_>) -> Result<&Entry> {
     let is_verb = |entry: &&Entry| VERBS.contains(&entry.key.as_str());
     let known: Vec<&str> = OTHERS.iter().map(|(key, _)| *key).collect();
@@ -153,14 +153,14 @@ fn verb_of(fields: Fields<'_>) -> Result<&Entry> {
     Ok(verb)
 }
 
-/// Reads what a verb takes.
+/// Reads the arguments of a verb.
 struct Reader<'s, 'd> {
     fields: Fields<'s>,
     key: &'s str,
     declared: &'d Declared<'d>,
 }
 
-/// What a step does, and the note of the parameters in it.
+/// The effect of a step, and the note of the parameters in it.
 type Read = Result<(Does, String)>;
 
 impl Reader<'_, '_> {
@@ -213,7 +213,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A value that the verb cannot be without.
+    /// A value that the verb requires.
     fn there<T>(&self, found: Option<Given<T>>) -> Result<Given<T>> {
         self.fields.need(found, "a step", self.key)
     }
@@ -245,7 +245,7 @@ impl Reader<'_, '_> {
     fn event(&self, verb: impl Fn(u32) -> Verb) -> Read {
         let event = self.there(self.fields.whole(self.key, 0..=u32::MAX.into())?)?;
         let name = format!("{} {}", self.key, event.value);
-        // The range is that of the type.
+        // The checked range is that of the type.
         let number = u32::try_from(event.value).unwrap_or(u32::MAX);
         self.done(verb(number), name, event.from)
     }

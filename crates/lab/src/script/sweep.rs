@@ -1,15 +1,15 @@
-//! Parameters, their values, and what becomes of `$name`.
+//! Parameters, their values, and the substitution of `$name`.
 
 use super::message::{Bad, Origin, Result, none_of};
 use super::raw::{Kind, LONGEST_STRING, Table, Value};
 
-/// No script has more settings.
+/// Maximum number of settings of a script.
 pub(super) const MOST_SETTINGS: usize = 10_000;
 
-/// No script has more parameters.
+/// Maximum number of parameters of a script.
 const MOST_PARAMETERS: usize = 16;
 
-/// What `[sweep]` says.
+/// Contents of `[sweep]`.
 pub(super) struct Sweep {
     parameters: Vec<Parameter>,
 }
@@ -77,7 +77,7 @@ impl Sweep {
         Ok(Self { parameters })
     }
 
-    /// How many settings there are.
+    /// Number of settings.
     pub(super) fn settings(&self) -> usize {
         self.parameters.iter().map(|p| p.values.len()).product()
     }
@@ -95,7 +95,7 @@ impl Sweep {
         }
     }
 
-    /// Every parameter is used, and what is used is a parameter.
+    /// Checks that every parameter is used, and that only parameters are used.
     pub(super) fn check(&self, root: &Table) -> Result<()> {
         let mut used = vec![false; self.parameters.len()];
         for entry in &root.entries {
@@ -139,7 +139,7 @@ impl Sweep {
 }
 
 impl Scope<'_> {
-    /// A value with the parameters' values in it, and where it comes from.
+    /// Substitutes the parameters' values in a value, and returns where it comes from.
     pub(super) fn resolve(&self, value: &Value) -> Result<(Kind, Origin)> {
         let origin = |note: String| Origin { at: value.at, note };
         let Kind::Text(text) = &value.kind else {
@@ -171,7 +171,7 @@ impl Scope<'_> {
         Ok((Kind::Text(made), origin))
     }
 
-    /// Each parameter and its value, as a user would write them.
+    /// Each parameter and its value, as a user would write it.
     pub(super) fn parameters(&self) -> Vec<(String, String)> {
         let all = (0..self.parameters.len())
             .map(|i| (self.parameters[i].name.clone(), shown(self.value(i))));
@@ -235,7 +235,7 @@ fn in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// `cpu $n`, `${n}us`: the plain text and the parameters' names.
+/// Splits `cpu $n`, `${n}us` into plain text and the parameters' names.
 fn pieces(at: usize, text: &str) -> Result<Vec<Piece<'_>>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -263,7 +263,7 @@ fn pieces(at: usize, text: &str) -> Result<Vec<Piece<'_>>> {
     Ok(pieces)
 }
 
-/// The values of a parameter: a list, or a range.
+/// Reads the values of a parameter: a list, or a range.
 fn values(name: &str, value: &Value, of_top: &[&str]) -> Result<Vec<Value>> {
     let list = match &value.kind {
         Kind::List(list) => list,
@@ -325,7 +325,7 @@ fn too_many(name: &str, at: usize, count: u128) -> Bad {
     Bad::new(at, why)
 }
 
-/// `1..4`, `1..16 by 5`: whole numbers, both ends included.
+/// Parses `1..4`, `1..16 by 5`: whole numbers, both ends included.
 fn range(name: &str, at: usize, text: &str) -> Result<Vec<Value>> {
     let no = || {
         let why = format!(

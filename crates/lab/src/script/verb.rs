@@ -1,134 +1,132 @@
-//! The verbs of a script, and the words for their kinds.
+//! The verbs of a script, and the words for their variants.
 
-/// What a step does. Indices are those of the [`Plan`](super::Plan)'s lists.
+/// The action of a step. Indices are those of the [`Plan`](super::Plan)'s lists.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verb {
-    /// Nothing: what stepping itself costs.
+    /// Nothing: measures the cost of stepping.
     Null,
-    /// Counted dependent instructions that take about so long, ns.
+    /// Counted dependent instructions that take about this long, ns.
     Work {
         /// Nominal time, ns.
         ns: f64,
     },
-    /// So many turns of a loop, each of which is one multiplication and one addition
-    /// that need the result of those before.
+    /// This many turns of a loop, each of which is one multiplication and one addition that need
+    /// the result of the turn before.
     Turns {
-        /// How many.
+        /// Number of turns.
         turns: u64,
     },
-    /// Sleeps at least so long, ns.
+    /// Sleeps at least this long, ns.
     Sleep {
         /// Nominal time, ns.
         ns: f64,
     },
-    /// Offers the CPU to others.
+    /// Yields the CPU to others.
     Yield,
-    /// Runs until the scheduler takes the CPU away and gives it back: the quantum
-    /// runs out.
+    /// Runs until the scheduler takes the CPU away and gives it back: the quantum expires.
     RunOut,
-    /// A system call that does next to nothing.
+    /// A system call that does almost nothing.
     Call(Call),
     /// Reads a clock.
     Read(ClockCall),
-    /// Records something of its own, as a program would.
+    /// Records an event of this kind, as a program would.
     Record(RecordKind),
     /// Takes a lock.
     Lock {
-        /// Which.
+        /// Index of the lock.
         lock: usize,
     },
-    /// Gives a lock back.
+    /// Releases a lock.
     Unlock {
-        /// Which.
+        /// Index of the lock.
         lock: usize,
     },
-    /// Takes a lock and gives it back, so many times in one step: the long loop.
+    /// Takes a lock and releases it, this many times in one step: the long loop.
     LockUnlock {
-        /// Which.
+        /// Index of the lock.
         lock: usize,
-        /// How often.
+        /// Number of times.
         times: u64,
     },
-    /// Wakes a process, or spares it its next block.
+    /// Wakes a process, or makes its next block return at once.
     Wakeup {
-        /// Which.
+        /// Index of the process.
         process: usize,
     },
     /// Waits to be woken; returns at once after an earlier wakeup.
     Block,
-    /// Wakes all that wait for an event.
+    /// Wakes all processes that wait for an event.
     Notify {
         /// Its number.
         event: u32,
     },
-    /// From now on this process waits for the event, too.
+    /// Adds the event to those for which this process waits.
     AddEvent {
         /// Its number.
         event: u32,
     },
-    /// This process no longer waits for the event.
+    /// Removes the event from those for which this process waits.
     DelEvent {
         /// Its number.
         event: u32,
     },
-    /// Waits for one of the events added, and takes them off; returns at once if
-    /// there are none.
+    /// Waits for one of the added events, and removes them; returns at once if there are none.
     Wait,
     /// Spins until another process is blocked.
     UntilBlocked {
-        /// Which.
+        /// Index of the process.
         process: usize,
     },
     /// Sends a message.
     Send {
-        /// Over which channel.
+        /// Index of the channel.
         channel: usize,
-        /// Its length, words of 8 bytes; 0: the least that the channel can send.
+        /// Its length, words of 8 bytes; 0: the minimum that the channel can send.
         words: u64,
     },
-    /// Waits for a message and takes it.
+    /// Waits for a message and receives it.
     Receive {
-        /// From which channel.
+        /// Index of the channel.
         channel: usize,
     },
-    /// Writes that many words of 8 bytes, as an argument is prepared.
+    /// Writes this many words of 8 bytes, as when an argument is prepared.
     Prepare {
-        /// How many.
+        /// Number of words.
         words: u64,
     },
-    /// Reads that many words of 8 bytes of the last message, as an argument is
-    /// used; of the process's own buffer if there was none.
+    /// Reads this many words of 8 bytes of the last message, as when an argument is used; reads the
+    /// process's own buffer if there was none.
     Access {
-        /// How many.
+        /// Number of words.
         words: u64,
     },
-    /// Makes a child process, which ends at once.
+    /// Creates a child process, which exits at once.
     Fork(ForkKind),
-    /// Waits for the child's end.
+    /// Waits for the end of the child.
     Reap,
-    /// Makes a region of memory, untouched.
+    /// Allocates a region of memory, untouched.
     Create {
-        /// Which.
+        /// Index of the region.
         region: usize,
     },
     /// Writes one byte in each page of a region (of 4 KiB).
     Touch {
-        /// Which.
+        /// Index of the region.
         region: usize,
     },
     /// Writes all words of a region.
     Fill {
-        /// Which.
+        /// Index of the region.
         region: usize,
     },
-    /// Gives a region back.
+    /// Frees a region.
     Free {
-        /// Which.
+        /// Index of the region.
         region: usize,
     },
 }
 
-/// Words of a script for the values of a kind.
+/// The words of a script for the values of a type.
 pub trait Words: Copy + PartialEq + Sized + 'static {
     /// Every word and what it stands for.
     const WORDS: &'static [(&'static str, Self)];
@@ -161,7 +159,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// System calls that do next to nothing.
+    /// System calls that do almost nothing.
     Call {
         /// `getppid(2)`.
         Getppid = "getppid",
@@ -223,7 +221,7 @@ kinds! {
         Event64 = "event64",
         /// Two readings of the clock.
         Pair = "pair",
-        /// The begin of a section and its end.
+        /// The begin of a span and its end.
         Section = "section",
         /// The same with serialised readings.
         SectionOrdered = "section-ordered",
@@ -235,7 +233,7 @@ kinds! {
 }
 
 kinds! {
-    /// What a lock is made of.
+    /// Implementations of a lock.
     LockKind {
         /// `pthread_mutex_t`, shared between processes.
         Pthread = "pthread",
@@ -243,7 +241,7 @@ kinds! {
         PthreadSpin = "pthread-spin",
         /// Test and test-and-set, with the CPU's pause.
         Spin = "spin",
-        /// First come, first served, spinning on one word.
+        /// Ticket lock: first come, first served, spinning on one word.
         Ticket = "ticket",
         /// Mellor-Crummey and Scott's queue: each waiter spins on its own word.
         Mcs = "mcs",
@@ -253,7 +251,7 @@ kinds! {
 }
 
 kinds! {
-    /// What a channel is made of.
+    /// Implementations of a channel.
     ChannelKind {
         /// `pipe(2)`.
         Pipe = "pipe",
@@ -271,33 +269,33 @@ kinds! {
 }
 
 kinds! {
-    /// What wakeup, block, notify and wait are made of.
+    /// Implementations of wakeup, block, notify and wait.
     Backend {
-        /// A word each process waits on, `futex(2)`.
+        /// A word on which each process waits, `futex(2)`.
         Futex = "futex",
-        /// An `eventfd(2)` each process and event, `epoll(7)` to add, delete, wait.
+        /// An `eventfd(2)` for each process and event, `epoll(7)` to add, delete, wait.
         Eventfd = "eventfd",
-        /// A pipe each process and event, `poll(2)` to wait.
+        /// A pipe for each process and event, `poll(2)` to wait.
         Pipe = "pipe",
         /// A mutex and a condition variable, shared between processes.
         Condvar = "condvar",
-        /// A real-time signal each process: `sigqueue(3)`, `sigtimedwait(2)`. It has
-        /// no events: notify, addevent, delevent and wait are not to be had.
+        /// A real-time signal for each process: `sigqueue(3)`, `sigtimedwait(2)`. It has no events:
+        /// notify, addevent, delevent and wait are not available.
         Signal = "signal",
     }
 }
 
 kinds! {
-    /// Ways of making a child.
+    /// Ways to create a child.
     ForkKind {
         /// `fork(2)`.
         Fork = "fork",
         /// `vfork(2)`: returns when the child has ended.
         Vfork = "vfork",
-        /// `posix_spawn(3)` of a program that ends at once.
+        /// `posix_spawn(3)` of a program that exits at once.
         Spawn = "posix_spawn",
-        /// `clone(2)` of a process without copying memory, file descriptors or
-        /// signal handlers, with a stack of its own.
+        /// `clone(2)` of a process without copying memory, file descriptors or signal handlers,
+        /// with its own stack.
         Clone = "clone",
         /// `clone(2)` of a thread.
         Thread = "thread",
@@ -305,7 +303,7 @@ kinds! {
 }
 
 kinds! {
-    /// Where a region comes from.
+    /// Sources of a region's memory.
     RegionKind {
         /// Private anonymous memory.
         Private = "private",
@@ -317,15 +315,15 @@ kinds! {
         Shm = "shm",
         /// `shmget(2)`.
         SysV = "sysv",
-        /// In the program from its start; making it and giving it back do nothing.
+        /// Part of the program from its start; creating and freeing it do nothing.
         Static = "static",
     }
 }
 
 kinds! {
-    /// The pages a region is asked to consist of.
+    /// The pages that are requested for a region.
     Pages {
-        /// What the machine gives.
+        /// The machine's default.
         Default = "default",
         /// Small ones only (`MADV_NOHUGEPAGE`).
         Small = "4KiB",

@@ -1,5 +1,5 @@
-//! One process of a repetition as a program of the simulated machine: the steps that
-//! a process does here, with a reading of the clock between two of them.
+//! One process of a repetition as a program of the simulated machine: the steps that a process
+//! executes here, with a reading of the clock between two of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use undertick_ring::{DeschedFlag, Kind, Record};
 
 use crate::script::Length;
 
-/// What the processes of a repetition know of each other. One thread uses it.
+/// State shared by the processes of a repetition. Only one thread uses it.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     recording: AtomicU8,
-    /// How many passes count.
+    /// Number of passes that count.
     passes: AtomicU64,
-    /// How long they took, by the leader, ns.
+    /// Duration of these passes as the leader measures it, ns.
     took_ns: AtomicU64,
 }
 
@@ -24,37 +24,37 @@ impl Board {
         self.recording.load(Ordering::Relaxed) == 1
     }
 
-    /// How many passes count; 0 if none did.
+    /// Number of passes that count; 0 if none did.
     pub(super) fn passes(&self) -> u64 {
         self.passes.load(Ordering::Relaxed)
     }
 
-    /// How long they took, s.
+    /// Duration of these passes, s.
     pub(super) fn seconds(&self) -> f64 {
         self.took_ns.load(Ordering::Relaxed) as f64 / 1e9
     }
 }
 
-/// A step: what it does, act by act.
+/// A step as a list of acts.
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     pub(super) acts: Vec<Act>,
-    /// Its event number.
+    /// Event number of the step.
     pub(super) event: u16,
-    /// Whether the clock is read around it.
+    /// Whether the clock is read around the step.
     pub(super) timed: bool,
 }
 
-/// How a process goes about its steps.
+/// The behaviour of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// It says how many passes count, and from when.
+    /// Whether it decides how many passes count, and from when.
     pub(super) leads: bool,
-    /// It reads the clock.
+    /// Whether it reads the clock.
     pub(super) measured: bool,
-    /// It goes on until the others are done.
+    /// Whether it continues until the others are done.
     pub(super) background: bool,
-    /// The clock is read around each step, rather than between two.
+    /// Whether the clock is read around each step, rather than between two.
     pub(super) around: bool,
     /// Event between two passes.
     pub(super) between: u16,
@@ -62,9 +62,9 @@ pub(super) struct Part {
     pub(super) after_ns: u64,
     pub(super) length: Length,
     pub(super) warm_up: u64,
-    /// What is done before the first pass.
+    /// Steps before the first pass.
     pub(super) before: Vec<Ready>,
-    /// A pass, the null steps included.
+    /// Steps of a pass, the null steps included.
     pub(super) pass: Vec<Ready>,
     pub(super) clock: ClockId,
     pub(super) routine: Routine,
@@ -74,25 +74,25 @@ pub(super) struct Part {
     pub(super) seed: u64,
 }
 
-/// A process under way.
+/// A running process.
 #[derive(Debug)]
 pub(super) struct Actor {
     part: Part,
     board: Arc<Board>,
-    /// Records, and when each was really made, ns.
+    /// Records, and the true time of each, ns.
     pub(super) records: Vec<Record>,
     pub(super) true_ns: Vec<i64>,
-    /// What each reading took, ns.
+    /// Duration of each reading, ns.
     pub(super) reading_ns: Vec<u64>,
-    /// Readings that the routine was too slow for.
+    /// Readings for which the routine was too slow.
     pub(super) too_slow: u64,
     at: At,
-    /// The step that is under way, of `before` or of `pass`.
+    /// Index of the current step, in `before` or in `pass`.
     step: usize,
     act: usize,
-    /// Event of the section that is open.
+    /// Event of the open span.
     current: u16,
-    /// The record that the reading under way is for.
+    /// The record for which the current reading is made.
     wanted: Option<(Kind, u16, u32)>,
     done: u64,
     counted: u64,
@@ -102,7 +102,7 @@ pub(super) struct Actor {
     random: u64,
 }
 
-/// Where it is.
+/// Position of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Start,
@@ -114,7 +114,7 @@ enum At {
     Pass,
     /// The reading after the last step of a pass.
     PassEnd,
-    /// The reading at the end of all.
+    /// The reading at the end of the process.
     Leaving,
     End,
 }
@@ -122,8 +122,8 @@ enum At {
 const FEWEST_PASSES: f64 = 16.0;
 const MOST_PASSES: f64 = 1e6;
 const FEWEST_TIMED: u64 = 4;
-/// The delay between two passes lasts up to so many ticks, so that passes do not keep
-/// step with the clock.
+/// The delay between two passes lasts up to this many ticks, so that passes do not keep step with
+/// the clock.
 const DELAY_TICKS: u64 = 4;
 
 impl Actor {
@@ -154,7 +154,7 @@ impl Actor {
         self.at == At::End
     }
 
-    /// Passes so far, and the step of the present one, from 1; 0 between passes.
+    /// Number of passes so far, and the current step, from 1; 0 between passes.
     pub(super) fn whereabouts(&self) -> (u64, usize) {
         let step = match self.at {
             At::Pass => self.step + 1,
@@ -202,8 +202,7 @@ impl Actor {
         }
     }
 
-    /// The section that is open ends and another one begins: a reading, if anybody
-    /// wants it.
+    /// Ends the open span and begins another one, with a reading if the record is wanted.
     fn turn_to(&mut self, event: u16) -> Option<Act> {
         let from = std::mem::replace(&mut self.current, event);
         (self.part.measured && !self.part.around && self.board.is_recording())
@@ -217,10 +216,10 @@ impl Actor {
         }
     }
 
-    /// The next act of the steps; `None` after the last one.
+    /// The next act within the steps; `None` after the last one.
     ///
-    /// `act` counts the acts of a step from 1; 0 is the reading before them and one
-    /// more than there are is that after them.
+    /// `act` counts the acts of a step from 1; 0 is the reading before them, and one more than
+    /// their number is the reading after them.
     fn in_steps(&mut self) -> Option<Act> {
         loop {
             let ready = self.steps().get(self.step)?;
@@ -250,7 +249,7 @@ impl Actor {
         }
     }
 
-    /// Between two passes: whether there is another one.
+    /// Whether another pass follows; called between two passes.
     fn another(&mut self, now: Moment) -> bool {
         let warm_up = match self.part.length {
             Length::Seconds(_) => self.part.warm_up.max(FEWEST_TIMED),
@@ -290,7 +289,7 @@ impl Actor {
         }
     }
 
-    /// When the next pass is due; what was missed is left out.
+    /// The time when the next pass is due; missed passes are skipped.
     fn next_due(&mut self, every_ns: u64, now: Moment) -> Moment {
         let missed = now.ns_since(self.due).max(0) as u64 / every_ns.max(1);
         self.due = self.due.plus_ns((missed.max(1)) * every_ns);

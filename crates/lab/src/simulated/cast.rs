@@ -1,5 +1,5 @@
-//! The processes of a repetition on the machine: their places, what they share, and
-//! their steps as acts.
+//! The processes of a repetition on the simulated machine: their places, the objects they share,
+//! and their steps as acts.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::actor::{Actor, Board, Part, Ready};
 use crate::experiment::{Cell, Mark, Numbering};
 use crate::script::{Place, Plan, Process, Step, Verb};
 
-/// Where every replica of every process is, Cms counted from 0.
+/// The Cm of every replica of every process, counted from 0.
 pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
     let topology = &machine.parameters.topology;
     let (clusters, each) = (topology.clusters, topology.cms_per_cluster);
@@ -26,7 +26,7 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
     let mut spots: Vec<Vec<Option<usize>>> = (plan.processes.iter())
         .map(|p| vec![None; p.replicas as usize])
         .collect();
-    // Fixed ones first: those that are free keep off them.
+    // Fixed places first: free ones avoid them.
     for (p, process) in plan.processes.iter().enumerate() {
         if let Place::Cpus(cpus) = &process.place {
             for (replica, spot) in spots[p].iter_mut().enumerate() {
@@ -36,7 +36,7 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
             }
         }
     }
-    // Places that refer to others come after these; scripts have no circles.
+    // Places that refer to others come after these; scripts contain no cycles.
     for _ in 0..=plan.processes.len() {
         for (p, process) in plan.processes.iter().enumerate() {
             for replica in 0..process.replicas as usize {
@@ -47,7 +47,7 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
                     let all = &spots[other];
                     all[replica.min(all.len() - 1)]
                 };
-                // Replica n of all processes is in one cluster, with the next Cm free.
+                // Replica n of all processes is in one cluster, on the next free Cm.
                 let free = |cluster: usize, not: Option<usize>| {
                     let cms = (cluster * each..(cluster + 1) * each).filter(|cm| Some(*cm) != not);
                     cms.min_by_key(|cm| used[*cm])
@@ -71,17 +71,16 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// What replica n of one process shares with replica n of the others.
+/// Objects that replica n of one process shares with replica n of the others.
 struct Set {
     channels: Vec<ChannelId>,
-    /// Cluster of who sends over each channel, from 1.
+    /// Cluster of the sender of each channel, from 1.
     senders: Vec<usize>,
     /// Processes by their index.
     processes: Vec<ProcessId>,
 }
 
-/// Puts every process of a repetition on the machine; gives them with their index and
-/// replica.
+/// Starts every process of a repetition on the machine; returns them with their index and replica.
 pub(super) fn start(
     on: &mut Machine<Actor>,
     machine: &Simulated,
@@ -96,7 +95,7 @@ pub(super) fn start(
     let order: Vec<(usize, usize)> = (plan.processes.iter().enumerate())
         .flat_map(|(p, process)| (0..process.replicas as usize).map(move |r| (p, r)))
         .collect();
-    // Processes are numbered in the order in which they are started.
+    // Processes are numbered in the order in which they start.
     let number = |p: usize, replica: usize| {
         let all = plan.processes[p].replicas as usize;
         let wanted = (p, replica.min(all - 1));
@@ -182,7 +181,7 @@ fn part(
     if process.starts_blocked {
         let blocks =
             |step: &Step| matches!(step.verb, Verb::Block | Verb::Wait | Verb::Receive { .. });
-        // A wait needs its events: who starts blocked waits to be woken instead.
+        // A wait needs its events, so a process that starts blocked waits for a wakeup instead.
         if let Some(last) = process.steps.iter().rposition(blocks) {
             let mut first = ready(last);
             if process.steps[last].verb == Verb::Wait {
@@ -225,7 +224,7 @@ struct Acts<'a> {
 
 impl Acts<'_> {
     fn of(&self, step: &Step) -> Vec<Act> {
-        // Events of replicas are apart.
+        // Replicas have different events.
         let own = |event: u32| event.wrapping_mul(64).wrapping_add(self.replica as u32);
         let words = |words: u64| u32::try_from(words).unwrap_or(u32::MAX);
         let act = match &step.verb {
@@ -262,8 +261,8 @@ impl Acts<'_> {
         vec![act]
     }
 
-    /// Under StarOS a message is a capability, and its words stay where the sender has
-    /// them; under Medusa they have come with it.
+    /// Under StarOS a message is a capability, and its words stay in the sender's memory; under
+    /// Medusa they are copied with it.
     fn access(&self, step: &Step, words: u32) -> Vec<Act> {
         let is_own = |p: &&Process| p.steps.iter().any(|s| std::ptr::eq(s, step));
         let own = self.plan.processes.iter().find(is_own);

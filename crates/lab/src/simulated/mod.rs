@@ -1,15 +1,14 @@
-//! The simulated Cm*: performs scripts in virtual time, and keeps the truth beside
-//! every reading of its clock.
+//! The simulated Cm*: performs scripts in virtual time, and records the true time of every reading
+//! of its clock.
 //!
-//! **Method.** Each repetition is a machine of its own ([`undertick_cmstar`]), whose
-//! processes go through the same steps as on this machine, with a reading of the
-//! simulated clock between two of them. The records are those that the recorder would
-//! have made, so the analysis is the same; `truth.parquet` in the trace says when each
-//! word was really sampled.
+//! **Method.** Each repetition is a separate machine ([`undertick_cmstar`]), whose processes go
+//! through the same steps as on this machine, with a reading of the simulated clock between two of
+//! them. The records are those that the recorder would have made, so the analysis is the same.
+//! `truth.parquet` in the trace says when each word was really sampled.
 //!
-//! **Caveats.** A step costs what the model says, not what it costs here. Every kind of
-//! lock is its one lock, every channel and backend its messages and events. There is no
-//! evidence of a kernel in such a trace.
+//! **Caveats.** The cost of a step is that of the model, not that of this machine. Every kind of
+//! lock maps to its one lock, and every channel and backend to its messages and events. Such a
+//! trace contains no kernel evidence.
 
 mod actor;
 mod cast;
@@ -33,17 +32,17 @@ use crate::script::{Place, Plan, Verb};
 /// A simulated Cm*.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// What it is made of.
+    /// Parameters of the model.
     pub parameters: Parameters,
     /// Its operating system.
     pub os: Os,
-    /// How its clock is read.
+    /// The routine that reads its clock.
     pub routine: Routine,
 }
 
 impl Simulated {
-    /// `cmstar`, or a file of parameters; behind a colon `staros` (the default) or
-    /// `medusa`.
+    /// Makes a machine from its name: `cmstar`, or a file of parameters; after a colon `staros`
+    /// (the default) or `medusa`.
     ///
     /// # Errors
     /// There is no such machine, or the file does not describe one.
@@ -71,7 +70,7 @@ impl Simulated {
         })
     }
 
-    /// The machine of the paper under that operating system, its clock read by 4-Read.
+    /// The machine of the paper under that operating system; its clock is read by 4-Read.
     #[must_use]
     pub fn published(os: Os) -> Self {
         Self {
@@ -137,7 +136,7 @@ impl Simulated {
         (self.parameters.clock.tick_us * 1e3).round() as u64
     }
 
-    /// All repetitions, on all CPUs: no two of them have anything in common.
+    /// Performs all repetitions, on all CPUs: they are independent.
     fn run_all(
         &self,
         experiment: &Experiment,
@@ -154,8 +153,8 @@ impl Simulated {
         .unwrap_or_default() // nobody stops it
     }
 
-    /// Each repetition is a machine that begins at 0: in the trace they follow one
-    /// another.
+    /// Shifts the records of a repetition: each is a machine that begins at 0, and in the trace
+    /// they follow one another.
     fn shifted(&self, mut rings: Vec<MadeRing>, by_ns: u64) -> Vec<MadeRing> {
         let ticks = by_ns / self.tick_ns();
         for ring in &mut rings {

@@ -1,4 +1,4 @@
-//! One repetition: a machine of its own.
+//! Performs one repetition on a separate machine.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use super::cast;
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Place, Plan};
 
-/// What has come of a repetition.
+/// The result of a repetition.
 pub(super) struct Ran {
     pub(super) repetition: Repetition,
     pub(super) rings: Vec<MadeRing>,
-    /// What each reading of the clock took, ns.
+    /// Duration of each reading of the clock, ns.
     pub(super) reading_ns: Vec<u64>,
-    /// Readings that the routine was too slow for: they are not in the rings.
+    /// Readings for which the routine was too slow: they are not in the rings.
     pub(super) too_slow: u64,
     /// Virtual time, ns.
     pub(super) duration_ns: u64,
 }
 
-/// A script's timeout is meant for a machine of today; a Cm takes so many times longer.
+/// A script's timeout is meant for a modern machine; a Cm is allowed this many times longer.
 const SLOWER: u32 = 100;
-/// Virtual time between two looks whether anybody still gets on, ns.
+/// Virtual time between two checks whether any process progresses, ns.
 const LOOK_EVERY_NS: u64 = 100_000_000;
 
 pub(super) fn run(
@@ -89,7 +89,7 @@ pub(super) fn run(
     }
 }
 
-/// Runs it until all that count are done, or nobody gets on.
+/// Runs the machine until all processes that count are done, or none progresses.
 fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> Ended {
     let timeout = plan.timeout.saturating_mul(SLOWER).as_nanos();
     let timeout = Moment::from_ns(u64::try_from(timeout).unwrap_or(u64::MAX / 2));
@@ -101,8 +101,8 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
     loop {
         let until = on.now().plus_ns(LOOK_EVERY_NS).min(timeout);
         let stopped = on.run(until);
-        // Who waits for what the others, who are done, would have caused in their next
-        // pass waits in vain.
+        // A process that waits for an event of the next pass of the others, which are already done,
+        // waits in vain.
         let some_done = awaited().any(|one| on.program(one.2).is_done());
         let at: Vec<(u64, usize)> = (awaited())
             .map(|one| on.program(one.2).whereabouts())
@@ -126,7 +126,7 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
     }
 }
 
-/// Where every process is, in words.
+/// Describes the position of every process, in words.
 fn whereabouts(on: &Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
     let mut text = String::new();
     for (p, _, id) in started {

@@ -1,4 +1,4 @@
-//! Scripts on the simulated machine, against the truth that it keeps.
+//! Tests of scripts on the simulated machine, against the truth that it records.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn performed(text: &str, os: Os, trace: &Path) -> Outcome {
     perform(&experiment(text), &machine, trace, options, &mut |_| {}).expect("it runs")
 }
 
-/// A message there and back.
+/// A message to the other process and back.
 const MESSAGES: &str = r#"
 passes = 40
 warm_up = 3
@@ -62,8 +62,7 @@ from = "client.send"
 to = "client.receive"
 "#;
 
-/// Every record's reading, and when it was made in truth: ring, event and payload, ticks,
-/// ns.
+/// The reading of every record, and its true time: ring, event and payload, ticks, ns.
 fn rows(trace: &Path) -> Vec<(i32, i32, i64, i64, i64)> {
     let read = Trace::open(trace).unwrap();
     let mut rows = Vec::new();
@@ -109,15 +108,15 @@ fn what_is_read_is_the_true_time_to_a_tick() {
     }
 }
 
-/// The stated intervals of each step hold the mean of the true times, the null step
-/// taken off as the analysis does.
+/// The stated interval of each step contains the mean of the true times, with the null step taken
+/// off as the analysis does.
 #[test]
 fn figures_are_those_of_the_true_times() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("t.ut");
     let text = MESSAGES.replace("repetitions = 3", "repetitions = 12");
     let outcome = performed(&text, Os::StarOs, &trace);
-    // True lengths of sections by the event that begins them.
+    // True durations of spans, by the event that begins them.
     let mut lengths: HashMap<i64, Vec<f64>> = HashMap::new();
     let mut open: HashMap<i32, (i64, i64)> = HashMap::new();
     for (ring, event, payload, _, true_ns) in rows(&trace) {
@@ -154,7 +153,8 @@ fn figures_are_those_of_the_true_times() {
         });
         let mean = interval.and_then(|i| i.mean.as_ref()).expect(step);
         let half = mean.interval.half_width().unwrap();
-        // Of the middle repetition, not of the mean of all: within three half-widths.
+        // It is the figure of the median repetition, not the mean of all, so within three
+        // half-widths.
         assert!(
             (mean.value - truth).abs() < 3.0 * half,
             "{process}.{step}: {mean:?}, true {truth}"
@@ -227,7 +227,7 @@ wakeup = "A"
     }
 }
 
-/// Scripts that ship: each runs, or says what the machine lacks.
+/// Scripts that ship: each runs, or reports what the machine lacks.
 #[test]
 fn the_scripts_that_ship() {
     let shipped = [

@@ -1,4 +1,4 @@
-//! Runs in which ticks are counted: the loop as it runs, or stepped.
+//! Runs in which ticks are counted: of the unmodified loop, or of the stepped loop.
 
 use std::time::Instant;
 
@@ -11,10 +11,10 @@ use super::pace::{BATCH, Pace, Truth};
 use super::run::{Failed, Loop};
 use super::stepped;
 
-/// Share of preempted cycles from which on they are worth a word.
+/// Minimum share of preempted cycles for a remark.
 const WORTH_A_WORD: f64 = 0.002;
 
-/// Counts ticks in the loop as it runs, or stepped.
+/// Counts ticks in the unmodified loop, or in the stepped loop.
 pub(super) fn run<C: TickClock>(
     looped: &mut Loop<'_, C>,
     estimator: Estimator,
@@ -47,10 +47,10 @@ pub(super) fn run<C: TickClock>(
     Ok(document)
 }
 
-/// What the readings were summed up in.
+/// The accumulated readings.
 pub(super) enum Found {
     Counts(Box<LoopCounts>),
-    /// And the seconds spent in waiting for edges and ends of windows.
+    /// With the seconds spent on waiting for edges and ends of windows.
     Stepped(Box<Stepper>, f64),
 }
 
@@ -124,7 +124,7 @@ impl Found {
     }
 }
 
-/// The loop as it runs. Readings are kept for a batch and counted after it.
+/// Runs the unmodified loop. Readings are kept for a batch and counted after it.
 fn plain<C: TickClock>(
     looped: &mut Loop<'_, C>,
     truth: &mut Truth,
@@ -148,7 +148,7 @@ fn plain<C: TickClock>(
         if whole.len() as u64 == BATCH || !goes_on {
             for (readings, whole) in kept.chunks_exact(width).zip(&whole) {
                 if *whole {
-                    // The next cycle begins with a reading of its own.
+                    // The next cycle begins with a separate reading.
                     counts.push(readings, false);
                 } else {
                     counts.drop_cycle();

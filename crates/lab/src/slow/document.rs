@@ -1,4 +1,4 @@
-//! What a slow run found, as other programs read it.
+//! The result of a slow run, in the form that other programs read.
 
 use serde::Serialize;
 use undertick_estimate::slow::{ActivityResult, Independence};
@@ -7,33 +7,33 @@ use undertick_units::Estimate;
 /// The document of `undertick slow run`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
-    /// 1.
+    /// Always 1.
     pub schema_version: u32,
-    /// The slow clock, as it was asked for.
+    /// The slow clock, as requested.
     pub clock: String,
     /// Its tick, ns.
     pub tick_ns: f64,
     /// The estimator used: `counts`, `stepped` or `edges`.
     pub estimator: String,
-    /// Why that one, where the choice was left to the program.
+    /// The reason for that estimator, where the choice was left to the program.
     pub why: Option<String>,
-    /// Cycles run, or shots.
+    /// Number of cycles run, or of shots.
     pub cycles: u64,
-    /// Of these dropped because the scheduler took the thread off its CPU.
+    /// Of these, the number dropped because the scheduler took the thread off its CPU.
     pub dropped: u64,
-    /// How disturbed cycles are known: `rseq` or `none`.
+    /// How disturbed cycles are detected: `rseq` or `none`.
     pub evidence: String,
     /// Time of the run, seconds.
     pub seconds: f64,
-    /// Of it spent in delays, seconds.
+    /// Of this, the time spent in delays, seconds.
     pub delay_seconds: f64,
-    /// Ended before its time.
+    /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// The activities in their order.
+    /// The activities, in order.
     pub activities: Vec<ActivityRow>,
     /// The whole cycle.
     pub cycle: Option<ActivityRow>,
-    /// Standard deviation of one cycle's length, ticks: bounds and best guess.
+    /// Standard deviation of the length of a cycle, ticks: bounds and best guess.
     pub jitter_ticks: Option<[f64; 3]>,
     /// What the reader must know.
     pub findings: Vec<String>,
@@ -50,7 +50,7 @@ pub struct ActivityRow {
     pub ticks: Option<i64>,
     /// Standard deviation of the mean by eq. 10a, ns.
     pub predicted_sd_ns: Option<f64>,
-    /// Standard deviation of the mean that the interval rests on, ns.
+    /// Standard deviation of the mean on which the interval is based, ns.
     pub sd_ns: Option<f64>,
     /// True mean of the same cycles by the fine clock, ns.
     pub truth_ns: Option<f64>,

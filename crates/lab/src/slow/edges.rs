@@ -13,19 +13,18 @@ use super::estimator::Estimator;
 use super::run::{Failed, Loop};
 use super::script::Length;
 
-/// A shot with the fine clock beside it.
+/// A shot, with its duration by the fine clock.
 struct Seen {
     shot: EdgeShot,
-    /// From the edge to the first poll after the activity, fine ticks.
+    /// Time from the edge to the first poll after the activity, fine ticks.
     fine: Option<u64>,
     whole: bool,
 }
 
-/// Seed of the waits between rounds; what they meet is random without it.
+/// Seed of the waits between rounds; the phases that they meet are random without it.
 const WAITS: u64 = 0x3a17_5eed;
 
-/// Rounds of the loop in which each activity is waited for, with a shot around
-/// nothing in front.
+/// Rounds of the loop in which each activity has a shot, preceded by a shot around nothing.
 pub(super) fn run<C: TickClock>(
     looped: &mut Loop<'_, C>,
     level: f64,
@@ -40,8 +39,8 @@ pub(super) fn run<C: TickClock>(
     let mut round = 0;
     loop {
         let mut edge = looped.edge_seen();
-        // One tick more or not, so that rounds do not keep step with what comes
-        // every few ticks: a kernel's own tick, most of all.
+        // The number of ticks varies by one, so that rounds do not keep step with events every few
+        // ticks, above all with a kernel's own tick.
         if random.random() {
             edge = looped.edge_seen();
         }
@@ -92,13 +91,13 @@ pub(super) fn run<C: TickClock>(
     Ok(document)
 }
 
-/// What the fine clock showed of each shot.
+/// The duration of each shot by the fine clock.
 #[derive(Debug, Default)]
 struct Truth(Vec<(Option<usize>, Option<u64>)>);
 
 impl Truth {
-    /// A typical execution of that activity, less a typical one of nothing, by
-    /// medians.
+    /// The duration of a typical execution of that activity, less that of a typical shot around
+    /// nothing, by medians.
     fn ticks(&self, activity: usize) -> Option<f64> {
         let median = |wanted: Option<usize>| {
             let of = self.0.iter().filter(|(at, _)| *at == wanted);
@@ -111,17 +110,17 @@ impl Truth {
     }
 }
 
-/// What the clock shows, and the fine one beside it.
+/// A reading of the slow clock, and of the fine one with it.
 type Reading = (u64, Option<u64>);
 
 impl<C: TickClock> Loop<'_, C> {
-    /// Waits for an edge: what the clock shows then.
+    /// Waits for an edge and returns the reading there.
     fn edge_seen(&self) -> Reading {
         poll(self.clock, self.clock.read_with_truth().0).0
     }
 
-    /// From an edge just seen: does the activity or nothing and polls to the next
-    /// edge, which is given too.
+    /// From an edge just seen: executes the activity or nothing, and polls to the next edge, which
+    /// is also returned.
     fn shot(&mut self, activity: Option<usize>, edge: Reading) -> (Seen, Reading) {
         self.watch();
         if let Some(at) = activity {
@@ -142,9 +141,8 @@ impl<C: TickClock> Loop<'_, C> {
     }
 }
 
-/// Reads the clock until it does not show `seen` any more: what it shows then,
-/// and how often it was read. One piece of code for all waits, so that polls
-/// take the same time in each.
+/// Reads the clock until it no longer shows `seen`; returns the reading then, and the number of
+/// reads. All waits use this code, so that polls take the same time in each.
 #[inline(never)]
 fn poll<C: TickClock>(clock: &C, seen: u64) -> (Reading, u64) {
     let mut polls = 1;

@@ -1,20 +1,20 @@
-//! Which estimator a run uses.
+//! Selects the estimator of a run.
 
 use std::str::FromStr;
 
 use super::script::Script;
 
-/// How to estimate.
+/// An estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
-    /// Tick counts of the loop as it runs.
+    /// Counts ticks in the unmodified loop.
     Counts,
-    /// Tick counts with a delay in each cycle that steps the phase.
+    /// Counts ticks with a delay in each cycle that steps the phase.
     Stepped,
     /// The loop waits for edges of the tick.
     Edges,
-    /// Edges where the script may wait, else stepped where it may be delayed,
-    /// else counts.
+    /// Edges where the script may wait, otherwise stepped where it may be delayed, otherwise
+    /// counts.
     Auto,
 }
 
@@ -28,7 +28,7 @@ impl Estimator {
         }
     }
 
-    /// The estimator to use, and why if that was left open.
+    /// The estimator to use, and the reason if the choice was left to the program.
     pub(super) fn chosen(self, script: &Script) -> (Self, Option<String>) {
         let because = |why: &str| Some(why.to_owned());
         match self {

@@ -1,18 +1,18 @@
-//! How far a run has come, and what was true of the cycles that count.
+//! Progress of a run, and the true durations of the cycles that count.
 
 use std::time::Instant;
 
 use super::script::Length;
 
-/// Cycles between two looks at what was found; their readings are kept, so that
-/// the counting does not run inside the loop.
+/// Cycles between two evaluations; their readings are kept, so that the counting does not run
+/// inside the loop.
 pub(super) const BATCH: u64 = 128;
 
 /// True durations of the cycles that count, in ticks of the fine clock.
 pub(super) struct Truth {
     sums: Vec<u64>,
     cycles: u64,
-    /// Of cycles of which it is not yet known whether they count.
+    /// Durations of cycles whose status is not yet known.
     pending: Vec<u64>,
     pending_cycles: u64,
 }
@@ -35,7 +35,7 @@ impl Truth {
         }
     }
 
-    /// What was added since the last time counts.
+    /// Counts the cycles added since the last decision.
     pub(super) fn keep(&mut self) {
         for (sum, pending) in self.sums.iter_mut().zip(&self.pending) {
             *sum += pending;
@@ -44,13 +44,13 @@ impl Truth {
         self.forget();
     }
 
-    /// What was added since the last time does not count.
+    /// Discards the cycles added since the last decision.
     pub(super) fn forget(&mut self) {
         self.pending.fill(0);
         self.pending_cycles = 0;
     }
 
-    /// Cycles that count.
+    /// Number of cycles that count.
     pub(super) fn cycles(&self) -> u64 {
         self.cycles
     }
@@ -64,7 +64,7 @@ impl Truth {
     }
 }
 
-/// How far a run has come.
+/// Progress of a run.
 pub(super) struct Pace {
     pub(super) begin: Instant,
     pub(super) length: Length,
@@ -80,7 +80,7 @@ impl Pace {
         }
     }
 
-    /// After a cycle: whether another one follows.
+    /// Called after a cycle: whether another one follows.
     pub(super) fn goes_on(&mut self, go_on: &mut impl FnMut(f64) -> bool) -> bool {
         self.cycles += 1;
         if let (Length::Cycles(n), true) = (self.length, !self.cycles.is_multiple_of(BATCH)) {

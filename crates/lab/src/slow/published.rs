@@ -4,10 +4,10 @@ use undertick_estimate::slow::{count_sd, cycles_needed};
 
 /// Tick of the published experiment, us.
 pub const TICK_US: f64 = 1000.0;
-/// Cycles of one repetition.
+/// Number of cycles in one repetition.
 pub const CYCLES: u64 = 10_000;
 
-/// A row of table 17: counts of ten repetitions, and what was printed of them.
+/// A row of table 17: counts of ten repetitions, and the figures printed for them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The points, e.g. `(1,2)`.
@@ -126,7 +126,7 @@ pub const TABLE_17: [Row; 13] = [
     ),
 ];
 
-/// What table 17b should say of a row.
+/// The correct values of table 17b for a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recomputed {
     /// Mean over all repetitions by 6b, us.
@@ -173,8 +173,8 @@ pub struct Required {
 /// Tick over duration of the columns of table 15.
 pub const RATIOS: [f64; 3] = [20.0, 40.0, 200.0];
 
-/// Table 15. All three rows come out of 14b with a precision of 0.1, whatever
-/// they say.
+/// Table 15. All three rows follow from 14b with a precision of 0.1, regardless of the precision
+/// they state.
 pub const TABLE_15: [Required; 3] = [
     Required {
         level_percent: 90,
@@ -197,7 +197,7 @@ pub const TABLE_15: [Required; 3] = [
 ];
 
 impl Required {
-    /// Cycles by 14b with that precision, for each ratio.
+    /// Number of cycles by 14b with that precision, for each ratio.
     #[must_use]
     pub fn by_formula(&self, precision: f64) -> [f64; 3] {
         RATIOS.map(|ratio| cycles_needed(self.width_sds, precision, ratio))
@@ -208,7 +208,7 @@ impl Required {
 mod tests {
     use super::*;
 
-    /// The counts as they stand in the scan add up to the printed sums.
+    /// The counts as they appear in the scan add up to the printed sums.
     #[test]
     fn the_counts_add_up() {
         for row in TABLE_17 {

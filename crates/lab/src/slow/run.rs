@@ -1,4 +1,4 @@
-//! Running a loop against a slow clock.
+//! Runs a loop with a slow clock.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Request {
     pub script: Script,
     /// The clock's name, for the document.
     pub clock: String,
-    /// How to estimate.
+    /// The estimator to use.
     pub estimator: Estimator,
     /// Level of the intervals.
     pub level: f64,
@@ -28,11 +28,11 @@ pub struct Request {
 /// Why nothing could be measured.
 #[derive(Debug)]
 pub enum Failed {
-    /// No partner for messages.
+    /// The partner for messages could not be started.
     Io(std::io::Error),
-    /// Ended before enough cycles were run.
+    /// The run was stopped before it had enough cycles.
     TooShort,
-    /// Not one block of cycles passed without the thread being taken off its CPU.
+    /// In every block of cycles the thread was taken off its CPU.
     Preempted,
     /// The clock's tick is not known.
     NoTick,
@@ -60,8 +60,8 @@ impl From<std::io::Error> for Failed {
     }
 }
 
-/// Runs the loop on this thread. `go_on` hears the share done so far, and ends
-/// the run by returning false: what was found till then is given.
+/// Runs the loop on this thread. Calls `go_on` with the share done so far; the run ends when it
+/// returns false, and what was measured up to then is returned.
 ///
 /// # Errors
 /// Nothing could be measured.
@@ -118,14 +118,14 @@ pub(super) struct Loop<'a, C> {
 }
 
 impl<C: TickClock> Loop<'_, C> {
-    /// From now on it is watched whether the thread is taken off its CPU.
+    /// Begins to observe whether the thread is taken off its CPU.
     pub(super) fn watch(&self) {
         if let Some(mark) = &self.mark {
             mark.set();
         }
     }
 
-    /// Whether it was since then.
+    /// Whether the thread was taken off its CPU since then.
     pub(super) fn is_gone(&self) -> bool {
         self.mark.as_ref().is_some_and(Mark::is_gone)
     }

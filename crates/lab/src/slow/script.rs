@@ -12,24 +12,24 @@ use crate::script::field::{in_range, seconds_in_range};
 use crate::script::head::MOST_PASSES;
 use crate::script::message::none_of;
 
-/// A loop and how long to run it.
+/// A loop, and how long it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// How long to run.
+    /// Length of the run.
     pub length: Length,
     /// Cycles before the first one that counts.
     pub warm_up: u64,
-    /// The loop may wait for tick edges.
+    /// Whether the loop may wait for tick edges.
     pub may_wait: bool,
-    /// A delay may be added to each cycle.
+    /// Whether a delay may be added to each cycle.
     pub may_delay: bool,
-    /// Shots per activity if it waits for edges.
+    /// Shots per activity if the loop waits for edges.
     pub shots: u64,
-    /// The activities in their order.
+    /// The activities, in order.
     pub activities: Vec<Activity>,
 }
 
-/// How long to run.
+/// Length of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
     /// That many cycles.
@@ -43,7 +43,7 @@ pub enum Length {
 pub struct Activity {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its steps.
     pub steps: Vec<Step>,
 }
 
@@ -77,22 +77,21 @@ const fn yes() -> bool {
     true
 }
 
-/// Shots per activity if the script does not say, and the fewest and most of them. Each takes
-/// a tick of the clock at least and is kept: a million are 17 minutes of a clock of
-/// milliseconds.
+/// Default, minimum and maximum number of shots per activity. Each takes at least one tick of the
+/// clock and is kept: a million are 17 minutes of a clock of milliseconds.
 const USUAL_SHOTS: u64 = 64;
 const FEWEST_SHOTS: u64 = 8;
 const MOST_SHOTS: u64 = 1_000_000;
-/// Fewest cycles that have a scatter.
+/// Minimum number of cycles that have a scatter.
 const FEWEST_CYCLES: u64 = 2;
-/// Most steps of a loop.
+/// Maximum number of steps of a loop.
 const MOST_STEPS: usize = 1000;
 
 impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// The place of the first mistake, and what it should be.
+    /// Gives the place of the first mistake, and the correct form.
     pub fn parse(text: &str) -> Result<Self, BadScript> {
         let raw: Raw = toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |span| span.start);
@@ -171,7 +170,7 @@ fn length(text: &str, raw: &Raw) -> Result<Length, BadScript> {
     }
 }
 
-/// A whole number that may be left out.
+/// An optional whole number.
 fn whole(
     text: &str,
     key: &str,
@@ -227,7 +226,7 @@ pub fn duration_ns(text: &str) -> Option<f64> {
     nanos(text).filter(|&ns| ns > 0.0 && ns < 1e12)
 }
 
-/// A message about an unknown field names the nearest known one.
+/// Adds the most similar known field to a message about an unknown one.
 fn with_nearest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     match (message.contains("unknown field"), names.next()) {

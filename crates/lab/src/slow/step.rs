@@ -1,4 +1,4 @@
-//! What the steps of a loop do.
+//! Executes the steps of a loop.
 
 use std::fmt;
 use std::hint::black_box;
@@ -11,27 +11,27 @@ use undertick_clock::slow::Fine;
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Counted dependent instructions that take about so long, ns.
+    /// Counted dependent instructions that take about this long, ns.
     Work {
         /// Nominal time, ns.
         ns: f64,
     },
-    /// Sleeps at least so long, ns.
+    /// Sleeps at least this long, ns.
     Sleep {
         /// Nominal time, ns.
         ns: f64,
     },
-    /// Spins until so long has passed since the step was here last: the loop
-    /// keeps a pace of its own, whatever its other steps take.
+    /// Spins until this long has passed since the last execution of the step, so that the loop
+    /// keeps its pace regardless of its other steps.
     Pace {
         /// The period, ns.
         ns: f64,
     },
     /// `sched_yield(2)`.
     Yield,
-    /// `getppid(2)`: a system call that does next to nothing.
+    /// `getppid(2)`: a system call that does almost nothing.
     Getppid,
-    /// A byte to another thread over a pipe, and back.
+    /// Sends a byte to another thread over a pipe, and receives it back.
     Message,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Step {
 }
 
 impl Step {
-    /// Names for `call`.
+    /// Names that `call` accepts.
     pub const CALLS: [&'static str; 3] = ["getppid", "yield", "message"];
 
     pub(super) fn call(name: &str) -> Option<Self> {
@@ -67,17 +67,17 @@ impl Step {
     }
 }
 
-/// Does steps, and delays.
+/// Executes steps and delays.
 pub(crate) struct Worker {
     turn_ns: f64,
     partner: Option<Partner>,
     pacer: Option<Pacer>,
 }
 
-/// Keeps a loop's pace against the fine clock.
+/// Paces a loop by the fine clock.
 struct Pacer {
     clock: Fine,
-    /// When the step was due last, fine ticks; `None` after a pause.
+    /// Time when the step was last due, fine ticks; `None` after a pause.
     due: Option<f64>,
 }
 
@@ -90,7 +90,7 @@ impl Pacer {
         ns / self.clock.rate().ns_per_tick()
     }
 
-    /// Waits for the next time that is due, a whole number of periods on.
+    /// Waits for the next due time, which is a whole number of periods later.
     fn wait(&mut self, ns: f64) {
         let period = self.ticks(ns);
         let now = self.now();
@@ -129,7 +129,7 @@ impl Worker {
         })
     }
 
-    /// Does a step.
+    /// Executes a step.
     pub(super) fn act(&mut self, step: &Step) {
         match *step {
             Step::Work { ns } => self.work(ns),
@@ -151,7 +151,7 @@ impl Worker {
         }
     }
 
-    /// A cycle begins: after a pause its pace counts from here.
+    /// Called at the begin of a cycle: after a pause, the pace counts from here.
     pub(super) fn begin(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             let now = pacer.now();
@@ -159,14 +159,14 @@ impl Worker {
         }
     }
 
-    /// The loop waits for something else: a pace begins anew.
+    /// Called when the loop waits for something else: the pace begins anew.
     pub(super) fn pause(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.due = None;
         }
     }
 
-    /// Delays the loop by about so long, and its pace too.
+    /// Delays the loop, and its pace, by about this long.
     pub(super) fn delay(&mut self, ns: f64) {
         if let Some(pacer) = &mut self.pacer {
             let ticks = pacer.ticks(ns);
@@ -175,7 +175,7 @@ impl Worker {
         self.work(ns);
     }
 
-    /// Turns of dependent instructions that take about so long.
+    /// Executes turns of dependent instructions that take about this long.
     pub(crate) fn work(&self, ns: f64) {
         turns((ns / self.turn_ns).round() as u64);
     }
@@ -185,7 +185,7 @@ impl Partner {
     fn start() -> std::io::Result<Self> {
         let (mut there, to) = std::io::pipe()?;
         let (from, mut back) = std::io::pipe()?;
-        // Ends when the other end of its pipe is closed.
+        // The thread ends when the other end of its pipe is closed.
         std::thread::spawn(move || {
             let mut byte = [0];
             while there.read_exact(&mut byte).is_ok() && back.write_all(&byte).is_ok() {}
@@ -203,7 +203,7 @@ impl Partner {
     }
 }
 
-/// A chain of that many dependent multiply-adds.
+/// Executes a chain of that many dependent multiply-adds.
 #[inline(never)]
 pub(crate) fn turns(count: u64) {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
@@ -213,13 +213,13 @@ pub(crate) fn turns(count: u64) {
     black_box(x);
 }
 
-/// What one of the [`turns`] takes, ns: found out once in a process.
+/// Duration of one of the [`turns`], ns; determined once in a process.
 pub(crate) fn turn_ns() -> f64 {
     static TURN_NS: OnceLock<f64> = OnceLock::new();
     *TURN_NS.get_or_init(calibrated_turn_ns)
 }
 
-/// The quickest of many stretches of 100 us: the least disturbed.
+/// From the quickest of many runs of 100 us, which was the least disturbed.
 fn calibrated_turn_ns() -> f64 {
     const TURNS: u64 = 50_000;
     (0..100)

@@ -10,13 +10,13 @@ use super::pace::{Pace, Truth};
 use super::run::Loop;
 use super::script::Length;
 
-/// Cycles that tell how many a number of seconds is.
+/// Number of cycles that determine how many fit into a number of seconds.
 const PILOT: u64 = 32;
-/// Random phases are drawn from this and the clock: runs with the same phases
-/// would share their errors.
+/// Random phases are drawn from this seed and the clock: runs with the same phases would share
+/// their errors.
 const SEED: u64 = 0x5eed_0f51_0c10_c45e;
 
-/// Cycles that the run will have, delays included.
+/// Number of cycles that the run will have, with delays included.
 pub(super) fn expected_cycles<C: TickClock>(looped: &mut Loop<'_, C>) -> u64 {
     match looped.script.length {
         Length::Cycles(n) => n,
@@ -26,15 +26,15 @@ pub(super) fn expected_cycles<C: TickClock>(looped: &mut Loop<'_, C>) -> u64 {
                 looped.cycle();
             }
             let cycle_s = begin.elapsed().as_secs_f64() / PILOT as f64;
-            // A delay is between 0 and a half of a tick: a quarter.
+            // A delay is between 0 and half a tick, so a quarter on average.
             let delayed_s = cycle_s + 0.25 * looped.tick_ns / 1e9;
             (s / delayed_s) as u64
         }
     }
 }
 
-/// Does what the stepper says. A block's true durations count when its window
-/// ended undisturbed.
+/// Executes the stepper's instructions. A block's true durations count if its window ended
+/// undisturbed.
 pub(super) fn run<C: TickClock>(
     looped: &mut Loop<'_, C>,
     truth: &mut Truth,
@@ -91,7 +91,7 @@ pub(super) fn run<C: TickClock>(
 }
 
 impl<C: TickClock> Loop<'_, C> {
-    /// Waits for the next edge of the tick; the reading after it.
+    /// Waits for the next edge of the tick; returns the reading after it.
     fn edge(&self) -> i64 {
         let before = self.clock.read_ticks();
         loop {
@@ -102,8 +102,7 @@ impl<C: TickClock> Loop<'_, C> {
         }
     }
 
-    /// Waits until the clock shows so many ticks, or the thread was taken off
-    /// its CPU.
+    /// Waits until the clock shows `until` ticks, or the thread was taken off its CPU.
     fn hold(&self, until: i64) {
         while (self.clock.read_ticks() as i64) < until && !self.is_gone() {}
     }

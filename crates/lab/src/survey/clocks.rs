@@ -1,4 +1,4 @@
-//! The audit of clocks as metrics: of the clock that recordings are made with.
+//! The audit of clocks as metrics, for the clock used by recordings.
 
 use undertick_report::audit::{Audit, Clock};
 use undertick_report::survey::{Better, Metric, Scale};
@@ -7,8 +7,8 @@ use undertick_units::{Estimate, Interval};
 use super::Found;
 
 const GROUP: &str = "clocks";
-/// The rate that a step is converted with may be off by so much: the worst bound that a
-/// rate measured over a few milliseconds has.
+/// The rate by which a step is converted may be wrong by this share: the worst bound of a rate
+/// measured over a few milliseconds.
 const RATE_ERROR: f64 = 1e-4;
 
 pub(super) fn add(found: &mut Found, audit: &Audit) {
@@ -47,7 +47,7 @@ fn lacking(id: &str, audit: &Audit) -> String {
     }
 }
 
-/// Bounds, not chance: the truth lies inside.
+/// An estimate with certain bounds rather than a confidence interval: the truth lies inside.
 fn bounded(value: f64, interval: Interval, unit: &str, n: u64, method: &str) -> Estimate {
     Estimate {
         value,
@@ -106,7 +106,7 @@ fn rate(clock: &Clock) -> Option<Metric> {
     })
 }
 
-/// The truth lies between what is certain of the worst pair and the bound.
+/// The truth lies between the certain offset of the worst pair and the bound.
 fn apart(clock: &Clock) -> Option<Metric> {
     let offset = clock.cpu_offset_ns.as_ref()?;
     let certain = |lo: f64, hi: f64| lo.max(-hi).max(0.0);

@@ -1,4 +1,4 @@
-//! The machine, as the kernel names it.
+//! The machine, as the kernel describes it.
 
 use undertick_clock::cpus;
 use undertick_report::audit::Audit;
@@ -21,8 +21,8 @@ pub(super) fn here(audit: &Audit) -> Host {
     }
 }
 
-/// x86 has a name; aarch64 has numbers of implementer and part, which tell one model
-/// from another just as well.
+/// The CPU model. x86 has a name; aarch64 has numbers for implementer and part, which distinguish
+/// models equally well.
 fn cpu_model(cpuinfo: &str) -> String {
     let value = |key: &str| {
         let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));

@@ -1,4 +1,4 @@
-//! What other programs cost this one: the interference meter's figures.
+//! The slow-down by other programs: the figures of the interference meter.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use undertick_units::Estimate;
 use super::{Found, INTERRUPTED, Request};
 use crate::interference::{Request as Meter, measure};
 
-/// How long the probe goes on.
+/// Duration of the probe.
 const LENGTH: Duration = Duration::from_secs(15);
-/// The same of a quick survey.
+/// Duration of the probe in a quick survey.
 const QUICK_LENGTH: Duration = Duration::from_secs(4);
 
-/// Measures, adds the figures; without a meter or where it fails they are missing.
+/// Measures and adds the figures; without a meter, or if it fails, they are reported as missing.
 pub(super) fn add(found: &mut Found, request: Request<'_>, tell: impl FnMut(f64)) {
     let Some(meter) = request.meter else {
         return found.lack("interference.*", "not measured: no meter was asked for");

@@ -1,4 +1,4 @@
-//! The chosen part of the primitives, and which of their figures are metrics.
+//! The selected primitives, and which of their figures are metrics.
 
 mod chosen;
 
@@ -11,16 +11,16 @@ use self::chosen::{CHOSEN, Chosen, Wanted};
 use super::{Found, KEEPING, PRIMITIVES, Request};
 use crate::experiment::{self, Ended, Experiment, Machine, Options, Outcome, Tell};
 
-/// Fresh processes for each setting: the interval is of so many.
+/// Number of fresh processes for each setting, on which the interval is based.
 const REPETITIONS: i64 = 10;
-/// Of a quick survey: the fewest that have order statistics for 95 %.
+/// Same for a quick survey: the minimum with order statistics for 95 %.
 const QUICK_REPETITIONS: i64 = 6;
-/// By so much shorter is a repetition of a quick survey.
+/// Factor by which a repetition of a quick survey is shorter.
 const QUICKER: f64 = 5.0;
-/// Warnings of the experiment that are passed on.
+/// Maximum number of warnings of the experiment that are passed on.
 const MOST_WARNINGS: usize = 20;
 
-/// Performs them, adds their metrics.
+/// Performs the primitives and adds their metrics.
 pub(super) fn add(
     found: &mut Found,
     machine: &dyn Machine,
@@ -63,7 +63,7 @@ fn fail(found: &mut Found, why: String) {
     found.failed = Some(why);
 }
 
-/// None of them is there.
+/// Reports all of these metrics as missing.
 pub(super) fn lack_all(found: &mut Found, why: &str) {
     let Ok(experiment) = experiment(true) else {
         return found.lack("primitives.*", why);
@@ -72,7 +72,7 @@ pub(super) fn lack_all(found: &mut Found, why: &str) {
         let parameters: BTreeMap<String, String> = setting.parameters.iter().cloned().collect();
         for wanted in wanted_of(experiment.script_of(index)).filter(|w| w.is_in(&parameters)) {
             let id = filled(wanted.id, &parameters, slug);
-            // A slope is one for several settings.
+            // There is one slope for several settings.
             if !found.missing.iter().any(|m| m.id == id) {
                 found.lack(id, why);
             }
@@ -80,7 +80,7 @@ pub(super) fn lack_all(found: &mut Found, why: &str) {
     }
 }
 
-/// The scripts, each with the settings that were chosen.
+/// The experiment with the scripts and the chosen settings.
 fn experiment(quick: bool) -> Result<Experiment, String> {
     let scripts = (CHOSEN.iter())
         .map(|chosen| Ok((chosen.script.to_owned(), chosen_text(chosen, quick)?)))
@@ -88,7 +88,7 @@ fn experiment(quick: bool) -> Result<Experiment, String> {
     Experiment::new(scripts).map_err(|(name, bad)| format!("{name}:{bad}"))
 }
 
-/// The script of a group, its sweep cut down to the chosen values.
+/// The script of a group, with its sweep reduced to the chosen values.
 fn chosen_text(chosen: &Chosen, quick: bool) -> Result<String, String> {
     let name = chosen.script;
     let scripts = crate::primitives::scripts(&[name.to_owned()], &[]).map_err(|e| e.to_string())?;
@@ -167,7 +167,7 @@ fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
     failures(found, experiment, outcome);
 }
 
-/// A repetition that failed or did not end is not as asked, unless the user ended it.
+/// Reports repetitions that failed or did not end, unless the user ended them.
 fn failures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
     if found.interrupted {
         return;
@@ -205,7 +205,7 @@ fn metric(
     repeated: &Repeated,
 ) -> Metric {
     let mut estimate = repeated.typical.clone();
-    // What carries the interval is the repetitions, however many samples they have.
+    // The interval is based on the repetitions, regardless of their number of samples.
     let n = repeated.repetitions.len() as f64;
     estimate.n_effective = estimate.n_effective.min(n);
     Metric {
@@ -221,7 +221,7 @@ fn metric(
     }
 }
 
-/// The slopes of a line's metric, one for each value of the parameters beside it.
+/// Adds the slopes of a line's metric, one for each value of the other parameters.
 fn slopes(found: &mut Found, chosen: &Chosen, wanted: &Wanted, outcome: &Outcome) {
     let lines = (outcome.report.lines.iter())
         .filter(|line| line.script == chosen.script && Some(line.name.as_str()) == wanted.line);
@@ -269,7 +269,7 @@ fn why_not(outcome: &Outcome, setting: usize) -> String {
     }
 }
 
-/// `{parameter}` replaced by its value, as `shown` shows it.
+/// Replaces `{parameter}` by its value, in the form that `shown` returns.
 fn filled(
     template: &str,
     parameters: &BTreeMap<String, String>,

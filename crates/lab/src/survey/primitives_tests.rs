@@ -5,8 +5,7 @@ fn with(setting: &Setting) -> BTreeMap<String, String> {
     setting.parameters.iter().cloned().collect()
 }
 
-/// Every figure that is wanted is one of its script, whatever the setting; every id
-/// is there once.
+/// Every metric is a figure of its script at every setting; every id is unique.
 #[test]
 fn what_is_wanted_is_there() {
     for quick in [false, true] {
@@ -52,7 +51,7 @@ fn what_is_wanted_is_there() {
     }
 }
 
-/// The settings are those chosen and no others.
+/// The settings are exactly those chosen.
 #[test]
 fn sweeps_are_cut_down() {
     let experiment = experiment(false).unwrap();

@@ -1,4 +1,4 @@
-//! How fast each CPU is, at some times spread over the survey.
+//! Measures the speed of each CPU, at several times spread over the survey.
 
 use undertick_clock::{Source, best, cpus, rate};
 use undertick_estimate::{Numbers, versus};
@@ -8,15 +8,15 @@ use undertick_units::Estimate;
 use super::Found;
 use crate::core_speed::CoreSpeedBlocks;
 
-/// Blocks on a CPU in a visit, 0.15 ms each.
+/// Number of blocks on a CPU in a visit, 0.15 ms each.
 const BLOCKS: usize = 16;
 const METHOD: &str =
     "mean of visits spread over the survey, each the middle of blocks of dependent additions";
 
-/// Visits to every CPU.
+/// Results of the visits to every CPU.
 pub(super) struct Speeds {
     cpus: Vec<usize>,
-    /// Per visit and CPU: core cycles in a tick of the counter.
+    /// Per visit and CPU: core cycles per tick of the counter.
     visits: Vec<Vec<Option<f64>>>,
 }
 
@@ -28,7 +28,7 @@ impl Speeds {
         }
     }
 
-    /// Goes to each CPU in turn.
+    /// Visits each CPU in turn.
     pub(super) fn visit(&mut self) {
         let on = |cpu: usize| {
             let measured = std::thread::spawn(move || {
@@ -74,8 +74,8 @@ impl Speeds {
     }
 }
 
-/// By how much the fastest CPU is faster than the slowest, from so many visits to each;
-/// `None` with one CPU, or without a counter.
+/// How much faster the fastest CPU is than the slowest, from this many visits to each; `None` with
+/// one CPU, or without a counter.
 pub(crate) fn spread_of_cpus(visits: usize, level: f64) -> Option<Estimate> {
     let mut speeds = Speeds::new();
     (0..visits).for_each(|_| speeds.visit());
@@ -84,7 +84,7 @@ pub(crate) fn spread_of_cpus(visits: usize, level: f64) -> Option<Estimate> {
     Some(spread.estimate)
 }
 
-/// Cycles in a nanosecond for each cycle in a tick.
+/// Factor from cycles per tick to cycles per nanosecond.
 fn ghz() -> Option<f64> {
     let source = Source::open(best().clock)
         .ok()
@@ -93,7 +93,7 @@ fn ghz() -> Option<f64> {
     Some(rate.ticks_per_s() / 1e9)
 }
 
-/// From the visits' speeds of each CPU, GHz.
+/// Metrics from the speeds of each CPU at its visits, GHz.
 fn metrics(of_cpu: &[(usize, Vec<f64>)], level: f64) -> Vec<Metric> {
     let mut each: Vec<(usize, Estimate)> = (of_cpu.iter())
         .filter_map(|(cpu, visits)| Some((*cpu, estimate(visits, level)?)))
@@ -131,7 +131,7 @@ fn metrics(of_cpu: &[(usize, Vec<f64>)], level: f64) -> Vec<Metric> {
     all
 }
 
-/// By how much the fastest is faster than the slowest.
+/// How much faster the fastest CPU is than the slowest.
 fn spread(slowest: &Estimate, fastest: &Estimate, level: f64) -> Option<Metric> {
     let mut ratio = versus(slowest, fastest, level).ratio?;
     ratio.value -= 1.0;
@@ -188,8 +188,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Three CPUs, two visits. By hand: means 2.0, 3.1, 2.5; the middle one 2.5 both
-    /// times, give or take 0.1.
+    /// Three CPUs, two visits. By hand: means 2.0, 3.1, 2.5; the median is 2.5 at both visits, with
+    /// a half-spread of 0.1.
     #[test]
     fn three_cpus_by_hand() {
         let found = metrics(

@@ -7,7 +7,7 @@ use super::*;
 use crate::experiment::{Cannot, Experiment, Performed, Tell};
 use crate::script::Plan;
 
-/// A machine that cannot perform anything.
+/// A machine that can perform nothing.
 struct Broken;
 
 impl Machine for Broken {
@@ -33,7 +33,7 @@ impl Machine for Broken {
     }
 }
 
-/// What can be had without the primitives is there; what cannot says why.
+/// Everything that does not need the primitives is there; the rest gives a reason.
 #[test]
 fn without_the_primitives() {
     let stop = AtomicBool::new(false);
@@ -65,7 +65,7 @@ fn without_the_primitives() {
     );
 }
 
-/// Stopped while the clocks are read: the rest is said to be missing.
+/// Stopped while the clocks are read: the rest is reported as missing.
 #[test]
 fn stopped_at_once() {
     let stop = AtomicBool::new(true);

@@ -1,4 +1,4 @@
-//! What the kernel says fell into a stretch of a process's time.
+//! The kernel's evidence of what disturbed a part of a process's time.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,18 @@ use undertick_trace::schema::{Kind, OWN_VECTOR};
 
 use super::read::KernelRow;
 
-/// What makes a step longer.
+/// What lengthens a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
-    /// Something else had the CPU although a process of the script could have run.
+    /// Another thread had the CPU although a process of the script could have run.
     Preempted,
-    /// No process of the script had its CPU, and it is not known whether one could
-    /// have run.
+    /// No process of the script had its CPU, and it is unknown whether one could have run.
     Switched,
     Interrupt,
     SoftInterrupt,
     Migrated,
     Fault,
-    /// It gave its CPU away itself.
+    /// The process gave its CPU away itself.
     Waited,
 }
 
@@ -35,7 +34,7 @@ impl Cause {
         Self::Waited,
     ];
 
-    /// As the analysis of a trace calls it.
+    /// The name that the analysis of a trace uses.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Preempted => "preempted",
@@ -49,24 +48,24 @@ impl Cause {
     }
 }
 
-/// Who or what it was.
+/// The source of a disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Nothing,
     /// A thread of the recording.
     Thread(i32),
-    /// None that was recorded.
+    /// A thread that was not recorded.
     Another,
-    /// A line, or with [`OWN_VECTOR`] a vector.
+    /// An interrupt line, or with [`OWN_VECTOR`] a vector.
     Vector(i32),
-    /// The CPU it came from.
+    /// The CPU from which a thread came.
     Cpu(i64),
 }
 
-/// What fell into a stretch of time.
+/// The disturbances in a part of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    /// How long each took; `None`: it was not there.
+    /// Duration of each cause; `None`: it did not occur.
     pub(super) ticks: [Option<i64>; CAUSES],
     pub(super) by: [By; CAUSES],
 }
@@ -79,20 +78,20 @@ impl Found {
 
     fn add(&mut self, cause: Cause, ticks: i64, by: By) {
         let at = cause as usize;
-        // The longest of several gives its name.
+        // The longest of several disturbances gives its name.
         if self.ticks[at].is_none_or(|so_far| ticks > so_far) {
             self.by[at] = by;
         }
         self.ticks[at] = Some(self.ticks[at].unwrap_or(0).saturating_add(ticks));
     }
 
-    /// By all causes together.
+    /// Total time of all causes.
     fn taken(&self) -> i64 {
         self.ticks.iter().flatten().sum()
     }
 }
 
-/// Something that interrupts a thread.
+/// A disturbance that interrupts a thread.
 #[derive(Clone, Copy, Debug)]
 struct Hit {
     start: i64,
@@ -101,41 +100,41 @@ struct Hit {
     by: By,
 }
 
-/// A time off the CPU.
+/// A time for which a thread was off the CPU.
 #[derive(Clone, Copy, Debug)]
 struct Off {
     start: i64,
     end: i64,
-    /// It could have gone on.
+    /// Whether the thread could have gone on.
     preempted: bool,
     cpu: i16,
 }
 
-/// One thread.
+/// The evidence about one thread.
 #[derive(Debug, Default)]
 struct Thread {
     hits: Vec<Hit>,
-    /// The longest hit: so far back one has to look.
+    /// Duration of the longest hit, which limits how far back a search must go.
     longest: i64,
     off: Vec<Off>,
-    /// Times it was woken.
+    /// Times at which it was woken.
     woken: Vec<i64>,
 }
 
-/// The kernel's rows of one repetition, by thread.
+/// The kernel rows of one repetition, by thread.
 #[derive(Debug)]
 pub(super) struct Evidence {
     threads: HashMap<i32, Thread>,
-    /// Threads that are put on each CPU, in order of time.
+    /// Threads that came onto each CPU, in order of time.
     onto: HashMap<i16, Vec<(i64, i32)>>,
-    /// The kernel's times may be off so many ticks.
+    /// The kernel's times may be wrong by this many ticks.
     error: i64,
-    /// Two rows of one switch are not farther apart, ticks.
+    /// Maximum distance of two rows of one switch, ticks.
     apart: i64,
 }
 
 impl Evidence {
-    /// `rows` in order of time.
+    /// `rows` must be in order of time.
     pub(super) fn new(rows: &[KernelRow], error: i64, apart: i64) -> Self {
         let mut all = Self {
             threads: HashMap::new(),
@@ -208,8 +207,8 @@ impl Evidence {
         self.threads.entry(tid).or_default().hits.push(hit);
     }
 
-    /// What fell into the time from `start` to `end` of a thread, and, while it was
-    /// off its CPU, into that of the others of its script.
+    /// The disturbances of a thread from `start` to `end`, and, while it was off its CPU, those of
+    /// the other threads of its script.
     pub(super) fn of(&self, tid: i32, others: &[i32], start: i64, end: i64) -> Found {
         let mut found = Found::NOTHING;
         let Some(thread) = self.threads.get(&tid) else {
@@ -224,7 +223,7 @@ impl Evidence {
             }
             self.off(tid, off, (from, to), others, &mut found);
             if !off.preempted {
-                // The rest of the time a process of the script ran undisturbed.
+                // For the rest of the time a process of the script ran undisturbed.
                 let rest = to - from - (found.taken() - before);
                 found.add(Cause::Waited, rest.max(0), By::Nothing);
             }
@@ -232,7 +231,7 @@ impl Evidence {
         found
     }
 
-    /// Whether a thread other than this one was put on a CPU from `start` to `end`.
+    /// Whether a thread other than this one came onto a CPU from `start` to `end`.
     pub(super) fn another_came(&self, tid: i32, start: i64, end: i64) -> bool {
         self.onto.values().any(|onto| {
             let first = onto.partition_point(|(ts, _)| *ts < start);
@@ -252,15 +251,15 @@ impl Evidence {
         }
     }
 
-    /// The part of a time off the CPU in which nobody of the script ran, and the part
-    /// in which another ran although this one could have.
+    /// Adds the part of a time off the CPU in which no thread of the script ran, and the part in
+    /// which another ran although this one could have.
     fn off(&self, tid: i32, off: &Off, (from, to): (i64, i64), others: &[i32], found: &mut Found) {
         if off.preempted {
             let by = self.successor(tid, off);
             return found.add(Cause::Preempted, to - from, by);
         }
         for (gap_from, gap_to) in self.gaps(others, from, to) {
-            // Who could run: woken before, or itself taken off its CPU.
+            // Threads that could run: woken before, or taken off their CPUs.
             let could = others.iter().filter_map(|other| self.threads.get(other));
             let runnable = could
                 .filter_map(|other| {
@@ -283,7 +282,7 @@ impl Evidence {
         }
     }
 
-    /// Who was put on the CPU instead of a thread.
+    /// The thread that came onto the CPU in place of another.
     fn successor(&self, tid: i32, off: &Off) -> By {
         let onto = self.onto.get(&off.cpu).map_or(&[][..], Vec::as_slice);
         let first = onto.partition_point(|(ts, _)| *ts < off.start - self.apart);
@@ -311,7 +310,8 @@ impl Evidence {
     }
 }
 
-/// Those that reach into the time from `start` to `end`; they do not overlap.
+/// The times off the CPU that overlap the time from `start` to `end`; they do not overlap each
+/// other.
 fn overlapping(off: &[Off], start: i64, end: i64) -> impl Iterator<Item = &Off> {
     let first = off.partition_point(|o| o.end <= start);
     off[first..].iter().take_while(move |o| o.start < end)

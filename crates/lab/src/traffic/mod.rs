@@ -1,19 +1,19 @@
-//! The traffic controller's table: what each step of each pass took, by the stamps
-//! of all processes in order of time, and what hit those that are out of place.
+//! The traffic controller's table: the duration of each step of each pass, by the stamps of all
+//! processes in order of time, and the causes of values that are out of place.
 //!
-//! **Question.** How long is a step if the next stamp ends it, whoever makes it, and
-//! why was it longer this time?
+//! **Question.** How long is a step if the next stamp of any process ends it, and why was it longer
+//! this time?
 //!
-//! **Method.** The memo's: all stamps of one repetition are ordered by time, and a
-//! step's time is the difference to the stamp after it. On one CPU the next stamp is
-//! made by who runs next, so the step in which a process gives its processor away
-//! lasts until another runs. A value far over its step's median is out of place; the
-//! kernel's rows in the same trace say what fell into it. What falls into most
-//! values of a step (the switch of a block) is part of the step and explains nothing.
+//! **Method.** As in the memo, all stamps of one repetition are ordered by time, and a step's time
+//! is the difference to the stamp after it. On one CPU the next stamp is made by the process that
+//! runs next, so the step in which a process gives its processor away lasts until another runs. A
+//! value far over its step's median is out of place; the kernel rows in the same trace show what
+//! disturbed it. What occurs in most values of a step (the switch of a block) is part of the step
+//! and explains nothing.
 //!
-//! **Caveats.** Tracing costs about 1 us a wake-up, and that is in the values. A
-//! source that may not tell of interrupts leaves them without evidence. Nothing is
-//! taken off the values: neither the reading of the clock nor stepping.
+//! **Caveats.** Tracing costs about 1 us per wake-up, which is contained in the values. A source
+//! that cannot report interrupts leaves them without evidence. Neither the read cost of the clock
+//! nor the cost of stepping is taken off the values.
 
 mod evidence;
 mod read;
@@ -38,11 +38,11 @@ pub(crate) use samples::Anomaly;
 pub(crate) use samples::Samples;
 pub use turns::{Turn, turns};
 
-/// Stamps of one repetition that are looked at, at most.
+/// Maximum number of stamps of one repetition that are used.
 const MOST_STAMPS: usize = 2_000_000;
 
-/// One repetition's passes, for every setting whose clock is read between two steps:
-/// the first that was done. `shown` passes stand in the table; all are counted.
+/// The passes of one repetition, the first that was completed, for every setting whose clock is
+/// read between two steps. The table shows `shown` passes; all are counted.
 ///
 /// # Errors
 /// The trace cannot be read.
@@ -67,8 +67,8 @@ pub fn passes(
         .collect())
 }
 
-/// Every sample of a step in every repetition of these, with its cause where it is
-/// over ten times the least.
+/// Every sample of a step in every repetition of these, with its cause if it is over ten times the
+/// minimum.
 pub(crate) fn all_samples(
     experiment: &Experiment,
     repetitions: &[&Repetition],

@@ -1,5 +1,5 @@
-//! The rows of some repetitions: their stamps in order of time, and what the kernel
-//! says of their time.
+//! Reads the rows of some repetitions: their stamps in order of time, and the kernel's evidence
+//! about their time.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use super::MOST_STAMPS;
 use crate::experiment::{Cell, Mark, Numbering};
 use crate::script::Plan;
 
-/// A reading between two steps of a process: ends one, begins another.
+/// A reading between two steps of a process: it ends one step and begins another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) ts: i64,
     pub(super) process: usize,
-    /// What begins; `None` at the process's end.
+    /// The step that begins; `None` at the process's end.
     pub(super) begins: Option<Mark>,
 }
 
@@ -33,20 +33,20 @@ pub(super) struct KernelRow {
     pub(super) payload: i64,
 }
 
-/// What the trace holds of one repetition.
+/// The trace's rows of one repetition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recorded {
-    /// In order of time.
+    /// Stamps in order of time.
     pub(super) stamps: Vec<Stamp>,
     /// The thread of each process, if it made a stamp.
     pub(super) tids: Vec<Option<i32>>,
-    /// In order of time.
+    /// Kernel rows in order of time.
     pub(super) kernel: Vec<KernelRow>,
-    /// There were more stamps than are looked at.
+    /// Whether there were more stamps than are used.
     pub(super) cut: bool,
 }
 
-/// What an event number stands for.
+/// The meaning of an event number.
 #[derive(Clone, Copy)]
 struct Meaning {
     slot: usize,
@@ -54,8 +54,8 @@ struct Meaning {
     mark: Mark,
 }
 
-/// Reads these repetitions. `batches` begins again each time: the kernel's rows come
-/// first, and whose they are is known only after the others.
+/// Reads these repetitions. `batches` restarts each time: the kernel rows come first, and it is
+/// known only after the others to which thread they belong.
 pub(super) fn read<I>(
     wanted: &[(&Plan, Cell)],
     numbering: &Numbering,
@@ -71,12 +71,12 @@ where
             ..Recorded::default()
         })
         .collect();
-    // Rings that have begun: what is before a process's first stamp makes its ring.
+    // Rows before a process's first stamp only served to create its ring.
     for batch in batches() {
         stamps(&Columns::of(&batch?), &meanings, &mut all);
     }
     for recorded in &mut all {
-        // Of equal times one process's are in its order, which a stable sort keeps.
+        // For equal times, the stamps of one process stay in order, because the sort is stable.
         recorded.stamps.sort_by_key(|stamp| stamp.ts);
     }
     for batch in batches() {
@@ -124,7 +124,7 @@ fn stamps(columns: &Columns<'_>, meanings: &HashMap<i32, Meaning>, all: &mut [Re
                 .ok()
                 .and_then(|event| meanings.get(&event))
                 .map(|meaning| meaning.mark),
-            // An end before any step makes the ring.
+            // An end before any step only served to create the ring.
             Some(Kind::End) if all[ends.slot].tids[ends.process].is_some() => None,
             _ => continue,
         };
@@ -142,8 +142,8 @@ fn stamps(columns: &Columns<'_>, meanings: &HashMap<i32, Meaning>, all: &mut [Re
     }
 }
 
-/// The kernel's rows that fall into a repetition, whatever thread they are about.
-/// False: there are no more.
+/// Adds the kernel rows that lie in a repetition, regardless of their thread. Returns false when
+/// there are no more.
 fn kernel(columns: &Columns<'_>, all: &mut [Recorded]) -> bool {
     for row in 0..columns.ts.len() {
         if columns.mode[row] != 1 {
@@ -158,7 +158,7 @@ fn kernel(columns: &Columns<'_>, all: &mut [Recorded]) -> bool {
             else {
                 continue;
             };
-            // A thread may have been off its CPU since long before.
+            // A thread may have been off its CPU for a long time before.
             let its_own = recorded.tids.contains(&Some(columns.tid[row]));
             if (first.ts..=last.ts).contains(&ts) || (its_own && ts <= last.ts) {
                 recorded.kernel.push(KernelRow {

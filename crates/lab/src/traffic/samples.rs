@@ -1,4 +1,4 @@
-//! Single samples of a step, and what hit those far over the least.
+//! Single samples of a step, and the causes of those far over the minimum.
 
 use super::evidence::Cause;
 use super::read::Recorded;
@@ -8,23 +8,23 @@ use crate::script::Plan;
 /// Every sample of one step of a process in one repetition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
-    /// Until the process's next stamp, ns.
+    /// Durations until the process's next stamp, ns.
     pub(crate) ns: Vec<f64>,
-    /// Those over ten times the least, and why.
+    /// Samples over ten times the minimum, with their causes.
     pub(crate) anomalies: Vec<Anomaly>,
 }
 
-/// A sample over ten times the least.
+/// A sample over ten times the minimum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Anomaly {
     pub(crate) ns: f64,
-    /// What fell into the process itself.
+    /// The disturbance of the process itself.
     pub(crate) cause: Option<Cause>,
-    /// Another thread of the recording was put on a CPU meanwhile.
+    /// Whether another thread of the recording came onto a CPU during the sample.
     pub(crate) another_came: bool,
 }
 
-/// TRAMS's anomalies are over so many times the least.
+/// TRAMS's anomalies are over this many times the minimum.
 const ANOMALY: f64 = 10.0;
 
 pub(super) fn samples(

@@ -1,4 +1,4 @@
-//! From stamps to steps and passes, to what is out of place, to its cause.
+//! From stamps to steps and passes, to values out of place, to their causes.
 
 use undertick_report::figures;
 use undertick_report::traffic::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
@@ -9,16 +9,16 @@ use super::read::{Recorded, Stamp};
 use crate::experiment::{Mark, Repetition};
 use crate::script::{Plan, Setting, Verb};
 
-/// A value is out of place from so many times its step's median on,
+/// A value is out of place if it is at least this many times its step's median,
 const TIMES: f64 = 1.5;
-/// if it is also so many steps of the clock over it.
+/// and also this many steps of the clock over it.
 const CLOCK_STEPS: f64 = 5.0;
-/// Two rows of the kernel about one switch are not farther apart, ns.
+/// Maximum distance of two kernel rows about one switch, ns.
 const APART_NS: f64 = 2_000.0;
-/// What falls into this share of a step's values is part of the step.
+/// A disturbance in this share of a step's values is part of the step.
 const USUAL: f64 = 0.5;
 
-/// The trace's clock, and what the kernel told.
+/// The trace's clock, and the available kernel evidence.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     pub(super) ns_per_tick: f64,
@@ -49,7 +49,7 @@ impl Scale {
     }
 }
 
-/// What the kernel told, and what that leaves without evidence.
+/// Says which evidence the kernel provided, and what is left without evidence.
 fn told(manifest: &Manifest) -> String {
     let Some(kernel) = &manifest.kernel else {
         return "The kernel was not asked (--kernel off): nothing can be explained.".to_owned();
@@ -70,7 +70,7 @@ fn told(manifest: &Manifest) -> String {
     text
 }
 
-/// What a table is about.
+/// The subject of a table.
 pub(super) struct About<'a> {
     pub(super) script: &'a str,
     pub(super) setting: &'a Setting,
@@ -81,15 +81,15 @@ pub(super) struct About<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Value {
     pub(super) start: i64,
-    /// The next stamp of any process, whose, and the step that it ended.
+    /// The next stamp of any process, with that process and the step that the stamp ended.
     pub(super) next: Option<(i64, After)>,
     /// The next stamp of the same process.
     pub(super) own: Option<i64>,
-    /// It wakes a process that does not wait.
+    /// Whether it wakes a process that does not wait.
     pub(super) needless: bool,
 }
 
-/// Who came out of which step; `None`: of no step.
+/// The process that left a step, and the step; `None`: no step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct After {
     pub(super) process: usize,
@@ -97,7 +97,7 @@ pub(super) struct After {
 }
 
 impl After {
-    /// Whether that was a step in which it waited.
+    /// Whether that was a step in which the process waited.
     pub(super) fn waited(self, plan: &Plan) -> bool {
         let steps = &plan.processes[self.process].steps;
         self.step.is_some_and(|s| waits(&steps[s].verb))
@@ -118,7 +118,7 @@ pub(super) fn values(stamps: &[Stamp], plan: &Plan) -> Values {
     let mut of: Vec<Vec<Vec<Value>>> = (plan.processes.iter())
         .map(|p| vec![Vec::new(); p.steps.len()])
         .collect();
-    // The step that each process is in.
+    // The current step of each process.
     let mut inside: Vec<Option<usize>> = (plan.processes.iter())
         .map(|p| p.starts_blocked.then(|| p.steps.len() - 1))
         .collect();
@@ -148,8 +148,8 @@ pub(super) fn values(stamps: &[Stamp], plan: &Plan) -> Values {
     }
 }
 
-/// Whether it wakes a process that is in no step in which it waits. One of which no
-/// stamp has come is inside its last step.
+/// Whether it wakes a process that is not in a step in which it waits. A process without a stamp so
+/// far is inside its last step.
 fn needless(plan: &Plan, process: usize, step: usize, inside: &[Option<usize>]) -> bool {
     let Verb::Wakeup { process: woken } = plan.processes[process].steps[step].verb else {
         return false;
@@ -238,7 +238,7 @@ fn rule(one_cpu: bool, scale: &Scale) -> String {
     )
 }
 
-/// One step with all its values.
+/// A step with all its values.
 struct OfStep<'a> {
     plan: &'a Plan,
     process: usize,
@@ -294,7 +294,7 @@ impl OfStep<'_> {
         found.marks.extend(in_table.map(|(_, mark)| mark));
     }
 
-    /// How many values there are, and those out of place.
+    /// The number of values, and those out of place.
     fn out_of_place(&self, ticks: &[Option<i64>]) -> (u64, Vec<(usize, Marked)>) {
         let there: Vec<i64> = ticks.iter().flatten().copied().collect();
         let Some(median) = median(&there) else {
@@ -355,7 +355,7 @@ impl OfStep<'_> {
         }
     }
 
-    /// Who came next, in words.
+    /// The process that ran next, in words.
     fn came(&self, after: Option<After>) -> String {
         let Some(After { process, step }) = after else {
             return "nobody".to_owned();
@@ -390,7 +390,7 @@ impl OfStep<'_> {
     }
 }
 
-/// The commonest.
+/// The most frequent one.
 fn most_often(all: &[After]) -> Option<After> {
     let mut counts: Vec<(After, usize)> = Vec::new();
     for after in all {
@@ -413,20 +413,20 @@ fn found(recorded: &Recorded, evidence: &Evidence, process: usize, start: i64, e
     evidence.of(recorded.tids[process].unwrap_or(-1), &others, start, end)
 }
 
-/// What explains a value.
+/// The explanation of a value.
 #[derive(Clone, Copy, Debug)]
 struct Why {
     cause: Cause,
     by: By,
-    /// How much longer it took than it usually does, ticks; `None`: not known.
+    /// How much longer than usual it took, ticks; `None`: unknown.
     over: Option<i64>,
 }
 
-/// What falls into a step's values that are not out of place.
+/// The disturbances in a step's values that are not out of place.
 struct Usual {
-    /// The share of them that it falls into.
+    /// The share of these values in which each cause occurs.
     share: [f64; CAUSES],
-    /// Its usual length there, ticks; 0 for what is not usual.
+    /// The usual duration of each cause there, ticks; 0 for one that is not usual.
     ticks: [f64; CAUSES],
 }
 
@@ -446,15 +446,15 @@ impl Usual {
         usual
     }
 
-    /// The cause that took most beyond the usual. One whose length the kernel does not
-    /// tell comes after those.
+    /// The cause with the largest excess over its usual time. Causes whose duration the kernel does
+    /// not report come last.
     fn explain(&self, found: &Found, least_over: f64) -> Option<Why> {
         let each = Cause::ALL.into_iter().filter_map(|cause| {
             let at = cause as usize;
             let ticks = found.ticks[at]?;
             let over = ticks as f64 - self.ticks[at];
             let by = found.by[at];
-            // That a step which waits waited longer is no reason.
+            // For a step that waits, a longer wait is not a cause.
             if cause == Cause::Waited && self.share[at] >= USUAL {
                 return None;
             }
@@ -465,7 +465,7 @@ impl Usual {
                     over: Some(over as i64),
                 });
             }
-            // Where a step has no such thing as a rule, that it was there says enough.
+            // If it does not usually occur in a step, its occurrence is sufficient.
             let is_point = matches!(cause, Cause::Migrated | Cause::Fault);
             (is_point && self.share[at] < USUAL).then_some(Why {
                 cause,
@@ -473,12 +473,12 @@ impl Usual {
                 over: None,
             })
         });
-        // The first of equals: `max_by_key` would give the last.
+        // Returns the first of equals: `max_by_key` would return the last.
         each.reduce(|best, one| if one.over > best.over { one } else { best })
     }
 }
 
-/// The middle value; the mean of the two in the middle of an even number.
+/// The median; for an even number, the mean of the two middle values.
 pub(super) fn median(values: &[i64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();

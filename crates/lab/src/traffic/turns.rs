@@ -1,4 +1,4 @@
-//! The memo's figures over all repetitions: a step until the next stamp, apart for
+//! The memo's figures over all repetitions: a step's time until the next stamp, separately for
 //! those after which the process itself went on and those after which another ran.
 
 use undertick_estimate::Numbers;
@@ -9,7 +9,7 @@ use super::table::{Scale, Value, median, values};
 use crate::experiment::{Cannot, Ended, Experiment, Mark, Performed, Repetition};
 use crate::script::{Plan, Stamps, Verb};
 
-/// What one step of one setting took until the next stamp, its null step taken off.
+/// The duration of one step of one setting until the next stamp, with its null step taken off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// Index of the setting.
@@ -18,21 +18,21 @@ pub struct Turn {
     pub process: String,
     /// The step's number.
     pub number: u32,
-    /// Where the process itself went on, ns.
+    /// Duration where the process itself went on, ns.
     pub kept: Option<Estimate>,
-    /// Where another process came out of a step in which it waited, ns. One that comes
-    /// out of any other step had run in between.
+    /// Duration where another process came out of a step in which it waited, ns. A process that
+    /// comes out of any other step had run in between.
     pub given: Option<Estimate>,
-    /// Values of either kind.
+    /// Number of values of each kind.
     pub counts: [u64; 2],
-    /// Wakeups of a process that did not wait: in neither.
+    /// Number of wakeups of a process that did not wait; they belong to neither kind.
     pub needless: u64,
 }
 
-/// A repetition with fewer values of a kind says nothing of that kind.
+/// Minimum number of values of a kind for which a repetition counts.
 const FEWEST: usize = 5;
 
-/// One repetition's middle values of one step.
+/// One repetition's medians of one step.
 #[derive(Default)]
 struct Once {
     kept: Vec<f64>,
@@ -126,7 +126,7 @@ impl Once {
     }
 }
 
-/// The middle null step of each process, ticks.
+/// The median null step of each process, ticks.
 fn nulls(recorded: &super::read::Recorded, plan: &Plan) -> Vec<f64> {
     (0..plan.processes.len())
         .map(|p| {
@@ -144,7 +144,7 @@ fn nulls(recorded: &super::read::Recorded, plan: &Plan) -> Vec<f64> {
         .collect()
 }
 
-/// The middle repetition.
+/// The median of the repetitions.
 fn over(values: Vec<f64>, samples: u64, level: f64) -> Option<Estimate> {
     let n = values.len();
     let values = Numbers::new(values);

@@ -7,7 +7,7 @@ use undertick_report::calibrate::{
 use super::{Method, Outcome, Request};
 
 impl Outcome {
-    /// As JSON and terminal show it.
+    /// The document for JSON and the terminal.
     #[must_use]
     pub fn document(&self, request: &Request) -> Calibrate {
         Calibrate {

@@ -1,4 +1,4 @@
-//! From readings to figures.
+//! Computes figures from readings.
 
 use undertick_estimate::compensation::{
     Correction, Method as Published, Paired, Tested, ZeroTest, improvement, zero_test,
@@ -10,11 +10,11 @@ use super::measure::{CHAIN_PAIRS, DOSES, Measured, Sample};
 use super::sampler::Pair;
 use super::{AtDose, Failure, Method, Outcome, Request};
 
-/// A section this many times longer than the median of its kind was hit by
-/// something that left no evidence.
+/// A span this many times longer than the median of its kind was disturbed, without evidence of the
+/// cause.
 const RATIO: f64 = 4.0;
 
-/// One sample with own and sampled pairs, ticks.
+/// One sample with its own and the sampler's pairs, ticks.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     block: usize,
@@ -40,15 +40,15 @@ pub(super) fn outcome(
         |set: &[Point]| -> Vec<Point> { set.iter().filter(|p| p.dose == 0).copied().collect() };
     let (zero, zero_uncut) = (zeros(&kept), zeros(&uncut));
     let own: Vec<Paired> = zero.iter().map(|p| p.own).collect();
-    // Fewer moves than that, and neither mean nor spread mean anything.
+    // With fewer values that differ from 0, neither mean nor spread is meaningful.
     let moved = own.iter().filter(|s| s.tm != 0.0).count();
     if moved * 1000 < own.len() {
         return Err(Failure::TooCoarse { step_ns: step * ns });
     }
     let test =
         zero_test(&own, None, request.level, step).ok_or(Failure::TooFew { kept: own.len() })?;
-    // The sampler's pairs are there in every second block only: its figures
-    // are those blocks', its rivals' are too where they are compared.
+    // The sampler's pairs exist in every second block only. Its figures come from those blocks, and
+    // so do those of its rivals where they are compared.
     let with_sampler: Vec<Point> = zero
         .iter()
         .filter(|p| p.sampled.is_some())
@@ -110,7 +110,7 @@ pub(super) fn outcome(
     })
 }
 
-/// Samples with the thread on its CPU throughout, as differences.
+/// Differences of the samples for which the thread was on its CPU throughout.
 fn points(measured: &Measured) -> Vec<Point> {
     let mut points = Vec::new();
     for (number, block) in measured.blocks.iter().enumerate() {
@@ -161,7 +161,7 @@ fn nearest(pairs: &[Pair], at: u64) -> Option<Pair> {
     }
 }
 
-/// Without the samples of which any part is four times the usual, and with.
+/// Samples without those of which any part is four times the usual, and all samples.
 fn cut(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
     let limits: Vec<Paired> = (0..DOSES.len())
         .map(|dose| {
@@ -188,10 +188,9 @@ fn cut(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
     (kept, points.to_vec())
 }
 
-/// One pair of instructions of a dose, ns, from the chain's median in each
-/// block: at 7 us a chain is hit now and then by what the ratio rule cuts from
-/// the intervals and not from it (0.7 % of its mean here), and a step of the
-/// clock is 0.1 % of it.
+/// Duration of one pair of instructions of a dose, ns, from the chain's median in each block. At 7
+/// us a chain is sometimes disturbed by what the ratio rule removes from the intervals and not from
+/// the chain (0.7 % of its mean here). A step of the clock is 0.1 % of the median.
 fn price_of_a_pair(measured: &Measured, ns: f64, level: f64) -> Result<Estimate, Failure> {
     let medians: Vec<f64> = (measured.blocks.iter())
         .filter_map(|block| {
@@ -205,7 +204,7 @@ fn price_of_a_pair(measured: &Measured, ns: f64, level: f64) -> Result<Estimate,
         .ok_or(Failure::TooFew { kept: 0 })
 }
 
-/// Mean over blocks, ns, with the interval that their scatter over time gives.
+/// Mean over blocks, ns, with an interval from their scatter over time.
 fn mean_of_blocks(means: &[f64], level: f64, method: &str) -> Option<Estimate> {
     let spread = spread_of_mean(means)?;
     let value = means.iter().sum::<f64>() / means.len() as f64;
@@ -235,8 +234,8 @@ impl Context<'_> {
         f64::from(DOSES[dose]) * self.price.value
     }
 
-    /// Mean of a dose's samples after correction, less the dose; the interval
-    /// from block means, the price's own uncertainty added in squares.
+    /// Mean of a dose's samples after correction, less the dose; the interval comes from block
+    /// means, and the uncertainty of the price is added in squares.
     fn bias_at(&self, dose: usize, correction: &Correction, sampler: bool) -> Estimate {
         let mut sums = vec![(0.0, 0.0); self.blocks];
         let mut n = 0;
@@ -289,8 +288,8 @@ impl Context<'_> {
             .collect()
     }
 
-    /// The mean over the doses that are not nothing of what they show beyond
-    /// their work; the interval holds each dose's figure.
+    /// The mean of what the doses other than nothing show beyond their work; the interval contains
+    /// each dose's figure.
     fn dosed_cost(&self) -> Estimate {
         let at: Vec<Estimate> = (1..DOSES.len())
             .map(|dose| self.bias_at(dose, &Correction::constant(0.0), false))
@@ -330,7 +329,7 @@ impl Context<'_> {
         }
     }
 
-    /// Nothing, with the sampler running less without, in pairs of blocks.
+    /// The duration of nothing with the sampler running, less that without, in pairs of blocks.
     fn perturbation(&self, zero: &[Point]) -> Estimate {
         let mut sums = vec![(0.0, 0.0); self.blocks];
         for p in zero {
@@ -353,7 +352,7 @@ impl Context<'_> {
     }
 }
 
-/// Time of a turn with the sampler over that without, in pairs of blocks.
+/// Duration of a turn with the sampler over that without, in pairs of blocks.
 fn slowdown(measured: &Measured, level: f64) -> Estimate {
     let ratios: Vec<f64> = (measured.blocks.chunks_exact(2))
         .map(|pair| {
@@ -376,8 +375,8 @@ fn slowdown(measured: &Measured, level: f64) -> Estimate {
     ln
 }
 
-/// The doses decide first: a method that is wrong beside work is not used for
-/// its spread. Then the spread decides.
+/// Chooses a method. The doses decide first: a method with an error beside work is not used for its
+/// spread. Then the spread decides.
 fn choose(
     test: &ZeroTest,
     beside: Option<&ZeroTest>,
@@ -399,8 +398,8 @@ fn choose(
             .and_then(|m| m.k.as_ref())
             .map_or(1.0, |k| k.value)
     };
-    // The sampler was on in half of the blocks; it must beat the best of the
-    // others there and everywhere.
+    // The sampler was on in half of the blocks; it must beat the best of the other methods there
+    // and everywhere.
     if let Some(beside) = beside.filter(|b| b.chosen == Published::Sampler)
         && k("sampler") > k(test.chosen.name())
     {
@@ -409,8 +408,8 @@ fn choose(
     (test.chosen.name(), test.why.clone())
 }
 
-/// The dose at which a method is wrong most, if by more than half a nanosecond
-/// beyond its interval.
+/// The dose with the largest error of a method, if this exceeds its interval by more than half a
+/// nanosecond.
 fn contradicted(method: &Method) -> Option<&AtDose> {
     let beyond = |at: &&AtDose| {
         let Interval { lo, hi } = at.bias.interval;

@@ -1,5 +1,5 @@
-//! What runs beside the experiment: nothing, replicas of the experiment itself
-//! (Kong et al. 1986), or the commands of a file.
+//! The load beside the experiment: none, replicas of the experiment itself (Kong et al. 1986), or
+//! the commands of a file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use undertick_clock::Source;
 
 use super::measure;
 
-/// Most replicas: each is a thread that never waits.
+/// Maximum number of replicas: each is a thread that never waits.
 const MOST_REPLICAS: u32 = 1024;
 
 /// The load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Nothing.
+    /// No load.
     None,
-    /// So many replicas of the measuring loop.
+    /// This many replicas of the measuring loop.
     Replicas(u32),
     /// The commands of a TOML file.
     Script(PathBuf),
 }
 
-/// Why a load cannot be had.
+/// Why a load could not be started.
 #[derive(Debug)]
 pub struct LoadError {
     text: String,
-    /// The input was wrong, rather than the machine unable.
+    /// Whether the input was wrong, rather than the machine unable.
     pub usage: bool,
 }
 
@@ -100,7 +100,7 @@ fn one() -> u32 {
 }
 
 impl Load {
-    /// Starts the load; it ends when what this returns is dropped.
+    /// Starts the load; it ends when the returned value is dropped.
     pub(super) fn start(&self, clock: Source) -> Result<Running, LoadError> {
         let mut running = Running::default();
         match self {
@@ -133,7 +133,7 @@ impl Load {
             }
         }
         if *self != Self::None {
-            // Start-up is not the load.
+            // The start-up of the commands is not part of the load.
             std::thread::sleep(std::time::Duration::from_millis(300));
             running.check()?;
         }
@@ -170,7 +170,7 @@ fn spawn(path: &Path, process: &Process) -> Result<Child, LoadError> {
         })
 }
 
-/// A load at work.
+/// A running load.
 #[derive(Debug, Default)]
 pub(super) struct Running {
     stop: Arc<AtomicBool>,
@@ -179,7 +179,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Whether everything still runs.
+    /// Checks that every process of the load still runs.
     pub(super) fn check(&self) -> Result<(), LoadError> {
         let mut children = self
             .children

@@ -9,11 +9,11 @@ use undertick_ring::mark::Mark;
 use super::sampler::{Pair, Sampler};
 use super::{Failure, Request};
 
-/// Pairs of multiply and add in each dose: about 0, 5, 20 and 50 ns.
+/// Pairs of one multiplication and one addition in each dose: about 0, 5, 20 and 50 ns.
 pub(super) const DOSES: [u32; 4] = [0, 5, 20, 50];
 /// Turns of the loop in a block: about 13 ms.
 const TURNS: u32 = 6000;
-/// Links of 200 pairs in the chain that prices a pair, and turns between.
+/// Links of 200 pairs in the chain that prices a pair, and turns between two chains.
 const LINKS: u32 = 25;
 const CHAIN_EVERY: u32 = 64;
 pub(super) const CHAIN_PAIRS: u32 = LINKS * 200;
@@ -21,20 +21,19 @@ pub(super) const CHAIN_PAIRS: u32 = LINKS * 200;
 /// Four readings around a dose.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Place in [`DOSES`].
+    /// Index in [`DOSES`].
     pub(super) dose: u8,
     pub(super) descheduled: bool,
     pub(super) readings: [u64; 4],
 }
 
-/// What one block gave.
+/// The results of one block.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) samples: Vec<Sample>,
-    /// Durations of the chain, ticks; those with the thread descheduled are
-    /// left out.
+    /// Durations of the chain, ticks; those with the thread descheduled are dropped.
     pub(super) chains: Vec<u64>,
-    /// Ticks for all turns.
+    /// Duration of all turns, ticks.
     pub(super) ticks: u64,
     pub(super) with_sampler: bool,
 }
@@ -45,8 +44,8 @@ pub(super) struct Measured {
     pub(super) blocks: Vec<Block>,
     pub(super) pairs: Vec<Pair>,
     pub(super) has_mark: bool,
-    /// Length of all blocks, by the monotonic clock, ns, and in ticks: the
-    /// clock's rate during the test.
+    /// Duration of all blocks by the monotonic clock, ns, over that in ticks: the clock's rate
+    /// during the test.
     pub(super) ns_per_tick: f64,
 }
 
@@ -70,7 +69,7 @@ macro_rules! dose {
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Other work of a program: dependent loads and stores in 32 KiB, about 2 us.
+/// Work like that of a program: dependent loads and stores in 32 KiB, about 2 us.
 struct OtherWork(Box<[u64; 4096]>);
 
 impl OtherWork {
@@ -88,9 +87,8 @@ impl OtherWork {
     }
 }
 
-/// Readings around a dose. Each dose is a function of its own: in one function
-/// the compiler reads the clock before it branches to the dose, and the branch
-/// lies in the interval (7 ns here).
+/// Readings around a dose. Each dose is a separate function: in one function the compiler reads the
+/// clock before it branches to the dose, and the branch lies in the interval (7 ns here).
 macro_rules! around {
     ($name:ident, $pairs:literal) => {
         #[inline(never)]
@@ -163,8 +161,8 @@ fn block<R: Fn() -> u64>(read: R, work: &mut OtherWork, x: &mut u64, mark: Optio
     block
 }
 
-/// One block with the ordered read of a clock; the counters' instructions are
-/// spelled out, so that no choice of clock stands between reading and work.
+/// One block with the ordered read of a clock. The counters' instructions are written inline, so
+/// that no choice of clock stands between reading and work.
 fn one(clock: Source, work: &mut OtherWork, x: &mut u64, mark: Option<&Mark>) -> Block {
     #[cfg(target_arch = "x86_64")]
     if clock.clock() == undertick_clock::ClockId::Tsc {
@@ -182,7 +180,7 @@ fn fresh_work() -> OtherWork {
     OtherWork(cells.try_into().expect("4096 cells"))
 }
 
-/// The same loop for ever: what a replica of the experiment does.
+/// Runs the same loop until stopped, as a replica of the experiment.
 pub(super) fn replica(clock: Source, stop: &AtomicBool) {
     let (mut work, mut x) = (fresh_work(), 88_172_645_463_325_252);
     while !stop.load(Ordering::Relaxed) {
@@ -190,7 +188,7 @@ pub(super) fn replica(clock: Source, stop: &AtomicBool) {
     }
 }
 
-/// All blocks under the load.
+/// Runs all blocks under the load.
 pub(super) fn all(
     request: &Request,
     mut progress: impl FnMut(f64) -> bool,
@@ -200,13 +198,13 @@ pub(super) fn all(
     let sampler = Sampler::start(clock);
     let mark = Mark::of_this_thread();
     let (mut work, mut x) = (fresh_work(), 88_172_645_463_325_252);
-    // Caches, predictors and the pages of the samples.
+    // Warms up caches, predictors and the pages of the samples.
     black_box(one(clock, &mut work, &mut x, None));
     let began = (std::time::Instant::now(), clock.read_ticks_ordered());
     let mut blocks = Vec::new();
     for number in 0..request.blocks {
-        // Pairs of blocks, with and without, in an order that alternates, so
-        // that a steady drift favours neither.
+        // Pairs of blocks, with and without the sampler, in an alternating order, so that a steady
+        // drift favours neither.
         let with_sampler = (number % 2 == 0) == (number / 2 % 2 == 0);
         sampler.run(with_sampler);
         let mut done = one(clock, &mut work, &mut x, mark.as_ref());

@@ -1,13 +1,12 @@
-//! What does a clock reading cost here, under this load, and which way of
-//! taking it out is right? The zero-elapsed-time test on a live clock.
+//! The zero-elapsed-time test on a live clock: what does a reading cost here, under this load, and
+//! which method of subtracting the cost is right?
 //!
-//! One process measures nothing and known doses of work, in random order, in a
-//! loop with about 2 us of other work a turn, each with a pair of readings on
-//! either side: `r0 r1 | work | r2 r3`. A chain of the same instructions, now
-//! and then, says what a dose takes. A sampler beside it takes pairs of its
-//! own; it runs in every second block only, so that what it does to the
-//! measured program shows. Blocks are spread over seconds, so that drift is in
-//! the intervals. The estimators are those of
+//! One process measures nothing and known doses of work in random order, in a loop with about 2 us
+//! of other work per turn. Each measurement has a pair of readings on either side:
+//! `r0 r1 | work | r2 r3`. From time to time, a chain of the same instructions determines the
+//! duration of a dose. A sampler beside the process takes its own pairs. It runs in every second
+//! block only, which shows its effect on the measured program. Blocks are spread over seconds, so
+//! that the intervals include drift. The estimators are those of
 //! [`undertick_estimate::compensation`].
 
 mod document;
@@ -25,12 +24,12 @@ use undertick_units::Estimate;
 
 pub use load::{Load, LoadError};
 
-/// How the test is to be made.
+/// Options of the test.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The clock under test.
     pub clock: Source,
-    /// What else runs meanwhile.
+    /// The load that runs beside it.
     pub load: Load,
     /// Level of all intervals.
     pub level: f64,
@@ -41,7 +40,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// About three seconds.
+    /// Options for a test of about three seconds.
     #[must_use]
     pub fn new(clock: Source, load: Load) -> Self {
         Self {
@@ -54,50 +53,50 @@ impl Request {
     }
 }
 
-/// How one method does on one dose of work.
+/// The result of one method for one dose of work.
 #[derive(Clone, Debug)]
 pub struct AtDose {
-    /// The work, ns, by the interleaved chain.
+    /// Duration of the work, ns, by the interleaved chain.
     pub dose_ns: f64,
     /// Corrected mean less the dose, ns.
     pub bias: Estimate,
 }
 
-/// One method.
+/// The results of one method.
 #[derive(Clone, Debug)]
 pub struct Method {
     /// `long-term`, `pairs`, `sampler`, `control-variate`, `known-dose`.
     pub name: &'static str,
     /// At doses of about 0, 5, 20 and 50 ns; the first is the zero test.
     pub doses: Vec<AtDose>,
-    /// Improvement factor on nothing.
+    /// Improvement factor for nothing.
     pub k: Option<Estimate>,
-    /// The same with samples that only the ratio rule left out.
+    /// Improvement factor with samples that only the ratio rule dropped.
     pub k_uncut: Option<Estimate>,
-    /// Of the pairs that the method uses.
+    /// Correlations of the pairs that the method uses.
     pub correlations: Correlations,
     /// Corrected intervals around nothing, ns.
     pub corrected_ns: Vec<f64>,
 }
 
-/// What was found.
+/// The result of the test.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// In the order of [`Method::name`].
     pub methods: Vec<Method>,
     /// Name of the method to use.
     pub chosen: &'static str,
-    /// Why.
+    /// The reason for the choice.
     pub why: String,
     /// Uncorrected intervals around nothing, ns.
     pub uncorrected_ns: Vec<f64>,
-    /// Mean cost of nothing, and beside known doses, ns.
+    /// Mean cost around nothing, ns.
     pub cost_empty: Estimate,
-    /// See `cost_empty`.
+    /// Mean cost beside known doses, ns.
     pub cost_dosed: Estimate,
-    /// What the sampler adds to an interval around nothing, ns.
+    /// Time that the sampler adds to an interval around nothing, ns.
     pub sampler_perturbation: Option<Estimate>,
-    /// What the sampler adds to the time of one turn of the loop, as a ratio.
+    /// Factor by which the sampler lengthens one turn of the loop.
     pub sampler_slowdown: Option<Estimate>,
     /// Median distance from an interval to the sampler's nearest pair, ns.
     pub sampler_distance_ns: Option<f64>,
@@ -105,32 +104,32 @@ pub struct Outcome {
     pub granularity_ns: f64,
     /// Length of a tick, by the monotonic clock during the test, ns.
     pub ns_per_tick: f64,
-    /// Intervals around nothing measured.
+    /// Number of measured intervals around nothing.
     pub n: u64,
-    /// Left out because the thread had been descheduled.
+    /// Number dropped because the thread had been descheduled.
     pub descheduled: u64,
-    /// Left out because four times longer than usual, cause unknown.
+    /// Number dropped because they took four times longer than usual, with unknown cause.
     pub unexplained: u64,
-    /// Whether the scheduler's mark was there to tell.
+    /// Whether the scheduler's mark was available as evidence.
     pub has_mark: bool,
 }
 
-/// Why there is no outcome.
+/// Why the test has no outcome.
 #[derive(Debug)]
 pub enum Failure {
     /// The load could not be started.
     Load(LoadError),
-    /// Too little was measured undisturbed.
+    /// Too few undisturbed measurements.
     TooFew {
-        /// Undisturbed intervals around nothing.
+        /// Number of undisturbed intervals around nothing.
         kept: usize,
     },
     /// The clock hardly moves while nothing is measured.
     TooCoarse {
-        /// Its step, ns.
+        /// The clock's step, ns.
         step_ns: f64,
     },
-    /// Ctrl-C.
+    /// The test was stopped by Ctrl-C.
     Interrupted,
 }
 
@@ -155,11 +154,11 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// Runs the test. `progress` gets the share done, 0..=1; the test ends early,
-/// without an outcome, when it answers false.
+/// Runs the test. Calls `progress` with the share done, 0..=1; the test ends early, without an
+/// outcome, when it returns false.
 ///
 /// # Errors
-/// The load cannot be started, the machine is too busy, or `progress` said so.
+/// The load cannot be started, the machine is too busy, or `progress` returned false.
 pub fn run(request: &Request, progress: impl FnMut(f64) -> bool) -> Result<Outcome, Failure> {
     let step = granularity::measure(request.clock).map_or(0.0, |g| g.step_ticks);
     let measured = measure::all(request, progress)?;

@@ -1,5 +1,5 @@
-//! The sampler of Method II: a process beside the experiment that takes pairs
-//! of readings periodically.
+//! The sampler of Method II: a process beside the experiment that periodically takes pairs of
+//! readings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,13 @@ use undertick_ring::mark::Mark;
 pub(super) struct Pair {
     /// First reading, ticks.
     pub(super) at: u64,
-    /// Second less first, ticks.
+    /// Second reading less first, ticks.
     pub(super) ticks: u64,
 }
 
-/// Between two pairs, with other work, about 2 us: often enough that a pair
-/// lies near every interval.
+/// Spins between two pairs; with other work about 2 us, so that a pair lies near every interval.
 const SPINS: u32 = 60;
-/// Most pairs kept: 64 MiB.
+/// Maximum number of pairs kept: 64 MiB.
 const MOST: usize = 1 << 22;
 
 #[derive(Debug)]
@@ -52,7 +51,7 @@ impl Sampler {
         self.shared.running.store(on, Ordering::Relaxed);
         if let (Some(thread), true) = (&self.thread, on) {
             thread.thread().unpark();
-            // On its way before the block starts.
+            // The sampler must be running before the block starts.
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -88,8 +87,7 @@ fn sample(clock: Source, switches: &Switches) -> Vec<Pair> {
         }
         let at = clock.read_ticks_ordered();
         let ticks = clock.read_ticks_ordered().wrapping_sub(at);
-        // A pair during which the sampler was off its CPU says nothing of the
-        // clock.
+        // A pair during which the sampler was off its CPU says nothing about the clock.
         if !mark.as_ref().is_some_and(Mark::is_gone) {
             pairs.push(Pair { at, ticks });
         }

@@ -1,5 +1,5 @@
-//! A comparison as GitHub shows it: how it came out, a table of what differs, the rest
-//! folded away.
+//! A comparison as Markdown for GitHub: the summary, a table of what differs, and the rest folded
+//! away.
 
 use undertick_units::Estimate;
 
@@ -10,10 +10,10 @@ use crate::remarks::number_of;
 use crate::survey::{figure, machine};
 use crate::text::clean;
 
-/// Rows of a table: GitHub cuts a summary of more than 1 MiB away, whole.
+/// Maximum number of rows of a table: GitHub discards a summary of more than 1 MiB entirely.
 const MOST_ROWS: usize = 2000;
 
-/// The comparison as Markdown with GitHub's tables. Ends with a line break.
+/// The comparison as Markdown with tables in GitHub's syntax. Ends with a line break.
 #[must_use]
 pub fn render_markdown(found: &Comparison) -> String {
     let (differ, rest): (Vec<&Row>, Vec<&Row>) =
@@ -141,7 +141,7 @@ fn line(found: &Comparison, row: &Row) -> String {
     )
 }
 
-/// Text that means nothing to Markdown: whatever could is written as a number.
+/// Text without meaning to Markdown: any special character is written as a number.
 fn text(of: &str) -> String {
     let mut shown = String::new();
     for c in clean(of).chars() {

@@ -1,5 +1,4 @@
-//! What can be compared, and how it is told from other files: the one place that
-//! knows.
+//! Which documents can be compared, and how they are distinguished from other files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,35 +11,36 @@ use crate::document::{IntervalReport, Report, without_impossible};
 use crate::survey::{self, Better, Host, Metric, Scale, Survey};
 use crate::text::clean;
 
-/// Steps of the clock below which a median says little ([`IntervalReport::median_steps`]).
+/// Number of clock steps below which a median says little ([`IntervalReport::median_steps`]).
 const FEWEST_STEPS: f64 = 20.0;
 
 /// A document with figures that can be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
-    /// What `undertick survey --json` prints.
+    /// The document that `undertick survey --json` prints.
     Survey(Box<Survey>),
-    /// What `undertick primitives`, `run` and `report` print with `--json`.
+    /// The document that `undertick primitives`, `run` and `report` print with `--json`.
     Report(Box<Report>),
 }
 
-/// One side of a comparison: its figures by stable names.
+/// One side of a comparison: its figures, each with a stable name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// The document.
     pub about: About,
     /// Its figures; every id occurs once.
     pub metrics: Vec<Metric>,
-    /// It was stopped before its end.
+    /// Whether it was stopped before its end.
     pub interrupted: bool,
-    /// It is one process's doing: what processes differ by is not in its intervals.
+    /// Whether it comes from one process, so that its confidence intervals exclude the differences
+    /// between processes.
     pub is_one_run: bool,
 }
 
 /// Why a text cannot be compared: where it is wrong, and the mend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotComparable {
-    /// Line and column, or the field, or empty.
+    /// Line and column, or the field; may be empty.
     pub place: String,
     /// What is wrong.
     pub why: String,
@@ -68,10 +68,10 @@ impl core::error::Error for NotComparable {}
 
 const AGAIN: &str = "make it again with `undertick survey --json`";
 
-/// A document by its text, whatever kind it is.
+/// Parses a document of any comparable kind from its text.
 ///
 /// # Errors
-/// It is no document, one of a kind that cannot be compared, or a broken one.
+/// The text is no document, a document of a kind that cannot be compared, or a broken one.
 pub fn subject(text: &str) -> Result<Subject, NotComparable> {
     if text.trim().is_empty() {
         return Err(NotComparable::new("", "the file is empty", AGAIN));
@@ -104,7 +104,7 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
     Err(other_kind(kind, &has))
 }
 
-/// What is no JSON: torn, perhaps, or the terminal's text.
+/// The error for text that is not JSON: perhaps truncated, or the terminal's output.
 fn not_json(text: &str, error: &serde_json::Error) -> NotComparable {
     let place = format!("line {}, column {}", error.line(), error.column());
     let (why, mend) = match error.is_eof() {
@@ -137,7 +137,7 @@ fn version(value: &Value, known: u32, what: &str) -> Result<(), NotComparable> {
     }
 }
 
-/// Documents of ours that have no figures to compare by name.
+/// The error for Undertick's documents that have no figures to compare by name.
 fn other_kind(kind: Option<&str>, has: &dyn Fn(&str) -> bool) -> NotComparable {
     let what = match kind {
         Some(kind) => format!("a document of the kind {:?}", clean(kind)),
@@ -155,7 +155,7 @@ fn other_kind(kind: Option<&str>, has: &dyn Fn(&str) -> bool) -> NotComparable {
 }
 
 impl Subject {
-    /// Its kind, in a word.
+    /// Its kind, in one word.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -164,7 +164,7 @@ impl Subject {
         }
     }
 
-    /// Its figures; `file` is where it was read from.
+    /// Its figures, as one side of a comparison; `file` is where it was read from.
     #[must_use]
     pub fn side(self, file: &str) -> Side {
         match self {
@@ -227,8 +227,8 @@ fn of_report(report: Report, file: &str) -> Side {
     }
 }
 
-/// The figure to quote of an interval; zero checks and steps without a word on what
-/// they include are not compared where an experiment has others.
+/// The figure of an interval to quote. Zero checks, and steps without a text on what they include,
+/// are not compared where an experiment has others.
 fn of_interval(interval: &IntervalReport) -> Option<Metric> {
     let (group, name, id, estimate, includes) = match &interval.repeated {
         Some(repeated) if interval.name.starts_with('(') && repeated.includes.is_empty() => {
@@ -265,7 +265,7 @@ fn of_interval(interval: &IntervalReport) -> Option<Metric> {
     })
 }
 
-/// The median, but where it is known to a step of the clock only the mean.
+/// The median, or only the mean where the median is known to a step of the clock.
 fn to_quote(interval: &IntervalReport) -> Option<Estimate> {
     let is_coarse = (interval.median_steps).is_some_and(|steps| steps.abs() < FEWEST_STEPS);
     let (first, second) = match is_coarse {
@@ -288,7 +288,7 @@ fn words(parts: &[&str]) -> String {
     parts.join(" ")
 }
 
-/// Intervals may have one name; their order tells them apart.
+/// Numbers metrics of equal names: their order distinguishes them.
 fn number_the_same(metrics: &mut [Metric]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for metric in metrics {

@@ -1,5 +1,4 @@
-//! A comparison on a terminal: how it came out first, then what differs, then the
-//! rest by group.
+//! A comparison on a terminal: the summary first, then what differs, then the rest by group.
 
 use undertick_units::Estimate;
 
@@ -10,9 +9,9 @@ use crate::survey::{self, figure, machine};
 use crate::terminal::tables::{new_table, text_of};
 use crate::text::{clean, wrap};
 
-/// Least columns that the tables fit in.
+/// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
-/// Names that are listed of figures in one document only.
+/// Maximum number of names listed for figures that only one document has.
 const MOST_LONELY: usize = 20;
 
 /// The comparison as text in at most `columns` columns. Ends with a line break.
@@ -59,7 +58,7 @@ pub fn render(found: &Comparison, columns: usize) -> String {
 }
 
 impl Row {
-    /// Whether the two differ.
+    /// Whether the verdict is a difference.
     #[must_use]
     pub const fn differs(&self) -> bool {
         !matches!(self.verdict, Verdict::Alike | Verdict::CannotTell)
@@ -78,7 +77,7 @@ fn about(which: &str, about: &About) -> String {
     )
 }
 
-/// The first thing to read.
+/// The summary, which is the first thing to read.
 pub(crate) fn summary(found: &Comparison) -> String {
     let s = &found.summary;
     if s.compared == 0 {
@@ -143,7 +142,7 @@ fn sign(value: f64) -> &'static str {
     if value > 0.0 { "+" } else { "" }
 }
 
-/// Bounds of a ratio, to three digits behind the point.
+/// The bounds of a ratio, to three digits after the point.
 pub(super) fn bounds(ratio: &Estimate) -> String {
     let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |bound| format!("{bound:.3}"));
     format!(
@@ -153,7 +152,7 @@ pub(super) fn bounds(ratio: &Estimate) -> String {
     )
 }
 
-/// Whether something is slower than is allowed.
+/// The sentence on whether something is slower than the gate allows; `None` without a gate.
 fn gate(found: &Comparison) -> Option<String> {
     let gate = found.gate.as_ref()?;
     let share = figures::per_cent(gate.share);

@@ -19,7 +19,7 @@ fn kinds_are_told_apart() {
         (side.about.file.as_str(), side.metrics.len()),
         ("a.json", 1)
     );
-    // A survey without the word is told by its fields.
+    // A survey without `kind` is recognised by its fields.
     let plain = survey_text().replace("\"kind\": \"survey\",", "");
     assert_eq!(subject(&plain).unwrap().kind(), "survey");
 }
@@ -35,7 +35,7 @@ fn refused(text: &str, words: &[&str]) {
     assert!(!shown.contains('\x1b'), "{shown:?}");
 }
 
-/// What is no document says where it is wrong and what to do.
+/// The error for text that is no document says where it is wrong and what to do.
 #[test]
 fn what_cannot_be_compared_is_named() {
     refused("", &["empty", "again"]);
@@ -68,7 +68,7 @@ fn what_cannot_be_compared_is_named() {
     refused(r#"{"a": 1}"#, &["not known"]);
 }
 
-/// Deep nesting and rubbish end in an error, not in the stack's end.
+/// Deep nesting and malformed input end in an error, not in a stack overflow.
 #[test]
 fn rubbish_is_refused() {
     let deep = "[".repeat(100_000);
@@ -83,7 +83,7 @@ fn rubbish_is_refused() {
     }
 }
 
-/// Reading and writing again loses nothing.
+/// Writing and reading again loses nothing.
 #[test]
 fn a_survey_is_what_was_written() {
     let Subject::Survey(found) = subject(&survey_text()).unwrap() else {

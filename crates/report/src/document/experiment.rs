@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-/// How a figure of an experiment grows with a parameter.
+/// A straight line: how a figure of an experiment grows with a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LineReport {
     /// Its name.
@@ -14,31 +14,31 @@ pub struct LineReport {
     pub script: String,
     /// Values of the other parameters.
     pub parameters: BTreeMap<String, String>,
-    /// Of which figure.
+    /// The figure that the line describes.
     pub of: String,
-    /// The parameter.
+    /// The parameter that it depends on.
     pub against: String,
-    /// The slope is stated for so many of the parameter's unit.
+    /// The number of the parameter's units for which the slope is stated.
     pub per: f64,
-    /// ns for `per` more of the parameter.
+    /// Slope, ns for `per` more of the parameter.
     pub slope: Estimate,
-    /// ns where the parameter is 0.
+    /// Intercept: ns where the parameter is 0.
     pub intercept: Estimate,
-    /// Settings that it goes through.
+    /// Number of settings that the line goes through.
     pub points: u64,
-    /// Probability of points as far from a line as these, if they lay on one; `null`
-    /// with two points.
+    /// Probability of points at least as far from a line as these, if they lay on one; `null` with
+    /// two points.
     pub lack_of_fit_p: Option<f64>,
-    /// Where the points are farthest from it, by their share of it.
+    /// The parameter's value where the points are farthest from the line, relative to the line.
     pub worst_at: Option<f64>,
-    /// By which share they are off there.
+    /// Relative deviation of the points there.
     pub worst_share: Option<f64>,
     /// What the slope includes, in words.
     pub includes: String,
 }
 
-/// An interval of an experiment: where it belongs, and what its repetitions gave.
-/// The null step of the same repetition is taken off each of them.
+/// An interval of an experiment: where it belongs, and the figures of its repetitions. The null
+/// step of the same repetition is taken off each figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeated {
     /// Name of the script.
@@ -48,40 +48,40 @@ pub struct Repeated {
     pub title: String,
     /// Values of its parameters.
     pub parameters: BTreeMap<String, String>,
-    /// Where its processes ran.
+    /// The CPUs on which its processes ran, in words.
     pub placement: String,
-    /// The process whose step it is; empty for one from process to process.
+    /// The process whose step it is; empty for an interval from one process to another.
     pub process: String,
     /// Number of the step.
     pub step: Option<u32>,
     /// What its time includes, in words; may be empty.
     pub includes: String,
-    /// The figure to quote, ns: the median, or the mean where the median is too few
-    /// steps of the clock. Its interval is that of the middle repetition.
+    /// The figure to quote, ns: the median, or the mean where the median has too few steps of the
+    /// clock. Its confidence interval is that of the middle repetition.
     pub typical: Estimate,
     /// `median` or `mean`.
     pub typical_is: String,
-    /// What is exceeded once a second on average, ns; `null` if less was observed.
+    /// The duration that is exceeded once a second on average, ns; `null` if less was observed.
     pub largest_per_second: Option<Estimate>,
-    /// The same for a minute.
+    /// The duration that is exceeded once a minute on average, ns; `null` likewise.
     pub largest_per_minute: Option<Estimate>,
-    /// Each repetition.
+    /// The figures of each repetition.
     pub repetitions: Vec<RepetitionFigure>,
 }
 
-/// What one repetition gave, its null step taken off.
+/// Figures of one repetition, with its null step taken off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RepetitionFigure {
-    /// Which, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u32,
     /// Mean, ns.
     pub mean_ns: f64,
     /// Median, ns.
     pub median_ns: f64,
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Length of the part that counts, s.
     pub seconds: f64,
-    /// CPU of each process; `null` where it was free.
+    /// CPU of each process; `null` where it was not pinned.
     pub cpus: Vec<Option<usize>>,
 }

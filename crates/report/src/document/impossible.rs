@@ -1,9 +1,9 @@
-//! The gate between analysis and every output: figures that cannot be true.
+//! The filter between analysis and every output: it removes figures that cannot be true.
 //!
-//! A figure that contradicts itself (a value outside its interval), physics (a duration
-//! below 0, a share above 1) or its neighbours (a median above the 99 % quantile) is
-//! replaced by `null`, and the notes of its interval give the reason. Bounds that reach
-//! beyond what is possible are drawn in to it: the truth lies within both.
+//! Some figures contradict themselves (a value outside its interval), physics (a duration below 0,
+//! a share above 1) or their neighbours (a median above the 99 % quantile). These are replaced by
+//! `null`, and the notes of their interval give the reason. Bounds that reach beyond what is
+//! possible are clipped to it: the truth lies within both.
 
 use undertick_units::Estimate;
 
@@ -12,8 +12,8 @@ use super::{
     Report, Slowed, TraceSummary,
 };
 
-/// Steps of the clock below which a section is near the resolution: estimates of its
-/// quantiles may lie so far below 0.
+/// Number of clock steps below which a span is near the resolution: estimates of its quantiles may
+/// lie that far below 0.
 const NEAR_STEPS: f64 = 20.0;
 /// Relative error of sums of rounded figures.
 const ROUNDING: f64 = 1e-9;
@@ -50,7 +50,7 @@ pub fn without_impossible(mut report: Report) -> Report {
     report
 }
 
-/// Of a clock 0 says that something is not known.
+/// A 0 in the clock's figures means that the value is not known.
 fn clock(trace: &mut TraceSummary) {
     let clock = &mut trace.clock;
     for figure in [
@@ -75,7 +75,7 @@ fn thread_time_ns(trace: &TraceSummary) -> Option<f64> {
     Some(trace.threads as f64 * (span_ns + trace.clock.granularity_ns))
 }
 
-/// Why an estimate contradicts itself.
+/// Why an estimate contradicts itself; `None` if it does not.
 fn contradiction(estimate: &Estimate) -> Option<&'static str> {
     let bounds = [estimate.interval.lo, estimate.interval.hi];
     if !estimate.value.is_finite() || bounds.iter().flatten().any(|x| x.is_nan()) {
@@ -100,22 +100,21 @@ pub(crate) fn is_open(estimate: &Estimate) -> bool {
     estimate.interval.lo.is_none() || estimate.interval.hi.is_none()
 }
 
-/// Draws the bounds of a possible value in to what is possible.
+/// Clips the bounds of a possible value to what is possible.
 fn draw_in(estimate: &mut Estimate, least: f64, most: f64) {
     let value = estimate.value;
     let interval = &mut estimate.interval;
-    // The value itself stays inside: it may have been just outside by rounding.
+    // The value itself stays inside: rounding may have put it just outside.
     interval.lo = interval.lo.map(|lo| lo.max(least).min(value));
     interval.hi = interval.hi.map(|hi| hi.min(most).max(value));
 }
 
-/// Where a figure must lie.
+/// The range in which a figure must lie.
 #[derive(Clone, Copy)]
 pub(crate) enum Must {
     /// At 0 or above.
     NotNegative,
-    /// At 0 or above, or below it by no more than this and with an interval that
-    /// reaches 0.
+    /// At 0 or above; or below 0 by at most this much, with an interval that reaches 0.
     NearZero(f64),
     /// From 0 to 1.
     Share,
@@ -124,9 +123,10 @@ pub(crate) enum Must {
 }
 
 impl Must {
-    /// Why it cannot be; else its bounds are drawn in to what is possible.
+    /// Why the figure is impossible; otherwise `None`, and its bounds are clipped to what is
+    /// possible.
     pub(crate) fn judge(self, estimate: &mut Estimate) -> Option<&'static str> {
-        // An infinite bound is none.
+        // An infinite bound counts as none.
         for bound in [&mut estimate.interval.lo, &mut estimate.interval.hi] {
             *bound = bound.filter(|bound| !bound.is_infinite());
         }
@@ -188,12 +188,12 @@ impl Gate {
             interval.granularity_ns = 0.0;
         }
         let near = match interval.kind {
-            // The clocks of two CPUs or hosts may differ by more than it takes.
+            // The clocks of two CPUs or hosts may differ by more than the message takes.
             IntervalKind::Message => f64::INFINITY,
             _ => NEAR_STEPS * interval.granularity_ns.max(1.0),
         };
-        // Steps of an experiment are differences to a null step; its check of zero is
-        // nothing else and has no distribution.
+        // Steps of an experiment are differences to a null step. Its zero check is only such a
+        // difference and has no distribution.
         let is_repeated = interval.repeated.is_some();
         let mean = match (is_repeated, interval.histogram.counts.is_empty()) {
             (true, true) => Must::Any,
@@ -247,7 +247,7 @@ impl Gate {
         }
     }
 
-    /// Quantiles rise with their probability, from the median on.
+    /// Quantiles must rise with their probability, from the median on.
     fn quantiles(&mut self, interval: &mut IntervalReport, near: f64) {
         let mut below = interval.median.as_ref().map(|m| m.value);
         let mut keys: Vec<(f64, String)> = (interval.quantiles.keys())
@@ -271,7 +271,7 @@ impl Gate {
         }
     }
 
-    /// The least and the greatest sample, and that every quantile lies between them.
+    /// Judges the minimum and the maximum, and that every quantile lies between them.
     fn extremes(&mut self, interval: &mut IntervalReport, near: f64) {
         self.number("least", &mut interval.min, -near);
         self.number("greatest", &mut interval.max, -near);
@@ -305,7 +305,7 @@ impl Gate {
     }
 
     fn compensation(&mut self, compensation: &mut Compensation) {
-        // What an experiment subtracts is a null step, which may be shorter than its cost.
+        // An experiment subtracts a null step, which may be shorter than its cost.
         let must = match compensation.method.as_str() {
             "null step" => Must::Any,
             _ => Must::NotNegative,
@@ -316,7 +316,7 @@ impl Gate {
         self.number("records inside", &mut compensation.inner_records, 0.0);
     }
 
-    /// A ratio whose interval has no end has a denominator that may be 0.
+    /// Judges a ratio: one whose interval has no end has a denominator that may be 0.
     fn ratio(&mut self, name: &str, figure: &mut Option<Estimate>) {
         if figure.as_ref().is_some_and(is_open) {
             *figure = None;
@@ -344,9 +344,9 @@ impl Gate {
         let (Some(total), Some(possible)) = (interval.total_ns, thread_time_ns) else {
             return;
         };
-        // Nested spans, keys and messages may lie inside one another, each counted whole.
+        // Nested spans, keys and messages may lie inside one another, and each counts in full.
         let is_apart = matches!(interval.kind, IntervalKind::Stage | IntervalKind::Period);
-        // Of sampled ones it is an estimate, not what was read.
+        // The time of sampled spans is an estimate, not a reading.
         let is_read = interval.repeated.is_none() && interval.sampled.is_none();
         if is_apart && is_read && total > possible * (1.0 + ROUNDING) {
             interval.total_ns = None;
@@ -420,7 +420,7 @@ impl Gate {
         }
     }
 
-    /// Whether anything is left of it.
+    /// Judges the slow-down; returns whether any figure of it is left.
     fn slowed(&mut self, slowed: &mut Slowed) -> bool {
         if let Some(why) = contradiction(&slowed.by) {
             self.refuse("what its points cost", why);

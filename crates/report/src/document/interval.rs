@@ -7,22 +7,21 @@ use undertick_units::Estimate;
 
 use super::Repeated;
 
-/// One interval: what it is, how long it took, and how sure that is.
+/// The figures of one interval: what it is, how long it took, and how certain that is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalReport {
-    /// Its name, from the program, the table, or `event N`.
+    /// Its name, from the program or the table, or `event N`.
     pub name: String,
-    /// Samples behind the figures: matched and not culled.
+    /// Number of samples behind the figures: matched and not culled.
     pub count: u64,
-    /// Starts without an end and ends without a start.
+    /// Number of starts without an end and ends without a start.
     pub unmatched: u64,
-    /// What was dropped on evidence.
+    /// Samples that were dropped on evidence.
     pub culled: Culled,
-    /// What fell into its samples, dropped for it or not.
+    /// The causes recorded in its samples, whether or not samples were dropped for them.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
-    /// Slow samples that no evidence explains; `null` where the trace holds no
-    /// kernel events.
+    /// Slow samples that no evidence explains; `null` where the trace holds no kernel events.
     #[serde(default)]
     pub unexplained: Option<Unexplained>,
     /// Mean, ns, compensated; `null` without samples.
@@ -31,16 +30,16 @@ pub struct IntervalReport {
     pub median: Option<Estimate>,
     /// Quantiles, ns, compensated: keys `0.9`, `0.99`, `0.999`.
     pub quantiles: BTreeMap<String, Estimate>,
-    /// Least sample, ns, compensated. Negative if cost or clock made it so.
+    /// Minimum sample, ns, compensated. Negative if cost or clock made it so.
     pub min: Option<f64>,
-    /// Greatest sample, ns, compensated.
+    /// Maximum sample, ns, compensated.
     pub max: Option<f64>,
-    /// Standard deviation of the samples, ns; `null` below two.
+    /// Standard deviation of the samples, ns; `null` below two samples.
     pub sd: Option<f64>,
-    /// What was subtracted for the recording itself.
+    /// Cost of the recording itself that was subtracted.
     pub compensation: Compensation,
-    /// The same figures as facts of this recording, whose intervals allow for the clock and
-    /// the cost of recording alone; `null` without samples and for several runs.
+    /// The same figures for this recording alone: their confidence intervals allow only for the
+    /// clock and the cost of recording. `null` without samples and for several runs.
     #[serde(default)]
     pub of_this_run: Option<OfThisRun>,
     /// Its figures in each run; empty for one recording.
@@ -48,69 +47,65 @@ pub struct IntervalReport {
     pub by_run: Vec<RunFigures>,
     /// Distribution of the samples behind the figures, compensated.
     pub histogram: Histogram,
-    /// Peaks of the distribution, ascending: one at least where there are samples,
-    /// more where a test finds valleys between them. Empty in documents of versions
-    /// that looked for none.
+    /// Peaks of the distribution, ascending: at least one where there are samples, more where a
+    /// test finds valleys between them. Empty in documents of versions that looked for none.
     pub modes: Vec<Mode>,
-    /// Where its samples come from.
+    /// The origin of its samples.
     pub kind: IntervalKind,
     /// How the clock was read at its two ends.
     pub reads: Reads,
-    /// Starts that were never closed.
+    /// Number of starts that were never closed.
     pub unmatched_starts: u64,
-    /// Ends that closed nothing.
+    /// Number of ends that closed nothing.
     pub unmatched_ends: u64,
-    /// Those of `unmatched_starts` that were open when events were lost.
+    /// Number of `unmatched_starts` that were open when events were lost.
     pub unmatched_by_loss: u64,
-    /// Samples whose end was read before their start.
+    /// Number of samples whose end was read before their start.
     pub negative: u64,
-    /// The figures as they would be with every matched sample, and with the time of their
-    /// disturbances.
+    /// The figures with every matched sample, and with the time of their disturbances.
     pub before_culling: Alternative,
-    /// The figures as they would be with nothing subtracted.
+    /// The figures with nothing subtracted.
     pub uncompensated: Alternative,
-    /// Its share of the interval it lies in, where the table names one.
+    /// Its share of the enclosing interval, where the table names one.
     pub share_of: Option<ShareOf>,
-    /// Sum of all matched samples, dropped ones too, ns, compensated and without what is known
-    /// of their disturbances; of a sampled interval the time of all executions, as
-    /// [`Sampled::total`]; `null` where that cannot be true.
+    /// Sum of all matched samples, ns, compensated and without the known time of their
+    /// disturbances. Dropped samples are included. For a sampled interval it is the time of all
+    /// executions, as [`Sampled::total`]. `null` where the sum cannot be true.
     pub total_ns: Option<f64>,
-    /// Time of the total that its thread ran, ns; `null` where no kernel events tell.
+    /// Time of the total for which its thread ran, ns; `null` where no kernel events show it.
     #[serde(default)]
     pub on_cpu_ns: Option<f64>,
-    /// Time of the total that its thread waited, slept or had yielded, ns; likewise.
+    /// Time of the total for which its thread waited, slept or had yielded, ns; `null` likewise.
     #[serde(default)]
     pub off_cpu_ns: Option<f64>,
-    /// Time of disturbances that is in none of the figures.
+    /// Time of disturbances that is in none of the figures, ns.
     #[serde(default)]
     pub taken_off: TakenOff,
     /// Step of the clock, ns.
     pub granularity_ns: f64,
-    /// Uncompensated median in steps of the clock; below 20 it is known only
-    /// to a step and the mean is the figure to use.
+    /// Uncompensated median in steps of the clock; below 20 it is known only to a step, and the
+    /// mean is the figure to use.
     pub median_steps: Option<f64>,
     /// What the reader must know about this interval.
     pub notes: Vec<String>,
-    /// How often it was executed where not every execution was recorded; absent
-    /// where each was.
+    /// Number of its executions where not every one was recorded; absent where each was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Sampled>,
-    /// By how much the measuring points inside slow it; absent where they were not
-    /// switched off and on (`record --perturbation`).
+    /// By how much the measuring points inside slow it; absent where they were not switched off and
+    /// on (`record --perturbation`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowed: Option<Slowed>,
-    /// How it was put together from repetitions of an experiment; absent where it
-    /// comes from one recording of a program.
+    /// Its figures in the repetitions of an experiment; absent where it comes from one recording of
+    /// a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
-    /// What the clocks of several hosts leave open of it; absent where no sample goes
-    /// from one host to another.
+    /// Its uncertainty from the clocks of several hosts; absent where no sample goes from one host
+    /// to another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_hosts: Option<AcrossHosts>,
 }
 
-/// Figures of the recorded samples themselves, ns, compensated. Nothing is inferred about
-/// another run.
+/// Figures of the recorded samples alone, ns, compensated. Nothing is inferred about another run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfThisRun {
     /// Mean of the samples.
@@ -121,12 +116,12 @@ pub struct OfThisRun {
     pub quantiles: BTreeMap<String, Estimate>,
 }
 
-/// What one of several runs gave.
+/// Figures of one of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
-    /// Name of the run: that of its trace, without the ending.
+    /// Name of the run: that of its trace, without the extension.
     pub run: String,
-    /// Samples behind the figures.
+    /// Number of samples behind the figures.
     pub count: u64,
     /// Sum of all matched samples, ns.
     pub total_ns: Option<f64>,
@@ -138,64 +133,64 @@ pub struct RunFigures {
     pub quantiles_ns: BTreeMap<String, f64>,
 }
 
-/// Time that was not a span's own: others had the CPU, or an interrupt.
+/// Time of disturbances that was taken off: other threads had the CPU, or an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TakenOff {
-    /// Samples behind the figures that some was taken off.
+    /// Number of samples behind the figures from which time was taken off.
     pub count: u64,
-    /// Time taken off all matched samples, dropped ones too, ns.
+    /// Time taken off all matched samples, ns, dropped ones included.
     pub time_ns: f64,
 }
 
-/// Samples that start on one host and end on another. The intervals of the figures are
-/// widened by what is said here.
+/// Samples that start on one host and end on another. They widen the confidence intervals of the
+/// figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AcrossHosts {
-    /// How many these are.
+    /// Number of these samples.
     pub samples: u64,
-    /// Each is right within its clocks' half-widths: the mean of these, ns.
+    /// Mean half-width of their clocks, ns; each sample is right within its half-width.
     pub half_width_ns_mean: f64,
-    /// The greatest, ns.
+    /// Maximum half-width, ns.
     pub half_width_ns_max: f64,
-    /// Samples shorter than their half-width: which end came first is not certain.
+    /// Number of samples shorter than their half-width: which end came first is not certain.
     pub concurrent: u64,
 }
 
-/// By how much the measuring points inside an interval slow it: measured by
-/// switching them off and on at random. That cost is subtracted from the interval's figures
-/// where its compensation is `in place`.
+/// By how much the measuring points inside an interval slow it, measured by switching them off and
+/// on at random. That cost is subtracted from the interval's figures where its compensation is
+/// `in place`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slowed {
     /// What was switched: `points`, or `kernel events`.
     pub what: String,
-    /// Its mean with the points less that without them, ns.
+    /// The mean with the points less the mean without them, ns.
     pub by: Estimate,
-    /// The same as a share of the mean without them.
+    /// That difference as a share of the mean without the points.
     pub share: Estimate,
-    /// The same by the number of points, ns; `null` if there were none.
+    /// That difference per point, ns; `null` if there were no points.
     pub per_point: Option<Estimate>,
-    /// Points inside it on average that were switched.
+    /// Mean number of switched points inside it.
     pub points: f64,
-    /// Samples behind the figures with the points, and without them.
+    /// Number of samples behind the figures with the points, and without them.
     pub samples: [u64; 2],
-    /// Samples over four times the median, likewise.
+    /// Number of samples over four times the median, with the points and without them.
     pub long: [u64; 2],
 }
 
 /// An interval of which only some executions were recorded, drawn at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampled {
-    /// Times that it was executed: exact.
+    /// Exact number of its executions.
     pub executions: u64,
-    /// Matched samples: executions that were recorded.
+    /// Number of matched samples: the executions that were recorded.
     pub recorded: u64,
-    /// One in so many is recorded; `null` if that was changed meanwhile.
+    /// One in this many executions is recorded; `null` if the number changed during the recording.
     pub rate: Option<u32>,
-    /// Time of all executions, ns: the mean, that many times.
+    /// Time of all executions, ns: the mean times the number of executions.
     pub total: Option<Estimate>,
 }
 
-/// Where the samples of an interval come from.
+/// The origin of an interval's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalKind {
@@ -217,56 +212,55 @@ pub enum IntervalKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
-    /// Those of plain spans: the reading waits until earlier instructions are executed.
+    /// Readings of plain spans: each waits until earlier instructions are executed.
     Plain,
-    /// Readings that wait for nothing, at both ends: edges not ordered.
+    /// Readings that wait for nothing, at both ends, so that the edges are not ordered.
     Unordered,
     /// Serialised readings at both ends.
     Ordered,
-    /// Some of each.
+    /// Readings of several kinds.
     Mixed,
 }
 
-/// What was dropped on evidence.
+/// Samples that were dropped on evidence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Culled {
-    /// Samples dropped.
+    /// Number of samples dropped.
     pub count: u64,
     /// Their share of the matched samples, 0..=1.
     pub share: f64,
-    /// Samples dropped per cause: `descheduled`, `ratio`, and those of
-    /// [`Evidence`]; one that several fell into counts for the first of them.
+    /// Number of samples dropped per cause: `descheduled`, `ratio`, and the causes of [`Evidence`].
+    /// A sample with several causes counts for the first of them.
     pub by: BTreeMap<String, u64>,
 }
 
-/// What one cause did to an interval's samples, by the kernel's own events.
+/// The effect of one cause on an interval's samples, from the kernel's own events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// `preempted`, `switched` (not known why), `interrupt`, `softirq`, `migration`, `fault`,
     /// `waited` (the thread gave its CPU away itself) or `own softirq` (raised by its own
     /// system call).
     pub cause: String,
-    /// Samples it fell into.
+    /// Number of samples in which it occurred.
     pub count: u64,
     /// Their share of the matched samples, 0..=1.
     pub share: f64,
-    /// Time it took of them, ns; 0 where only the moment is known.
+    /// Time that it took from these samples, ns; 0 where only the moment is known.
     pub time_ns: f64,
-    /// Whether the time it took was taken off, or the sample dropped where that is not known
+    /// Whether the time it took was taken off, or the sample dropped where that time is not known
     /// well enough.
     pub culled: bool,
 }
 
-/// Samples that are far over the least even without the time of what is known to
-/// have hit them.
+/// Samples that are far above the minimum even without the time of their known disturbances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unexplained {
-    /// Over so many times the least.
+    /// Multiple of the minimum that these samples exceed.
     pub ratio: f64,
-    /// Samples over that although nothing at all is known to have hit them.
+    /// Number of samples above it with no known disturbance.
     pub without_evidence: u64,
-    /// Samples over that without the time of what hit them: these, and those
-    /// that something hit too, dropped or not.
+    /// Number of samples above it without the time of their known disturbances, dropped or not.
+    /// Samples without a known disturbance are included.
     pub count: u64,
     /// Their share of the matched samples, 0..=1.
     pub share: Estimate,
@@ -275,18 +269,18 @@ pub struct Unexplained {
 /// The same figures under another treatment of the same samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Mean, ns.
     pub mean: Option<Estimate>,
     /// Median, ns.
     pub median: Option<Estimate>,
-    /// Distribution; absent where it is that of the figures.
+    /// Distribution; absent where it equals that of the figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
 
-/// What was subtracted for the recording itself.
+/// Cost of the recording itself that was subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compensation {
     /// `none` or `calibrated`.
@@ -305,9 +299,9 @@ pub struct Compensation {
 pub struct Histogram {
     /// Unit of `edges`: `ns`.
     pub unit: String,
-    /// Ascending, one more than `counts`; empty without samples. Bin `i`
-    /// holds `edges[i] <= x < edges[i + 1]`. Widths grow with the value, so
-    /// draw them on a logarithmic axis or divide by the width.
+    /// Ascending, one more than `counts`; empty without samples. Bin `i` holds
+    /// `edges[i] <= x < edges[i + 1]`. Widths grow with the value, so draw the bins on a
+    /// logarithmic axis or divide by the width.
     pub edges: Vec<f64>,
     /// Samples per bin, empty bins inside the range included.
     pub counts: Vec<u64>,
@@ -316,37 +310,35 @@ pub struct Histogram {
 /// A peak of the distribution: the samples between two valleys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mode {
-    /// Where it is, ns: the median of its samples.
+    /// Its position, ns: the median of its samples.
     pub at: f64,
     /// Where it begins, ns.
     pub lo: f64,
     /// Where it ends, ns.
     pub hi: f64,
-    /// Share of the samples in it, 0..=1. Where modes overlap each holds some of
-    /// the other's tail.
+    /// Share of the samples in it, 0..=1. Where modes overlap, each holds some of the other's tail.
     pub share: f64,
-    /// `at` with its interval.
+    /// `at` with its confidence interval.
     #[serde(default)]
     pub place: Option<Estimate>,
-    /// `share` with its interval, which allows for how long a mode lasts.
+    /// `share` with its confidence interval, which allows for how long a mode lasts.
     #[serde(default)]
     pub share_interval: Option<Estimate>,
-    /// What divides it from the next mode above; `null` for the last.
+    /// The valley between it and the next mode above; `null` for the last mode.
     #[serde(default)]
     pub valley: Option<Valley>,
 }
 
-/// What divides two modes.
+/// A valley between two modes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Valley {
-    /// Where it begins, ns.
+    /// Its lower end, ns.
     pub lo: f64,
-    /// Where it ends, ns.
+    /// Its upper end, ns.
     pub hi: f64,
-    /// Its density over that of the lower of the peaks beside it.
+    /// Its density over that of the lower of the two adjacent peaks.
     pub depth: f64,
-    /// How often at most a distribution without this valley shows one proven so
-    /// well.
+    /// Upper bound on how often a distribution without this valley shows one as significant.
     pub p_value: f64,
 }
 

@@ -159,7 +159,7 @@ fn reads_back_what_it_wrote() {
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
 }
 
-/// A mode as earlier versions may have written it.
+/// A mode as earlier versions may have written it is still readable.
 #[test]
 fn a_mode_without_intervals_is_read() {
     let text = r#"{"at": 7.0, "lo": 1.0, "hi": 9.0, "share": 0.5}"#;
@@ -167,7 +167,7 @@ fn a_mode_without_intervals_is_read() {
     assert_eq!((mode.at, mode.place, mode.valley), (7.0, None, None));
 }
 
-/// Names that programs outside rely on (version 1).
+/// Names that external programs rely on (version 1).
 #[test]
 fn keeps_the_published_names() {
     let json = serde_json::to_value(report()).unwrap();

@@ -1,31 +1,31 @@
-//! What was recorded, where and by which clock.
+//! What was recorded, where and with which clock.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-/// What was recorded.
+/// Summary of what was recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceSummary {
-    /// Events analysed.
+    /// Number of events analysed.
     pub events: u64,
-    /// Events lost, all causes.
+    /// Number of events lost, all causes.
     pub lost: u64,
-    /// Threads that wrote.
+    /// Number of threads that wrote events.
     pub threads: u64,
     /// The clock behind every figure.
     pub clock: ClockSummary,
     /// By how much the measuring points slowed the program; `null` if that
     /// was not measured.
     pub perturbation: Option<Estimate>,
-    /// Events the program wrote or tried to write.
+    /// Number of events that the program wrote or tried to write.
     pub written: u64,
-    /// Events that reached the trace.
+    /// Number of events that reached the trace.
     pub received: u64,
-    /// Events lost per cause: `dropped`, `overwritten`.
+    /// Number of events lost per cause: `dropped`, `overwritten`.
     pub lost_by: BTreeMap<String, u64>,
-    /// Processes that wrote.
+    /// Number of processes that wrote events.
     pub processes: u64,
     /// The recorded command and its arguments.
     pub command: Vec<String>,
@@ -51,7 +51,7 @@ pub struct HostSummary {
     pub kernel: String,
     /// Architecture, as `uname -m`.
     pub arch: String,
-    /// CPUs online.
+    /// Number of CPUs online.
     pub cpus: u32,
     /// Model name of the CPU, where known.
     pub cpu_model: String,
@@ -60,7 +60,7 @@ pub struct HostSummary {
 /// The clock of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockSummary {
-    /// `tsc`, `cntvct`, `monotonic_raw`, ...
+    /// Its name: `tsc`, `cntvct`, `monotonic_raw`, ...
     pub name: String,
     /// Nanoseconds per tick.
     pub ns_per_tick: f64,

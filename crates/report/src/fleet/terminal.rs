@@ -1,4 +1,4 @@
-//! A fleet on a terminal: who is out of the ordinary first.
+//! A fleet on a terminal, beginning with the machines out of the ordinary.
 
 use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, Type};
 use crate::figures;
@@ -7,17 +7,17 @@ use crate::survey::{self, Scale};
 use crate::terminal::tables::{new_table, text_of};
 use crate::text::{clean, shorten, wrap};
 
-/// Least columns that the tables fit in.
+/// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
-/// Machines, files or metrics that are listed; the document has all.
+/// Maximum number of machines, files or metrics that are listed; the document has all.
 const MOST: usize = 20;
-/// The slowest and the noisiest.
+/// Number of the slowest and of the noisiest machines that are listed.
 const MOST_RANKED: usize = 5;
-/// Reasons given for a machine.
+/// Maximum number of reasons given for a machine.
 const MOST_REASONS: usize = 4;
-/// Types that get a row of their own in each metric.
+/// Maximum number of types with a separate row in each metric.
 const MOST_TYPES: usize = 3;
-/// Columns for a name.
+/// Width of a name, columns.
 const NAME_COLUMNS: usize = 36;
 
 /// The fleet as text in at most `columns` columns. Ends with a line break.
@@ -51,7 +51,7 @@ pub fn render(fleet: &Fleet, columns: usize) -> String {
     parts.join("\n\n").replace('\u{a0}', " ") + "\n"
 }
 
-/// The first thing to read.
+/// The summary, which is the first thing to read.
 pub(crate) fn summary(fleet: &Fleet) -> String {
     let hosts = number_of(fleet.hosts.len() as u64, "machine");
     let compared = fleet.types.iter().any(|t| t.compared);
@@ -79,7 +79,7 @@ fn is_or_are(n: u64) -> String {
     }
 }
 
-/// What was compared with what.
+/// The types of machines and which of them were compared.
 pub(crate) fn types(fleet: &Fleet) -> String {
     let (compared, rest): (Vec<_>, Vec<_>) = fleet.types.iter().partition(|t| t.compared);
     let number = |of: &Type| fleet.types.iter().position(|t| t == of).unwrap_or(0) + 1;
@@ -161,7 +161,7 @@ fn ranked(
     })
 }
 
-/// Metrics by group, in the order in which they come.
+/// The metrics by group, in order of occurrence.
 pub(crate) fn groups(fleet: &Fleet) -> Vec<(&str, Vec<&FleetMetric>)> {
     let mut groups: Vec<(&str, Vec<&FleetMetric>)> = Vec::new();
     for metric in &fleet.metrics {
@@ -183,7 +183,7 @@ fn distributions(fleet: &Fleet, group: &str, metrics: &[&FleetMetric], columns: 
     let mut table = new_table(columns);
     table.set_header(header);
     for metric in metrics {
-        // Of types with few machines the table would be all there is to see.
+        // If the types have few machines each, the table would fill the whole output.
         for of in metric.by_type.iter().take(MOST_TYPES) {
             let q = |i: usize| quantity(of.quantiles[i], &metric.unit);
             let mut row = vec![clean(&metric.name)];
@@ -196,7 +196,7 @@ fn distributions(fleet: &Fleet, group: &str, metrics: &[&FleetMetric], columns: 
     format!("{}\n{}", clean(survey::title(group)), text_of(table, 1))
 }
 
-/// A number in a metric's unit.
+/// A number in a metric's unit, as text.
 pub(crate) fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "ns" => figures::duration(value),
@@ -242,7 +242,7 @@ fn drifted(drift: &Drift, columns: usize) -> String {
     text
 }
 
-/// What became of the fleet, in words.
+/// How the fleet changed, in words.
 pub(crate) fn drift_summary(drift: &Drift) -> String {
     let changed = drift.metrics.iter().filter(|m| m.changed).count();
     format!(
@@ -257,7 +257,7 @@ pub(crate) fn drift_summary(drift: &Drift) -> String {
     )
 }
 
-/// A change, as a ratio or a difference.
+/// A change as text: a ratio or a difference.
 pub(crate) fn changed_by(change: f64, scale: Scale, unit: &str) -> String {
     match scale {
         Scale::Ratio => format!("{change:.3}"),
@@ -274,7 +274,7 @@ pub(crate) fn bounds(interval: [Option<f64>; 2], scale: Scale, unit: &str) -> St
     format!("[{lo}, {hi}]")
 }
 
-/// Versions of Undertick, where there are several, and who has the rarer ones.
+/// Versions of Undertick, if there are several, and the machines that have the rarer ones.
 pub(crate) fn versions(fleet: &Fleet, at_most: usize) -> Vec<String> {
     let each = (fleet.versions.iter().take(at_most)).map(|(version, n)| {
         let mut names: Vec<String> = fleet.of_version(version).take(at_most).map(clean).collect();

@@ -1,5 +1,4 @@
-//! One panel per interval: its distribution and the figures that the table has
-//! no room for.
+//! One panel per interval: its distribution and the figures that do not fit in the table.
 
 use core::fmt::{Result, Write};
 
@@ -9,8 +8,8 @@ use crate::document::{IntervalKind, IntervalReport, Reads, Report};
 use crate::figures;
 use crate::remarks;
 
-/// Medians of fewer steps of the clock than this are shown in steps too: a step
-/// is then more than a per cent of the figure.
+/// Medians below this number of clock steps are shown in steps too: a step is then more than a per
+/// cent of the figure.
 const COARSE_STEPS: f64 = 100.0;
 
 pub(super) fn write(page: &mut String, report: &Report) -> Result {
@@ -110,7 +109,7 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
     if let Some(k) = &interval.compensation.k {
         fact("variance ratio k", estimate(Some(k)))?;
     }
-    // Only where the clock's step shows in the figures.
+    // Only if the clock's step is visible in the figures.
     if let Some(steps) = interval.median_steps.filter(|s| *s < COARSE_STEPS) {
         fact("median in steps of the clock", format!("{steps:.1}"))?;
     }

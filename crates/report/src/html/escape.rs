@@ -1,4 +1,4 @@
-//! Text that came from outside, on its way into a page.
+//! Escaping of external text on its way into a page.
 
 use core::fmt::{self, Write};
 
@@ -14,7 +14,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// Text that is harmless already, and whose line breaks matter.
+/// Text that is already harmless, and whose line breaks must be kept.
 pub(super) struct Lines<'a>(pub &'a str);
 
 impl fmt::Display for Lines<'_> {
@@ -37,9 +37,9 @@ fn escape(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// JSON inside a `<script>`: no `<` is left that could end or open an element,
-/// and nothing that reorders the source for whoever reads it. These characters
-/// occur in JSON only inside strings, where an escape says the same.
+/// JSON inside a `<script>`. No `<` is left that could end or open an element, and no character
+/// that reorders the source for its reader. These characters occur in JSON only inside strings,
+/// where an escape is equivalent.
 pub(super) fn json(document: &str) -> String {
     let mut escaped = String::with_capacity(document.len());
     for c in document.chars() {

@@ -1,4 +1,4 @@
-//! The page's table of what fell into samples.
+//! The page's table of the causes recorded in samples.
 
 use core::fmt::{Result, Write};
 
@@ -17,8 +17,7 @@ const HEADINGS: [&str; 6] = [
     "so they were",
 ];
 
-/// What the kernel's own events say fell into samples; nothing where there are
-/// none of them.
+/// The causes in samples according to the kernel's own events; empty if there are no such events.
 pub(super) fn table(page: &mut String, report: &Report) -> Result {
     let fell: Vec<(usize, &IntervalReport, Vec<Fell>)> = (report.intervals.iter().enumerate())
         .map(|(index, interval)| (index, interval, remarks::fell_into(interval)))

@@ -1,5 +1,5 @@
-//! The page of a fleet: who is out of the ordinary, the slowest and the noisiest, each
-//! metric's distribution, what changed, what could not be read.
+//! The page of a fleet: machines out of the ordinary, the slowest and the noisiest machines, each
+//! metric's distribution, changes, and files that could not be read.
 
 use core::fmt::{Result, Write};
 
@@ -12,11 +12,11 @@ use crate::fleet::{
 };
 use crate::survey::{Scale, title};
 
-/// Rows of tables of machines; the document in the page has all.
+/// Maximum number of rows in tables of machines; the document in the page has all.
 const MOST_OUTLIERS: usize = 200;
 const MOST_RANKED: usize = 10;
 const MOST_LISTED: usize = 200;
-/// Types that get a row of their own in each metric.
+/// Maximum number of types with a separate row in each metric.
 const MOST_TYPES: usize = 6;
 
 /// The whole page.
@@ -234,7 +234,7 @@ fn distribution(
     Ok(())
 }
 
-/// Bars by the root of the counts, so that single machines are seen.
+/// Bars scaled by the square root of the counts, so that single machines are visible.
 fn histogram(of: &Distribution) -> String {
     let most = of.counts.iter().copied().max().unwrap_or(1).max(1) as f64;
     let width = 200.0 / of.counts.len().max(1) as f64;
@@ -265,7 +265,7 @@ fn drifted(page: &mut String, fleet: &Fleet, drift: &Drift) -> Result {
             ("verdict", true),
         ],
     )?;
-    // What changed first.
+    // Metrics that changed come first.
     let mut metrics: Vec<_> = drift.metrics.iter().collect();
     metrics.sort_by_key(|m| !m.changed);
     for metric in metrics {

@@ -1,4 +1,4 @@
-//! What pages without a script of their own have in common: head, sections, foot.
+//! The common parts of pages without their own script: head, sections, foot.
 
 use core::fmt::{Display, Result, Write};
 
@@ -55,7 +55,7 @@ pub(super) fn foot(page: &mut String, version: u32, document: &str) -> Result {
     )
 }
 
-/// The begin of a section with a table of these columns; those of words are to the left.
+/// The start of a section with a table of these columns; columns of words are aligned to the left.
 pub(super) fn table(page: &mut String, columns: &[(&str, bool)]) -> Result {
     page.push_str("<div class=\"wide\"><table class=\"figures\">\n<thead><tr>");
     for (name, is_words) in columns {
@@ -71,7 +71,7 @@ pub(super) fn end_of_table(page: &mut String) {
     page.push_str("</tbody></table></div>\n");
 }
 
-/// A cell whose content is markup already.
+/// A cell whose content is already markup.
 pub(super) fn cell(page: &mut String, label: &str, class: &str, content: impl Display) -> Result {
     let class = match class.is_empty() {
         true => String::new(),
@@ -97,7 +97,7 @@ pub(super) fn row_heading(page: &mut String, name: &str, below: &str) -> Result 
     )
 }
 
-/// A list of what must be known; nothing of nothing.
+/// A list of notes for the reader; empty if there are none.
 pub(super) fn list(
     page: &mut String,
     id: &str,

@@ -152,13 +152,13 @@ fn losses(page: &mut String, found: &Interference) -> core::fmt::Result {
     Ok(())
 }
 
-/// Time by rate: a logarithmic scale, so that a peak of half a percent is seen beside
-/// one of 99.
+/// Time by rate on a logarithmic scale, so that a peak of half a percent is visible beside one of
+/// 99.
 fn rates(page: &mut String, histogram: &RateHistogram) -> core::fmt::Result {
     const WIDTH: f64 = 900.0;
     const HEIGHT: f64 = 260.0;
     const BOTTOM: f64 = 30.0;
-    /// From a share of 1 down to this.
+    /// The lower end of the scale; its upper end is a share of 1.
     const LEAST: f64 = 1e-4;
     let all: f64 = histogram.seconds.iter().sum();
     let (Some(first), Some(last)) = (

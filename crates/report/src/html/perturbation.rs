@@ -1,4 +1,4 @@
-//! By how much the measuring points slowed the program, as far as that was measured.
+//! By how much the measuring points slowed the program, where that was measured.
 
 use core::fmt::{Result, Write};
 

@@ -5,7 +5,7 @@ use core::fmt::Write;
 use super::escape::Text;
 use crate::plot::{Axis, Curve, Plot, Point, Style};
 
-/// Colours of curves, as many as are told apart; then the strokes change.
+/// Colours of curves, as many as can be distinguished; further curves have different strokes.
 pub(super) const PLOT_STYLE: &str = "\
 figure.plot { margin: 0 0 1.5rem; }
 figure.plot svg { width: 100%; max-width: 60rem; height: auto; display: block; background: var(--panel); border: 1px solid var(--line); }
@@ -26,12 +26,12 @@ figure.plot .legend svg { display: inline-block; width: 28px; height: 12px; bord
 const COLOURS: usize = 6;
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 340.0;
-/// Left, right, top, bottom of the drawing.
+/// Left, right, top and bottom margins of the drawing.
 const BORDERS: [f64; 4] = [72.0, 16.0, 14.0, 46.0];
-/// About so many ticks on an axis.
+/// Approximate number of ticks on an axis.
 const TICKS: f64 = 6.0;
 
-/// The figure, with its heading in a section of that id.
+/// The figure and its heading, in a section with that id.
 pub(super) fn plot(page: &mut String, id: &str, plot: &Plot) -> core::fmt::Result {
     writeln!(
         page,
@@ -90,7 +90,8 @@ pub(super) fn plot(page: &mut String, id: &str, plot: &Plot) -> core::fmt::Resul
     Ok(())
 }
 
-/// Each curve's colour, by its number; what is published beside a curve has that one's.
+/// Each curve's colour, by number; a published curve has the colour of the curve that it belongs
+/// to.
 fn colours(curves: &[Curve]) -> Vec<usize> {
     let mut next = 0;
     curves
@@ -198,17 +199,17 @@ fn drawn(
     Ok(())
 }
 
-/// From values to places.
+/// The scale that maps values to positions.
 struct Scale {
     log: bool,
-    /// Least and greatest value drawn; logarithms, where steps are factors.
+    /// Minimum and maximum of the values drawn; their logarithms on a logarithmic axis.
     from: f64,
     to: f64,
     places: [f64; 2],
 }
 
 impl Scale {
-    /// `None` where there is no value to be drawn.
+    /// The scale of an axis; `None` where there is no value to be drawn.
     fn of(axis: &Axis, values: impl Iterator<Item = f64>, places: [f64; 2]) -> Option<Self> {
         let usable = values
             .filter(|v| v.is_finite() && (!axis.log || *v > 0.0))
@@ -226,7 +227,7 @@ impl Scale {
             };
             (from, to) = (from - around, to + around);
         }
-        // From zero, where that does not squeeze the rest.
+        // Start at zero, unless that compresses the values too much.
         if !axis.log && from > 0.0 && from < 0.4 * to {
             from = 0.0;
         }
@@ -253,7 +254,7 @@ impl Scale {
             .then(|| from + share.clamp(0.0, 1.0) * (to - from))
     }
 
-    /// Places and labels.
+    /// Positions and labels of the ticks.
     fn ticks(&self) -> Vec<(f64, String)> {
         let span = self.to - self.from;
         let step = match self.log {
@@ -331,7 +332,7 @@ mod tests {
                 (x.parse().unwrap(), y.parse().unwrap())
             })
             .collect();
-        // The middle one is in the middle of the others; y goes up.
+        // The middle tick lies midway between the others; y increases upwards.
         assert_eq!(places.len(), 3);
         assert!((places[1].0 - f64::midpoint(places[0].0, places[2].0)).abs() < 0.2);
         assert!((places[1].1 - f64::midpoint(places[0].1, places[2].1)).abs() < 0.2);

@@ -1,5 +1,4 @@
-//! The page of `undertick reproduce`: the tables of the terminal, and every
-//! figure by itself below them.
+//! The page of `undertick reproduce`: the tables of the terminal, followed by every single figure.
 
 use core::fmt::Write;
 
@@ -181,7 +180,7 @@ fn estimate(estimate: &Estimate) -> String {
     format!("{}{within}", number(estimate.value))
 }
 
-/// Five significant digits, whole numbers whole.
+/// A number to five significant digits; whole numbers without decimals.
 fn number(value: f64) -> String {
     if value == value.round() && value.abs() < 1e15 {
         return format!("{value:.0}");

@@ -1,4 +1,4 @@
-//! The page in plain words: what was found, what to beware of, how to read it.
+//! The page in plain words: what was found, the caveats, and how to read it.
 
 use core::fmt::{Result, Write};
 
@@ -10,7 +10,7 @@ use crate::figures::{self, figure};
 use crate::remarks::{self, number_of};
 use crate::text::clean;
 
-/// The book, where the repository is read.
+/// The book's address in the repository.
 const BOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/book");
 
 pub(super) fn write(page: &mut String, report: &Report) -> Result {
@@ -50,7 +50,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
     Ok(())
 }
 
-/// Where the book tells more; nothing for a code that it does not know.
+/// A link to the chapter that explains a warning's code; empty for an unknown code.
 fn chapter(code: &str) -> String {
     let Some(Chapter { file, title }) = chapters::of(code) else {
         return String::new();
@@ -75,7 +75,7 @@ fn left_out(report: &Report) -> &'static str {
     }
 }
 
-/// Medians of fewer steps of the clock than this are not the figure to use.
+/// Medians below this number of clock steps are not the figure to use.
 const FEW_STEPS: f64 = 20.0;
 
 fn fine_enough(report: &Report) -> &'static str {
@@ -197,7 +197,7 @@ fn clock(report: &Report) -> String {
     )
 }
 
-/// What the analysis remarks on single intervals.
+/// The notes of the analysis on single intervals.
 pub(super) fn notes(page: &mut String, report: &Report) -> Result {
     let notes = remarks::notes(report);
     if notes.is_empty() {

@@ -101,7 +101,7 @@ struct Axis {
 /// Width of a drawing, in its own units.
 const WIDTH: f64 = 200.0;
 const HEIGHT: f64 = 20.0;
-/// Left free at both sides.
+/// Margin that is left free at both sides.
 const MARGIN: f64 = 4.0;
 
 impl Axis {
@@ -116,7 +116,7 @@ impl Axis {
         let ends: Vec<f64> = ends.filter(|x| x.is_finite()).collect();
         let lo = ends.iter().copied().fold(f64::INFINITY, f64::min);
         let hi = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Speeds are near each other; times are decades apart.
+        // Speeds are close to each other; times differ by decades.
         let is_log = lo > 0.0 && hi > 4.0 * lo;
         Self { lo, hi, is_log }
     }
@@ -134,7 +134,7 @@ impl Axis {
         MARGIN + share * (WIDTH - 2.0 * MARGIN)
     }
 
-    /// Powers of ten.
+    /// Grid lines at powers of ten.
     fn grid(&self) -> Vec<f64> {
         if !self.is_log {
             return Vec::new();

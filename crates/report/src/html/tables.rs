@@ -9,17 +9,17 @@ use crate::document::{IntervalReport, Report};
 use crate::figures::{self, figure};
 use crate::remarks;
 
-/// A figure's text as the page shows it: with a proper micro sign.
+/// A figure's text as the page shows it, with a proper micro sign.
 pub(super) fn shown(text: &str) -> String {
     text.replace("\u{a0}us", "\u{a0}µs")
 }
 
-/// A duration without an interval.
+/// A duration without an interval, as text.
 pub(super) fn duration(ns: f64) -> String {
     shown(&figures::duration(ns))
 }
 
-/// Value over interval, or a dash.
+/// A value above its interval, or a dash.
 pub(super) fn estimate(estimate: Option<&Estimate>) -> String {
     estimate.map_or("–".to_owned(), |estimate| {
         let figure = figure(estimate);
@@ -31,7 +31,7 @@ pub(super) fn estimate(estimate: Option<&Estimate>) -> String {
     })
 }
 
-/// A cell with the number it sorts by; what has none sorts last.
+/// A cell with the number it sorts by; a cell without a number sorts last.
 pub(super) fn cell(
     page: &mut String,
     label: &str,
@@ -43,7 +43,7 @@ pub(super) fn cell(
     write!(page, "<td data-label=\"{label}\"{sort}>{content}</td>")
 }
 
-/// Headings that a reader may sort by.
+/// Headings of columns that a reader may sort by.
 pub(super) fn headings_of(
     page: &mut String,
     headings: impl IntoIterator<Item = impl Display>,
@@ -66,7 +66,7 @@ pub(super) fn name_cell(page: &mut String, interval: &IntervalReport, index: usi
     )
 }
 
-/// Where an interval of an experiment belongs; several have one name.
+/// Where an interval of an experiment belongs; several may have the same name.
 pub(super) fn belongs(interval: &IntervalReport) -> String {
     let text = interval.repeated.as_ref().map(crate::experiment::belongs);
     text.map_or(String::new(), |text| {
@@ -74,7 +74,7 @@ pub(super) fn belongs(interval: &IntervalReport) -> String {
     })
 }
 
-/// A name that is empty would leave a link without text.
+/// A name, or a blank for an empty one, which would leave a link without text.
 pub(super) fn name_or_blank(name: &str) -> &str {
     match name.trim().is_empty() {
         true => "(no name)",
@@ -145,7 +145,7 @@ pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
 
 /// The logarithmic scale that all interval bars share.
 struct Scale {
-    /// Powers of ten of the ends.
+    /// Exponents of ten of the ends.
     from: i32,
     to: i32,
 }
@@ -207,7 +207,7 @@ impl Scale {
             };
             let bound = |bound: Option<f64>| bound.map_or(estimate.value, |b| b.max(1e-300));
             let (lo, hi) = (bound(estimate.interval.lo), bound(estimate.interval.hi));
-            // Wide enough to be seen, however narrow the interval.
+            // Wide enough to be visible, however narrow the interval.
             let (mut x, mut end) = (self.x(lo), self.x(hi));
             if end - x < 3.0 {
                 x = (self.x(estimate.value) - 1.5).clamp(0.0, BARS_WIDTH - 3.0);
@@ -232,7 +232,7 @@ fn bars_of(interval: &IntervalReport) -> [(&'static str, Option<&Estimate>); 3] 
     ]
 }
 
-/// `100 ns`: a power of ten with its unit, without digits that say nothing.
+/// `100 ns`: a power of ten with its unit, without digits that carry no information.
 fn end_of_scale(decade: i32) -> String {
     if decade < 0 {
         return format!("1e{decade}\u{a0}ns");
@@ -245,7 +245,7 @@ fn end_of_scale(decade: i32) -> String {
     format!("{}\u{a0}{unit}", 10_u64.pow(rest.unsigned_abs()))
 }
 
-/// Where the time of the samples went, if anything tells.
+/// How the time of the samples divides, where that is known.
 pub(super) fn times(page: &mut String, report: &Report) -> Result {
     let known = |i: &IntervalReport| remarks::times(i);
     if report.intervals.iter().all(|i| known(i).is_none()) {
@@ -351,7 +351,7 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
     Ok(())
 }
 
-/// Written, received, lost; starts and ends that found no partner.
+/// Events written, received and lost; starts and ends without a partner.
 pub(super) fn losses(page: &mut String, report: &Report) -> Result {
     let trace = &report.trace;
     write!(
@@ -447,7 +447,7 @@ pub(super) fn clock(page: &mut String, report: &Report) -> Result {
     Ok(())
 }
 
-/// How often events came.
+/// How often events occurred.
 pub(super) fn frequencies(page: &mut String, report: &Report) -> Result {
     page.push_str(
         "<section id=\"frequencies\">\n<h2>Frequencies</h2>\n<div class=\"wide\"><table class=\"figures sortable\">\n\

@@ -1,5 +1,4 @@
-//! The timeline of a chosen second: what is said of it in words and in a table; a script
-//! draws it.
+//! The timeline of a chosen second: its description in words and in a table. A script draws it.
 
 use core::fmt::{Result, Write};
 
@@ -9,7 +8,7 @@ use crate::figures;
 use crate::remarks::number_of;
 use crate::timeline::{Detail, Lane, LaneKind, Timeline};
 
-/// Buttons, and what they do in the script.
+/// Buttons of the timeline, and their actions in the script.
 const BUTTONS: [(&str, &str); 6] = [
     ("in", "Zoom in"),
     ("out", "Zoom out"),
@@ -19,7 +18,7 @@ const BUTTONS: [(&str, &str); 6] = [
     ("detail", "Slowest span"),
 ];
 
-/// The section, with its data in an element of its own.
+/// The section of the timeline, with its data in a separate element.
 pub(super) fn write(page: &mut String, timeline: &Timeline) -> Result {
     write!(
         page,
@@ -145,7 +144,7 @@ fn lane_row(page: &mut String, timeline: &Timeline, lane: &Lane) -> Result {
     Ok(())
 }
 
-/// The name that took most columns of the lane's first row.
+/// The name that took the most columns of the lane's first row.
 fn mostly(timeline: &Timeline, lane: &Lane) -> String {
     let mut columns = std::collections::BTreeMap::<u32, u64>::new();
     let cells = lane.rows.first().map_or(&[][..], |row| &row.cells);
@@ -160,7 +159,7 @@ fn mostly(timeline: &Timeline, lane: &Lane) -> String {
     }
 }
 
-/// How the whole is opened in another tool.
+/// How to open the whole trace in another tool.
 pub(super) fn elsewhere(page: &mut String, trace: &str) -> Result {
     let file = trace.trim_end_matches(".ut");
     write!(
@@ -186,7 +185,7 @@ pub(super) fn elsewhere(page: &mut String, trace: &str) -> Result {
     Ok(())
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
     match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {

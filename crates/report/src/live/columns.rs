@@ -1,4 +1,4 @@
-//! The intervals, in as many columns as there is room for.
+//! The table of the intervals, in as many columns as there is room for.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -11,11 +11,11 @@ use super::{Entry, Recent, State, per_second};
 use crate::figures::{self, figure};
 use crate::text::{clean, shorten};
 
-/// Least columns for a name.
+/// Minimum width of a name, columns.
 const NAME: u16 = 18;
-/// A name gets no more of them before there are all figures.
+/// Maximum width of a name until all figures are shown, columns.
 const LONG_NAME: u16 = 40;
-/// An estimate, and its interval below.
+/// Width of an estimate with its interval below, columns.
 const ESTIMATE: u16 = 16;
 
 /// A column beside the name.
@@ -23,12 +23,12 @@ const ESTIMATE: u16 = 16;
 struct Column {
     title: &'static str,
     width: u16,
-    /// The first line, and the second.
+    /// The text of the first line and of the second line.
     text: fn(&Entry, &Recent) -> [String; 2],
 }
 
-/// In the order of the screen; those of a lower rank come first where there is no room
-/// for all.
+/// The columns in the order of the screen. Those of a lower rank take precedence where there is not
+/// room for all.
 const COLUMNS: [(u16, Column); 10] = [
     (
         0,
@@ -141,7 +141,7 @@ fn culled(entry: &Entry) -> String {
     }
 }
 
-/// Where only a part was looked at, or recorded, that part speaks for the whole.
+/// Rate of occurrence. Where only a part was analysed or recorded, that part stands for the whole.
 fn rate(entry: &Entry, recent: &Recent) -> String {
     let about = if recent.looked_share < 0.999 || entry.interval.sampled.is_some() {
         "~"
@@ -152,7 +152,7 @@ fn rate(entry: &Entry, recent: &Recent) -> String {
     format!("{about}{}", rate.trim_end_matches("/s").trim_end())
 }
 
-/// Those that there is room for, and what is left for the name.
+/// The columns that fit, and the width that is left for the name.
 fn that_fit(width: u16) -> (Vec<Column>, u16) {
     let up_to = |most: u16| {
         let with = COLUMNS.iter().filter(|(rank, _)| *rank <= most);
@@ -160,7 +160,7 @@ fn that_fit(width: u16) -> (Vec<Column>, u16) {
         let taken: u16 = with.iter().map(|column| column.width + 1).sum();
         (with, width.saturating_sub(taken))
     };
-    // More figures want longer names, too.
+    // More figures also need longer names.
     (1..=7)
         .rev()
         .map(|most| (up_to(most), (NAME + 4 * (most - 1)).min(LONG_NAME)))
@@ -211,7 +211,7 @@ pub(super) fn table(
     frame.render_widget(table, area);
     let hidden = entries.len().saturating_sub(fit);
     if hidden > 0 {
-        // Which of how many, where the header has room: in the name's column.
+        // If the header has room, the name's column shows which of all entries are visible.
         let (first, last, all) = (above + 1, above + fit, entries.len());
         let text = format!("{first}-{last} of {all} [{level}]");
         let place = Rect {

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn dates_by_the_calendar() {
-    // Checked against `date -u -d @...`.
+    // Expected dates from `date -u -d @...`.
     for (unix_s, date) in [
         (0, "1970-01-01 00:00:00 UTC"),
         (951_782_399, "2000-02-28 23:59:59 UTC"),
@@ -44,7 +44,7 @@ fn a_mean_between_modes_is_said() {
         valley: None,
     };
     let modes = [mode(7.0), mode(32.0)];
-    // A tenth of the way is 2.5.
+    // A tenth of the distance to the next mode is 2.5.
     let said = [9.4, 9.6, 29.4, 29.6, 40.0].map(|mean| is_between(mean, &modes));
     assert_eq!(said, [false, true, true, false, false]);
 }

@@ -8,9 +8,10 @@ use crate::remarks::{number_of, unix_date};
 use crate::terminal::tables::{new_table, text_of};
 use crate::text::{clean, wrap};
 
-/// Least columns that the tables fit in.
+/// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
-/// CPUs that get a line each; with more, those that are slowest and fastest.
+/// Maximum number of CPUs with one line each; with more, only the slowest and the fastest are
+/// shown.
 const MOST_CPUS: usize = 8;
 
 /// The survey as text in at most `columns` columns. Ends with a line break.
@@ -88,7 +89,7 @@ fn memory(bytes: u64) -> String {
     }
 }
 
-/// Metrics of a group that get a row: of single CPUs not all.
+/// The metrics of a group that get a row; those of single CPUs do not all get one.
 fn shown<'a>(survey: &'a Survey, group: &'a str) -> Vec<&'a Metric> {
     let all: Vec<&Metric> = survey.group(group).collect();
     let of_cpus = all.iter().filter(|m| m.cpu.is_some()).count();
@@ -129,7 +130,7 @@ fn legend(survey: &Survey) -> String {
     )
 }
 
-/// A figure in its unit, whatever that is.
+/// A figure in its own unit, whichever that is.
 pub(crate) struct Shown {
     pub(crate) figure: Figure,
     unit: String,
@@ -144,7 +145,7 @@ impl Shown {
     }
 }
 
-/// As text: units that [`figures`] does not know are put behind.
+/// A figure as text: a unit that [`figures`] does not know is appended.
 pub(crate) fn figure(estimate: &Estimate) -> Shown {
     let unit = match estimate.unit.as_str() {
         "ns" | "1/s" | "1" => String::new(),

@@ -73,7 +73,7 @@ fn reads_back_what_it_wrote() {
     assert_eq!(serde_json::from_str::<Survey>(&text).unwrap(), two());
 }
 
-/// Names that programs outside rely on (version 1).
+/// Names that external programs rely on (version 1).
 #[test]
 fn keeps_the_published_names() {
     let json = serde_json::to_value(two()).unwrap();
@@ -110,7 +110,7 @@ fn keeps_the_published_names() {
     assert_eq!(json["metrics"][0]["scale"], "ratio");
 }
 
-/// What an older or a simpler writer leaves out.
+/// Fields that an older or a simpler writer leaves out.
 #[test]
 fn little_is_enough() {
     let text = r#"{"schema_version": 1, "host": {"name": "a", "cpus": 1, "cpu_model": "", "kernel": "6",
@@ -162,8 +162,8 @@ fn a_terminal_gets_every_figure_and_nothing_harmful() {
     );
 }
 
-/// A figure outside its interval, none, one of less than no time: each is missing, with the
-/// reason. What is compared by differences may be below 0; a bound may not.
+/// A figure outside its interval, a missing one and a duration below 0 are each listed as missing,
+/// with the reason. A metric compared by differences may be below 0; a bound may not.
 #[test]
 fn impossible_figures_are_missing() {
     let of =

@@ -1,18 +1,18 @@
-//! A histogram in characters: one row per range of values, ranges that grow
-//! with the value, bars as long as their counts.
+//! A histogram in characters: one row per range of values. Ranges grow with the value, and the
+//! length of a bar shows its count.
 
 use crate::document::{Histogram, IntervalReport};
 use crate::figures;
 use crate::remarks;
 use crate::text::{clean, columns, shorten, wrap};
 
-/// Most rows between the rows for the tails.
+/// Maximum number of rows between the rows for the tails.
 const MOST_ROWS: usize = 16;
 
-/// Share of the samples on either side that may be gathered into a tail row.
+/// Maximum share of the samples on either side that a tail row gathers.
 const TAIL_SHARE: f64 = 0.001;
 
-/// One row: from, to, samples. `None` is an open end.
+/// One row: lower end, upper end, number of samples. `None` is an open end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
     from: Option<f64>,
@@ -55,8 +55,8 @@ pub(super) fn render(interval: &IntervalReport, room: usize) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Joins neighbouring bins until there are few enough; the tails become one row
-/// each. `None` without samples.
+/// Joins neighbouring bins until there are few enough; each tail becomes one row. `None` without
+/// samples.
 fn rows(histogram: &Histogram) -> Option<Vec<Row>> {
     let Histogram { edges, counts, .. } = histogram;
     let total: u64 = counts.iter().sum();
@@ -94,8 +94,8 @@ fn rows(histogram: &Histogram) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-/// How many bins from this end hold no more than `tail` samples, and how many
-/// samples that is.
+/// Number of bins from this end that hold no more than `tail` samples, and the number of their
+/// samples.
 fn leading_tail<'a>(counts: impl Iterator<Item = &'a u64>, tail: u64) -> (usize, u64) {
     let mut sum = 0;
     for (bins, count) in counts.enumerate() {
@@ -107,7 +107,7 @@ fn leading_tail<'a>(counts: impl Iterator<Item = &'a u64>, tail: u64) -> (usize,
     (0, 0)
 }
 
-/// Marks the rows that modes lie in, where there is more than one mode.
+/// The mark of a row in which a mode lies, if there is more than one mode.
 fn mark(row: &Row, interval: &IntervalReport) -> char {
     let holds = |at: f64| row.from.is_none_or(|from| from <= at) && row.to.is_none_or(|to| at < to);
     let several = interval.modes.len() > 1;
@@ -128,7 +128,7 @@ fn label(row: &Row) -> String {
     }
 }
 
-/// A bar of whole and eighth blocks; something is never shown as nothing.
+/// A bar of whole blocks and eighths; a count above zero is never shown as nothing.
 fn bar(count: u64, most: u64, room: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if count == 0 {
@@ -196,7 +196,7 @@ mod tests {
     fn no_samples_no_histogram() {
         assert_eq!(rows(&Histogram::default()), None);
         assert_eq!(rows(&histogram(&[0.0, 1.0], &[0])), None);
-        // Edges that do not match are not guessed at.
+        // Mismatched edges give no result instead of a guess.
         assert_eq!(rows(&histogram(&[0.0], &[5])), None);
     }
 

@@ -8,10 +8,10 @@ use crate::remarks;
 use crate::text::{clean, columns, shorten};
 use undertick_units::Estimate;
 
-/// Columns for a name; what does not fit goes to a second line, then away.
+/// Width of a name, columns; the rest goes to a second line, then is cut.
 const NAME_COLUMNS: usize = 26;
 
-/// Median, mean and p99 with their intervals below; count, greatest, culled share.
+/// Median, mean and p99 with their intervals below; count, maximum, culled share.
 pub(super) fn estimates(report: &Report, columns: usize) -> String {
     let mut table = new_table(columns);
     table.set_header(["interval", "n", "median", "mean", "p99", "max", "culled"]);
@@ -51,7 +51,7 @@ pub(super) fn estimates(report: &Report, columns: usize) -> String {
     )
 }
 
-/// What was dropped and subtracted, and what the figures would be without that.
+/// What was dropped and subtracted, and the figures without that.
 pub(super) fn taken_out(report: &Report, columns: usize) -> String {
     let touched: Vec<&IntervalReport> = report
         .intervals
@@ -86,7 +86,7 @@ pub(super) fn taken_out(report: &Report, columns: usize) -> String {
     text_of(table, 2)
 }
 
-/// Where the time of the samples went; `None` where nothing tells.
+/// How the time of the samples divides; `None` where that is not known.
 pub(super) fn times(report: &Report, columns: usize) -> Option<String> {
     let mut table = new_table(columns);
     table.set_header(["time of"].into_iter().chain(remarks::TIMES));
@@ -110,8 +110,7 @@ pub(super) fn times(report: &Report, columns: usize) -> Option<String> {
     })
 }
 
-/// What the kernel's own events say fell into samples; `None` where there are
-/// none of them.
+/// The causes in samples according to the kernel's own events; `None` if there are no such events.
 pub(super) fn evidence(report: &Report, columns: usize) -> Option<String> {
     let mut table = new_table(columns);
     table.set_header([
@@ -139,7 +138,7 @@ pub(super) fn evidence(report: &Report, columns: usize) -> Option<String> {
     any.then(|| text_of(table, 2))
 }
 
-/// Samples dropped over their share.
+/// Number of samples dropped, above their share.
 fn culled(interval: &IntervalReport) -> String {
     match interval.culled.count {
         0 => "0".to_owned(),
@@ -151,7 +150,7 @@ fn culled(interval: &IntervalReport) -> String {
     }
 }
 
-/// A figure with every sample as it was, over the figure without culled ones and disturbances.
+/// A figure with every sample as it was, above the figure without culled samples and disturbances.
 fn before_and_after(
     interval: &IntervalReport,
     before: Option<&Estimate>,
@@ -164,8 +163,7 @@ fn before_and_after(
     }
 }
 
-/// What share of an enclosing interval an interval takes; `None` if no
-/// interval has one.
+/// The share of an enclosing interval that each interval takes; `None` if no interval has one.
 pub(super) fn shares(report: &Report, columns: usize) -> Option<String> {
     let mut table = new_table(columns);
     table.set_header(["interval", "share", "interval", "of"]);
@@ -188,7 +186,7 @@ pub(super) fn shares(report: &Report, columns: usize) -> Option<String> {
     any.then(|| text_of(table, 1))
 }
 
-/// How often events came; the rarest beyond `most` are counted only.
+/// How often events occurred; events beyond the `most` most frequent are only counted.
 pub(super) fn frequencies(report: &Report, columns: usize, most: usize) -> String {
     let mut table = new_table(columns);
     table.set_header(["event", "count", "per second", "interval", "share"]);
@@ -217,7 +215,7 @@ pub(super) fn frequencies(report: &Report, columns: usize, most: usize) -> Strin
     }
 }
 
-/// A value over its interval.
+/// A value above its interval.
 fn estimate(estimate: Option<&Estimate>) -> String {
     estimate.map_or(none(), |estimate| {
         let figure = figure(estimate);
@@ -225,7 +223,7 @@ fn estimate(estimate: Option<&Estimate>) -> String {
     })
 }
 
-/// What stands where the document has no figure.
+/// The placeholder where the document has no figure.
 fn none() -> String {
     "-".to_owned()
 }
@@ -255,8 +253,7 @@ pub(crate) fn new_table(columns: usize) -> Table {
     table
 }
 
-/// The table as text: text columns to the left, figures to the right, no
-/// spaces at line ends.
+/// The table as text: text columns aligned to the left, figures to the right, no trailing spaces.
 pub(crate) fn text_of(mut table: Table, text_columns: usize) -> String {
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));

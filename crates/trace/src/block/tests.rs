@@ -8,7 +8,7 @@ const HEADER: BlockHeader = BlockHeader {
     records: 0,
 };
 
-/// A small generator of our own: the test must not depend on a crate's stream.
+/// A small local generator: the test must not depend on a crate's random stream.
 fn scramble(state: &mut u64) -> u64 {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -57,7 +57,7 @@ fn anything_comes_back() {
     let mut state = 1;
     for length in [1, 2, 127, 128, 129, 1000, 8192] {
         for shift in [0, 8, 20, 40, 63] {
-            // Few and many different keys, small and huge steps, also back.
+            // Few and many different keys; small and huge steps, also backward.
             let records: Vec<[u64; 2]> = (0..length)
                 .map(|_| {
                     [

@@ -10,7 +10,7 @@ pub struct Chrome {
     out: Out,
     nesting: Nesting,
     first: bool,
-    /// Times start here, so that microseconds keep their digits as doubles.
+    /// Origin of times, so that microseconds keep their digits as doubles.
     start_ns: Option<i64>,
 }
 

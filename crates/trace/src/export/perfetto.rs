@@ -1,7 +1,6 @@
-//! Perfetto protobuf, written by hand: a handful of fields of `TracePacket`,
-//! `TrackDescriptor` and `TrackEvent` is all that slices and instants need; the kernel's
-//! rows are tracks of their own, and so are the values that points carry.
-//! Field numbers are those of the published trace protocol.
+//! Perfetto protobuf, written by hand: slices and instants need only a few fields of
+//! `TracePacket`, `TrackDescriptor` and `TrackEvent`. The kernel's rows have separate tracks, and
+//! so have the values that points carry. Field numbers are those of the published trace protocol.
 
 mod counters;
 mod kernel;
@@ -25,9 +24,9 @@ pub struct Perfetto {
     nesting: Nesting,
     tracks: HashSet<i32>,
     processes: HashSet<i32>,
-    /// Threads of which the kernel tells.
+    /// Threads with rows of the kernel.
     kernel_tracks: HashSet<i32>,
-    /// Those that are off their CPU.
+    /// Threads that are off their CPU.
     off: HashSet<i32>,
     interned: HashMap<String, u64>,
     /// Tracks of values, by process and event.
@@ -65,7 +64,7 @@ impl Perfetto {
         self.out.write_all(&whole.0)
     }
 
-    /// Tracks of a process and of a ring, at their first row.
+    /// Describes the tracks of a process and of a ring, at their first row.
     fn describe(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         self.describe_process(row.pid)?;
         if self.tracks.insert(row.ring) {

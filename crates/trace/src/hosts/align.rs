@@ -1,8 +1,8 @@
-//! Every host's clock on the first one's, from messages between the hosts.
+//! Maps every host's clock to the first host's, from messages between the hosts.
 //!
-//! Clocks are compared pair by pair ([`clock_map`]). Of the pairs those are used that bring
-//! each host to the first one with the least half-widths; half-widths add up along the way.
-//! What the other pairs say is a check: [`Closure`].
+//! Clocks are compared pair by pair ([`clock_map`]). The pairs used are those that connect each
+//! host to the first one with the smallest half-widths; half-widths add up along the way. The
+//! other pairs serve as a check: [`Closure`].
 
 use std::collections::HashMap;
 
@@ -15,26 +15,26 @@ use super::told::{Closure, HostMap};
 use crate::TraceError;
 use crate::manifest::Clock;
 
-/// A clock to be put on the first host's.
+/// A clock to be mapped to the first host's.
 #[derive(Clone, Debug)]
 pub struct HostClock {
-    /// What the host is called in messages.
+    /// The host's name, for messages to the user.
     pub name: String,
-    /// Which clock it is.
+    /// The identity of the clock.
     pub identity: ClockIdentity,
     /// Ticks per second, numerator and denominator.
     pub ticks_per_second: [u64; 2],
-    /// A stamp is right within this, ticks.
+    /// Bound on the error of a stamp, ticks.
     pub stamp_error_ticks: f64,
-    /// The map must reach over these readings; `None`: over the messages.
+    /// The readings that the map must cover; `None`: those of the messages.
     pub span: Option<(i64, i64)>,
 }
 
 impl HostClock {
-    /// That of a trace.
+    /// The clock of a trace.
     #[must_use]
     pub fn of(name: String, identity: ClockIdentity, clock: &Clock) -> Self {
-        // CPUs that were found apart stamp so differently.
+        // The stamps of CPUs whose clocks were found apart differ by as much.
         let apart = (clock.across_cpus.as_ref())
             .filter(|found| found.cpus_apart > 0)
             .and_then(|found| {
@@ -70,18 +70,18 @@ pub struct Messages {
     pub from: usize,
     /// The host that received them.
     pub to: usize,
-    /// Where they are from, for the manifest.
+    /// Their source, for the manifest.
     pub source: String,
-    /// Stamp of the sender's clock, and of the receiver's.
+    /// Stamps of the sender's clock and of the receiver's.
     pub stamps: Vec<(i64, i64)>,
 }
 
-/// How clocks lie to one another.
+/// The relations of the hosts' clocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alignment {
-    /// By host; none of the first.
+    /// The map of each host; `None` for the first.
     pub maps: Vec<Option<HostMap>>,
-    /// What was not needed, as a check.
+    /// The comparisons that were not needed for the maps, as a check.
     pub closures: Vec<Closure>,
 }
 
@@ -91,15 +91,15 @@ const RATE: f64 = 1e-3;
 /// Wander of crystals in rooms, parts per million, and of clocks that are steered.
 const WANDER_PPM: f64 = 2.0;
 const WANDER_STEERED_PPM: f64 = 500.0;
-/// Closures are looked at in so many moments.
+/// The number of moments at which closures are checked.
 const CHECKS: usize = 65;
 
-/// Puts every clock on the first one. `wander_ppm`: by how much the difference of two rates
-/// may change between any two moments; `None`: 2, or 500 where one of the clocks is steered.
+/// Maps every clock to the first one. `wander_ppm`: by how much the difference of two rates may
+/// change between any two moments; `None`: 2, or 500 where one of the clocks is steered.
 ///
 /// # Errors
-/// A host that no messages, or messages in one direction only, tie to the others; messages
-/// that contradict one another.
+/// A host is tied to the others by no messages or by messages in one direction only, or messages
+/// contradict one another.
 pub fn align(
     hosts: &[HostClock],
     messages: &[Messages],
@@ -129,7 +129,7 @@ struct Pairs<'a> {
     scales: Vec<Scale>,
 }
 
-/// A host's clock on another one's, both in common ticks.
+/// A map from a host's clock to another host's, both in common ticks.
 struct Link {
     knots: Knots,
     map: Option<ClockMap>,
@@ -205,12 +205,12 @@ impl<'a> Pairs<'a> {
         Limits {
             rate: if is_steered { 2.0 * RATE } else { RATE },
             wander: self.wander_ppm.unwrap_or(usual) * 1e-6,
-            // One for bringing them to common ticks.
+            // One tick for the conversion to common ticks.
             stamp_error: error(a).max(error(b)) + 1.0,
         }
     }
 
-    /// The clock of `host` compared with that of `other`, over `span` of its common ticks.
+    /// Compares the clock of `host` with that of `other`, over `span` of its common ticks.
     fn compare(
         &self,
         host: usize,
@@ -243,11 +243,11 @@ impl<'a> Pairs<'a> {
     fn span(&self, host: usize) -> Option<(i64, i64)> {
         let (from, to) = self.hosts[host].span?;
         let scale = self.scales[host];
-        // What rounding there and back may cost.
+        // Allows for the rounding of the conversion there and back.
         Some((scale.common(from)? - 2, scale.common(to)? + 2))
     }
 
-    /// Each host's next one on the way to the first, with the least half-widths.
+    /// Returns each host's next host on the way to the first, with the smallest half-widths.
     fn parents(&self) -> Result<Vec<Option<usize>>, TraceError> {
         let hosts = self.hosts.len();
         let mut weights = HashMap::new();
@@ -289,7 +289,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Why a host is tied to no other.
+    /// The error that says why a host is tied to no other.
     fn lonely(&self, host: usize) -> TraceError {
         let name = &self.hosts[host].name;
         let count = |from: usize, to: usize| -> usize {
@@ -322,7 +322,7 @@ impl<'a> Pairs<'a> {
         ))
     }
 
-    /// Each host's clock on its parent's, reaching over all that comes through it.
+    /// Maps each host's clock to its parent's, over all readings that pass through it.
     fn links(&self, parents: &[Option<usize>]) -> Result<Vec<Link>, TraceError> {
         let mut spans: Vec<_> = (0..parents.len()).map(|host| self.span(host)).collect();
         let mut links: Vec<Option<Link>> = parents.iter().map(|_| None).collect();
@@ -387,7 +387,7 @@ impl<'a> Pairs<'a> {
         if !is_same_clock {
             let first = self.scales[0];
             for [at, on_first, half_width] in on_first {
-                // Exactly what the line says at the reading nearest to the knot.
+                // Exactly the line's value at the reading nearest to the knot.
                 let local = self.scales[host].local(*at);
                 let moved = self.scales[host].common(local).unwrap_or(*at) - at;
                 let ts = first.local(*on_first).saturating_add(moved);
@@ -395,7 +395,7 @@ impl<'a> Pairs<'a> {
                     .last()
                     .is_none_or(|last| last[0] < local && last[1] <= ts)
                 {
-                    // Rounded four times: here twice, and in between.
+                    // Four roundings: two here, and two in between.
                     knots.push([local, ts, half_width + 4]);
                 }
             }
@@ -421,7 +421,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// What pairs say that were not needed.
+    /// The closures of the pairs that were not needed.
     fn closures(
         &self,
         parents: &[Option<usize>],
@@ -442,7 +442,7 @@ impl<'a> Pairs<'a> {
         Ok(found)
     }
 
-    /// `None` if there is no moment at which all three are known.
+    /// Returns the closure of a pair; `None` if at no moment all three clocks are known.
     fn closure(&self, [a, b]: [usize; 2], map: &ClockMap, on_first: &[Knots]) -> Option<Closure> {
         let to_ns = self.hosts[0].ns_per_tick();
         let step = (map.knots().len() / CHECKS).max(1);
@@ -477,7 +477,7 @@ fn median_width(knots: &[undertick_estimate::two_clocks::Knot]) -> f64 {
     widths[widths.len() / 2] as f64
 }
 
-/// Each host's clock on the first one's, in common ticks.
+/// Maps each host's clock to the first host's, in common ticks.
 fn composed(parents: &[Option<usize>], links: &[Link]) -> Vec<Knots> {
     let on_first = |host: usize| {
         let mut knots = links[host].knots.clone();

@@ -1,4 +1,4 @@
-//! The manifest of several traces together.
+//! Combines the manifests of several traces.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ use crate::manifest::{
 use crate::manifest_file::MOST_NAMES;
 use crate::read::Trace;
 
-/// What is put together.
+/// The traces to be combined.
 pub(super) struct Input<'a> {
     pub(super) traces: &'a [Trace],
     pub(super) surveys: &'a [Survey],
-    /// Added to ring numbers, and to process numbers, by host.
+    /// The numbers added to ring numbers and to process numbers, by host.
     pub(super) shifts: &'a [(i32, i32)],
 }
 
-/// Everything that is not an event: of the first trace what can be of one only, of all what
-/// adds up.
+/// Returns the combined manifest without events: values that cannot be combined are the first
+/// trace's, others add up over all traces.
 pub(super) fn manifest(
     input: &Input<'_>,
     alignment: Alignment,
@@ -48,7 +48,7 @@ pub(super) fn manifest(
         } else {
             Descheduled::Unavailable
         },
-        // Each host's own is among the hosts.
+        // Each host's calibration is among the hosts.
         calibration: None,
         names: (0..input.traces.len())
             .flat_map(|h| names(input, h))
@@ -82,7 +82,7 @@ const fn is_clean(exit: Exit) -> bool {
     matches!(exit.status, Some(0)) && exit.signal.is_none()
 }
 
-/// From the first reading to the last, on the first host's clock.
+/// Time from the first reading to the last, on the first host's clock.
 fn duration_ns(input: &Input<'_>, alignment: &Alignment) -> Option<i64> {
     let spans = (input.surveys.iter().zip(&alignment.maps)).filter_map(|(survey, map)| {
         let (from, to) = survey.span?;
@@ -124,7 +124,7 @@ fn hosts(input: &Input<'_>, alignment: &Alignment) -> Vec<TraceHost> {
         .collect()
 }
 
-/// Names that hold for all processes hold for those of their host: one for each.
+/// Names that hold for all processes of one trace hold for those of its host: one entry for each.
 fn names(input: &Input<'_>, host: usize) -> Vec<Name> {
     let names = &input.traces[host].manifest.names;
     let shift = input.shifts[host].1;
@@ -185,7 +185,8 @@ fn sampled(input: &Input<'_>, host: usize) -> Vec<Sampled> {
         .collect()
 }
 
-/// What the kernels told: sources one after the other, with their host; all else adds up.
+/// Combines the descriptions of kernel events: sources are listed one after the other, with their
+/// host; all else adds up.
 fn kernel(input: &Input<'_>) -> Option<Kernel> {
     let mut together: Option<Kernel> = None;
     for trace in input.traces {

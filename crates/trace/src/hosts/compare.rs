@@ -1,4 +1,4 @@
-//! Two clocks that exchanged stamps, without traces.
+//! Compares two clocks that exchanged stamps, without traces.
 
 use super::align::{HostClock, Messages, align};
 use super::exchanges::{Side, SyncFile};
@@ -6,28 +6,28 @@ use super::identity::ClockIdentity;
 use super::told::HostMap;
 use crate::TraceError;
 
-/// Two clocks that exchanged stamps: what the exchanges say at their end.
+/// Two clocks that exchanged stamps, compared at the end of the exchanges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The clock of the host that was asked, on the other one's.
+    /// The map from the clock of the host that was asked to the other one's.
     pub map: HostMap,
-    /// When the asked host's clock showed this, ticks,
+    /// Reading of the asked host's clock at one instant, ticks.
     pub there_ticks: i64,
-    /// the asking one's showed this, ticks,
+    /// Reading of the asking host's clock at that instant, ticks.
     pub here_ticks: i64,
-    /// within this, ns.
+    /// Bound on the error of that pair, ns.
     pub half_width_ns: f64,
-    /// The one less the other, each in its own nominal nanoseconds; a number without a
-    /// meaning of its own where the clocks began at different times. `None` beyond 64 bits.
+    /// The first reading less the second, each in its own nominal nanoseconds; meaningless where
+    /// the clocks began at different times. `None` beyond 64 bits.
     pub offset_ns: Option<i64>,
     /// By how much the asked host's clock is faster, ppm of the nominal rates, over the whole
     /// time of the exchanges.
     pub rate_ppm: f64,
-    /// That is right within this, ppm.
+    /// Bound on the error of the rate, ppm.
     pub rate_half_width_ppm: f64,
 }
 
-/// Compares the clocks of a file of exchanges, also where both are one.
+/// Compares the clocks of a file of exchanges, even if both are the same clock.
 ///
 /// # Errors
 /// As [`align`].

@@ -1,4 +1,4 @@
-//! Exchanges of stamps between two hosts, as `undertick sync` keeps them.
+//! Exchanges of stamps between two hosts, as `undertick sync` stores them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use crate::TraceError;
 use crate::input::{self, Kind};
 use crate::manifest::Manifest;
 
-/// What the file calls itself.
+/// The file's own name for its kind.
 const KIND: &str = "undertick-sync";
 /// Version of the file.
 const VERSION: u32 = 1;
-/// The directory of such files in a trace.
+/// The directory of exchange files in a trace.
 pub const SYNC_DIR: &str = "sync";
 
 /// One of the two hosts.
@@ -44,12 +44,12 @@ pub struct SyncFile {
     pub here: Side,
     /// The host that answered.
     pub there: Side,
-    /// Its address.
+    /// The address of the host that answered.
     pub address: String,
     /// Questions sent.
     pub sent: u64,
-    /// The four stamps of each question that was answered: sent here, received there,
-    /// answered there, answer received here; ticks of the clock of where it was.
+    /// The four stamps of each answered question: sent here, received there, answered there,
+    /// answer received here. Each is in ticks of the clock of its host.
     pub exchanges: Vec<[i64; 4]>,
 }
 
@@ -74,7 +74,7 @@ impl SyncFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is none.
+    /// It cannot be read, or is not a file of exchanges.
     pub fn read(path: &Path) -> Result<Self, TraceError> {
         let text = input::text(path, Kind::EXCHANGES)?;
         let file: Self = serde_json::from_str(&text).map_err(|e| {
@@ -95,7 +95,7 @@ impl SyncFile {
         Ok(file)
     }
 
-    /// Writes the file: all of it or nothing.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// The disk refuses.
@@ -124,7 +124,7 @@ impl SyncFile {
         Ok(path)
     }
 
-    /// All files in a trace, by name.
+    /// Returns all files in a trace, sorted by name.
     ///
     /// # Errors
     /// One of them cannot be read.
@@ -142,8 +142,8 @@ impl SyncFile {
         paths.into_iter().map(read).collect()
     }
 
-    /// Times that passed between question and answer but for the answering, ns of the host
-    /// that asked: least and median. `None` without exchanges.
+    /// Smallest and median round trip without the time of answering, ns of the host that asked.
+    /// `None` without exchanges.
     #[must_use]
     pub fn round_trips_ns(&self) -> Option<(f64, f64)> {
         let ns = |side: &Side| {
@@ -162,8 +162,8 @@ impl SyncFile {
 }
 
 impl Side {
-    /// Whether the stamps are of the clock of this host's trace: for certain, or, where
-    /// the trace does not say which boot it is of, by node and clock.
+    /// Whether the stamps are of the clock of this host's trace. This is certain if the trace
+    /// says which boot it is of; otherwise node and clock decide.
     #[must_use]
     pub fn is_of(&self, manifest: &Manifest) -> bool {
         match manifest.hosts.first() {

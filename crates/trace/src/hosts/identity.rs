@@ -1,25 +1,25 @@
-//! Which clock readings are of: two with one identity need no map.
+//! Identities of clocks: two clocks with one identity need no map.
 
 use serde::{Deserialize, Serialize};
 use undertick_clock::ClockId;
 
-/// A clock, as far as it can be told from others.
+/// What distinguishes a clock from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockIdentity {
     /// `tsc`, `monotonic_raw`, ...
     pub clock: String,
-    /// The kernel's number of this boot; absent where it could not be read.
+    /// The kernel's identifier of this boot; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// Of the kernel's clocks, which a time namespace shifts: its shifts, seconds and
-    /// nanoseconds (namespaces with the same shifts have the same clocks); where these cannot
-    /// be read, the namespace.
+    /// The shifts of the kernel's clocks by a time namespace, seconds and nanoseconds. Namespaces
+    /// with the same shifts have the same clocks. Where the shifts cannot be read, this is the
+    /// namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_namespace: Option<String>,
 }
 
 impl ClockIdentity {
-    /// That of a clock of this machine, read by this process.
+    /// The identity of a clock of this machine, read by this process.
     #[must_use]
     pub fn here(clock: ClockId) -> Self {
         let read = |path: &str| {
@@ -27,7 +27,7 @@ impl ClockIdentity {
             let words: Vec<&str> = text.split_whitespace().collect();
             (!words.is_empty()).then(|| words.join(" "))
         };
-        // Counters are read without the kernel, which could not shift them.
+        // Counters are read without the kernel, so it cannot shift them.
         let is_shifted = !matches!(clock, ClockId::Tsc | ClockId::Cntvct);
         let namespace = || {
             read("/proc/self/timens_offsets").or_else(|| {
@@ -42,14 +42,13 @@ impl ClockIdentity {
         }
     }
 
-    /// Whether readings of both are readings of one clock, for certain.
+    /// Whether readings of both are certainly readings of one clock.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.boot_id.is_some() && self == other
     }
 
-    /// Whether something steers the rate of this clock, so that it wanders more than a
-    /// crystal does.
+    /// Whether the rate of this clock is steered, so that it wanders more than a crystal does.
     #[must_use]
     pub fn is_steered(&self) -> bool {
         !matches!(self.clock.as_str(), "tsc" | "cntvct" | "monotonic_raw")

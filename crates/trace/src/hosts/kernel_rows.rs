@@ -11,15 +11,15 @@ use crate::TraceError;
 use crate::read::Trace;
 use crate::schema;
 
-/// Rows handed to the Parquet writer at a time.
+/// Rows passed to the Parquet writer at a time.
 const BATCH_ROWS: usize = 1 << 15;
 
-/// A host's rows, as far as they are read.
+/// A host's rows that have been read.
 struct Host<'a> {
     trace: &'a Trace,
     batches: Box<dyn Iterator<Item = Result<RecordBatch, TraceError>> + 'a>,
     change: Change<'a>,
-    /// The one that is being taken from, and the next row of it.
+    /// The current batch, and its next row.
     batch: Option<RecordBatch>,
     at: usize,
 }
@@ -35,7 +35,7 @@ impl Host<'_> {
     fn read(&mut self) -> Result<(), TraceError> {
         self.at = 0;
         self.batch = None;
-        // After the first row that is none of the kernel's there is none.
+        // After the first row that is not the kernel's there are no more of the kernel's.
         if let Some(batch) = self.batches.next().transpose()? {
             let kernel = batch.slice(0, kernel_rows(&batch));
             if kernel.num_rows() > 0 {
@@ -47,7 +47,7 @@ impl Host<'_> {
     }
 }
 
-/// Writes them all.
+/// Writes the rows of all hosts.
 pub(super) fn write(
     traces: &[Trace],
     changes: Vec<Change<'_>>,
@@ -65,7 +65,7 @@ pub(super) fn write(
         host.read()?;
         hosts.push(host);
     }
-    // Rows in their order: which host's batch, and which row of it.
+    // Rows in order: the host of the batch, and the row in it.
     let mut order: Vec<(usize, usize)> = Vec::new();
     loop {
         let next = (hosts.iter().enumerate())
@@ -93,7 +93,7 @@ fn flush(
     if order.is_empty() {
         return Ok(());
     }
-    // Only hosts with a batch are in the order, and places shift without the others.
+    // The order names only hosts with a batch; without the others positions shift.
     let batches: Vec<&RecordBatch> = hosts.iter().filter_map(|h| h.batch.as_ref()).collect();
     let shift: Vec<usize> = (0..hosts.len())
         .map(|place| hosts[..place].iter().filter(|h| h.batch.is_some()).count())

@@ -1,12 +1,12 @@
-//! Maps as lines from knot to knot, one after the other.
+//! Maps as lines from knot to knot, and their composition.
 
 use super::mapped;
 
-/// Reading, what another clock shows then, and half-width, in ticks common to both.
+/// Reading, the other clock's reading at that instant, and half-width, in ticks common to both.
 pub(super) type Knots = Vec<[i64; 3]>;
 
-/// What a map says; where a reading is outside by no more than its rounding, what it says
-/// at its end.
+/// Applies a map. A reading that is outside by no more than its rounding gets the value at the
+/// map's end.
 pub(super) fn near(knots: &Knots, at: i64) -> Option<(i64, i64)> {
     let (first, last) = (knots.first()?, knots.last()?);
     if at < first[0] - 4 || at > last[0] + 4 {
@@ -15,12 +15,11 @@ pub(super) fn near(knots: &Knots, at: i64) -> Option<(i64, i64)> {
     mapped::at(knots, at.clamp(first[0], last[0]))
 }
 
-/// One map after another: through `first`, then through `then`. Half-widths add up; what the
-/// first one leaves open may be run through by the second one's clock at another rate, at
-/// most one in 256.
+/// Composes two maps: through `first`, then through `then`. Half-widths add up. That of the first
+/// is enlarged, because the second one's clock may run at another rate, by at most one in 256.
 pub(super) fn compose(first: &Knots, then: &Knots) -> Knots {
     let mut places: Vec<i64> = first.iter().map(|k| k[0]).collect();
-    // Where the second map bends.
+    // The readings at which the second map bends.
     places.extend(then.iter().filter_map(|k| inverse(first, k[0])));
     places.sort_unstable();
     places.dedup();
@@ -33,7 +32,7 @@ pub(super) fn compose(first: &Knots, then: &Knots) -> Knots {
         .collect()
 }
 
-/// The reading at which a map that rises shows `value`, to the tick.
+/// The reading at which a rising map shows `value`, to the tick.
 fn inverse(knots: &Knots, value: i64) -> Option<i64> {
     let after = knots.partition_point(|k| k[1] < value);
     let (a, b) = (knots.get(after.checked_sub(1)?)?, knots.get(after)?);
@@ -51,7 +50,8 @@ mod tests {
 
     #[test]
     fn one_map_after_another_by_hand() {
-        // 100 ahead; then a bend at 150 where the second clock starts to run twice as fast.
+        // 100 ahead; the second map bends at 150, where the second clock starts to run twice as
+        // fast.
         let first = vec![[0, 100, 5], [100, 200, 9]];
         let then = vec![[90, 1090, 2], [150, 1150, 2], [210, 1270, 8]];
         let both = compose(&first, &then);

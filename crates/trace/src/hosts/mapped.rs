@@ -1,6 +1,6 @@
-//! Lines from knot to knot, in whole ticks.
+//! Evaluates lines from knot to knot, in whole ticks.
 
-/// What the map says of a reading; `None` outside of the knots. It never falls while
+/// Applies the map to a reading; `None` outside of the knots. The result never falls while
 /// `local` rises.
 pub(super) fn at(knots: &[[i64; 3]], local: i64) -> Option<(i64, i64)> {
     let after = knots.partition_point(|knot| knot[0] < local);
@@ -11,7 +11,7 @@ pub(super) fn at(knots: &[[i64; 3]], local: i64) -> Option<(i64, i64)> {
     Line::between(knots.get(after.checked_sub(1)?)?, next).at(local)
 }
 
-/// One line, to be used for many readings.
+/// One line, prepared for many readings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     from: i64,
@@ -19,7 +19,7 @@ pub(super) struct Line {
     ts: i64,
     half_width: i64,
     apart: i128,
-    /// How much more the other clock goes than this one: small where ticks are alike.
+    /// How much further the other clock goes than this one: small where ticks are alike.
     more: i128,
     widening: i128,
 }
@@ -38,7 +38,8 @@ impl Line {
         }
     }
 
-    /// Rounded down, the half-width up; `None` outside of the line.
+    /// Applies the line: the reading is rounded down, the half-width up. `None` outside of the
+    /// line.
     pub(super) fn at(&self, local: i64) -> Option<(i64, i64)> {
         let ts = self.ts_at(local)?;
         let gone = i128::from(local) - i128::from(self.from);
@@ -62,7 +63,7 @@ impl Line {
     }
 }
 
-/// A map that many readings go through, most of them ascending.
+/// A map for many readings, most of them ascending.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     knots: &'a [[i64; 3]],
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn far_readings_lose_no_bit() {
-        // 30 days of 3 GHz, 100 ppm fast.
+        // 30 days at 3 GHz, 100 ppm fast.
         let days = 30 * 86_400 * 3_000_000_000_i64;
         let knots = [[0, 7, 1], [days, 7 + days + days / 10_000, 1]];
         for local in [1, 9_999, 10_000, days / 2, days - 1] {

@@ -1,4 +1,4 @@
-//! Several traces as one.
+//! Merges several traces into one.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -28,9 +28,9 @@ use crate::trace_dir::TraceDir;
 /// What to merge.
 #[derive(Debug)]
 pub struct Merge<'a> {
-    /// The first one's clock is that of the result.
+    /// The traces; the first one's clock is that of the result.
     pub traces: &'a [Trace],
-    /// Exchanges beside those that lie in the traces.
+    /// Files of exchanges, in addition to those in the traces.
     pub sync: &'a [PathBuf],
     /// Messages that were found in the traces themselves.
     pub messages: Vec<Messages>,
@@ -39,20 +39,20 @@ pub struct Merge<'a> {
     pub wander_ppm: Option<f64>,
 }
 
-/// What a trace holds, from its rows.
+/// Figures of a trace that are found by reading its rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     /// First and last reading.
     pub(super) span: Option<(i64, i64)>,
     /// Its processes.
     pub(super) pids: BTreeSet<i32>,
-    /// The highest ring number.
+    /// Its largest ring number.
     pub(super) last_ring: i32,
-    /// Rows of the kernel.
+    /// Number of the kernel's rows.
     pub(super) kernel_rows: u64,
 }
 
-/// Writes the merged trace into a new directory. `told` hears the share that is done.
+/// Writes the merged trace into a new directory. `told` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// Fewer than two traces, or more than 512; clocks that nothing compares; the directory
@@ -177,7 +177,7 @@ fn survey(trace: &Trace) -> Result<Survey, TraceError> {
     Ok(survey)
 }
 
-/// Rows of the kernel at the beginning of a batch: all that there are in it.
+/// Counts the rows of the kernel at the beginning of a batch, which are all that it has.
 pub(super) fn kernel_rows(batch: &RecordBatch) -> usize {
     let modes = batch
         .column(schema::MODE)
@@ -186,7 +186,7 @@ pub(super) fn kernel_rows(batch: &RecordBatch) -> usize {
     modes.iter().take_while(|mode| **mode != 0).count()
 }
 
-/// The exchanges of all files, by host; and what is to be said of those of other hosts.
+/// Returns the exchanges of all files, by host, and warnings about those of other hosts.
 fn exchanges(asked: &Merge<'_>) -> Result<(Vec<Messages>, Vec<String>), TraceError> {
     let mut files = Vec::new();
     for trace in asked.traces {
@@ -222,7 +222,7 @@ fn exchanges(asked: &Merge<'_>) -> Result<(Vec<Messages>, Vec<String>), TraceErr
             stamps: stamps(2, 3),
         });
     }
-    // Exchanges of one clock with itself tell nothing.
+    // Exchanges of a clock with itself are useless.
     messages.retain(|m| m.from != m.to);
     Ok((messages, notes))
 }
@@ -297,8 +297,8 @@ pub(super) fn outside(trace: &Trace) -> TraceError {
     TraceError::damaged(trace.dir(), "its rows changed while it was being merged")
 }
 
-/// Added to ring numbers and to process numbers, by host; and whether there are too many
-/// rings.
+/// Returns the numbers added to ring numbers and to process numbers, by host, and whether there
+/// are too many rings.
 fn shifts(surveys: &[Survey]) -> (Vec<(i32, i32)>, bool) {
     let mut rings = 0_i64;
     let shifts = (surveys.iter().enumerate())
@@ -311,7 +311,7 @@ fn shifts(surveys: &[Survey]) -> (Vec<(i32, i32)>, bool) {
     (shifts, i32::try_from(rings).is_err())
 }
 
-/// A Parquet file in the making.
+/// A Parquet file that is being written.
 pub(super) struct Writer<'a> {
     path: &'a Path,
     writer: ArrowWriter<BufWriter<File>>,

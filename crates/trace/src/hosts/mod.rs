@@ -1,13 +1,13 @@
-//! Several hosts: whose clock is it, what does it show when another one shows this, and
-//! how do their traces become one?
+//! Several hosts: which clock do readings come from, what does it show when another one shows a
+//! given reading, and how do their traces become one?
 //!
-//! [`identity`] tells clocks apart. [`probe`] exchanges stamps over UDP while the hosts
-//! record; [`exchanges`] keeps them. [`align`] finds each host's clock on the first one's
-//! from messages both ways ([`undertick_estimate::two_clocks`]), and [`merge`] writes one
-//! trace of several.
+//! [`identity`] distinguishes clocks. [`probe`] exchanges stamps over UDP while the hosts record;
+//! [`exchanges`] stores them. [`align`] maps each host's clock to the first one's from messages
+//! in both directions ([`undertick_estimate::two_clocks`]), and [`merge`] writes one trace from
+//! several.
 //!
-//! Caveats: the maps are bounds under a stated wander of the rates; what they allow for
-//! stands in the manifest ([`told`]).
+//! Caveats: the maps are bounds under a stated wander of the rates. The manifest says how much
+//! they allow for ([`told`]).
 
 pub mod align;
 mod combine;

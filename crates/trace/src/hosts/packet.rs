@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | 0 | 8 bytes | magic `UTSYNC01` |
 //! | 8 | u8 | 1 hello, 2 welcome, 3 question, 4 answer |
-//! | 16 | u128 | session: drawn by who asks, repeated in answers |
+//! | 16 | u128 | session: drawn by the asking host, repeated in answers |
 //! | 32 | u64 | number of the question |
 //! | 40 | i64 | sent here, ticks |
 //! | 48 | i64 | received there, ticks |
 //! | 56 | i64 | answered there, ticks |
 //!
-//! After a welcome comes the host that answers, as JSON. A hello is as long as the longest
-//! welcome, so that nobody can be flooded with answers to forged questions.
+//! A welcome is followed by the description of the answering host, as JSON. A hello is as long as
+//! the longest welcome, so that forged questions cannot flood anybody with answers.
 
 /// Bytes of all packets but hello and welcome.
 pub(super) const PACKET_BYTES: usize = 64;
@@ -20,7 +20,7 @@ pub(super) const HELLO_BYTES: usize = 1200;
 
 const MAGIC: &[u8; 8] = b"UTSYNC01";
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum What {
@@ -36,7 +36,7 @@ pub(super) struct Packet {
     pub(super) what: What,
     pub(super) session: u128,
     pub(super) number: u64,
-    /// Sent here, received there, answered there.
+    /// Stamps: sent here, received there, answered there.
     pub(super) stamps: [i64; 3],
 }
 
@@ -53,7 +53,7 @@ impl Packet {
         bytes
     }
 
-    /// None if it is no packet of ours. Bytes that follow are not looked at.
+    /// Decodes a packet; `None` if the bytes are not one. Bytes that follow are ignored.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; PACKET_BYTES] = bytes.first_chunk()?;
         if &bytes[..8] != MAGIC {

@@ -1,4 +1,4 @@
-//! Asking another host over UDP what its clock shows, and answering.
+//! Asks another host over UDP what its clock shows, and answers such questions.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::ErrorKind;
@@ -16,18 +16,18 @@ use super::identity::ClockIdentity;
 use super::packet::{HELLO_BYTES, PACKET_BYTES, Packet, What};
 use crate::TraceError;
 
-/// The port where nobody names another one.
+/// The default port.
 pub const PORT: u16 = 7367;
-/// Who answers looks so often whether it is to stop.
+/// How often the answering side checks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
-/// A host that is there answers a hello within this, or the next one.
+/// How long to wait for the answer to a hello before the next one is sent.
 const HELLO_WAIT: Duration = Duration::from_millis(250);
 /// Hellos before giving up: two seconds.
 const HELLOS: u32 = 8;
-/// The last answers may come this much later.
+/// How long to wait for the last answers.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
-/// This host as a side of exchanges.
+/// Describes this host as a side of exchanges.
 #[must_use]
 pub fn here(source: Source, rate: TickRate) -> Side {
     let uname = rustix::system::uname();
@@ -43,7 +43,7 @@ fn failed(address: impl std::fmt::Display, what: &str) -> TraceError {
     TraceError::Recording(format!("{address}: {what}"))
 }
 
-/// A socket that answers.
+/// A socket that answers questions.
 #[derive(Debug)]
 pub struct Listener {
     socket: UdpSocket,
@@ -51,15 +51,15 @@ pub struct Listener {
     welcome: Vec<u8>,
     /// Questions answered.
     pub answered: u64,
-    /// Packets that were none of ours.
+    /// Packets that are not of this protocol.
     pub strange: u64,
 }
 
 impl Listener {
-    /// Takes the address.
+    /// Binds to the address.
     ///
     /// # Errors
-    /// It is taken, or not one of this host.
+    /// The address is taken, or not one of this host.
     pub fn bind(address: &str, source: Source, side: &Side) -> Result<Self, TraceError> {
         let socket = UdpSocket::bind(address).map_err(|e| match e.kind() {
             ErrorKind::AddrInUse => failed(
@@ -84,16 +84,16 @@ impl Listener {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report it.
     pub fn address(&self) -> Result<SocketAddr, TraceError> {
         (self.socket.local_addr()).map_err(|e| failed("listening", &e.to_string()))
     }
 
-    /// Answers until `stop` says so, which is asked ten times a second at least. It keeps
-    /// nothing of who asked.
+    /// Answers until `stop` says so, which is asked ten times a second at least. It stores
+    /// nothing about the hosts that ask.
     ///
     /// # Errors
     /// The socket is broken.
@@ -111,7 +111,7 @@ impl Listener {
                 continue;
             };
             match packet.what {
-                // A shorter one could be forged to have others flooded.
+                // A shorter hello could be forged to make us flood others.
                 What::Hello if length == HELLO_BYTES => {
                     let what = What::Welcome;
                     let mut reply = Packet { what, ..packet }.to_bytes().to_vec();
@@ -126,7 +126,7 @@ impl Listener {
                         ..packet
                     };
                     reply.stamps[2] = self.source.read_ticks_ordered() as i64;
-                    // One that is not sent is one that is lost.
+                    // An answer that cannot be sent counts as lost.
                     self.answered +=
                         u64::from(self.socket.send_to(&reply.to_bytes(), from).is_ok());
                 }
@@ -137,7 +137,7 @@ impl Listener {
     }
 }
 
-/// Nothing came in time, a signal came, or a packet of before found nobody.
+/// Whether nothing came in time, a signal came, or an earlier packet found no receiver.
 fn is_transient(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -149,20 +149,20 @@ fn is_transient(error: &std::io::Error) -> bool {
     )
 }
 
-/// How to ask.
+/// Settings for asking.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking {
-    /// How long.
+    /// How long to ask.
     pub length: Duration,
-    /// Between two questions, on average: each wait is half of it to one and a half.
+    /// Mean interval between two questions; each wait is half to one and a half of it.
     pub every: Duration,
 }
 
-/// Asks the host at `address` (`HOST` or `HOST:PORT`). `stop` ends it early with what there
-/// is; `told` receives the share done, 0 to 1.
+/// Asks the host at `address` (`HOST` or `HOST:PORT`). `stop` ends it early with the exchanges so
+/// far; `told` receives the share done, 0 to 1.
 ///
 /// # Errors
-/// Nobody there, nobody listens, nobody answers; or no question was answered.
+/// There is no such host, nothing listens there, nothing answers, or no question was answered.
 pub fn ask(
     address: &str,
     (source, side): (Source, Side),
@@ -180,7 +180,7 @@ pub fn ask(
     let mut next = begin;
     let end = begin + asking.length;
     while next < end && !stop() {
-        // One that cannot be sent is lost.
+        // A question that cannot be sent counts as lost.
         let question = Packet {
             what: What::Question,
             session,
@@ -208,8 +208,8 @@ pub fn ask(
     Ok(file)
 }
 
-/// Numbers that strangers cannot guess: the standard library's hash keys come from the
-/// system.
+/// A generator whose numbers strangers cannot guess: the standard library's hash keys come from
+/// the system.
 fn random() -> ChaCha8Rng {
     let mut seed = [0; 32];
     for bytes in seed.chunks_exact_mut(8) {
@@ -236,7 +236,7 @@ fn connect(address: &str) -> Result<UdpSocket, TraceError> {
     connected.map_err(|e| failed(address, &format!("cannot be reached: {e}")))
 }
 
-/// Asks who is there.
+/// Asks which host answers at the address.
 fn hello(
     socket: &UdpSocket,
     address: &str,
@@ -287,7 +287,7 @@ fn hello(
     ))
 }
 
-/// A packet that came before `until`; none if none did.
+/// Receives a packet that comes before `until`; `None` if none did.
 fn receive_until(
     socket: &UdpSocket,
     bytes: &mut [u8],
@@ -304,13 +304,13 @@ fn receive_until(
         match poll(&mut ready, Some(&wait)) {
             Ok(0) => return Ok(None),
             Ok(_) => {}
-            // A signal: who asked to stop is looked at by the caller.
+            // A signal: the caller checks whether to stop.
             Err(rustix::io::Errno::INTR) => return Ok(None),
             Err(e) => return Err(e.into()),
         }
         match socket.recv(bytes) {
             Ok(length) => return Ok(Some(length)),
-            // Another took it, or its checksum was wrong.
+            // Another process took it, or its checksum was wrong.
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => return Err(e),
         }
@@ -330,7 +330,7 @@ fn take_answers(
         let length = match receive_until(socket, &mut bytes, until) {
             Ok(Some(length)) => length,
             Ok(None) => return Ok(()),
-            // The other side stopped listening: what there is stays.
+            // The other side stopped listening: the exchanges so far stay.
             Err(e) if is_transient(&e) => continue,
             Err(e) => return Err(failed(&file.address, &format!("cannot receive: {e}"))),
         };
@@ -339,7 +339,7 @@ fn take_answers(
             continue;
         };
         let is_ours = packet.what == What::Answer && packet.session == session;
-        // The network may bring a packet twice.
+        // The network may deliver a packet twice.
         if is_ours
             && length == PACKET_BYTES
             && packet.number < file.sent

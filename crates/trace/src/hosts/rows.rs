@@ -1,4 +1,4 @@
-//! Rows of one trace as rows of a merged one.
+//! Converts rows of one trace to rows of a merged one.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::schema::{self, Kind, event_schema};
 /// The column of readings of each host's own clock, after those of [`event_schema`].
 pub const TS_LOCAL: &str = "ts_local";
 
-/// Columns of a merged trace: those of any trace, and [`TS_LOCAL`].
+/// The columns of a merged trace: those of any trace, and [`TS_LOCAL`].
 pub(crate) fn merged_schema() -> SchemaRef {
     let mut fields = event_schema().fields().to_vec();
     fields.push(Arc::new(Field::new(TS_LOCAL, DataType::Int64, false)));
     Arc::new(Schema::new(fields))
 }
 
-/// Process and thread numbers of the hosts lie so far apart: Linux has none above 2^22.
+/// Distance of the process and thread numbers of two hosts: Linux has none above 2^22.
 pub(super) const PIDS: i32 = 1 << 22;
-/// Hosts that have room so.
+/// The number of hosts for which there is room at that distance.
 pub(super) const MOST_HOSTS: usize = 512;
 
-/// A process or thread number of a host; 0 and what is below mean nobody.
+/// Shifts a process or thread number of a host; 0 and below mean no process.
 pub(super) const fn shifted(number: i32, shift: i32) -> i32 {
     if number > 0 {
         number.saturating_add(shift)
@@ -35,15 +35,15 @@ pub(super) const fn shifted(number: i32, shift: i32) -> i32 {
     }
 }
 
-/// How rows of a host change.
+/// The changes to the rows of a host.
 #[derive(Debug)]
 pub(super) struct Change<'a> {
     pub(super) host: i16,
     pub(super) ring_shift: i32,
     pub(super) pid_shift: i32,
-    /// Ticks of the first host for one of this one.
+    /// Ticks of the first host's clock for one of this host's.
     pub(super) ticks: f64,
-    /// `None` where the clock is the first host's.
+    /// The map; `None` where the clock is the first host's.
     cursor: Option<Cursor<'a>>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The rows; `None` if a reading lies outside of the map.
+    /// Converts rows; `None` if a reading lies outside of the map.
     pub(super) fn rows(&mut self, batch: &RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows();
         let local = batch
@@ -100,7 +100,7 @@ impl<'a> Change<'a> {
         Some(RecordBatch::try_new(merged_schema(), columns).expect("columns of the schema"))
     }
 
-    /// Ticks and threads in payloads are the host's own.
+    /// Converts payloads that are the host's own ticks or threads.
     fn payload(&self, kind: i8, payload: i64) -> i64 {
         match Kind::from_code(kind) {
             Some(Kind::Waking) => {
@@ -169,7 +169,7 @@ mod tests {
         is(schema::RING, &i32s([-1, -1, 42, -1]));
         is(schema::PID, &i32s([8_388_615, 0, 8_388_615, -1]));
         is(schema::TID, &i32s([8_388_616, 0, 8_388_616, 8_388_617]));
-        // A thread; ticks twice as many; the program's own; not known.
+        // A thread; ticks, doubled; the program's own value; an unknown one.
         is(schema::PAYLOAD, &i64s([8_388_616, 20, 10, -1]));
         is(
             schema::HOST,

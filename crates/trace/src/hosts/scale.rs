@@ -1,6 +1,6 @@
-//! Ticks of one clock in those of another.
+//! Converts ticks of one clock to those of another.
 
-/// A clock's readings in the first one's nominal ticks, from an origin of its own.
+/// Converts a clock's readings to the first one's nominal ticks, counted from a separate origin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) origin: i64,
@@ -17,7 +17,7 @@ impl Scale {
         let ratio = if above == below {
             ONE
         } else {
-            // To 60 bits and more; all readings of the clock get the same.
+            // To 60 bits or more; all readings of the clock use the same ratio.
             while above >> 66 != 0 {
                 (above, below) = (above >> 1, below >> 1);
             }
@@ -44,12 +44,12 @@ mod tests {
 
     #[test]
     fn scales_by_hand() {
-        // Clocks of 2 and of 3 GHz.
+        // Clocks of 2 GHz and of 3 GHz.
         let scale = Scale::new(1000, [2_000_000_000, 1], [3_000_000_000, 1]);
         assert_eq!(scale.common(1000), Some(0));
         assert_eq!((scale.common(1002), scale.common(998)), (Some(3), Some(-3)));
         assert_eq!((scale.local(3), scale.local(-3)), (1002, 998));
-        // The same rate, written in two ways: no tick is lost, however far.
+        // The same rate, written in two ways: no tick is lost, over any distance.
         let same = Scale::new(i64::MIN, [1_000_000_000, 1], [2_000_000_000, 2]);
         assert_eq!(same.common(-1), Some(i64::MAX));
         assert_eq!(same.common(0), None);

@@ -1,4 +1,4 @@
-//! What the manifest says of hosts and of their clocks.
+//! The descriptions of hosts and of their clocks in a manifest.
 
 use serde::{Deserialize, Serialize};
 use undertick_estimate::two_clocks::Knot;
@@ -6,7 +6,7 @@ use undertick_estimate::two_clocks::Knot;
 use super::identity::ClockIdentity;
 use crate::manifest::{Calibration, Exit};
 
-/// A host of a trace: `hosts[0]` is the one whose clock `ts` is a reading of.
+/// A host of a trace: `ts` is a reading of the clock of `hosts[0]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TraceHost {
     /// Node name.
@@ -17,10 +17,10 @@ pub struct TraceHost {
     pub ticks_per_second_numerator: u64,
     /// See `ticks_per_second_numerator`.
     pub ticks_per_second_denominator: u64,
-    /// What was recorded there; absent in a trace of one host, as all that follows.
+    /// What was recorded there; absent in a trace of one host, as are all fields that follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<Merged>,
-    /// Its clock on the first host's; absent of the first host.
+    /// The map from its clock to the first host's; absent for the first host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<HostMap>,
 }
@@ -30,7 +30,7 @@ pub struct TraceHost {
 pub struct Merged {
     /// Its directory.
     pub trace: String,
-    /// What was run.
+    /// The command that was run.
     pub command: Vec<String>,
     /// How it ended.
     pub exit: Option<Exit>,
@@ -46,40 +46,40 @@ pub struct Merged {
     pub events: u64,
     /// Events lost in it.
     pub lost: u64,
-    /// What recording costs there.
+    /// The cost of recording there.
     pub calibration: Option<Calibration>,
 }
 
-/// A clock on the first host's clock.
+/// The map from a host's clock to the first host's clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostMap {
-    /// It is the first host's clock itself: no map is needed.
+    /// Whether it is the first host's clock itself, so that no map is needed.
     pub is_same_clock: bool,
-    /// The host whose clock this one was compared with.
+    /// The host that this clock was compared with.
     pub compared_with: u16,
     /// Messages to that host, and from it.
     pub messages: [u64; 2],
     /// Where the messages are from.
     pub sources: Vec<String>,
-    /// What the bounds allow for: by how much the difference of the rates may change
+    /// The wander that the bounds allow for: by how much the difference of the rates may change
     /// between any two moments, parts per million.
     pub wander_ppm: f64,
-    /// The messages show that the rate wandered more than was said, so that more is
+    /// Whether the messages show that the rate wandered more than was stated, so that more is
     /// allowed for.
     pub is_wander_raised: bool,
     /// Median half-width over the host's trace, ns of the first host.
     pub half_width_ns_median: f64,
-    /// The greatest, ns.
+    /// The largest half-width, ns.
     pub half_width_ns_max: f64,
-    /// Knots of the map, ascending: reading of the host's own clock, what the first host's
-    /// clock shows then, and how wrong that may be, in ticks of the first host. In between
-    /// all go along as lines.
+    /// Knots of the map, ascending: reading of the host's own clock, the first host's reading at
+    /// that instant, and the bound on its error, in ticks of the first host. Between knots all
+    /// are linear.
     pub knots: Vec<[i64; 3]>,
 }
 
 impl HostMap {
-    /// Reading of the first host's clock, and half-width, ticks of the first host, when this
-    /// host's clock shows `local`; `None` outside of the map.
+    /// Returns the reading of the first host's clock and the half-width, ticks of the first host,
+    /// when this host's clock shows `local`; `None` outside of the map.
     #[must_use]
     pub fn at(&self, local: i64) -> Option<(i64, i64)> {
         if self.is_same_clock {
@@ -88,8 +88,8 @@ impl HostMap {
         super::mapped::at(&self.knots, local)
     }
 
-    /// The half-width when the first host's clock shows `ts` by this map, ticks; the
-    /// greatest outside of it.
+    /// The half-width when the first host's clock shows `ts` by this map, ticks; the largest one
+    /// outside of it.
     #[must_use]
     pub fn half_width_at(&self, ts: i64) -> i64 {
         if self.is_same_clock {
@@ -111,15 +111,15 @@ impl HostMap {
     }
 }
 
-/// Three clocks compared in a ring: what the ways around differ by.
+/// Three clocks compared in a ring: the difference between the ways around.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Closure {
-    /// The hosts whose messages were not needed for the maps.
+    /// The hosts between which messages were not needed for the maps.
     pub hosts: [u16; 2],
-    /// The furthest that their direct comparison is from the maps, ns of the first host.
+    /// The largest distance of their direct comparison from the maps, ns of the first host.
     pub error_ns: f64,
     /// What the half-widths allow there, ns.
     pub allowed_ns: f64,
-    /// Whether it keeps within what is allowed everywhere.
+    /// Whether the distance stays within the allowed one everywhere.
     pub holds: bool,
 }

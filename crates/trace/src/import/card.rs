@@ -1,8 +1,9 @@
-//! The stream of the event card (`hw/event_card`) as a trace: from a file, or from a device
-//! while it comes. Each master of the card becomes a thread, its stores as supervisor another.
+//! Makes a trace of the stream of the event card (`hw/event_card`), from a file, or from a device
+//! while it arrives. Each master of the card becomes a thread, and its stores as supervisor
+//! another.
 //!
-//! The stream says itself where events were lost (a gap record), how many, and which masters
-//! may have lost some; those masters' open spans are given up there. Memory does not grow with
+//! The stream itself says where events were lost (a gap record), how many, and which masters may
+//! have lost some. The open spans of those masters are given up there. Memory does not grow with
 //! the stream.
 
 mod device;
@@ -26,31 +27,31 @@ use crate::trace_dir::TraceDir;
 
 /// Bytes of a record.
 const RECORD_BYTES: usize = 16;
-/// Payload of the continuation with which a stream begins.
+/// Payload of the continuation record at the start of a stream.
 const CARD: u32 = 4;
-/// The version of the stream, in that record's event.
+/// Version of the stream, in the event number of that record.
 const VERSION: u16 = 1;
-/// Flag of what a master stored as supervisor.
+/// Flag of records that a master stored as supervisor.
 const SUPERVISOR: u64 = 3;
-/// The process that all masters are threads of, and the threads of supervisors.
+/// The process to which all masters belong as threads, and the threads of supervisors.
 const PID: i32 = 1;
 const SUPERVISOR_TID: i32 = 4096;
-/// Times are signed where they are kept.
+/// Latest time: times are stored as signed numbers.
 const LATEST: u64 = i64::MAX as u64;
-/// Records kept of a master before they become a block; a gap stays with its event.
+/// Records of a master that are collected before they become a block; a gap stays with its event.
 const MOST_RECORDS: usize = block::MAX_RECORDS - 2;
 
-/// What the stream does not say.
+/// Values that the stream does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
-    /// Ticks per second, for a stream that does not begin with the card's own record, or
-    /// whose card does not know.
+    /// Ticks per second, for a stream that does not begin with the card's own record, or whose
+    /// card does not know its rate.
     pub ticks_per_second: Option<u64>,
     /// Names of events.
     pub names: Vec<Name>,
 }
 
-/// Whether a file begins as the card's streams do.
+/// Whether a file begins as a card's stream does.
 pub(super) fn is_stream(start: &[u8]) -> bool {
     (start.first_chunk()).is_some_and(|bytes| is_card(&record(bytes)) && start[12] == 1)
 }
@@ -59,12 +60,12 @@ const fn is_card(record: &Record) -> bool {
     matches!(record.kind, Kind::Continuation) && record.payload == CARD
 }
 
-/// Makes a trace of a stream. `file` is its name in what is said of it. A reading that is
-/// interrupted (a signal) ends the stream, as its end does.
+/// Makes a trace of a stream. `file` is its name in messages. A read that is interrupted by a
+/// signal ends the stream as its end does.
 ///
 /// # Errors
-/// The stream is not the card's, or is damaged: the offset is said. The directory exists
-/// already, or the disk refuses. Nothing is left behind then.
+/// The stream is not the card's, or is damaged (the error gives the offset); or the directory
+/// exists already, or the disk refuses. In each case nothing is left behind.
 pub fn record_card(
     file: &Path,
     stream: impl Read,
@@ -89,10 +90,10 @@ pub fn record_card(
     })
 }
 
-/// What the stream's first record says.
+/// The content of the stream's first record.
 struct About {
     hz: u64,
-    /// Periods of the clock to a tick.
+    /// Periods of the clock in a tick.
     tick: u64,
     masters: Option<u16>,
 }
@@ -100,14 +101,14 @@ struct About {
 struct Reader<'a, R> {
     file: &'a Path,
     stream: R,
-    /// Of the record that was read last.
+    /// Offset of the record that was read last.
     offset: u64,
-    /// Bytes of a record that did not come whole.
+    /// Bytes of an incomplete record at the end.
     cut: usize,
 }
 
 impl<R: Read> Reader<'_, R> {
-    /// The next whole record and its flag.
+    /// Returns the next whole record and its flag.
     fn next(&mut self) -> Result<Option<(Record, u64)>, TraceError> {
         let mut bytes = [0; RECORD_BYTES];
         let mut filled = 0;
@@ -140,18 +141,18 @@ fn record(bytes: &[u8; RECORD_BYTES]) -> Record {
     Record::from_words([word(0), word(8)])
 }
 
-/// A master in one mode, and what of it is not written yet.
+/// A master in one mode, with its records that are not written yet.
 struct Master {
     tid: i32,
     name: String,
     events: u64,
     position: u64,
     words: Vec<[u64; 2]>,
-    /// Lost since its record before; `Some(0)`: another master's place tells how many.
+    /// Events lost since its previous record; `Some(0)`: the number is in another master's gap.
     gap: Option<u64>,
 }
 
-/// All of them, by number and mode, in the order of their rings.
+/// All masters, by number and mode, in the order of their rings.
 struct Masters {
     path: PathBuf,
     out: BufWriter<File>,
@@ -282,7 +283,7 @@ impl Masters {
         Ok(())
     }
 
-    /// Events were lost by some of these masters; how many by each is not known.
+    /// Marks a loss in some of these masters; the number in each is unknown.
     fn lose<R: Read>(&mut self, reader: &Reader<'_, R>, gap: &Record) -> Result<(), TraceError> {
         if gap.ts == 0 {
             return Err(reader
@@ -353,7 +354,7 @@ impl Masters {
     }
 }
 
-/// The card's own record.
+/// Reads the card's own record.
 fn begin<R: Read>(
     reader: &Reader<'_, R>,
     record: &Record,

@@ -1,5 +1,5 @@
-//! Chrome trace events: JSON, as Chrome itself, VizTracer, tracing-chrome and many others
-//! write it.
+//! Chrome trace events: JSON as written by Chrome itself, VizTracer, tracing-chrome and many
+//! others.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::json::{Bad, Objects};
 use crate::TraceError;
 use crate::schema::Kind;
 
-/// An event as it stands in the file.
+/// An event as written in the file.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow)]
@@ -33,7 +33,7 @@ struct Event<'a> {
     args: Option<&'a RawValue>,
 }
 
-/// Most names of messages whose rule is written down.
+/// Most names of messages for which a rule is stored.
 const MOST_MESSAGES: usize = 4096;
 
 pub(super) fn read(
@@ -142,7 +142,7 @@ impl Events<'_> {
 
     fn time(&mut self, raw: Option<&RawValue>) -> Option<i64> {
         let text = raw?.get();
-        // Some writers put times into quotes.
+        // Some writers quote times.
         let found = decimal::ns(text.trim_matches('"'), 3)?;
         if found.is_cut {
             self.intake.left_out("digits below a nanosecond");
@@ -179,7 +179,7 @@ impl Events<'_> {
         Ok(())
     }
 
-    /// Each number of a counter is an instant with the number as its payload.
+    /// Adds each number of a counter as an instant with the number as its payload.
     fn counter(&mut self, at: At, event: &Event<'_>, name: &str) -> Result<(), TraceError> {
         let args = event.args.map_or("{}", RawValue::get);
         let Ok(args) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(args)
@@ -211,7 +211,8 @@ impl Events<'_> {
         Ok(())
     }
 
-    /// Where an arrow begins, goes on, or ends: an instant, its number the payload.
+    /// Adds a begin, a step or an end of an arrow as an instant with the arrow's number as
+    /// payload.
     fn message(
         &mut self,
         at: At,
@@ -265,7 +266,7 @@ struct NameArgs<'a> {
     name: Option<&'a RawValue>,
 }
 
-/// A string, or any other value as it stands.
+/// Returns a string, or any other value as written.
 fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let text = raw.get();
     let Some(inner) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) else {
@@ -285,7 +286,7 @@ fn id(raw: Option<&RawValue>) -> Id {
     }
 }
 
-/// What belongs together, as a number: what is written, where that is one.
+/// Returns the number that identifies related events: the id itself, where that is a number.
 fn numeric_id(event: &Event<'_>) -> i64 {
     let Some(raw) = event.id.or(event.id2) else {
         return 0;
@@ -298,14 +299,14 @@ fn numeric_id(event: &Event<'_>) -> i64 {
     number.unwrap_or_else(|| {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        // What has no number of its own is one process's: the same text in another is
-        // something else.
+        // An id that is not a number belongs to one process: the same text in another process is
+        // a different id.
         event.pid.map(RawValue::get).hash(&mut hasher);
         hasher.finish().cast_signed()
     })
 }
 
-/// The one integer among the arguments.
+/// Returns the integer among the arguments if there is exactly one.
 fn only_integer(args: &RawValue) -> Option<i64> {
     let args: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args.get()).ok()?;
     let mut integers = args.values().filter_map(serde_json::Value::as_i64);

@@ -1,5 +1,5 @@
-//! The Common Trace Format, as LTTng writes it: read by `babeltrace2`, whose text is
-//! read here.
+//! The Common Trace Format, as LTTng writes it. `babeltrace2` reads it, and its text output is
+//! parsed here.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::TraceError;
 use crate::input;
 use crate::schema::Kind;
 
-/// Depth of directories in a trace that are looked at.
+/// Depth to which directories in a trace are searched.
 const DEEPEST: usize = 16;
 const READER: &str = "babeltrace2";
-/// What the reader says on its error stream that is kept, bytes.
+/// Most bytes kept of the reader's error stream.
 const MOST_SAID: u64 = 1 << 20;
 
 pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError> {
-    // The reader would wait at a fifo.
+    // The reader would wait at a FIFO.
     input::only_regular_in(dir, DEEPEST)?;
     let mut child = Command::new(READER)
         .args(["--clock-seconds", "--no-delta", "--names=all"])
@@ -38,7 +38,7 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError>
             ))
         })?;
     let errors = child.stderr.take().expect("piped");
-    // Read beside its output: it would wait for room otherwise.
+    // Read in parallel with its output: otherwise the reader would wait for room.
     let said = std::thread::spawn(move || {
         let mut text = Vec::new();
         let mut errors = errors;
@@ -72,7 +72,7 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError>
     Ok(events.about(packets))
 }
 
-/// What the reader prints.
+/// Parses what the reader prints.
 pub(super) fn read_text(
     dir: &Path,
     text: impl BufRead,
@@ -83,7 +83,7 @@ pub(super) fn read_text(
     Ok(events.about(0))
 }
 
-/// Events and packets that the tracer discarded, as the reader tells it.
+/// Returns the events and packets that the tracer discarded, as the reader reports them.
 fn losses(said: &str) -> (u64, u64) {
     let (mut events, mut packets) = (0u64, 0u64);
     for line in said.lines() {
@@ -199,7 +199,7 @@ impl Events {
         event.put(at, intake)
     }
 
-    /// Takes what the kernel's tracer tells of switches and interrupts.
+    /// Takes the kernel tracer's records of switches and interrupts.
     fn of_kernel(
         &mut self,
         event: &Event<'_>,
@@ -243,7 +243,7 @@ struct Event<'a> {
     name: &'a str,
     /// All fields but those of the event itself.
     around: Vec<(&'a str, &'a str)>,
-    /// The event's own.
+    /// The fields of the event itself.
     own: Vec<(&'a str, &'a str)>,
 }
 
@@ -282,7 +282,7 @@ impl<'a> Event<'a> {
     }
 
     fn put(&self, at: At, intake: &mut Intake) -> Result<(), TraceError> {
-        // Functions of a program built with -finstrument-functions: each a span.
+        // Functions of a program built with -finstrument-functions; each is a span.
         let of_function = |name: String| match self.field("addr") {
             Some(addr) if self.name.contains("cyg_profile") => format!("function {addr}"),
             _ => name,
@@ -307,7 +307,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// A number as the reader prints it: `-5`, `0x7F`, and with its name `( "RUNNING" : container = 0 )`.
+/// Parses a number: `-5`, `0x7F`, and with its name `( "RUNNING" : container = 0 )`.
 fn integer(text: &str) -> Option<i64> {
     let text = text.strip_prefix('(').map_or(text, |inner| {
         inner
@@ -333,7 +333,7 @@ fn unquoted(value: &str) -> String {
     value.trim_matches('"').to_owned()
 }
 
-/// `name = value` pairs that commas part, at the outermost level.
+/// Splits `name = value` pairs at commas of the outermost level.
 fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -351,7 +351,7 @@ fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Up to the comma that ends the piece: none in quotes or brackets.
+/// Returns the position of the comma that ends the piece, outside of quotes and brackets.
 fn end_of_piece(text: &str) -> usize {
     let (mut depth, mut in_text, mut escaped) = (0u32, false, false);
     for (at, byte) in text.bytes().enumerate() {

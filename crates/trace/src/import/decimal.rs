@@ -1,18 +1,18 @@
-//! Decimal numbers in text, exactly.
+//! Parses decimal numbers in text exactly.
 
 /// A time in some unit, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ns {
     pub(super) ns: i64,
-    /// There were digits below a nanosecond; what was left of them was cut off.
+    /// There were digits below a nanosecond, which were cut off.
     pub(super) is_cut: bool,
 }
 
-/// Digits of a number that are looked at.
+/// Most digits of a number that are parsed.
 const MOST_DIGITS: usize = 40;
 
-/// A decimal number (`-12.5`, `1.5e3`), times 10 to the `exponent`, in whole units rounded
-/// down; `None` if it is none or does not fit.
+/// A decimal number (`-12.5`, `1.5e3`), times 10 to the `exponent`, in whole units rounded down;
+/// `None` if the text is not a number or the result does not fit.
 pub(super) fn ns(text: &str, exponent: i32) -> Option<Ns> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! Whose file it is, by what is in it.
+//! Detects the format of a file from its content.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::keep::MANIFEST_FILE;
 
 /// The first bytes of what gzip wrote.
 pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];
-/// As much of a file is looked at.
+/// Most bytes of a file that are examined.
 const LOOK_BYTES: u64 = 1 << 16;
 /// Depth to which a directory of traces is searched.
 const DEEPEST: usize = 6;
 
-/// Finds out.
+/// Detects the format.
 pub(super) fn source(file: &Path) -> Result<Source, TraceError> {
     let usage = |what: &str| TraceError::Usage(format!("{}: {what}", file.display()));
     let about = file
@@ -63,7 +63,7 @@ fn has_ctf(dir: &Path, depth: usize) -> bool {
             .any(|entry| has_ctf(&entry.path(), depth - 1))
 }
 
-/// The first bytes, decompressed if they are compressed.
+/// Returns the first bytes, decompressed if they are compressed.
 fn start(file: &Path) -> Result<Vec<u8>, TraceError> {
     let failed = || TraceError::io(file, "cannot read");
     let mut start = Vec::new();
@@ -71,7 +71,7 @@ fn start(file: &Path) -> Result<Vec<u8>, TraceError> {
     (opened.take(LOOK_BYTES).read_to_end(&mut start)).map_err(failed())?;
     if start.starts_with(GZIP) {
         let mut plain = Vec::new();
-        // The stream ends where we stopped reading: what came before is enough.
+        // The stream ends where we stopped reading: what came before suffices.
         let _ = GzDecoder::new(&start[..])
             .take(LOOK_BYTES)
             .read_to_end(&mut plain);
@@ -80,7 +80,7 @@ fn start(file: &Path) -> Result<Vec<u8>, TraceError> {
     Ok(start)
 }
 
-/// By the first bytes, decompressed.
+/// Detects the format from the first bytes, decompressed.
 fn of_start(start: &[u8]) -> Option<Source> {
     match start.iter().find(|byte| !byte.is_ascii_whitespace())? {
         b'[' | b'{' => return Some(Source::Chrome),

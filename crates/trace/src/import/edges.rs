@@ -1,6 +1,6 @@
-//! Spans of tools that only know events: by their names.
+//! Derives spans from event names, for tools that only know events.
 
-/// What an event is, by its name.
+/// The role of an event, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     /// Begin of the span of that name.
@@ -11,7 +11,7 @@ pub(super) enum Edge {
     Neither,
 }
 
-/// Words that end a name: `work_begin` and `work_end` are the edges of `work`.
+/// Suffixes: `work_begin` and `work_end` are the edges of `work`.
 const LAST: [(&str, bool); 8] = [
     ("begin", true),
     ("end", false),
@@ -23,7 +23,7 @@ const LAST: [(&str, bool); 8] = [
     ("stop", false),
 ];
 
-/// Words that begin a name, of system calls: `sys_enter_write`, `syscall_exit_write`.
+/// Prefixes of system calls: `sys_enter_write`, `syscall_exit_write`.
 const FIRST: [(&str, &str, bool); 6] = [
     ("sys_enter_", "sys_", true),
     ("sys_exit_", "sys_", false),
@@ -34,7 +34,7 @@ const FIRST: [(&str, &str, bool); 6] = [
 ];
 
 impl Edge {
-    /// The edge that an event of this name is. `group:` before it stays.
+    /// Returns the edge that an event of this name is. A prefix `group:` is kept.
     pub(super) fn of(event: &str) -> Self {
         let (group, name) = match event.rfind(':') {
             Some(colon) => event.split_at(colon + 1),

@@ -1,4 +1,4 @@
-//! What the readers of other tools' files say, in the words of all of them.
+//! The common representation of what the readers of other tools' files find.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::TraceError;
 use crate::manifest::{Name, Thread};
 use crate::schema::Kind;
 
-/// Threads and processes whose number is none of ours, and tracks that are no thread,
-/// get numbers from here on; Linux gives none above 2^22.
+/// First number for threads and processes whose id cannot be used here, and for tracks that are
+/// not threads; Linux gives none above 2^22.
 pub(super) const OTHER_NUMBERS: i32 = 1 << 30;
-/// Kinds of things left out that are counted one by one.
+/// Most kinds of left-out things that are counted separately.
 const MOST_KINDS: usize = 64;
 /// The name of all events beyond the 65535 names that a trace can have.
 const REST: &str = "(names beyond 65535)";
@@ -20,17 +20,17 @@ const LONGEST_NAME: usize = 255;
 /// Threads beyond these are left out.
 const MOST_THREADS: usize = 1 << 20;
 
-/// A track of records in the spool: first the kernel's, then threads, then spans that
-/// belong to no thread, by process.
+/// Track of the kernel's records in the spool. It comes before the tracks of threads, and those
+/// before the tracks of spans that belong to no thread, by process.
 const KERNEL: i64 = -1;
 const ASYNC: i64 = 1 << 32;
 
-/// What a record in the spool is.
+/// The meaning of a record in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A record of a thread, or a row of the kernel.
     Kind(Kind),
-    /// The end of the innermost open span, whatever it is.
+    /// The end of the innermost open span, of any event.
     EndOfInnermost,
 }
 
@@ -50,11 +50,11 @@ impl What {
     }
 }
 
-/// A thread that has been named to the intake.
+/// A thread that is known to the intake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Track(pub(super) u32);
 
-/// A process or a thread, as the source calls it.
+/// A process or a thread, as the source identifies it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Id {
     Number(i64),
@@ -72,7 +72,7 @@ pub(super) struct KernelRow {
     pub(super) payload: i64,
 }
 
-/// Gathers what is to become a trace.
+/// Collects the content of a trace.
 pub(super) struct Intake {
     pub(super) spool: Spool,
     pub(super) names: Vec<Name>,
@@ -84,11 +84,11 @@ pub(super) struct Intake {
     thread_names: BTreeMap<(i32, i32), String>,
     /// Processes that have spans of no thread.
     pub(super) asyncs: Vec<i32>,
-    /// What has no place in a trace, by kind.
+    /// Number of things that a trace cannot hold, by kind.
     pub(super) left_out: BTreeMap<String, u64>,
-    /// Events that the source says it lost.
+    /// Events that were lost according to the source.
     pub(super) lost: u64,
-    /// Rows of the kernel, and the source's own records that they came from.
+    /// The source's own records from which rows of the kernel were made.
     pub(super) kernel_records: u64,
     pub(super) kernel_rows: u64,
     pub(super) step: Step,
@@ -97,7 +97,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// What does not fit in memory goes to `dir`.
+    /// Makes an intake; what does not fit in memory goes to `dir`.
     pub(super) fn new(dir: &Path) -> Self {
         Self {
             spool: Spool::new(dir),
@@ -118,7 +118,7 @@ impl Intake {
         }
     }
 
-    /// The number of the event of that name.
+    /// Returns the number of the event with that name.
     pub(super) fn event(&mut self, name: &str) -> u16 {
         let name = cut(name);
         if let Some(&event) = self.by_name.get(name) {
@@ -140,7 +140,7 @@ impl Intake {
         event
     }
 
-    /// The process or thread as a number of ours.
+    /// Returns the number that stands for the process or thread here.
     pub(super) fn number(&mut self, id: &Id) -> i32 {
         if let Id::Number(number) = *id
             && (0..i64::from(OTHER_NUMBERS)).contains(&number)
@@ -154,7 +154,8 @@ impl Intake {
         *self.other_numbers.entry(id.clone()).or_insert(next)
     }
 
-    /// A thread; one whose number is none of ours is named by what the source calls it.
+    /// Returns a thread's track. A thread whose id cannot be used here gets the source's
+    /// identifier as its name.
     pub(super) fn thread(&mut self, pid: &Id, tid: &Id) -> Option<Track> {
         let ids = (self.number(pid), self.number(tid));
         if let Some(&track) = self.by_ids.get(&ids) {
@@ -191,7 +192,7 @@ impl Intake {
         names.or_insert_with(|| cut(name).to_owned());
     }
 
-    /// The names of threads, for the manifest.
+    /// Returns the names of threads, for the manifest.
     pub(super) fn threads(&self) -> Vec<Thread> {
         let thread = |(&(pid, tid), name): (&(i32, i32), &String)| Thread {
             pid,
@@ -219,7 +220,7 @@ impl Intake {
         self.record(at, What::Kind(Kind::Begin), event, 0)
     }
 
-    /// The end of the innermost open span of that event, or of any.
+    /// Adds the end of the innermost open span of that event, or of any event.
     pub(super) fn end(&mut self, at: At, event: Option<u16>) -> Result<(), TraceError> {
         let what = event.map_or(What::EndOfInnermost, |_| What::Kind(Kind::End));
         self.record(at, what, event.unwrap_or(0), 0)
@@ -233,7 +234,7 @@ impl Intake {
         self.put(at, Order::InTurn, what, event, payload, 0)
     }
 
-    /// A span whose length is known; false if it ends before it begins.
+    /// Adds a span of known length; false if it ends before it begins.
     pub(super) fn complete(
         &mut self,
         at: At,
@@ -255,7 +256,7 @@ impl Intake {
         Ok(true)
     }
 
-    /// Begin, end or point of no thread; what has one `id` belongs together.
+    /// Adds a begin, an end or a point of no thread; those with one `id` belong together.
     pub(super) fn of_no_thread(
         &mut self,
         pid: i32,
@@ -338,7 +339,7 @@ impl Intake {
     }
 }
 
-/// Where and when.
+/// Thread and time of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) track: Track,
@@ -346,14 +347,14 @@ pub(super) struct At {
     pub(super) cpu: Option<u32>,
 }
 
-/// What comes first of what has one time, in one thread.
+/// The order of records of one time in one thread.
 #[derive(Clone, Copy, Debug)]
 enum Order {
-    /// The end of a span whose length is known: the shorter, inner one first.
+    /// The end of a span of known length: the shorter, inner one comes first.
     Ends(i64),
-    /// As the source has it.
+    /// In the order of the source.
     InTurn,
-    /// The begin of a span whose length is known: the longer, outer one first.
+    /// The begin of a span of known length: the longer, outer one comes first.
     Begins(i64),
     /// A span of no length.
     Empty,
@@ -377,7 +378,7 @@ fn packed(what: What, event: u16, cpu: Option<u32>) -> i64 {
     what.code() | i64::from(event) << 8 | cpu << 24
 }
 
-/// A record as it left the spool.
+/// A record read back from the spool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpacked {
     pub(super) track: Of,
@@ -389,12 +390,12 @@ pub(super) struct Unpacked {
     pub(super) id: u64,
 }
 
-/// Whose record it is.
+/// The owner of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Kernel,
     Thread(u32),
-    /// Of no thread, by the place of the process.
+    /// No thread; the index of the process.
     Process(usize),
 }
 
@@ -416,7 +417,7 @@ impl Unpacked {
     }
 }
 
-/// The step in which the source's times come, ns: what all differences have in common.
+/// The step of the source's times, ns: the common divisor of all differences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Step {
     first: Option<i64>,
@@ -424,7 +425,7 @@ pub(super) struct Step {
     times: u64,
 }
 
-/// Times of which the common divisor is told as the clock's step.
+/// From this number of times on, their common divisor is reported as the clock's step.
 const ENOUGH_TIMES: u64 = 64;
 
 impl Step {
@@ -441,7 +442,7 @@ impl Step {
         self.common = a;
     }
 
-    /// At least 1.
+    /// The step, at least 1 ns.
     pub(super) fn ns(&self) -> u64 {
         if self.times < ENOUGH_TIMES {
             1
@@ -451,7 +452,7 @@ impl Step {
     }
 }
 
-/// At most so many bytes, whole letters.
+/// Cuts a text to the maximum length in bytes, at a character boundary.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_NAME)]
 }

@@ -1,12 +1,12 @@
-//! The objects of a JSON array, one after the other, from a file of any size: what a
-//! program that died left without the closing bracket is read as far as it goes.
+//! Reads the objects of a JSON array one after the other, from a file of any size. An array that
+//! lacks its closing bracket, because its writer died, is read as far as it goes.
 
 use std::io::{self, BufRead};
 
 /// Longest object, bytes.
 const LONGEST: usize = 1 << 24;
 
-/// Where the array is in the file.
+/// Position of the reader relative to the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Start,
@@ -16,8 +16,8 @@ enum State {
     Over,
 }
 
-/// Reads the objects of the array: the file itself, or the value of `key` in the object
-/// that the file is.
+/// Reads the objects of the array: the file itself, or the value of `key` in the object that the
+/// file consists of.
 pub(super) struct Objects<R> {
     reader: R,
     key: &'static str,
@@ -29,11 +29,11 @@ pub(super) struct Objects<R> {
     object: Vec<u8>,
 }
 
-/// Why there is no next object.
+/// The reason why there is no next object.
 #[derive(Debug)]
 pub(super) enum Bad {
     Io(io::Error),
-    /// At that byte of the file.
+    /// A syntax error at that byte of the file.
     Syntax(u64, &'static str),
 }
 
@@ -56,12 +56,12 @@ impl<R: BufRead> Objects<R> {
         }
     }
 
-    /// The byte at which the reader stands.
+    /// The offset of the reader, bytes.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// The text of the next object; `None` at the end.
+    /// Returns the text of the next object; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Bad> {
         loop {
             match self.state {
@@ -119,7 +119,7 @@ impl<R: BufRead> Objects<R> {
         Ok(())
     }
 
-    /// A key of the outer object; its value is skipped if it is not what is looked for.
+    /// Reads a key of the outer object, and skips its value unless it is the array.
     fn key(&mut self) -> Result<(), Bad> {
         match self.after_space()? {
             None => self.cut(),
@@ -151,7 +151,7 @@ impl<R: BufRead> Objects<R> {
         Ok(())
     }
 
-    /// The next byte that is no white space, not taken.
+    /// The next byte that is not white space; it is not consumed.
     fn after_space(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -177,7 +177,7 @@ impl<R: BufRead> Objects<R> {
         self.at += bytes as u64;
     }
 
-    /// Takes a value, keeps it if asked to; false if the file ends in it.
+    /// Reads a value and stores it if `keep` says so; false if the file ends in it.
     fn value(&mut self, keep: bool) -> Result<bool, Bad> {
         let mut scan = Scan::default();
         loop {
@@ -201,7 +201,7 @@ impl<R: BufRead> Objects<R> {
     }
 }
 
-/// Finds the end of a value without looking what is in it.
+/// Finds the end of a value without parsing its content.
 #[derive(Default)]
 struct Scan {
     depth: u64,
@@ -211,7 +211,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Bytes up to the value's end, if it is here.
+    /// Number of bytes up to the value's end, if it is here.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (i, &byte) in bytes.iter().enumerate() {
             if self.in_text {
@@ -251,7 +251,7 @@ impl Scan {
 mod tests {
     use super::*;
 
-    /// The objects, and whether the file was cut; the reader hands out three bytes at a
+    /// Returns the objects, and whether the file was cut; the reader delivers three bytes at a
     /// time.
     fn objects(text: &str) -> (Vec<String>, bool) {
         let reader = io::BufReader::with_capacity(3, text.as_bytes());

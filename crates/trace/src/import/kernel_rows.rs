@@ -1,4 +1,4 @@
-//! What a kernel's tracer tells of threads, whoever wrote it down.
+//! Rows of the kernel from the records of a kernel tracer, whichever tool wrote them.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,19 @@ use super::intake::{Intake, KernelRow};
 use crate::TraceError;
 use crate::schema::Kind;
 
-/// Most CPUs whose open interrupts are followed.
+/// Most CPUs for which open interrupts are tracked.
 const MOST_CPUS: usize = 1 << 16;
 
-/// A thread goes, another comes.
+/// A switch from one thread to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Switch {
     pub(super) out: i32,
-    /// Who goes could run on.
+    /// The outgoing thread could run on.
     pub(super) is_preempted: bool,
     pub(super) into: i32,
 }
 
-/// Interrupts that have begun, by CPU.
+/// Tracks interrupts that have begun, by CPU.
 #[derive(Default)]
 pub(super) struct KernelRows {
     open: HashMap<(u32, Kind), (i64, u16)>,
@@ -40,7 +40,7 @@ impl KernelRows {
             event: 0,
             payload,
         };
-        // The idle task is no thread.
+        // The idle task is not a thread.
         if switch.out != 0 {
             let preempted = i64::from(switch.is_preempted);
             intake.kernel_row(row(Kind::SwitchOut, switch.out, preempted))?;
@@ -69,7 +69,7 @@ impl KernelRows {
         })
     }
 
-    /// An interrupt begins on a CPU.
+    /// Begins an interrupt on a CPU.
     pub(super) fn enter(&mut self, intake: &mut Intake, ns: i64, cpu: u32, what: (Kind, u16)) {
         intake.kernel_records += 1;
         if self.open.len() < MOST_CPUS {
@@ -77,7 +77,7 @@ impl KernelRows {
         }
     }
 
-    /// It ends, on top of a thread.
+    /// Ends an interrupt, which ran on top of a thread.
     pub(super) fn exit(
         &mut self,
         intake: &mut Intake,
@@ -101,7 +101,7 @@ impl KernelRows {
     }
 }
 
-/// Whether the letters that tell a state say that the thread could run on.
+/// Whether the letters of a thread's state say that it could run on.
 pub(super) fn could_run(state: &str) -> bool {
     state.starts_with('R')
 }

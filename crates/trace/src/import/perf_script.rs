@@ -1,4 +1,4 @@
-//! What `perf script` prints: a line for each sample or tracepoint, call chains below it.
+//! The output of `perf script`: a line for each sample or tracepoint, call chains below it.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::kernel_rows::{KernelRows, Switch, could_run};
 use crate::TraceError;
 use crate::schema::Kind;
 
-/// Longest line that is looked at, bytes; what is beyond is skipped.
+/// Longest part of a line that is parsed, bytes; the rest is skipped.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// Bytes of a line that are skipped; what has a longer one is no text.
+/// Most bytes of a line that are skipped; a file with a longer line is not text.
 const MOST_SKIPPED: u64 = 64 << 20;
 
 pub(super) fn read(
@@ -45,7 +45,7 @@ pub(super) fn read(
     })
 }
 
-/// A line without its end; 0 at the end of the file.
+/// Reads a line without its end; returns 0 at the end of the file.
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<usize> {
     let mut limited = std::io::Read::take(&mut *reader, LONGEST_LINE);
     let read = limited.read_until(b'\n', line)?;
@@ -63,13 +63,13 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::i
     Ok(read)
 }
 
-/// What a line says of one sample.
+/// The content of a sample's line.
 #[derive(Debug, PartialEq, Eq)]
 struct Sample<'a> {
     comm: &'a str,
     pid: i32,
     tid: i32,
-    /// One number stood for both.
+    /// One number stands for both process and thread.
     is_one_number: bool,
     cpu: Option<u32>,
     ns: i64,
@@ -111,7 +111,7 @@ impl Lines {
         event(&sample, intake)
     }
 
-    /// Takes what tells of threads' switches and of interrupts; false if it is no such.
+    /// Takes switches of threads and interrupts; false if the sample is neither.
     fn of_kernel(&mut self, sample: &Sample<'_>, intake: &mut Intake) -> Result<bool, TraceError> {
         let (ns, cpu) = (sample.ns, sample.cpu);
         let hit = match sample.event {
@@ -174,12 +174,12 @@ fn event(sample: &Sample<'_>, intake: &mut Intake) -> Result<(), TraceError> {
     }
 }
 
-/// Whether a line is one of perf's.
+/// Whether a line is a sample of perf.
 pub(super) fn is_sample(line: &str) -> bool {
     sample(line).is_some()
 }
 
-/// `comm pid/tid [cpu] time: period event: rest`, of which much may be missing.
+/// Parses `comm pid/tid [cpu] time: period event: rest`, of which much may be missing.
 fn sample(line: &str) -> Option<Sample<'_>> {
     let words = Words::of(line);
     // The time is the first word that is a decimal number with a colon.
@@ -233,7 +233,7 @@ fn first_word(text: &str) -> (&str, &str) {
     (word, rest.trim_start())
 }
 
-/// A word, and where it is in the line.
+/// A word and its position in the line.
 #[derive(Clone, Copy)]
 struct Word<'a> {
     at: usize,
@@ -269,13 +269,13 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// `ffffffff813a2413 finish_task_switch+0x93 ([kernel.kallsyms])`.
+/// Whether a line is like `ffffffff813a2413 finish_task_switch+0x93 ([kernel.kallsyms])`.
 fn is_of_call_chain(line: &str) -> bool {
     let (first, _) = first_word(line.trim());
     line.starts_with(char::is_whitespace) && first.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Records that were lost, if the line tells of them.
+/// The number of lost records, if the line reports them.
 fn lost(sample: &Sample<'_>) -> Option<u64> {
     if !sample.event.starts_with("PERF_RECORD_LOST") {
         return None;
@@ -291,7 +291,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(found.trim_end_matches(','))
 }
 
-/// Both forms: `prev_pid=1 prev_prio=120 prev_state=S ==> next_pid=2 ...`, and
+/// Parses both forms: `prev_pid=1 prev_prio=120 prev_state=S ==> next_pid=2 ...`, and
 /// `sh:1 [120] S ==> ls:2 [120]`.
 fn switch(rest: &str) -> Option<Switch> {
     let (before, after) = rest.split_once("==>")?;

@@ -1,5 +1,5 @@
-//! Perfetto's protobuf: track events, and what the kernel's tracer told. Field numbers
-//! are those of the published trace protocol.
+//! Perfetto's protobuf: track events, and the records of the kernel tracer. Field numbers are
+//! those of the published trace protocol.
 
 mod clocks;
 mod ftrace;
@@ -22,14 +22,14 @@ use tracks::{Track, Tracks};
 
 /// Longest packet, bytes.
 const LONGEST: u64 = 1 << 26;
-/// Longest packet once it is decompressed, bytes.
+/// Longest packet after decompression, bytes.
 const LONGEST_PLAIN: u64 = 1 << 28;
-/// Packets in packets in packets.
+/// Deepest nesting of packets.
 const DEEPEST: u32 = 4;
-/// Names, sequences and flows that are remembered.
+/// Most names, sequences and flows that are remembered.
 const MOST: usize = 1 << 22;
 
-/// Whether these bytes begin as a trace does.
+/// Whether these bytes begin like a Perfetto trace.
 pub(super) fn is_packet(mut start: &[u8]) -> bool {
     let Some((&0x0a, rest)) = start.split_first() else {
         return false;
@@ -38,8 +38,8 @@ pub(super) fn is_packet(mut start: &[u8]) -> bool {
     let Some(length) = varint(&mut start).and_then(|length| usize::try_from(length).ok()) else {
         return false;
     };
-    // The first packet is whole in what was looked at, and another follows it or none:
-    // text that happens to begin with a line end is not so.
+    // The first packet must be whole in these bytes, and be followed by another or by nothing.
+    // Text that happens to begin with a line end does not pass this.
     let Some((packet, rest)) = start.split_at_checked(length) else {
         return false;
     };
@@ -88,7 +88,7 @@ pub(super) fn read(
 
 enum Next {
     Packet,
-    /// A field that is no packet.
+    /// A field that is not a packet.
     Other,
     End,
     Cut,
@@ -143,7 +143,7 @@ fn read_varint(reader: &mut impl BufRead) -> std::io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// What a writer of packets said before, and later packets of it refer to.
+/// State of a writer of packets, to which its later packets refer.
 #[derive(Default)]
 struct Sequence {
     names: HashMap<u64, String>,
@@ -151,7 +151,7 @@ struct Sequence {
     track: Option<u64>,
 }
 
-/// What the service says of its buffers, at the end.
+/// The service's statistics of its buffers, at the end.
 #[derive(Default)]
 struct Stats {
     overwritten: u64,
@@ -165,7 +165,7 @@ struct Trace<'a> {
     tracks: Tracks,
     ftrace: Ftrace,
     sequences: HashMap<u64, Sequence>,
-    /// How often each flow was met.
+    /// The number of occurrences of each flow.
     flows: HashMap<u64, u32>,
     dropped: u64,
     stats: Stats,
@@ -325,7 +325,7 @@ impl Trace<'_> {
         }
     }
 
-    /// Where that is, if the track is a thread's.
+    /// Returns thread and time of an event, if the track is a thread's.
     fn at(&mut self, track: Track, ns: i64) -> Option<At> {
         let (pid, tid) = track.thread?;
         let track = self.intake.thread(&Id::Number(pid), &Id::Number(tid))?;
@@ -370,7 +370,7 @@ impl Trace<'_> {
         self.alone(track, ns, What::Kind(Kind::Instant), number, value)
     }
 
-    /// Events that were converted from Chrome's own.
+    /// Handles an event that was converted from Chrome's format.
     fn legacy(
         &mut self,
         track: Track,
@@ -417,7 +417,7 @@ impl Trace<'_> {
         }
     }
 
-    /// Where arrows begin and end: instants, the flow's number their payload.
+    /// Adds the begins and ends of arrows as instants, with the flow's number as payload.
     fn flows(&mut self, track: Track, ns: i64, event: Fields<'_>) -> Result<(), TraceError> {
         for (field, value) in event {
             let (ids, ends) = match field {
@@ -512,7 +512,7 @@ impl Stats {
     }
 }
 
-/// The one integer among an event's annotations.
+/// Returns the integer among an event's annotations if there is exactly one.
 fn payload(event: Fields<'_>) -> i64 {
     let mut integers = event
         .filter(|&(field, _)| field == 4)

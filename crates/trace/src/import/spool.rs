@@ -1,4 +1,4 @@
-//! More records than fit in memory, in ascending order.
+//! Sorts more records than fit in memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,28 +9,28 @@ use std::path::{Path, PathBuf};
 
 use crate::TraceError;
 
-/// A record; its words say in what order it comes.
+/// A record; its words define its place in the order.
 pub(super) type Words = [i64; 7];
 
 const BYTES: usize = size_of::<Words>();
 /// Records kept in memory before they are sorted and written: 28 MiB.
 const MOST: usize = 1 << 19;
-/// Memory of all buffers that read sorted stretches back.
+/// Memory of all buffers for reading sorted stretches back, bytes.
 const READ_BYTES: usize = 1 << 25;
 
-/// Records that come in any order and leave in ascending order. Sorted stretches go to
-/// one file without a name, which is gone when it is closed.
+/// Receives records in any order and returns them in ascending order. Sorted stretches go to one
+/// unnamed file, which disappears when it is closed.
 pub(super) struct Spool {
     dir: PathBuf,
     file: Option<File>,
-    /// Records of the stretches, one after the other in the file.
+    /// The number of records of each stretch, in the order of the file.
     stretches: Vec<u64>,
     tail: Vec<Words>,
     most: usize,
 }
 
 impl Spool {
-    /// Its file will be in `dir`.
+    /// Makes a spool with its file in `dir`.
     pub(super) fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -70,7 +70,7 @@ impl Spool {
         Ok(())
     }
 
-    /// All of them, in order.
+    /// Returns all records, in order.
     pub(super) fn sorted(mut self) -> Result<Sorted, TraceError> {
         self.tail.sort_unstable();
         let room = (READ_BYTES / BYTES / self.stretches.len().max(1)).clamp(64, 1 << 14);
@@ -106,7 +106,7 @@ struct Stretch {
     read: std::vec::IntoIter<Words>,
 }
 
-/// Records in order.
+/// Returns records in order.
 pub(super) struct Sorted {
     dir: PathBuf,
     file: Option<File>,
@@ -125,7 +125,7 @@ impl Sorted {
         Ok(Some(record))
     }
 
-    /// Puts the next record of a stretch, or of what is in memory, into the heap.
+    /// Moves the next record of a stretch, or of those in memory, into the heap.
     fn refill(&mut self, place: usize) -> Result<(), TraceError> {
         let next = match (self.stretches.get_mut(place), &self.file) {
             (Some(stretch), Some(file)) => stretch.next(file).map_err(TraceError::io(
@@ -173,7 +173,7 @@ mod tests {
         for n in [0, 1, 99, 100, 101, 1000] {
             let mut spool = Spool::new(dir.path());
             spool.most = 100;
-            // 7919 is prime: every place once, in a wild order.
+            // 7919 is prime: every value occurs once, in irregular order.
             for i in 0..n {
                 spool.push([i * 7919 % n, i, 0, 0, 0, 0, -i]).unwrap();
             }

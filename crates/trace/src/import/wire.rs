@@ -1,7 +1,7 @@
-//! Protobuf as bytes: fields of a message, one after the other. Total: any bytes are
-//! fields up to where they are none.
+//! Parses protobuf from bytes, as the consecutive fields of a message. It accepts any bytes: the
+//! fields end where the bytes are not valid.
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
     Number(u64),
@@ -27,7 +27,7 @@ impl<'a> Value<'a> {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 
-    /// The numbers of a repeated field, packed or not.
+    /// Returns the numbers of a repeated field, packed or not.
     pub(super) fn varints(self) -> Vec<u64> {
         match self {
             Self::Number(number) => vec![number],
@@ -35,7 +35,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As [`Self::varints`], of eight bytes each.
+    /// As [`Self::varints`], for numbers of eight bytes each.
     pub(super) fn fixed(self) -> Vec<u64> {
         match self {
             Self::Number(number) => vec![number],
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of the last field of that number: the one that counts.
+    /// The value of the last field of that number, which is the valid one.
     pub(super) fn last(self, number: u64) -> Option<Value<'a>> {
         let of = self.filter(|&(found, _)| found == number);
         of.last().map(|(_, value)| value)
@@ -129,7 +129,7 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(Value::Bytes(&[1, 0xac, 2]).varints(), [1, 300]);
-        // Cut anywhere: what is whole, and no more.
+        // Cut at any position, the whole fields remain, and no more.
         for cut in 0..bytes.len() {
             assert!(Fields(&bytes[..cut]).count() <= 4);
         }

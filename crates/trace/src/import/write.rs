@@ -1,4 +1,4 @@
-//! From sorted records to a trace.
+//! Writes sorted records as a trace.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -16,14 +16,14 @@ use crate::kernel::threads::Row;
 use crate::manifest::{Part, Ring, Thread};
 use crate::schema::Kind;
 
-/// Most spans of no thread that are open in one process at a time.
+/// Most spans of no thread that can be open in one process at a time.
 const MOST_LANES: usize = 4096;
-/// Deepest nesting in which an end without a name finds its begin.
+/// Deepest nesting in which an end without a name can find its begin.
 const DEEPEST: usize = 1 << 16;
-/// Records of a lane that are kept before they become a block.
+/// Records of a lane that are collected before they become a block.
 const LANE_RECORDS: usize = 512;
 
-/// What was written.
+/// The result of writing.
 pub(super) struct Written {
     pub(super) rings: Vec<Ring>,
     pub(super) lanes: Vec<Thread>,
@@ -31,8 +31,8 @@ pub(super) struct Written {
     pub(super) left_out: Vec<(&'static str, u64)>,
 }
 
-/// Writes the records of an intake as raw blocks, and the rows of the kernel as
-/// Parquet. `told` hears the share that is done.
+/// Writes the records of an intake as raw blocks, and the rows of the kernel as Parquet. `told`
+/// receives the share done, 0 to 1.
 pub(super) fn write(
     trace: &Path,
     intake: &mut Intake,
@@ -103,19 +103,19 @@ fn kernel_part(rows: u64, path: &Path) -> Result<Part, TraceError> {
     })
 }
 
-/// Rings in the making: those of threads, one after the other, then lanes.
+/// The rings being written: those of threads, one after the other, then lanes.
 struct Rings {
     path: PathBuf,
     out: BufWriter<File>,
     rings: Vec<Being>,
-    /// The thread whose records come.
+    /// The thread to which records are being added.
     now: usize,
     lanes: Vec<Thread>,
     left_out: HashMap<&'static str, u64>,
     bytes: Vec<u8>,
 }
 
-/// A ring, and what of it is not written yet.
+/// A ring, with its records that are not written yet.
 struct Being {
     pid: i32,
     tid: i32,
@@ -161,7 +161,7 @@ impl Rings {
         let ring = track as usize;
         if ring != self.now {
             self.flush(self.now)?;
-            // Of a thread that is over nothing is needed again.
+            // The buffer of a finished thread is not needed again.
             self.rings[self.now].words = Vec::new();
             self.rings[self.now].open = Vec::new();
             self.now = ring;
@@ -169,7 +169,7 @@ impl Rings {
         self.add(ring, record, block::MAX_RECORDS - 1)
     }
 
-    /// Adds a record to a ring; an end without a name gets that of the innermost begin.
+    /// Adds a record to a ring; an end without a name gets the name of the innermost begin.
     fn add(&mut self, ring: usize, record: &Unpacked, most: usize) -> Result<(), TraceError> {
         let being = &mut self.rings[ring];
         let (kind, event) = match record.what {
@@ -201,7 +201,7 @@ impl Rings {
         Ok(())
     }
 
-    /// Writes what there is of a ring as a block.
+    /// Writes the collected records of a ring as a block.
     fn flush(&mut self, ring: usize) -> Result<(), TraceError> {
         let Some(being) = self.rings.get_mut(ring).filter(|b| !b.words.is_empty()) else {
             return Ok(());
@@ -271,13 +271,13 @@ impl Being {
     }
 }
 
-/// Spans of no thread, put where nothing else is open: a lane has one of them at a
-/// time, with what is nested in it, so that begins and ends find each other.
+/// Places spans of no thread where nothing else is open. A lane has one of them at a time, with
+/// what is nested in it, so that begins and ends find each other.
 struct Lanes {
     pid: i32,
     rings: Vec<usize>,
     free: BTreeSet<usize>,
-    /// Lane and depth, by what belongs together.
+    /// Lane and depth of open spans, by the number that identifies related records.
     open: HashMap<u64, (usize, usize)>,
 }
 

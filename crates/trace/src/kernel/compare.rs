@@ -1,40 +1,39 @@
-//! The same switches, told by two sources.
+//! Compares the switches that two sources recorded.
 //!
-//! Two records are the same switch if they name the same thread, direction and
-//! CPU, and the second source's is the first one after the first source's, not
-//! further apart than [`Compare::apart`]: the kernel makes the one, goes on to
-//! switch, and makes the other, within a microsecond unless something comes in
-//! between.
+//! Two records are the same switch if they name the same thread, direction and CPU, the second
+//! source's record is the first one after the first source's, and they are not further apart than
+//! [`Compare::apart`]. The kernel makes the first, goes on to switch, and makes the second within
+//! a microsecond unless something interrupts it.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::manifest::Comparison;
 
-/// Differences of time kept.
+/// Most differences of time that are stored.
 const MOST_DIFFERENCES: usize = 1 << 20;
 
-/// A switch as one source tells it.
+/// A switch as one source recorded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Switch {
     pub(super) ticks: i64,
     pub(super) tid: i32,
     pub(super) cpu: i16,
     pub(super) into: bool,
-    /// Of a switch out: the thread could have run on.
+    /// For a switch out: the thread could have run on.
     pub(super) runnable: bool,
 }
 
-/// Which source.
+/// The source of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Teller {
     First = 0,
     Second = 1,
 }
 
-/// What the two have told, oldest first.
+/// The pending switches of the two sources, oldest first.
 type Told = [VecDeque<Switch>; 2];
 
-/// Which of them told the oldest.
+/// Which source has the oldest switch.
 fn oldest(told: &Told) -> Option<usize> {
     let ticks = |teller: usize| told[teller].front().map(|switch: &Switch| switch.ticks);
     match (ticks(0), ticks(1)) {
@@ -45,13 +44,13 @@ fn oldest(told: &Told) -> Option<usize> {
     }
 }
 
-/// Pairs switches up as they come, in order of time.
+/// Matches the switches of two sources as they arrive, in order of time.
 #[derive(Debug)]
 pub(super) struct Compare {
-    /// Ticks that two records of one switch may be apart.
+    /// Largest distance of two records of one switch, ticks.
     apart: i64,
-    /// Ticks that the second source's may be the earlier one: it comes later in
-    /// the kernel, so this is what their clocks may differ by.
+    /// Ticks by which the second source's record may be the earlier one. The kernel makes it
+    /// later, so this is what their clocks may differ by.
     early: i64,
     /// By thread, CPU and direction.
     waiting: HashMap<(i32, i16, bool), Told>,
@@ -80,8 +79,8 @@ impl Compare {
         }
     }
 
-    /// Time has come to `ticks`: switches that only the second source told, and
-    /// that are too old now to be told by the first, are handed out.
+    /// Advances the time to `ticks`. Switches that only the second source recorded, and for which
+    /// the first source's record can no longer arrive, are passed to `alone`.
     pub(super) fn pass(&mut self, ticks: i64, alone: impl FnMut(Switch)) {
         if ticks.saturating_sub(self.swept) > self.apart {
             self.sweep(ticks.saturating_sub(self.apart), alone);
@@ -89,15 +88,15 @@ impl Compare {
         }
     }
 
-    /// A switch that is told.
+    /// Adds a switch that a source recorded.
     pub(super) fn take(&mut self, teller: Teller, switch: Switch) {
         self.told[teller as usize] += 1;
         let key = (switch.tid, switch.cpu, switch.into);
         self.waiting.entry(key).or_default()[teller as usize].push_back(switch);
     }
 
-    /// Decides on all that is older than `before`: what could be its other half
-    /// is there by now.
+    /// Decides on all switches older than `before`: their possible counterparts have arrived by
+    /// now.
     fn sweep(&mut self, before: i64, mut alone: impl FnMut(Switch)) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|_, told| {
@@ -120,7 +119,7 @@ impl Compare {
             if oldest == Teller::Second as usize {
                 return between <= self.early.unsigned_abs();
             }
-            // It may go better with the one after this, if that is not too late.
+            // The switch after this one may be the better match, if it is not too late.
             let better = next.is_some_and(|next| {
                 next.ticks - self.early <= other.ticks && next.ticks.abs_diff(other.ticks) < between
             });
@@ -144,7 +143,8 @@ impl Compare {
         }
     }
 
-    /// What was found; hands out the rest that only the second source told.
+    /// Returns the comparison; passes on the remaining switches that only the second source
+    /// recorded.
     pub(super) fn finish(
         &mut self,
         sources: [&str; 2],
@@ -194,8 +194,8 @@ mod tests {
             compare.pass(switch.ticks, |s| alone.push(s.ticks));
             compare.take(teller, switch);
         };
-        // Every 500 ticks; the second source is 4 later, lacks the one at 2000 and
-        // calls the cause of that at 1000 otherwise; the first lacks 4000.
+        // Every 500 ticks. The second source is 4 later, lacks the switch at 2000, and records
+        // another cause for the one at 1000; the first source lacks 4000.
         for ticks in (0..8000).step_by(500) {
             if ticks != 4000 {
                 take(Teller::First, switch(ticks, 7, false));
@@ -206,12 +206,12 @@ mod tests {
                 take(Teller::Second, second);
             }
         }
-        // Something came in between: nearer to the one after it, yet not of it.
+        // Something came in between: the record is nearer to the next switch, yet not of it.
         take(Teller::First, switch(8100, 7, false));
         take(Teller::Second, switch(8190, 7, false));
         take(Teller::First, switch(8230, 7, false));
         take(Teller::Second, switch(8234, 7, false));
-        // Another CPU, direction, thread: not the same.
+        // Another CPU, direction or thread: not the same switch.
         take(Teller::First, switch(8500, 7, true));
         take(Teller::Second, switch(8501, 8, true));
         take(

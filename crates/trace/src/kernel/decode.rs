@@ -1,4 +1,4 @@
-//! The kernel's trace events to records.
+//! Decodes the kernel's trace events into records.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::page::{self, Told};
 use super::raw::{Record, What};
 use crate::schema::OWN_VECTOR;
 
-/// In an interrupt, in a softirq: of `common_flags`.
+/// Bits of `common_flags`: in an interrupt, in a softirq.
 const IN_INTERRUPT: i64 = 0x08 | 0x10;
-/// A new thread of the same process: of `clone_flags`.
+/// Bit of `clone_flags`: a new thread of the same process.
 const CLONE_THREAD: i64 = 0x1_0000;
-/// Interrupts within interrupts; deeper than that something is wrong.
+/// Deepest nesting of interrupts; a deeper one means an error.
 const DEEPEST: usize = 16;
 
-/// What an event is about.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Switch,
@@ -28,7 +28,7 @@ pub(super) enum Event {
     Leave(Over),
 }
 
-/// What runs on top of a thread.
+/// What interrupts a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     Line,
@@ -36,7 +36,7 @@ pub(super) enum Over {
     Soft,
 }
 
-/// Event groups and names of the kernel, what they are, and the fields needed.
+/// The kernel's event groups and names, their kinds, and the fields needed.
 pub(super) const EVENTS: &[(&str, &str, Event, &[&str])] = &[
     (
         "sched",
@@ -76,7 +76,7 @@ pub(super) const EVENTS: &[(&str, &str, Event, &[&str])] = &[
     ),
 ];
 
-/// Interrupts of the CPU's own, each with an `_entry` and an `_exit` (x86).
+/// The CPU's local interrupts, each with an `_entry` and an `_exit` event (x86).
 pub(super) const VECTORS: &[&str] = &[
     "local_timer",
     "reschedule",
@@ -85,7 +85,7 @@ pub(super) const VECTORS: &[&str] = &[
     "irq_work",
 ];
 
-/// An event that is recorded, by its number.
+/// An event that is decoded, by its number.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     event: Event,
@@ -95,21 +95,21 @@ struct Known {
 /// A CPU's interrupts that have not ended yet.
 type Open = Vec<(Over, i64, i32, u64)>;
 
-/// Reads pages.
+/// Decodes pages.
 #[derive(Debug)]
 pub(super) struct Decoder {
     layout: PageLayout,
-    /// Thread and state at each event.
+    /// The field with thread and state of each event.
     current: Field,
     flags: Field,
     known: HashMap<u16, Known>,
     open: HashMap<i16, Open>,
-    /// Times are not those of the trace clock.
+    /// The times are not those of the trace clock.
     mapped: bool,
 }
 
 impl Decoder {
-    /// `common` is any event's format. `None` if it is not as it must be.
+    /// Makes a decoder; `common` is any event's format. `None` if that format is not as expected.
     pub(super) fn new(layout: PageLayout, common: &Format, mapped: bool) -> Option<Self> {
         Some(Self {
             layout,
@@ -125,7 +125,7 @@ impl Decoder {
         self.layout.bytes
     }
 
-    /// Whether the event has all the fields; it is decoded from now on.
+    /// Decodes the event from now on if it has all the fields; returns whether it has.
     pub(super) fn add(&mut self, event: Event, format: &Format, names: &[&str]) -> bool {
         let mut fields = [None; 3];
         for (field, name) in fields.iter_mut().zip(names) {
@@ -138,12 +138,12 @@ impl Decoder {
         true
     }
 
-    /// Events of a page of `cpu`.
+    /// Decodes the events of a page of `cpu`.
     pub(super) fn page(&mut self, cpu: i16, page: &[u8], mut take: impl FnMut(Record)) {
         let layout = self.layout;
         page::read(page, &layout, |told| match told {
             Told::Lost(time, count) => {
-                // What was begun may have ended meanwhile.
+                // Open interrupts may have ended in the lost events.
                 self.open.remove(&cpu);
                 take(Record {
                     payload: count,

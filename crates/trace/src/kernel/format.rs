@@ -1,4 +1,4 @@
-//! How the kernel's trace pages and events are laid out, by its own description
+//! The layout of the kernel's trace pages and events, from its own description
 //! (`events/header_page`, `events/*/*/format`).
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Its value; 0 where the event is too short to hold it.
+    /// The field's value; 0 where the event is too short to hold it.
     pub(super) fn get(self, event: &[u8]) -> i64 {
         let Some(bytes) = event.get(self.offset..self.offset + self.size) else {
             return 0;
@@ -40,7 +40,7 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// From the text of a `format` file; `None` if it has no number.
+    /// Parses the text of a `format` file; `None` if it has no number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?;
         Some(Self {
@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// Lines like `field:char comm[16]; offset:8; size:16; signed:0;`, with tabs.
+/// Parses lines like `field:char comm[16]; offset:8; size:16; signed:0;`, with tabs.
 fn fields(text: &str) -> HashMap<String, Field> {
     text.lines()
         .filter_map(|line| {
@@ -78,14 +78,14 @@ fn fields(text: &str) -> HashMap<String, Field> {
 pub(super) struct PageLayout {
     pub(super) timestamp: Field,
     pub(super) commit: Field,
-    /// Where its events begin.
+    /// Offset of its first event.
     pub(super) data: usize,
     /// Bytes of a whole page.
     pub(super) bytes: usize,
 }
 
 impl PageLayout {
-    /// From the text of `events/header_page`.
+    /// Parses the text of `events/header_page`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let fields = fields(text);
         let data = fields.get("data")?;

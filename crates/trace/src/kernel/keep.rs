@@ -1,4 +1,4 @@
-//! The raw file to `kernel.parquet`.
+//! Finalizes the kernel's raw file as `kernel.parquet`.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -18,18 +18,18 @@ use crate::manifest::{Clock, Kernel, Manifest, Part};
 use crate::schema::event_schema;
 use crate::trace_dir::TraceDir;
 
-/// The file of the kernel's rows.
+/// Name of the file of the kernel's rows.
 pub(crate) const KERNEL_FILE: &str = "kernel.parquet";
-/// The same while it is written.
+/// Its name while it is written.
 const NEW_KERNEL_FILE: &str = "kernel.parquet.new";
-/// Rows handed to the Parquet writer at a time.
+/// Rows passed to the Parquet writer at a time.
 const BATCH_ROWS: usize = 1 << 15;
-/// Records may come this much after later ones: those in the making when the
-/// recorder looked, and interrupts, which are told at their end.
+/// Records may come this much after later ones: records in the making when the recorder read the
+/// buffer, and interrupts, which are recorded at their end.
 const SLACK_NS: i64 = 100_000_000;
 
-/// Turns the raw file into rows; `None` if there is nothing to keep. The raw file
-/// stays until the manifest names the result ([`remove_raw`]).
+/// Turns the raw file into rows; `None` if there are none to store. The raw file stays until the
+/// manifest names the result ([`remove_raw`]).
 ///
 /// # Errors
 /// The disk refuses.
@@ -65,12 +65,12 @@ pub(crate) fn finish(
     Ok(part)
 }
 
-/// Removes the raw file, once the manifest names what came of it.
+/// Removes the raw file, once the manifest names the file made from it.
 pub(crate) fn remove_raw(trace: &TraceDir) {
     trace.remove(RAW_KERNEL_FILE);
 }
 
-/// What the user must know of the evidence.
+/// Warnings about the evidence.
 fn remarks(kernel: &Kernel) -> Vec<String> {
     let mut out = Vec::new();
     if kernel.lost > 0 || kernel.losses_not_counted > 0 {
@@ -98,7 +98,7 @@ fn remarks(kernel: &Kernel) -> Vec<String> {
     out
 }
 
-/// What a first reading of the raw file tells.
+/// The result of a first pass over the raw file.
 struct Survey {
     told: Told,
     times: Times,
@@ -116,7 +116,7 @@ impl Survey {
         let mut last_mapped_ns = i64::MIN;
         for record in reader.by_ref() {
             told.perf |= matches!(record.what, What::PerfIn | What::PerfOut);
-            // Without the exec it is not known whose threads are ours.
+            // Without the exec it is unknown which threads are the program's.
             told.tracefs |= record.what == What::Exec;
             if record.what == What::Anchor {
                 anchors.push(Anchor {
@@ -145,7 +145,7 @@ impl Survey {
         }
     }
 
-    /// A record's time and duration on the trace clock.
+    /// Returns a record's time, and the record with its duration, on the trace clock.
     fn on_trace_clock(&self, mut record: Record) -> (i64, Record) {
         let time = record.time as i64;
         if !record.mapped {
@@ -224,7 +224,7 @@ fn rows_to_file(
     sink.finish()
 }
 
-/// With the source, in words; the figures are in the comparison.
+/// Adds what tracefs lacked to the source's remarks, in words; the comparison has the figures.
 fn say_what_tracefs_lacked(kernel: &mut Kernel) {
     let Some(found) = kernel.comparison.as_ref().filter(|found| found.added > 0) else {
         return;
@@ -275,7 +275,7 @@ impl Counts {
                 _ => (self.steal, 0),
             };
             if source.name == "tracefs" && source.used && !survey.told.tracefs {
-                // Nothing that it told could be put down to the program.
+                // None of its records could be attributed to the program.
                 source.used = false;
                 source.why = "it told nothing of the program being executed".to_owned();
             }
@@ -285,7 +285,7 @@ impl Counts {
                 survey.error_ns()
             };
         }
-        // Where tracefs tells the rows, nothing is missing for perf's losses.
+        // Where the rows come from tracefs, perf's losses leave nothing missing.
         let of_rows = if survey.told.tracefs {
             self.tracefs_lost
         } else {
@@ -300,7 +300,7 @@ impl Counts {
     }
 }
 
-/// Rows on their way into the file.
+/// Rows to be written to the file.
 pub(crate) struct Sink<'a> {
     target: &'a Path,
     writer: ArrowWriter<BufWriter<File>>,

@@ -1,18 +1,16 @@
-//! What the kernel did to the program meanwhile: taken off a CPU, interrupted,
-//! moved, woken.
+//! What the kernel did to the program's threads: taken off a CPU, interrupted, moved, woken.
 //!
-//! **Question.** Which named thing fell into an interval that was too long?
+//! **Question.** Which named disturbance fell into an interval that was too long?
 //!
-//! **Method.** Each source that is allowed runs while the program does: perf's
-//! context switches of the program's own threads (no privilege), the kernel's
-//! trace buffers (tracefs; root or permission), the steal counters. What they say
-//! goes to a raw file (`kernel.utk`), which a crash only cuts short. When the
-//! recording ends it is put in order of time, on the trace clock, told apart by
-//! thread, and kept as rows with mode 1 in `kernel.parquet`.
+//! **Method.** Each permitted source runs while the program runs: perf's context switches of the
+//! program's own threads (no privilege), the kernel's trace buffers (tracefs; root or
+//! permission), and the steal counters. Their records go to a raw file (`kernel.utk`), which a
+//! crash only cuts short. When the recording ends, the records are put in order of time, on the
+//! trace clock, and separated by thread. They are stored as rows with mode 1 in `kernel.parquet`.
 //!
-//! **Caveats.** The bound on the times is in the manifest ([`crate::manifest::Kernel`]),
-//! as are losses, and sources that could not be used. Programs that write to
-//! another session are not told apart from it.
+//! **Caveats.** The bound on the times is in the manifest ([`crate::manifest::Kernel`]), as are
+//! losses, and sources that could not be used. Programs that write to another session are not
+//! distinguished from this one.
 
 mod compare;
 mod decode;
@@ -45,68 +43,68 @@ use raw::{Record, What, Writer};
 use steal::Steal;
 use tracefs::Tracefs;
 
-/// Which evidence of the kernel a recording is to hold.
+/// Which kernel events a recording is to hold as evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// What is allowed here.
+    /// All sources that are permitted here.
     #[default]
     Auto,
-    /// As `Auto`, and a recording that can have none is refused.
+    /// As `Auto`, but a recording that can have no source is refused.
     On,
     /// None.
     Off,
 }
 
-/// Pause between two looks at the sources.
+/// Pause between two rounds over the sources.
 const ROUND_EVERY: Duration = Duration::from_millis(10);
-/// Pause between two looks at the steal counters, which move in steps of 10 ms.
+/// Pause between two readings of the steal counters, which move in steps of 10 ms.
 const STEAL_EVERY: Duration = Duration::from_millis(100);
 /// First pause between two anchors of the clocks; it doubles.
 const FIRST_ANCHOR: Duration = Duration::from_millis(100);
-/// The longest.
+/// Longest pause between two anchors.
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
-/// Whose events are wanted.
+/// Which processes' events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// A program that will be started.
     Child,
-    /// A process that runs already, and what it forks.
+    /// A running process, and its future children.
     Running(i32),
 }
 
-/// How much of it is kept.
+/// Which part of the events is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// From the beginning on.
+    /// All events from the beginning on.
     All,
-    /// The last records: of a flight recorder.
+    /// The last records, for a flight recorder.
     Last,
 }
 
-/// The sources while the program runs.
+/// The open sources while the program runs.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     writer: Writer,
     clock: Source,
     tracefs: Option<Tracefs>,
-    /// The round before read everything.
+    /// The previous round read everything.
     complete: bool,
     perf: Option<Perf>,
     steal: Option<Steal>,
-    /// Switches of the measuring points themselves: rows among the kernel's.
+    /// Switches of the measuring points; they become rows among the kernel's.
     epochs: Option<Receiver<Epoch>>,
     anchors: Option<Anchors>,
     next_steal: Instant,
 }
 
 impl Watcher {
-    /// Opens the sources: for a program that will be started, on the thread that will
-    /// do it and before it does. `None` if none is wanted and there are no `epochs` to write down; the
-    /// second is what the manifest says of them.
+    /// Opens the sources. For a program that will be started, this is called before that and on
+    /// the thread that will start it. `None` if no source is wanted and there are no `epochs` to
+    /// record. The second value is the description for the manifest.
     ///
     /// # Errors
-    /// [`Wanted::On`], and no source of context switches can be used; the raw file
+    /// [`Wanted::On`] was given and no source of context switches can be used, or the raw file
     /// cannot be made.
     pub(crate) fn start(
         wanted: Wanted,
@@ -174,18 +172,18 @@ impl Watcher {
         Ok(Some((watcher, kernel)))
     }
 
-    /// Where the child is to write its number, and then a 1, before it executes the
+    /// The files to which the child writes its process id, and then a 1, before it executes the
     /// program.
     pub(crate) fn child_announces(&self) -> Option<(RawFd, RawFd)> {
         self.tracefs.as_ref()?.child_announces()
     }
 
-    /// The file by which the kernel's trace is switched off and on, if it is used.
+    /// The file that switches the kernel's trace off and on, if it is used.
     pub(crate) fn tracing_switch(&self) -> Option<File> {
         self.tracefs.as_ref()?.switch()
     }
 
-    /// What happened before is in nobody's hands: a row says so.
+    /// Records, as a row, that earlier events are missing.
     pub(crate) fn has_missed(&mut self) {
         let ticks = self.clock.read_ticks();
         for what in [What::TracefsLost, What::PerfLost] {
@@ -196,11 +194,11 @@ impl Watcher {
         }
     }
 
-    /// Goes on in a thread of its own: what the rings are drained by must not wait
-    /// for a disk that takes these records slowly, nor for their decoding.
+    /// Continues in a separate thread: draining the rings must not wait for a disk that is slow
+    /// to take these records, nor for their decoding.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// No thread can be started.
     pub(crate) fn watch(mut self) -> Result<Watching, TraceError> {
         let (stop, stopped) = channel();
         let thread = Builder::new()
@@ -215,11 +213,11 @@ impl Watcher {
         Ok(Watching { stop, thread })
     }
 
-    /// Takes what the sources have; with `now`, also what is not yet due.
+    /// Reads what the sources have; with `now`, also what is not yet due.
     fn round(&mut self, now: bool) {
         let at = Instant::now();
         let writer = &mut self.writer;
-        // Before anything is read: what is not read in this round is later.
+        // Read before the sources: what is not read in this round is later.
         let ticks = self.clock.read_ticks();
         if self.complete {
             writer.push(&Record::new(What::Round, ticks));
@@ -249,7 +247,7 @@ impl Watcher {
         writer.flush();
     }
 
-    /// The last round; says what went wrong on the way.
+    /// Makes the last round; returns a description of what went wrong before, if anything did.
     fn finish(mut self) -> Option<String> {
         if let Some(tracefs) = &mut self.tracefs {
             tracefs.stop();
@@ -269,7 +267,7 @@ impl Watcher {
     }
 }
 
-/// The sources, watched.
+/// The sources, watched by a thread.
 #[derive(Debug)]
 pub(crate) struct Watching {
     stop: Sender<()>,
@@ -277,7 +275,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Takes what is left; says what went wrong on the way.
+    /// Reads the rest; returns a description of what went wrong before, if anything did.
     pub(crate) fn finish(self) -> Option<String> {
         drop(self.stop);
         match self.thread.join() {
@@ -371,7 +369,7 @@ struct Anchors {
     trace: Source,
     other: Source,
     other_step_ns: u64,
-    /// Both clocks show their last step: beside the bracket, ns.
+    /// Uncertainty beside the bracket, ns: each clock shows its last step.
     steps_ns: u64,
     next: Instant,
     gap: Duration,
@@ -410,8 +408,8 @@ impl Anchors {
     }
 }
 
-/// Says the calling process's number to the first file and 1 to the second, between
-/// fork and exec: no memory is taken, no lock.
+/// Writes the calling process's id to the first file and 1 to the second, between fork and exec:
+/// it allocates no memory and takes no lock.
 pub(crate) fn announce((file, on): (RawFd, RawFd)) {
     let mut text = [0; 12];
     let mut at = text.len();
@@ -432,7 +430,7 @@ pub(crate) fn announce((file, on): (RawFd, RawFd)) {
     }
 }
 
-/// Threads of a process.
+/// The threads of a process.
 fn threads_of(pid: i32) -> Vec<i32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
     let tids = tasks.into_iter().flatten().flatten();
@@ -440,13 +438,13 @@ fn threads_of(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// CPUs online now.
+/// The CPUs that are online now.
 fn cpus() -> Vec<u32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     list_of_cpus(&text)
 }
 
-/// `0-3,8` is 0, 1, 2, 3, 8.
+/// Parses a list of CPUs: `0-3,8` is 0, 1, 2, 3, 8.
 fn list_of_cpus(text: &str) -> Vec<u32> {
     text.trim()
         .split(',')
@@ -463,8 +461,8 @@ fn list_of_cpus(text: &str) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Readings of the other clock between two of the trace clock: what they are
-    /// mapped to lies there, within the bound.
+    /// Each reading of the other clock lies between two of the trace clock: the reading it is
+    /// mapped to lies there too, within the bound.
     #[test]
     fn mapped_times_are_within_the_bound_that_is_stated() {
         let choice = undertick_clock::best();

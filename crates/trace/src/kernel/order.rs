@@ -1,21 +1,21 @@
-//! Records of several buffers into the order of time, with bounded memory.
+//! Sorts the records of several buffers by time, with bounded memory.
 //!
-//! Each round of the recorder reads every buffer to its end, and starts with the
-//! time. So what a later round holds happened after that, but for records that
-//! were in the making: [`Order::slack`] is left to them.
+//! Each round of the recorder begins with a reading of the time, and then reads every buffer to
+//! its end. So the records of a later round happened after that time, except records that were in
+//! the making: [`Order::slack`] allows for those.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Puts items in order of their time, where each comes at most so much late.
+/// Sorts items by time, where each comes late by a limited amount.
 #[derive(Debug)]
 pub(super) struct Order<T> {
     heap: BinaryHeap<Reverse<Timed<T>>>,
-    /// Ticks that an item may be late.
+    /// Ticks by which an item may be late.
     slack: i64,
-    /// Time of the round before.
+    /// Time of the previous round.
     round: i64,
-    /// Time of the last item handed out.
+    /// Time of the last item that was output.
     out: i64,
     entered: u64,
     /// Items that came later than that; they are left out.
@@ -25,7 +25,7 @@ pub(super) struct Order<T> {
 #[derive(Debug)]
 struct Timed<T> {
     ticks: i64,
-    /// Of two items of one time the first one in comes first.
+    /// Items of equal time are output in the order in which they came.
     entered: u64,
     item: T,
 }
@@ -75,14 +75,14 @@ impl<T> Order<T> {
         }));
     }
 
-    /// A round begins at `ticks`: what is before the start of the one that ended
-    /// may go, oldest first.
+    /// Begins a round at `ticks`. Items before the start of the round that ended are output,
+    /// oldest first.
     pub(super) fn round(&mut self, ticks: i64, take: impl FnMut(i64, T)) {
         let complete = std::mem::replace(&mut self.round, ticks);
         self.before(complete.saturating_sub(self.slack), take);
     }
 
-    /// Everything before `ticks` goes.
+    /// Outputs everything before `ticks`.
     pub(super) fn before(&mut self, ticks: i64, mut take: impl FnMut(i64, T)) {
         while self.heap.peek().is_some_and(|top| top.0.ticks < ticks) {
             if let Some(Reverse(top)) = self.heap.pop() {
@@ -92,7 +92,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// All of the rest goes.
+    /// Outputs the rest.
     pub(super) fn rest(&mut self, mut take: impl FnMut(i64, T)) {
         while let Some(Reverse(top)) = self.heap.pop() {
             self.out = top.ticks;

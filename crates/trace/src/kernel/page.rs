@@ -1,33 +1,33 @@
-//! A page of the kernel's trace buffer to its events.
+//! Splits a page of the kernel's trace buffer into its events.
 //!
-//! A page has the time of its first event, the bytes that are used (with two flag
-//! bits for events lost before it), and events: a word of 5 bits type or length
-//! and 27 bits time since the event before, then the event's data.
+//! A page has the time of its first event, the number of bytes used (with two flag bits for
+//! events lost before it), and events. An event is a word of 5 bits type or length and 27 bits
+//! time since the event before, followed by the event's data.
 
 use super::format::PageLayout;
 
-/// Bytes used, of the commit word.
+/// Bits of the commit word that hold the bytes used.
 const USED: u64 = (1 << 27) - 1;
 /// Events were lost before this page.
 const LOST: u64 = 1 << 31;
-/// How many stands behind its last event.
+/// The number of lost events follows the last event.
 const LOST_COUNTED: u64 = 1 << 30;
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// Bits of a whole timestamp that such an event holds.
+/// Bits of a whole timestamp that a timestamp event holds.
 const STAMP_BITS: u32 = 59;
 
-/// What a page tells.
+/// One item of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told<'a> {
-    /// Events lost before the ones that follow; -1 not known how many.
+    /// Events lost before the ones that follow; -1 if the number is unknown.
     Lost(u64, i64),
     /// Time and data of an event.
     Event(u64, &'a [u8]),
 }
 
-/// Takes a page apart. A page that is not as the kernel writes it ends early.
+/// Passes the items of a page to `take`. A page that is not as the kernel writes it ends early.
 pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut(Told<'a>)) {
     let mut time = layout.timestamp.get(page) as u64;
     let commit = layout.commit.get(page) as u64;
@@ -49,7 +49,7 @@ pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut
         at += 4;
         let length = match kind {
             0 => match word(at) {
-                // Its own length is in it.
+                // The length includes itself.
                 Some(length) if length >= 4 => {
                     at += 4;
                     length as usize - 4
@@ -71,7 +71,7 @@ pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut
                 time = if kind == TIME_EXTEND {
                     time.wrapping_add(value)
                 } else {
-                    // The bits above are those of the time so far.
+                    // The upper bits are those of the previous time.
                     time >> STAMP_BITS << STAMP_BITS | value
                 };
                 at += 4;

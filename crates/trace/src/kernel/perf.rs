@@ -1,19 +1,18 @@
-//! Context switches of the program's own threads, by perf: no privilege needed up
-//! to `perf_event_paranoid` 2.
+//! Context switches of the program's own threads, from perf: no privilege is needed up to
+//! `perf_event_paranoid` 2.
 //!
-//! **Method.** The recorder opens an event that counts nothing on itself, one for
-//! each CPU (an event that is inherited and has a buffer must be of one CPU). The
-//! program and all that it starts inherit it; it is switched on when the program
-//! is executed, so nothing of the recorder's own is in it. The kernel then writes
-//! a record whenever one of these threads goes on or off a CPU, with its number,
-//! the CPU, the time, and whether the thread could have run on.
+//! **Method.** The recorder opens an event that counts nothing on itself, one for each CPU (an
+//! event that is inherited and has a buffer must be of one CPU). The program and its children
+//! inherit it. It is enabled when the program is executed, so it contains nothing of the recorder
+//! itself. The kernel then writes a record whenever one of these threads goes on or off a CPU.
+//! The record has the thread's id, the CPU, the time, and whether the thread could have run on.
 //!
-//! Of a program that runs already one event is opened on each thread and CPU, and
-//! those of a CPU share a buffer.
+//! For a running program one event is opened on each thread and CPU, and those of a CPU share a
+//! buffer.
 //!
-//! **Caveats.** A thread that is made while this is being done, by one that has no
-//! event yet, has none either. A thread's last way off its CPU, when it ends, is not recorded. A
-//! program that changes its user by executing a set-uid file loses its events.
+//! **Caveats.** While these events are being opened, a thread created by one that has no event
+//! yet has none either. A thread's last way off its CPU, when it ends, is not recorded. A program
+//! that changes its user by executing a set-uid file loses its events.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,30 +26,29 @@ use undertick_clock::ClockId;
 
 use super::raw::{Record, What};
 
-/// Bytes of a buffer: 16384 switches, 0.1 s of a fast ping-pong. It is as much as
-/// a user may lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes
-/// from `ulimit -l`.
+/// Bytes of a buffer: 16384 switches, 0.1 s of a fast ping-pong. This is as much as a user may
+/// lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes from `ulimit -l`.
 const MOST_BYTES: usize = 512 << 10;
-/// Bytes below which it is not worth while.
+/// Smaller buffers are not worthwhile, bytes.
 const LEAST_BYTES: usize = 8 << 10;
-/// The calling thread, to perf.
+/// Denotes the calling thread in perf's interface.
 const CALLER: i32 = 0;
-/// A record's header.
+/// Bytes of a record's header.
 const HEADER_BYTES: usize = 8;
-/// Thread, time and CPU at the end of each record.
+/// Bytes of thread, time and CPU at the end of each record.
 const TAIL_BYTES: usize = 24;
 
-/// Which clock the records carry.
+/// The clock of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PerfClock {
     id: libc::c_int,
-    /// Its times are not the trace clock's.
+    /// The times are not the trace clock's.
     pub(super) mapped: bool,
 }
 
 impl PerfClock {
-    /// The trace clock itself where perf has it, else the monotonic clock that
-    /// nobody adjusts.
+    /// Returns the trace clock where perf offers it, otherwise the monotonic clock that is never
+    /// adjusted.
     pub(super) fn of(trace: ClockId) -> Self {
         match trace {
             ClockId::MonotonicRaw => Self::new(libc::CLOCK_MONOTONIC_RAW, false),
@@ -80,11 +78,10 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Opens the events on the calling thread, for what it will execute, or on
-    /// threads that run.
+    /// Opens the events on the calling thread, for what it will execute, or on running threads.
     ///
     /// # Errors
-    /// Why not, in plain words.
+    /// Why they cannot be opened, in plain words.
     pub(super) fn open(trace_clock: ClockId, threads: Option<&[i32]>) -> Result<Self, String> {
         let clock = PerfClock::of(trace_clock);
         let mut buffers = Vec::new();
@@ -94,7 +91,7 @@ impl Perf {
             for &thread in threads.unwrap_or(&[CALLER]) {
                 match open_event(cpu, clock, thread) {
                     Ok(event) => events.push(event),
-                    // Taken offline since, or ended.
+                    // The CPU was taken offline since, or the thread has ended.
                     Err(error)
                         if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ESRCH)) => {}
                     Err(error) => return Err(refused(&error)),
@@ -136,15 +133,15 @@ impl Perf {
         (least < MOST_BYTES).then_some(least)
     }
 
-    /// Hands on what has come since.
+    /// Passes on the records that have arrived since.
     pub(super) fn drain(&mut self, mut take: impl FnMut(Record)) {
         for buffer in &mut self.buffers {
             buffer.drain(self.clock.mapped, &mut take);
         }
     }
 
-    /// Losses that no record told of, because none came after them; `now` is the
-    /// time given to them. After the last [`drain`](Self::drain).
+    /// Passes on losses that no record reported, because none came after them; `now` is the time
+    /// given to them. To be called after the last [`drain`](Self::drain).
     pub(super) fn untold_losses(&mut self, now: u64, mut take: impl FnMut(Record)) {
         for buffer in &mut self.buffers {
             let untold = buffer.lost().saturating_sub(buffer.told);
@@ -166,7 +163,7 @@ fn not_mapped(error: &io::Error) -> String {
     )
 }
 
-/// Maps `bytes`, a power of two, of the event's buffer, after a page about it.
+/// Maps `bytes`, a power of two, of the event's buffer, after its control page.
 fn map(event: &OwnedFd, bytes: usize) -> io::Result<(*mut abi::perf_event_mmap_page, usize)> {
     let page_bytes = rustix::param::page_size();
     let mapped_bytes = page_bytes + bytes.max(page_bytes);
@@ -204,7 +201,7 @@ fn refused(error: &io::Error) -> String {
     }
 }
 
-/// The event, and whether it counts its losses (kernel 6.0).
+/// Opens the event; returns it, and whether it counts its losses (kernel 6.0).
 fn open_event(cpu: u32, clock: PerfClock, thread: i32) -> io::Result<(OwnedFd, bool)> {
     let mut attr = abi::perf_event_attr {
         type_: abi::PERF_TYPE_SOFTWARE,
@@ -251,7 +248,7 @@ fn open_event(cpu: u32, clock: PerfClock, thread: i32) -> io::Result<(OwnedFd, b
 #[derive(Debug)]
 struct Buffer {
     event: OwnedFd,
-    /// Of other threads, that write here too.
+    /// Events of other threads, which write here too.
     others: Vec<OwnedFd>,
     counts_lost: bool,
     cpu: i16,
@@ -259,7 +256,7 @@ struct Buffer {
     mapped_bytes: usize,
     data: *const u8,
     bytes: usize,
-    /// Losses that records told of.
+    /// Losses that records reported.
     told: u64,
 }
 
@@ -289,7 +286,7 @@ impl Buffer {
         }
     }
 
-    /// Has another event write here too.
+    /// Makes another event write here too.
     fn share(&mut self, event: OwnedFd) -> Result<(), String> {
         // SAFETY: both are perf events of ours.
         let shared = unsafe {
@@ -335,7 +332,7 @@ impl Buffer {
         tail.store(at, Ordering::Release);
     }
 
-    /// Copies from position `at` of the stream, around the end of the buffer.
+    /// Copies from position `at` of the stream, wrapping around the end of the buffer.
     fn copy(&self, at: u64, into: &mut [u8]) {
         let start = (at % self.bytes as u64) as usize;
         let first = into.len().min(self.bytes - start);
@@ -377,7 +374,7 @@ impl Drop for Buffer {
     }
 }
 
-/// A record as the kernel wrote it; `None` for one that says nothing of interest.
+/// Parses a record as the kernel wrote it; `None` for one without relevant content.
 fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
     let body = bytes.get(HEADER_BYTES..)?;
     let tail = body.len().checked_sub(TAIL_BYTES)?;
@@ -408,7 +405,7 @@ fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
 mod tests {
     use super::*;
 
-    /// Records as `perf_event_open(2)` describes them.
+    /// Encodes records as `perf_event_open(2)` describes them.
     fn bytes(kind: u32, misc: u16, body: &[u64], time: u64) -> Vec<u8> {
         let size = 8 + 8 * body.len() as u16 + 24;
         let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! What the sources said, as it is kept while the program runs: cheap to write,
-//! safe to tear. Sorted and put together only when the recording has ended.
+//! The file in which the sources' records are kept while the program runs: cheap to write, and
+//! valid when torn. The records are sorted and combined only when the recording has ended.
 //!
 //! The file is a sequence of blocks: magic `UTK1`, CRC-32 of what follows, number
 //! of records, then records of 32 bytes, little-endian.
@@ -14,9 +14,9 @@ use crate::trace_dir::TraceDir;
 
 /// The file's name, while there is one.
 pub(crate) const RAW_KERNEL_FILE: &str = "kernel.utk";
-/// What a flight recorder has beside it: the records before.
+/// The second file of a flight recorder, with the earlier records.
 const OLDER_KERNEL_FILE: &str = "kernel-older.utk";
-/// Most that a flight recorder has in one of them: half a million records.
+/// Largest size of each file of a flight recorder: half a million records.
 pub(crate) const MOST_LAST_BYTES: u64 = 16 << 20;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"UTK1");
@@ -27,19 +27,19 @@ const BLOCK_RECORDS: usize = 4096;
 /// Most records that a block read back may have.
 const MOST_RECORDS: usize = 1 << 16;
 
-/// What a record says. `time` is the source's own clock where [`Record::mapped`],
-/// else the trace clock.
+/// The meaning of a record. `time` is the source's own clock where [`Record::mapped`], otherwise
+/// the trace clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum What {
-    /// All records of later rounds are of this time or after it.
+    /// All records of later rounds have this time or a later one.
     Round = 0,
-    /// The clocks at one instant: `time` trace clock, `payload` the source's
-    /// clock, ns; `a` the bound, ns.
+    /// The clocks at one instant: `time` trace clock; `payload` the source's clock, ns; `a` the
+    /// bound, ns.
     Anchor = 1,
     /// perf: thread `tid` of `pid` on the CPU.
     PerfIn = 2,
-    /// perf: off it; payload 1 still runnable.
+    /// perf: the thread off the CPU; payload 1: still runnable.
     PerfOut = 3,
     /// perf: `payload` records lost.
     PerfLost = 4,
@@ -61,12 +61,12 @@ pub(crate) enum What {
     Exec = 12,
     /// tracefs: `tid` ends.
     Exit = 13,
-    /// tracefs: `payload` records lost, -1 not known how many.
+    /// tracefs: `payload` records lost, -1 if the number is unknown.
     TracefsLost = 14,
     /// `payload` ns stolen from the CPU.
     Steal = 15,
-    /// Ours: measuring points were switched to state `a`, `payload` ticks later at
-    /// the latest.
+    /// Written by the recorder: measuring points were switched to state `a`, at most `payload`
+    /// ticks later.
     Epoch = 16,
 }
 
@@ -91,12 +91,12 @@ impl What {
         Self::Epoch,
     ];
 
-    /// Whether perf said it.
+    /// Whether the record comes from perf.
     pub(crate) const fn is_perf(self) -> bool {
         matches!(self, Self::PerfIn | Self::PerfOut | Self::PerfLost)
     }
 
-    /// Whether tracefs said it.
+    /// Whether the record comes from tracefs.
     pub(crate) const fn is_tracefs(self) -> bool {
         matches!(self as u8, 5..=14)
     }
@@ -117,7 +117,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// A record of that kind and time, all else 0.
+    /// Returns a record of that kind and time, all else 0.
     pub(crate) const fn new(what: What, time: u64) -> Self {
         Self {
             what,
@@ -163,14 +163,14 @@ pub(crate) struct Writer {
     trace: TraceDir,
     file: File,
     body: Vec<u8>,
-    /// Of a flight recorder, which keeps the last ones.
+    /// The state of a flight recorder, which keeps the last records.
     last: Option<Last>,
-    /// The first thing that went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
 
 impl Writer {
-    /// The file of a trace, which has none yet.
+    /// Creates the file of a trace, which has none yet.
     pub(crate) fn create(trace: &TraceDir) -> Result<Self, TraceError> {
         let file = (trace.create_new(RAW_KERNEL_FILE)).map_err(TraceError::io(
             &trace.join(RAW_KERNEL_FILE),
@@ -185,7 +185,7 @@ impl Writer {
         })
     }
 
-    /// From here on the last records are kept, and no file grows beyond a bound.
+    /// Makes the writer keep only the last records, in files of bounded size.
     pub(crate) fn keep_the_last(self, most_bytes: u64) -> Self {
         let last = Some(Last {
             most_bytes,
@@ -204,7 +204,7 @@ impl Writer {
         }
     }
 
-    /// Writes what there is as a block.
+    /// Writes the collected records as a block.
     pub(crate) fn flush(&mut self) {
         if self.body.is_empty() || self.failed.is_some() {
             return self.body.clear();
@@ -227,8 +227,8 @@ impl Writer {
         }
     }
 
-    /// The file becomes the older one; the new one begins with what must be known of
-    /// what went before.
+    /// Makes the file the older one. The new one begins with what readers must know of the
+    /// records before.
     fn begin_anew(&mut self) -> io::Result<()> {
         self.trace.rename(RAW_KERNEL_FILE, OLDER_KERNEL_FILE)?;
         self.file = self.trace.create_new(RAW_KERNEL_FILE)?;
@@ -239,7 +239,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the rest; says what went wrong, if anything did.
+    /// Writes the rest; returns the error, if there was one.
     pub(crate) fn finish(mut self) -> Option<io::Error> {
         self.flush();
         self.failed
@@ -249,13 +249,13 @@ impl Writer {
 /// What a file of the last records must begin with.
 #[derive(Debug, Default)]
 struct Last {
-    /// Most in one file.
+    /// Largest size of one file, bytes.
     most_bytes: u64,
     bytes: u64,
-    /// Process by thread: those that are the program's.
+    /// Process by thread, for the program's threads.
     threads: BTreeMap<i32, i32>,
     anchor: Option<Record>,
-    /// Times of the last two rounds: what comes is hardly ever older than the first.
+    /// Times of the last two rounds: new records are hardly ever older than the first.
     rounds: [u64; 2],
 }
 
@@ -306,11 +306,11 @@ impl Last {
 
 /// The files of a trace, the older one first.
 const FILES: [&str; 2] = [OLDER_KERNEL_FILE, RAW_KERNEL_FILE];
-/// Both as one, while it is written.
+/// Name of the joined file, while it is written.
 const NEW_FILE: &str = "kernel.utk.new";
 
-/// Copies what a recorder that goes on has written into one file of another trace. (If the
-/// files change their places just then, the older records are missing.)
+/// Copies what a running recorder has written into one file of another trace. (If the files are
+/// swapped at that moment, the older records are missing.)
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -335,7 +335,7 @@ pub(crate) fn copy(trace: &TraceDir, out: &TraceDir) -> Result<(), TraceError> {
     put().map_err(TraceError::io(&out.join(RAW_KERNEL_FILE), "cannot write"))
 }
 
-/// Makes room for the file of a recorder that goes on: what there is comes before it.
+/// Moves the existing records aside for a recorder that resumes; they precede its own.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -350,7 +350,7 @@ pub(crate) fn set_aside(trace: &TraceDir) -> Result<(), TraceError> {
     }
 }
 
-/// Puts the files together into one.
+/// Joins the files into one.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -372,8 +372,8 @@ pub(crate) fn join(trace: &TraceDir) -> Result<(), TraceError> {
     put().map_err(TraceError::io(&trace.join(newer), "cannot write"))
 }
 
-/// Copies the whole blocks of a file, up to the first that is not: a recorder that was
-/// killed may have left one, and a file from elsewhere may hold anything.
+/// Copies the whole blocks of a file, up to the first torn one: a recorder that was killed may
+/// have left one, and a file from elsewhere may hold anything.
 fn copy_blocks(trace: &TraceDir, name: &str, to: &mut impl Write) -> io::Result<()> {
     let mut from = match trace.read(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -386,17 +386,17 @@ fn copy_blocks(trace: &TraceDir, name: &str, to: &mut impl Write) -> io::Result<
     Ok(())
 }
 
-/// What comes next in a file of blocks.
+/// The next item in a file of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Whole,
     /// Nothing.
     End,
-    /// Bytes that are no whole block.
+    /// Bytes that are not a whole block.
     Torn,
 }
 
-/// Reads the next block, header and records, in place of what is in `block`.
+/// Reads the next block, header and records, into `block` and replaces its content.
 fn next_block(from: &mut impl Read, block: &mut Vec<u8>) -> io::Result<Next> {
     block.clear();
     (&mut *from).take(HEADER_BYTES as u64).read_to_end(block)?;
@@ -420,16 +420,16 @@ fn next_block(from: &mut impl Read, block: &mut Vec<u8>) -> io::Result<Next> {
     Ok(if is_whole { Next::Whole } else { Next::Torn })
 }
 
-/// Reads records back, up to the first block that is not whole.
+/// Reads records back, up to the first block that is torn.
 pub(crate) struct Reader {
     file: BufReader<File>,
     block: std::vec::IntoIter<Record>,
-    /// Bytes were left that are no block.
+    /// Bytes were left that are not a block.
     pub(crate) torn: bool,
 }
 
 impl Reader {
-    /// Of the file of a trace; `None` if it has none.
+    /// Opens the file of a trace; `None` if it has none.
     pub(crate) fn of_trace(trace: &TraceDir) -> Result<Option<Self>, TraceError> {
         let file = trace.read_if_there(RAW_KERNEL_FILE)?;
         Ok(file.map(|file| Self {

@@ -1,11 +1,11 @@
-//! Time that the hypervisor gave to others, by `/proc/stat`.
+//! Time that the hypervisor took from the guest, from `/proc/stat`.
 //!
-//! **Caveat.** Counted in steps of 10 ms, and only what the hypervisor tells: on
+//! **Caveat.** It is counted in steps of 10 ms, and only as far as the hypervisor reports it: on
 //! many machines a small part of the time that was lost.
 
 use super::raw::{Record, What};
 
-/// The counters as they were last seen.
+/// The last values of the counters.
 #[derive(Debug)]
 pub(super) struct Steal {
     /// CPU and its counter, in the kernel's unit.
@@ -15,7 +15,7 @@ pub(super) struct Steal {
 
 impl Steal {
     /// # Errors
-    /// Why there are none.
+    /// Why there are no counters.
     pub(super) fn open() -> Result<Self, String> {
         let text = read()?;
         let last = counters(&text);
@@ -29,7 +29,7 @@ impl Steal {
         })
     }
 
-    /// A record for each CPU whose counter has moved; `now` in ticks.
+    /// Makes a record for each CPU with a counter that has moved; `now` in ticks.
     pub(super) fn sample(&mut self, now: u64, take: impl FnMut(Record)) {
         if let Ok(text) = read() {
             self.compare(&text, now, take);
@@ -59,8 +59,8 @@ fn read() -> Result<String, String> {
     std::fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat: {error}"))
 }
 
-/// CPU and steal counter of each line `cpuN user nice system idle iowait irq
-/// softirq steal ...`.
+/// Returns CPU and steal counter of each line `cpuN user nice system idle iowait irq softirq
+/// steal ...`.
 fn counters(text: &str) -> Vec<(i16, u64)> {
     text.lines()
         .take_while(|line| line.starts_with("cpu"))
@@ -92,7 +92,7 @@ mod tests {
             (told[0].cpu, told[0].payload, told[0].time),
             (12, 30_000_000, 77)
         );
-        // A CPU that came later, a counter that went back.
+        // A CPU that came online later, and a counter that went back.
         steal.compare(
             &second.replace(" 99 ", " 101 ").replace("7 7 9", "7 6 9"),
             78,

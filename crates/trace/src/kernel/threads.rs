@@ -1,11 +1,12 @@
-//! Records in order of time to rows about threads.
+//! Turns records in order of time into rows about threads.
 //!
-//! Where tracefs ran, it tells which threads are the program's (from its exec on,
-//! and whom they make), and its switches are the rows; perf's are compared with
-//! them, and added where tracefs lacks them. Else perf's switches are the rows.
-//! A thread that goes on on another CPU than it was last on makes a row of its own:
-//! the kernel's own record of that is made by whoever moves the thread, and is
-//! missed when that is no thread of ours.
+//! Where tracefs ran, it tells which threads are the program's (from its exec on, with the
+//! threads they create), and its switches are the rows. Perf's switches are compared with them,
+//! and added where tracefs lacks them. Without tracefs, perf's switches are the rows.
+//!
+//! A thread that continues on another CPU than its last one makes a separate row. The kernel's
+//! own record of a migration is made by the thread that causes it, and is missed when that is not
+//! a thread of the program.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use super::raw::{Record, What};
 use crate::manifest::{Balance, Comparison};
 use crate::schema::Kind;
 
-/// A row to be kept.
+/// A row to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) ticks: i64,
@@ -27,27 +28,27 @@ pub(crate) struct Row {
     pub(crate) payload: i64,
 }
 
-/// What is known of a thread.
+/// State of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     pid: i32,
     last_cpu: i16,
     on: Option<bool>,
-    /// It has begun to end: perf tells no more of it.
+    /// It has begun to end: perf records no more of it.
     ends: bool,
 }
 
-/// Which sources there are.
+/// Which sources ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) perf: bool,
     pub(super) tracefs: bool,
 }
 
-/// Ticks that records of one switch may be apart, as nanoseconds: the kernel lets
-/// nothing come in between, but a hypervisor may take the CPU away there.
+/// Largest distance of two records of one switch, ns. The kernel lets nothing come in between,
+/// but a hypervisor may take the CPU away there.
 pub(super) const APART_NS: i64 = 250_000_000;
-/// And how much perf's may be the earlier one: far more than its clock is off.
+/// How much earlier perf's record may be, ns: far more than the error of its clock.
 pub(super) const EARLY_NS: i64 = 5_000;
 
 /// The program's threads.
@@ -77,7 +78,7 @@ impl Threads {
         }
     }
 
-    /// The next record; rows that are complete are handed out.
+    /// Takes the next record; complete rows are passed to `out`.
     pub(super) fn take(&mut self, ticks: i64, record: &Record, mut out: impl FnMut(Row)) {
         let mut alone = Vec::new();
         self.compare.pass(ticks, |switch| alone.push(switch));
@@ -113,14 +114,14 @@ impl Threads {
             }
             What::Round | What::Anchor | What::PerfLost => {}
         }
-        // What the second source alone told comes this much later.
+        // Switches that only the second source recorded come this much later.
         let complete = ticks.saturating_sub(self.apart.saturating_mul(3));
         let (threads, balance) = (&mut self.threads, &mut self.balance);
         self.rows
             .before(complete, |_, row| settle(row, threads, balance, &mut out));
     }
 
-    /// The rest of the rows, and what was found.
+    /// Passes on the remaining rows; returns the results.
     pub(super) fn finish(
         mut self,
         ns_per_tick: f64,
@@ -145,7 +146,7 @@ impl Threads {
             let row = switched(ticks, record.tid, record.cpu, into, record.payload);
             return self.row(row);
         }
-        // Before the exec and in its own end only one of the two tells of it.
+        // Before the exec and while a thread ends, only one of the two sources records switches.
         let known = self.threads.get(&record.tid);
         if !self.started || known.is_none_or(|thread| thread.ends) {
             return;
@@ -187,7 +188,7 @@ impl Threads {
         }
     }
 
-    /// A switch that only perf told.
+    /// Adds a switch that only perf recorded.
     fn add(&mut self, switch: Switch) {
         let payload = i64::from(switch.runnable);
         let Switch {
@@ -269,7 +270,7 @@ const fn switched(ticks: i64, tid: i32, cpu: i16, into: bool, payload: i64) -> R
     }
 }
 
-/// Fills in the process, tells migrations, and keeps the account of each thread.
+/// Fills in the process, adds migrations, and keeps the account of each thread.
 fn settle(
     mut row: Row,
     threads: &mut HashMap<i32, Thread>,
@@ -291,7 +292,8 @@ fn settle(
         }
         thread.on = Some(into);
         let from = std::mem::replace(&mut thread.last_cpu, row.cpu);
-        // Also where a switch in is missing: it went off where it must have come.
+        // Also where a switch in is missing: the thread went off the CPU onto which it must have
+        // come.
         if from >= 0 && from != row.cpu {
             out(Row {
                 kind: Kind::Migrate,

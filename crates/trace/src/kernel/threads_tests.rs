@@ -93,7 +93,7 @@ fn tracefs_knows_whose_threads_are_ours() {
     let (rows, _, balance) = rows(
         told,
         &[
-            // The recorder's own, before the program is there.
+            // A switch of the recorder itself, before the program exists.
             record(What::Switch, 5, 0, 20, 99),
             record(What::Exec, 10, 0, 20, 0),
             record(What::Fault, 12, 0, 20, 0),
@@ -130,7 +130,7 @@ fn tracefs_knows_whose_threads_are_ours() {
     assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
 }
 
-/// perf tells what tracefs lacks, and what both tell stands there once.
+/// Perf's switches that tracefs lacks are added, and a switch that both recorded appears once.
 #[test]
 fn a_switch_that_only_perf_tells_is_added() {
     let told = Told {
@@ -171,8 +171,8 @@ fn a_switch_that_only_perf_tells_is_added() {
     assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
 }
 
-/// One thread hands its CPU to another, and the hypervisor takes that CPU away for
-/// 60 ms between what tracefs and what perf tells of it.
+/// One thread hands its CPU to another, and the hypervisor takes that CPU away for 60 ms between
+/// the records of tracefs and of perf.
 #[test]
 fn a_switch_that_the_hypervisor_interrupts_is_one() {
     let told = Told {

@@ -1,18 +1,18 @@
-//! Another clock's nanoseconds as ticks of the trace clock.
+//! Converts another clock's nanoseconds to ticks of the trace clock.
 //!
-//! **Question.** What did the trace clock show when the other one showed this?
+//! **Question.** What did the trace clock show when the other clock showed a given time?
 //!
-//! **Method.** The two are read together (`undertick_clock::bracket`) when the
-//! recording begins, now and then, and when it ends. Between two such anchors the
-//! relation is taken to be a straight line.
+//! **Method.** The two clocks are read together (`undertick_clock::bracket`) when the recording
+//! begins, now and then, and when it ends. Between two such anchors the relation is taken to be a
+//! straight line.
 //!
-//! **Bound.** The worst bracket, plus the most that an anchor lies off the line
-//! between its neighbours: that is how far from straight the relation was seen to
-//! be over twice the distance. Before the first and after the last anchor the
-//! nearest line goes on; its slope is uncertain by the brackets of its two ends.
+//! **Bound.** The bound is the worst bracket plus the largest distance of an anchor from the line
+//! between its neighbours. That distance is how far from straight the relation was seen to be
+//! over twice the distance. Before the first and after the last anchor the nearest line is
+//! continued; its slope is uncertain by the brackets of its two ends.
 //!
-//! **Caveat.** A clock that is off the line for less than the time between two
-//! anchors and comes back is not found out.
+//! **Caveat.** A clock that leaves the line for less than the time between two anchors and
+//! returns is not detected.
 
 /// One bracketed reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// From anchors in order; one that does not advance in both clocks is left
-    /// out. `ticks_per_ns` is used where there is but one.
+    /// Makes the mapping from anchors in order; one that does not advance in both clocks is left
+    /// out. `ticks_per_ns` is used where there is only one.
     pub(crate) fn new(all: &[Anchor], ticks_per_ns: f64) -> Self {
         let mut anchors: Vec<Anchor> = Vec::new();
         for &anchor in all {
@@ -80,7 +80,7 @@ impl Times {
         widest.unwrap_or(0) as f64 + bent as f64 / self.slope()
     }
 
-    /// The same for a time that may lie outside of them.
+    /// As [`Self::error_ns`], for a time that may lie outside of the anchors.
     pub(crate) fn error_at_ns(&self, ns: i64) -> f64 {
         let (Some(first), Some(last)) = (self.anchors.first(), self.anchors.last()) else {
             return f64::INFINITY;
@@ -93,7 +93,7 @@ impl Times {
         } else if span > 0.0 {
             outside * of_slope / span
         } else {
-            // The rate from elsewhere: 100 ppm is more than any clock is off.
+            // The rate is from elsewhere: 100 ppm is more than any clock is off.
             outside * 1e-4
         };
         self.error_ns() + beyond
@@ -157,7 +157,7 @@ mod tests {
         let bent = [anchor(0, 0), anchor(1000, 2700), anchor(2000, 6000)];
         let times = Times::new(&bent, 3.0);
         assert_eq!(times.error_ns(), 20.0 + 301.0 / 3.0);
-        // One that went back is not used.
+        // An anchor that went back is not used.
         let times = Times::new(&[anchor(0, 0), anchor(500, -1), anchor(1000, 3000)], 3.0);
         assert_eq!(times.ticks(500), 1500);
     }

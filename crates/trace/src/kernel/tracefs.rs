@@ -1,15 +1,13 @@
-//! The kernel's trace buffers, in an instance of our own.
+//! The kernel's trace buffers, in a separate instance.
 //!
-//! **Method.** An instance is a set of buffers and switches that nobody else uses.
-//! Its clock is the trace clock itself where the kernel offers it (`x86-tsc`,
-//! `mono_raw`, `mono`). The child that becomes the program says its number to
-//! `set_event_pid` and switches tracing on, and the kernel follows its threads and
-//! children: what the recorder itself does is not in it. The buffers are read as
-//! they are; as text the kernel cuts times to microseconds.
+//! **Method.** An instance is a private set of buffers and switches. Its clock is the trace clock
+//! itself where the kernel offers it (`x86-tsc`, `mono_raw`, `mono`). The child that becomes the
+//! program writes its process id to `set_event_pid` and switches tracing on. The kernel then
+//! follows its threads and children, so the trace contains nothing of the recorder itself. The
+//! buffers are read in binary form, because the text form cuts times to microseconds.
 //!
-//! **Caveats.** The kernel counts processes of the first pid namespace, so in
-//! another one this cannot be used. Tracing costs each event 0.1 to 0.2 us, a wake
-//! about 1 us.
+//! **Caveats.** The kernel uses the process ids of the first pid namespace, so in another one
+//! this cannot be used. Tracing costs each event 0.1 to 0.2 us, a wakeup about 1 us.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -24,21 +22,21 @@ use super::decode::{Decoder, EVENTS, Event, Over, VECTORS};
 use super::format::{Format, PageLayout};
 use super::raw::{Record, What};
 
-/// Start of our instances' names; process and its start follow.
+/// Start of our instances' names; the process id and its start time follow.
 const PREFIX: &str = "undertick-";
-/// Buffers of all CPUs together, and of one at least and at most, KiB.
+/// Size of the buffers of all CPUs together, and smallest and largest size of one, KiB.
 const ALL_BUFFERS_KIB: usize = 128 << 10;
 const LEAST_BUFFER_KIB: usize = 512;
 const MOST_BUFFER_KIB: usize = 4 << 10;
 /// Inode of the first pid namespace, a constant of the kernel's interface.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
-/// Pages read from a CPU in a round: as many as its buffer holds, and as many again.
+/// Most pages read from a CPU in a round: twice what its buffer holds.
 const MOST_PAGES: usize = 2 * MOST_BUFFER_KIB / 4;
 
-/// Looks for threads that were made meanwhile.
+/// Most searches for threads that were created during the previous search.
 const MOST_LOOKS: u32 = 20;
 
-/// An instance, being recorded from.
+/// An instance that is being recorded from.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     decoder: Decoder,
@@ -46,10 +44,10 @@ pub(super) struct Tracefs {
     page: Vec<u8>,
     /// `set_event_pid` and `tracing_on`, for the child.
     switches: Option<(File, File)>,
-    /// Removed last, when nothing of it is open any more.
+    /// Removed last, when none of its files is open any more.
     instance: Instance,
     clock: ClockName,
-    /// What it does not tell, of what it might.
+    /// Available kinds of events that it does not record.
     pub(super) missing: Vec<String>,
 }
 
@@ -62,7 +60,7 @@ pub(super) struct ClockName {
 }
 
 impl ClockName {
-    /// The best of those offered.
+    /// Returns the best of the offered clocks.
     fn of(trace: ClockId, offered: &str) -> Result<Self, String> {
         let same = match trace {
             ClockId::Tsc => "x86-tsc",
@@ -83,8 +81,8 @@ impl ClockName {
 }
 
 impl Tracefs {
-    /// Makes an instance and sets it up; it does not record before the child
-    /// says so ([`Self::child_announces`]).
+    /// Makes an instance and sets it up; recording starts when the child says so
+    /// ([`Self::child_announces`]).
     ///
     /// # Errors
     /// Why it cannot be used, in plain words.
@@ -141,26 +139,26 @@ impl Tracefs {
         self.clock
     }
 
-    /// Where the child writes its number, and then a 1.
+    /// The files to which the child writes its process id, and then a 1.
     pub(super) fn child_announces(&self) -> Option<(RawFd, RawFd)> {
         let (pid, on) = self.switches.as_ref()?;
         Some((pid.as_raw_fd(), on.as_raw_fd()))
     }
 
-    /// Where 0 stops the recording of events and 1 starts it.
+    /// The file in which 0 stops the recording of events and 1 starts it.
     pub(super) fn switch(&self) -> Option<File> {
         let path = self.instance.dir.join("tracing_on");
         OpenOptions::new().write(true).open(path).ok()
     }
 
-    /// Records the threads of a process that runs, from here on; who they are is
-    /// told at `ticks`, as the kernel tells of those that are made later.
+    /// Records the threads of a running process from here on. Records at `ticks` describe them,
+    /// as the kernel describes threads that are created later.
     pub(super) fn follow(&mut self, pid: i32, ticks: u64, mut take: impl FnMut(Record)) {
         let Some((pids, on)) = &mut self.switches else {
             return;
         };
         let mut known = Vec::new();
-        // Until none has been made meanwhile by one that was not followed yet.
+        // Repeated until no thread was created by one that was not followed yet.
         for _ in 0..MOST_LOOKS {
             let mut new = super::threads_of(pid);
             new.retain(|tid| !known.contains(tid));
@@ -188,7 +186,7 @@ impl Tracefs {
         let _ = on.write_all(b"1");
     }
 
-    /// Hands on what has come since; false if there is more.
+    /// Passes on the records that have arrived since; false if there are more.
     pub(super) fn drain(&mut self, mut take: impl FnMut(Record)) -> bool {
         let mut all = true;
         for (cpu, file) in &mut self.buffers {
@@ -204,7 +202,7 @@ impl Tracefs {
         all
     }
 
-    /// Records no more.
+    /// Stops recording.
     pub(super) fn stop(&mut self) {
         let _ = write(&self.instance.dir.join("tracing_on"), "0");
     }
@@ -213,13 +211,13 @@ impl Tracefs {
 impl Drop for Tracefs {
     fn drop(&mut self) {
         self.stop();
-        // An instance that is open cannot be removed.
+        // An open instance cannot be removed.
         self.buffers.clear();
         self.switches = None;
     }
 }
 
-/// Switches all events on that there are; what is missing is told.
+/// Enables all events that exist; returns those that are missing.
 fn switch_on(dir: &Path, mapped: bool) -> Result<(Decoder, Vec<String>), String> {
     let events = dir.join("events");
     let header = events.join("header_page");
@@ -261,7 +259,7 @@ fn switch_on(dir: &Path, mapped: bool) -> Result<(Decoder, Vec<String>), String>
 #[derive(Debug)]
 struct Instance {
     dir: PathBuf,
-    /// A mount of our own that nobody else sees, where there was none.
+    /// A private mount, where there was none.
     _mount: Option<OwnedFd>,
 }
 
@@ -269,7 +267,7 @@ impl Instance {
     fn make(root: &Path, mount: Option<OwnedFd>) -> Result<Self, String> {
         let own = std::process::id();
         let started = started(own).unwrap_or(0);
-        // One process may record twice at a time.
+        // One process may record twice at the same time.
         for attempt in 0..100 {
             let name = format!("{PREFIX}{own}-{started}-{attempt}");
             let dir = root.join("instances").join(name);
@@ -289,7 +287,7 @@ impl Drop for Instance {
     }
 }
 
-/// Removes instances whose recorder is no more.
+/// Removes instances of recorders that no longer run.
 fn remove_stale(instances: &Path) {
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -302,22 +300,22 @@ fn remove_stale(instances: &Path) {
     }
 }
 
-/// Process and its start of an instance's name.
+/// Returns process id and start time from an instance's name.
 fn owner(name: &str) -> Option<(u32, u64)> {
     let mut words = name.strip_prefix(PREFIX)?.split('-');
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// When a process was started, in the kernel's ticks since boot; with its number
-/// it names a process for good.
+/// Returns when a process was started, in the kernel's ticks since boot. Together with its id
+/// this identifies a process uniquely.
 fn started(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let after = text.rsplit_once(')')?.1;
     after.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Where tracefs is mounted; a mount that only we have if it is not.
+/// Returns where tracefs is mounted, or a private mount if it is not.
 fn root() -> Result<(PathBuf, Option<OwnedFd>), String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     if let Some(point) = mounted(&mounts) {
@@ -343,17 +341,18 @@ fn root() -> Result<(PathBuf, Option<OwnedFd>), String> {
     Ok((path.into(), Some(mount)))
 }
 
-/// The mount point of a tracefs: `ID PARENT DEV ROOT POINT OPTIONS ... - TYPE ...`.
+/// Returns the mount point of a tracefs: `ID PARENT DEV ROOT POINT OPTIONS ... - TYPE ...`.
 fn mounted(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (about, kind) = line.split_once(" - ")?;
         let point = about.split(' ').nth(4)?;
-        // An escaped name is not worth the trouble.
+        // An escaped name is not supported.
         (kind.starts_with("tracefs ") && !point.contains('\\')).then(|| point.into())
     })
 }
 
-/// Some of these files give all they have to the first read or never.
+/// Reads a file at once: some of these files deliver all their content to the first read or
+/// never.
 fn read(path: &Path) -> Result<String, String> {
     let failed = |error| refused(path, &error);
     let mut file = File::open(path).map_err(failed)?;
@@ -367,7 +366,7 @@ fn read(path: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes[..used]).into_owned())
 }
 
-/// A switch takes one write.
+/// Writes a file in one write, as switches require.
 fn write(path: &Path, text: &str) -> Result<(), String> {
     let mut file = (OpenOptions::new().write(true).open(path)).map_err(|e| refused(path, &e))?;
     file.write_all(text.as_bytes())

@@ -1,4 +1,4 @@
-//! What recording costs, as a manifest has it.
+//! The cost of recording, as stored in a manifest.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -9,48 +9,48 @@ use super::read_cost::Change;
 /// The cost of recording, nanoseconds, all with intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Plain span (`ut_begin`/`ut_end`, `ut_next`).
+    /// Cost of a plain span (`ut_begin`/`ut_end`, `ut_next`).
     pub plain: SpanCost,
-    /// Span of serialised readings (`ut_begin_ordered`/`ut_end_ordered`).
+    /// Cost of a span of serialised readings (`ut_begin_ordered`/`ut_end_ordered`).
     pub ordered: SpanCost,
     /// What one event inside a span adds to it, and what lies between two readings that
     /// wait for nothing (of events, `ut_begin_fast`/`ut_end_fast`).
     pub inner_event_ns: Estimate,
-    /// What one begin, end or next of a plain span inside another span adds to that;
-    /// absent in older traces, where it is as an event.
+    /// What one begin, end or next of a plain span inside another span adds to that span; absent
+    /// in older traces, where it is that of an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner_span_ns: Option<Estimate>,
     /// What one serialised record inside a span adds to it.
     pub inner_ordered_ns: Estimate,
-    /// What one point inside a span adds to it that is switched off (`record --perturbation`);
+    /// What one point that is switched off inside a span adds to it (`record --perturbation`);
     /// absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner_off_ns: Option<Estimate>,
-    /// Functions that the compiler's hooks record; measured where some are recorded.
+    /// Cost of functions that the compiler's hooks record; measured where some are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionCost>,
-    /// Sampled spans (`ut_begin_sampled`/`ut_end_sampled`); absent in older traces.
+    /// Cost of sampled spans (`ut_begin_sampled`/`ut_end_sampled`); absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<SampledCost>,
-    /// Spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
+    /// Cost of spans with pairs of readings (`ut_begin_paired`/`ut_end_paired`).
     #[serde(default)]
     pub paired: Option<PairedCost>,
     /// What an interrupt takes beside the time that rows of the kernel give it; absent where
-    /// those tell of no interrupts, and in older traces.
+    /// those rows contain no interrupts, and in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<InterruptCost>,
     /// One reading of the clock while this was measured, as the recorder samples it
     /// ([`super::ReadCost`]); absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ns: Option<Estimate>,
-    /// When it was measured, Unix time, nanoseconds: long before a recording, if that found
-    /// that what was known of the machine still holds; absent in older traces.
+    /// When it was measured, Unix time, nanoseconds; absent in older traces. It may be long
+    /// before a recording, if the recording confirmed that the values for the machine still hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_unix_ns: Option<i64>,
 }
 
 impl Calibration {
-    /// All costs that are made of readings and records, with names.
+    /// Returns all costs that consist of readings and records, with names.
     pub fn costs_mut(&mut self) -> Vec<(&'static str, &mut Estimate)> {
         let mut costs = vec![
             ("plain, around nothing", &mut self.plain.empty_ns),
@@ -80,14 +80,14 @@ impl Calibration {
         costs
     }
 
-    /// What has changed for readings since this was measured, where one costs `read_ns`.
+    /// How readings have changed since this was measured, if one now costs `read_ns`.
     #[must_use]
     pub fn change_to(&self, read_ns: Option<&Estimate>) -> Option<Change> {
         Change::between(self.read_ns.as_ref(), read_ns)
     }
 
-    /// The same costs after such a change. Costs of pairs of readings tell of it by
-    /// themselves ([`PairedCost::pair_ns`]): their constants stay.
+    /// Returns the costs after such a change. Costs of pairs of readings follow it by themselves
+    /// ([`PairedCost::pair_ns`]), so their constants stay.
     #[must_use]
     pub fn after(&self, change: &Change) -> Self {
         let mut there = self.clone();
@@ -99,7 +99,7 @@ impl Calibration {
 }
 
 impl FunctionCost {
-    /// All its costs, with names.
+    /// Returns all its costs, with names.
     pub fn costs_mut(&mut self) -> [(&'static str, &mut Estimate); 3] {
         [
             ("function, around nothing", &mut self.span.empty_ns),
@@ -109,67 +109,67 @@ impl FunctionCost {
     }
 }
 
-/// What a function costs that is recorded (`--functions`): its records, and the compiler's calls
-/// of the hooks that write them.
+/// Cost of a recorded function (`--functions`): its records, and the compiler's calls of the
+/// hooks that write them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionCost {
-    /// Of the function's own span.
+    /// Cost of the function's own span.
     pub span: SpanCost,
-    /// What the begin or the end of a function inside another span adds to that.
+    /// What the begin or the end of a function inside another span adds to that span.
     pub inner_ns: Estimate,
 }
 
-/// What sampled spans cost: each execution is counted, and some are recorded.
+/// Cost of sampled spans: each execution is counted, and some are recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledCost {
-    /// Of the own span of one that is recorded.
+    /// Cost of the own span of a recorded execution.
     pub span: SpanCost,
-    /// What one execution inside another span adds to that, whether it is recorded or not.
+    /// What one execution inside another span adds to that span, recorded or not.
     pub counted_ns: Estimate,
-    /// What the begin or the end of a recorded one inside another span adds to that beside.
+    /// What the begin or the end of a recorded one adds to an outer span beyond that.
     pub record_ns: Estimate,
 }
 
-/// What an interrupt takes of a program beside the time that rows of the kernel give it: the
-/// way into the kernel and out of it, and on a guest what its host does first.
+/// What an interrupt takes of a program beside the time that rows of the kernel give it: the way
+/// into the kernel and out of it, and on a guest what its host does first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterruptCost {
     /// Which interrupt, as in rows of the kernel: the one that came most often, the timer.
     pub event: i32,
-    /// From the program's last instruction to the begin that the kernel knows, in three of
-    /// four at least.
+    /// Time from the program's last instruction to the begin that the kernel knows; at least
+    /// three of four interrupts take this long.
     pub before_ns: Estimate,
-    /// From the end that the kernel knows to the program's next instruction, likewise.
+    /// Time from the end that the kernel knows to the program's next instruction, likewise.
     pub after_ns: Estimate,
     /// Interquartile distance of the two together, ns.
     pub spread_ns: f64,
 }
 
-/// What of a span's cost its own pairs of readings tell, by the zero-elapsed-
-/// time test, and what known doses say of the rest.
+/// What a span's own pairs of readings tell of its cost, by the zero-elapsed-time test, and what
+/// known doses tell of the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedCost {
     /// Constant cost of such a span.
     pub span: SpanCost,
-    /// What published pairs (half of both) leave around known doses: to be
-    /// subtracted beside them.
+    /// What published pairs (half of both) leave around known doses: it is subtracted in addition
+    /// to them.
     pub pairs_bias_ns: Estimate,
     /// Shares of the pairs before and after that control variates subtract.
     pub shares: [f64; 2],
-    /// Pairs below and above count as these, ticks.
+    /// Pairs outside of these limits count as the limits, ticks.
     pub fence_ticks: [f64; 2],
-    /// What is subtracted beside the shares, so that known doses come out right.
+    /// What is subtracted in addition to the shares, so that known doses come out right.
     pub constant_ns: Estimate,
-    /// Mean of these pairs: by as much as those of a recording differ from it,
-    /// readings have become dearer or cheaper since.
+    /// Mean of these pairs. If the pairs of a recording have another mean, readings have become
+    /// dearer or cheaper by the difference since.
     pub pair_ns: Estimate,
     /// Improvement factor of the pairs, around nothing.
     pub pairs_k: Option<Estimate>,
     /// Improvement factor of control variates.
     pub control_variate_k: Option<Estimate>,
-    /// `long-term`, `pairs` or `control-variate`: what to use.
+    /// The method to use: `long-term`, `pairs` or `control-variate`.
     pub chosen: String,
-    /// Why.
+    /// Why it was chosen.
     pub why: String,
 }
 
@@ -180,7 +180,7 @@ pub struct SpanCost {
     pub empty_ns: Estimate,
     /// Mean of a span around known doses of work, less the work.
     pub dosed_ns: Estimate,
-    /// The least of these doses: spans of more work have the dosed cost.
+    /// The smallest of these doses: spans of more work have the dosed cost.
     #[serde(default)]
     pub least_dose_ns: Option<f64>,
 }

@@ -1,24 +1,24 @@
-//! What a manifest says of the kernel's rows.
+//! The description of the kernel's rows in a manifest.
 
 use serde::Deserialize;
 use serde::Serialize;
 
-/// What the kernel told while the program ran: rows with `mode` 1.
+/// The kernel events while the program ran: rows with `mode` 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Every source that was tried.
     pub sources: Vec<KernelSource>,
     /// Rows in the trace.
     pub rows: u64,
-    /// Records lost that rows would have come of, as far as they were counted.
+    /// Records lost that would have become rows, as far as they were counted.
     pub lost: u64,
-    /// Losses of which the kernel did not say how many records they were.
+    /// Losses for which the kernel did not say how many records they were.
     #[serde(default)]
     pub losses_not_counted: u64,
-    /// The time of a row is right within this against the trace clock, ns: the
-    /// worst of the sources used.
+    /// Bound on the error of a row's time against the trace clock, ns: the worst of the sources
+    /// used.
     pub error_ns: f64,
-    /// Two sources of switches compared, where both ran.
+    /// Comparison of two sources of switches, where both ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Whether switches in and out alternate for each thread, as they must.
@@ -33,16 +33,16 @@ pub struct KernelSource {
     pub name: String,
     /// Whether it ran.
     pub used: bool,
-    /// Why not, or what it could not do, in plain words; empty if all is well.
+    /// Why it did not run, or what it could not do, in plain words; empty if all is well.
     pub why: String,
-    /// What it tells, by the names of row kinds; of a source that did not run,
-    /// what is missing with it.
+    /// The row kinds that it provides, by name; of a source that did not run, the kinds that are
+    /// missing with it.
     pub tells: Vec<String>,
     /// Records taken from it.
     pub records: u64,
     /// Records it lost, as far as counted.
     pub lost: u64,
-    /// The clock it stamps its records with.
+    /// The clock of its records' times.
     pub clock: String,
     /// Bound on the error of these times on the trace clock, ns: 0 if they are
     /// readings of it.
@@ -52,25 +52,25 @@ pub struct KernelSource {
 /// The same switches seen by two sources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The source that the rows are from, and the other one.
+    /// The source that the rows come from, and the other one.
     pub sources: [String; 2],
     /// Switches of the first one, while both ran.
     pub first: u64,
     /// Switches of the other one.
     pub second: u64,
-    /// Switches that both tell: same thread, same direction, same CPU.
+    /// Switches that both sources recorded: same thread, same direction, same CPU.
     pub both: u64,
-    /// Of these, switches out whose cause (waits or preempted) differs.
+    /// Of these, switches out with a different cause (waits or preempted).
     pub causes_differ: u64,
     /// The second one's time less the first one's: median, ns.
     pub later_ns_median: f64,
     /// 99th percentile, ns.
     pub later_ns_p99: f64,
-    /// Switches that only the second source tells and that were added to the rows.
+    /// Switches that only the second source recorded and that were added to the rows.
     #[serde(default)]
     pub added: u64,
-    /// Of them, those onto a CPU. Some kernels lose these in their trace buffers
-    /// where the CPU was idle.
+    /// Of them, those onto a CPU. Some kernels lose these in their trace buffers where the CPU
+    /// was idle.
     #[serde(default)]
     pub added_in: u64,
 }
@@ -82,8 +82,8 @@ pub struct Balance {
     pub switches_in: u64,
     /// Switches out.
     pub switches_out: u64,
-    /// Switches in of a thread that was not out: its switch out is missing.
+    /// Switches in of a thread that was already in: its switch out is missing.
     pub missing_out: u64,
-    /// Switches out of a thread that was not in: its switch in is missing.
+    /// Switches out of a thread that was already out: its switch in is missing.
     pub missing_in: u64,
 }

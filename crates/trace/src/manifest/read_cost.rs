@@ -1,43 +1,43 @@
-//! What readings of the clock cost while a program was recorded, and what follows for costs that
-//! were measured at another time.
+//! The cost of clock readings while a program was recorded, and the correction it implies for
+//! costs that were measured at another time.
 
 use serde::{Deserialize, Serialize};
 use undertick_units::{Estimate, Interval};
 
-/// Samples of what a reading of the clock costs, taken by a recorded thread now and then.
+/// Samples of the cost of a clock reading, taken by a recorded thread now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadCost {
-    /// Samples, each of some readings one after the other; none that was interrupted.
+    /// Number of samples, each of several consecutive readings; none was interrupted.
     pub samples: u64,
-    /// The shortest of them, ticks of one reading.
+    /// The shortest sample, ticks of one reading.
     pub least_ticks: f64,
-    /// Their mean, likewise.
+    /// Mean of the samples, likewise.
     pub mean_ticks: f64,
-    /// Standard deviation of a sample, likewise.
+    /// Standard deviation of the samples, likewise.
     pub deviation_ticks: f64,
 }
 
-/// By what readings of the clock have become dearer or cheaper.
+/// The factor by which readings of the clock have become dearer or cheaper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// What one costs, over what it cost.
+    /// The present cost of one reading over its former cost.
     pub ratio: f64,
-    /// Half-width of that.
+    /// Half-width of the ratio.
     pub error: f64,
 }
 
 impl Change {
-    /// What makes readings dearer makes the stores and checks around them dearer, too: a cost
-    /// moves by this power of it. By 1.0 to 1.4, between calibrations and over series of
-    /// recordings.
+    /// A cost changes by this power of the ratio: what makes readings dearer also makes the
+    /// stores and checks around them dearer. The power was 1.0 to 1.4, between calibrations and
+    /// over series of recordings.
     const POWER: f64 = 1.2;
-    /// In one recording the power may be this much less or more.
+    /// In one recording the power may be lower or higher by this much.
     const MAY_DIFFER: f64 = 0.5;
-    /// No core, and no neighbour, makes readings so much dearer or cheaper.
+    /// No core, and no neighbour, changes the cost of readings by more than this factor.
     const MOST: f64 = 4.0;
 
-    /// From what one cost to what one costs; `None` where one of them is not known, or cannot
-    /// be.
+    /// Returns the change between two costs of a reading; `None` where one of them is unknown or
+    /// impossible.
     #[must_use]
     pub fn between(from: Option<&Estimate>, to: Option<&Estimate>) -> Option<Self> {
         let (from, to) = (from?, to?);
@@ -48,18 +48,18 @@ impl Change {
         is_one.then_some(Self { ratio, error })
     }
 
-    /// What a cost is times, after the change.
+    /// The factor by which a cost is multiplied after the change.
     fn factor(&self) -> f64 {
         self.ratio.powf(Self::POWER)
     }
 
-    /// Share of a changed cost by which it may be wrong for the change.
+    /// The share of a changed cost that is uncertain because of the change.
     #[must_use]
     pub fn unsure(&self) -> f64 {
         Self::POWER * self.error / self.ratio + Self::MAY_DIFFER * self.ratio.ln().abs()
     }
 
-    /// The cost and its interval after the change, if that were known exactly.
+    /// Changes the cost and its interval as if the change were known exactly.
     pub fn scale(&self, cost: &mut Estimate) {
         let Interval { lo, hi } = cost.interval;
         cost.interval = Interval {
@@ -69,7 +69,7 @@ impl Change {
         cost.value *= self.factor();
     }
 
-    /// As [`Self::scale`], and the interval holds what is not sure of that, too.
+    /// As [`Self::scale`], with the uncertainty of the change included in the interval.
     pub fn apply(&self, cost: &mut Estimate) {
         self.scale(cost);
         let more = self.unsure() * cost.value.abs();
@@ -82,14 +82,15 @@ impl Change {
 }
 
 impl ReadCost {
-    /// Fewer samples say nothing of the rest of the time.
+    /// Fewer samples do not represent the rest of the time.
     const LEAST_SAMPLES: u64 = 8;
-    /// Half-width of a mean, in standard errors, at 95 % with so few of them.
+    /// Half-width of a mean, in standard errors, at 95 % with that few samples.
     const QUANTILE: f64 = 2.36;
-    /// A ring whose mean is this many times the shortest sample of all was interrupted in it.
+    /// A ring whose mean is this many times the shortest sample of all had an interrupted sample.
     const INTERRUPTED: f64 = 3.0;
 
-    /// Of all rings of a recording, each with how many events it has: these count.
+    /// Combines the samples of all rings of a recording, weighted by each ring's number of
+    /// events.
     pub(super) fn of_all(rings: impl Iterator<Item = (u64, Self)>) -> Option<Self> {
         let is_one = |(_, ring): &(u64, Self)| {
             let ticks = [ring.least_ticks, ring.mean_ticks, ring.deviation_ticks];
@@ -121,7 +122,7 @@ impl ReadCost {
         })
     }
 
-    /// What a reading cost in the mean, ns; `None` where there are too few samples.
+    /// Mean cost of a reading, ns; `None` where there are too few samples.
     pub(super) fn mean_ns(&self, ns_per_tick: f64) -> Option<Estimate> {
         if self.samples < Self::LEAST_SAMPLES {
             return None;

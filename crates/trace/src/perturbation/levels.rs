@@ -1,4 +1,4 @@
-//! Which events lie how deep, learnt from the records as they come.
+//! Learns the depth of events from the records as they arrive.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use undertick_ring::{Kind, Record};
 
 use super::{Plan, Wanted};
 
-/// So many sections a half, if that is not too short or too long.
+/// Target number of spans in a half, if that makes it neither too short nor too long.
 const SECTIONS_A_HALF: f64 = 20.0;
 /// Shorter halves lose too much to the switching itself.
 const SHORTEST_HALF_NS: f64 = 0.5e6;
-/// Longer ones see the machine change meanwhile.
+/// During longer halves the machine changes.
 const LONGEST_HALF_NS: f64 = 2e9;
-/// What is looked at before anything is switched.
+/// Time of observation before anything is switched.
 const LEARNING: Duration = Duration::from_millis(100);
-/// Sections of a known length before their mean is believed.
+/// Least spans of known length before their mean is used.
 const FEW: u64 = 20;
-/// Open spans kept per ring.
+/// Most open spans tracked per ring.
 const MOST_OPEN: usize = 1024;
 
 /// Learns which events stay on, and how long a half should be.
@@ -33,16 +33,16 @@ pub(crate) struct Levels {
     first: Option<Instant>,
 }
 
-/// One event.
+/// What was learned of one event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Times it came in fewer open spans than the level, and in more.
+    /// Number of times it occurred in fewer open spans than the level, and in more.
     shallow: u64,
     deep: u64,
     is_kept: bool,
-    /// Switched points inside its sections.
+    /// Switched points inside its spans.
     inner: u64,
-    /// Whole sections, and their time.
+    /// Number of whole spans, and their total time.
     whole: u64,
     ticks: f64,
 }
@@ -52,7 +52,7 @@ struct Ring {
     open: Vec<(u16, u64)>,
     /// Last instant of each event that stays on.
     instants: HashMap<u16, u64>,
-    /// The latest of them.
+    /// The latest of these events.
     after: Option<u16>,
 }
 
@@ -76,17 +76,17 @@ impl Levels {
         }
     }
 
-    /// What the switching thread goes by.
+    /// The plan that the switching thread follows.
     pub(crate) fn plan(&self) -> Arc<Plan> {
         self.plan.clone()
     }
 
-    /// Length of a half as planned by now, ns; 0: not yet.
+    /// Length of a half as planned now, ns; 0: not known yet.
     pub(crate) fn half_ns(&self) -> u64 {
         self.plan.half_ns.load(Ordering::Relaxed)
     }
 
-    /// Says of every event whether it stays on at first.
+    /// Calls `keep` for every event with whether it stays on at first.
     pub(crate) fn start(&self, mut keep: impl FnMut(u16, bool)) {
         for event in 0..=u16::MAX {
             let is_kept = self.wanted == Wanted::Kernel || self.events.contains_key(&event);
@@ -102,8 +102,8 @@ impl Levels {
         kept
     }
 
-    /// Takes records of one ring, in order; `keep` is told of events that are to
-    /// stay on from now on, or not any more.
+    /// Takes records of one ring, in order. `keep` is called for events that are to stay on from
+    /// now on, or no longer.
     pub(crate) fn observe(
         &mut self,
         ring: u32,
@@ -144,7 +144,7 @@ impl Levels {
         }
     }
 
-    /// A point inside what is open: how deep it lies.
+    /// Records the depth of a point inside what is open.
     fn point(&mut self, ring: &Ring, event: u16, keep: &mut impl FnMut(u16, bool)) {
         let seen = self.events.entry(event).or_default();
         seen.is_kept |= self.wanted == Wanted::Kernel;
@@ -154,7 +154,7 @@ impl Levels {
             } else {
                 seen.deep += 1;
             }
-            // Beside a switch a point may seem to lie less deep than it does.
+            // Near a switch a point may seem to lie less deep than it does.
             let is_kept = seen.shallow > seen.deep;
             if is_kept != seen.is_kept {
                 seen.is_kept = is_kept;
@@ -198,7 +198,7 @@ impl Levels {
         }
     }
 
-    /// Plans the halves from what is known by now.
+    /// Plans the halves from what is known now.
     pub(crate) fn settle(&self) {
         if self.first.is_none_or(|first| first.elapsed() < LEARNING) {
             return;
@@ -243,8 +243,7 @@ mod tests {
         .to_words()
     }
 
-    /// 20 sections of event 1, 5 us each, with a span 2 and an instant 3 in it, 3
-    /// also in 2.
+    /// 20 spans of event 1, 5 us each, with a span 2 and an instant 3 in it, 3 also in 2.
     fn frames(from: u64, to: u64) -> Vec<[u64; 2]> {
         (from..to)
             .flat_map(|i| {
@@ -285,8 +284,8 @@ mod tests {
         }
     }
 
-    /// 5000 ticks of 2 ns are 10 us; 20 of them less than the shortest half.
-    /// 50 times as long they are 10 ms.
+    /// 5000 ticks of 2 ns are 10 us: 20 of them are shorter than the shortest half. When 50 times
+    /// as long, they are 10 ms.
     #[test]
     fn halves_hold_twenty_sections() {
         let (mut levels, plan) = levels(Wanted::Level(1));
@@ -308,7 +307,7 @@ mod tests {
         assert_eq!(plan.half_ns.load(Ordering::Relaxed), 10_000_000);
     }
 
-    /// The kernel's events are beside the program's: all of these stay on.
+    /// The kernel's events are recorded separately from the program's, which all stay on.
     #[test]
     fn all_stays_on_beside_the_kernel() {
         let (mut levels, plan) = levels(Wanted::Kernel);
@@ -319,7 +318,7 @@ mod tests {
         assert_eq!(plan.half_ns.load(Ordering::Relaxed), 500_000);
     }
 
-    /// Nothing to switch: nothing is planned.
+    /// Without points to switch, nothing is planned.
     #[test]
     fn without_points_inside_there_is_no_plan() {
         let (mut levels, plan) = levels(Wanted::Level(3));
@@ -328,8 +327,8 @@ mod tests {
         assert_eq!(plan.half_ns.load(Ordering::Relaxed), 0);
     }
 
-    /// A begin whose end was not recorded is forgotten when what it lies in ends;
-    /// one point that seemed to lie outside changes nothing for long.
+    /// A begin whose end was not recorded is forgotten when its outer span ends; one point that
+    /// seemed to lie outside changes nothing for long.
     #[test]
     fn what_is_cut_by_a_switch_does_no_harm() {
         let (mut levels, _) = levels(Wanted::Level(1));
@@ -347,7 +346,7 @@ mod tests {
         assert_eq!(levels.rings[&0].open.len(), 0);
     }
 
-    /// The time from one instant that stays on to the next is a section too.
+    /// The time from one instant that stays on to the next is also a span.
     #[test]
     fn named_events_stay_and_instants_have_periods() {
         let (mut levels, plan) = levels(Wanted::Kept(vec![3]));

@@ -1,19 +1,17 @@
-//! Measuring points switched off and on at random while the program runs, so that
-//! what they cost it is measured instead of assumed.
+//! Switches measuring points off and on at random while the program runs, so that their cost is
+//! measured instead of assumed.
 //!
-//! **Question.** By how much do the points inside a section slow it?
+//! **Question.** By how much do the points inside a span slow it?
 //!
-//! **Method.** Time is cut into pairs of halves of equal length, next to each
-//! other. In one half, drawn by lot, all points record; in the other one those
-//! inside the sections that are asked about do not. Each switch is a row of the
-//! trace with the readings before and after it, so the analysis knows which
-//! samples lie in which half. A constant per point cannot answer the question:
-//! readings overlap with the work around them, more or less, by the code.
+//! **Method.** Time is cut into pairs of neighbouring halves of equal length. In one half, drawn
+//! at random, all points record; in the other one those inside the spans in question do not. Each
+//! switch is a row of the trace with the readings before and after it, so the analysis knows
+//! which samples lie in which half. A constant per point cannot answer the question: readings
+//! overlap with the work around them by an amount that depends on the code.
 //!
-//! **Caveats.** Points that are off still ask whether they are on: below a
-//! nanosecond each, and not in the figure. What they are asked in and what the
-//! recorder writes reaches the caches; effects that take longer than a half to
-//! build up are seen in part only.
+//! **Caveats.** Points that are off still check whether they are on: below a nanosecond each, and
+//! not in the figure. The page that they check and what the recorder writes occupy the caches;
+//! effects that take longer than a half to build up are seen only in part.
 
 mod levels;
 mod switcher;
@@ -32,19 +30,18 @@ const KERNEL: &str = "kernel";
 /// Which points are switched off and on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Those that lie in so many open spans or more. What lies in fewer stays on,
-    /// and is what the figures are about: 1 keeps the outermost spans, and
-    /// instants outside of all spans.
+    /// The points inside at least this many open spans. Points inside fewer stay on, and are the
+    /// subject of the figures: 1 keeps the outermost spans, and instants outside of all spans.
     Level(u32),
-    /// All but these.
+    /// All points but those of these events.
     Kept(Vec<u16>),
-    /// No points, but the kernel's trace (tracefs): what recording its events costs.
+    /// No points, but the kernel's trace (tracefs): measures the cost of recording its events.
     Kernel,
 }
 
 impl Wanted {
-    /// From the words of the command line: a level, or `keep=EVENT[,EVENT...]` by
-    /// number or by a name of `names`.
+    /// Parses the option of the command line: a level, or `keep=EVENT[,EVENT...]` by number or by
+    /// a name of `names`.
     ///
     /// # Errors
     /// What is wrong, and what would be right.
@@ -85,7 +82,7 @@ impl Wanted {
 }
 
 impl Wanted {
-    /// What the manifest says of it before anything was switched.
+    /// The description for the manifest before anything was switched.
     pub(crate) fn about(&self) -> Perturbation {
         let asked = match self {
             Self::Level(level) => level.to_string(),
@@ -105,14 +102,14 @@ impl Wanted {
 }
 
 impl Perturbation {
-    /// The kernel's events were switched, and no points.
+    /// Whether the kernel's events were switched, and no points.
     #[must_use]
     pub fn is_of_kernel(&self) -> bool {
         self.asked == KERNEL
     }
 }
 
-/// The kernel's trace cannot be switched.
+/// The error for a kernel trace that cannot be switched.
 pub(crate) fn without_tracefs(kernel: Option<&Kernel>) -> TraceError {
     let source = kernel.and_then(|k| k.sources.iter().find(|of| of.name == "tracefs"));
     TraceError::Recording(format!(
@@ -121,7 +118,7 @@ pub(crate) fn without_tracefs(kernel: Option<&Kernel>) -> TraceError {
     ))
 }
 
-/// What the user must know where nothing came of it.
+/// A warning for the user where there is no result.
 pub(crate) fn remark(found: &Perturbation) -> Option<String> {
     let why = if found.is_of_kernel() && found.half_ns == 0 {
         "no event had 20 whole sections after the first 0.1 s"
@@ -139,7 +136,7 @@ pub(crate) fn remark(found: &Perturbation) -> Option<String> {
     ))
 }
 
-/// What the one who learns tells the one who switches.
+/// What the learning thread tells the switching thread.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Length of a half, ns; 0: not known yet.

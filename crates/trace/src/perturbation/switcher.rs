@@ -1,4 +1,4 @@
-//! The thread that switches.
+//! The thread that switches points off and on.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,13 +18,13 @@ use crate::TraceError;
 use crate::control_page::ControlPage;
 use crate::schema::Switched;
 
-/// After so long pairs become rarer, so that a long recording is not cut into
-/// ever more of them.
+/// After this time pairs become rarer, so that a long recording is not cut into ever more of
+/// them.
 const EAGER: Duration = Duration::from_secs(60);
-/// Pause between two looks for a plan.
+/// Pause between two checks for a plan.
 const WAIT: Duration = Duration::from_millis(5);
-/// Halves of a pair are shorter or longer than planned by up to this share, so
-/// that nothing of the program's own keeps step with them.
+/// Halves of a pair are shorter or longer than planned by up to this share, so that no period of
+/// the program stays in step with them.
 const SPREAD: f64 = 0.25;
 
 /// A switch, between two readings of the trace clock.
@@ -35,7 +35,7 @@ pub(crate) struct Epoch {
     pub(crate) state: Switched,
 }
 
-/// Switches while it lives.
+/// Switches points as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Switcher {
     stop: Sender<()>,
@@ -43,12 +43,11 @@ pub(crate) struct Switcher {
 }
 
 impl Switcher {
-    /// Starts switching as soon as there is a plan: the points of the control page,
-    /// or the kernel's trace by the file that takes 0 and 1. What it does goes to
-    /// `told`.
+    /// Starts switching as soon as there is a plan: the points of the control page, or the
+    /// kernel's trace by the file that takes 0 and 1. Each switch is sent to `told`.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// No thread can be started.
     pub(crate) fn start(
         pages: Vec<ControlPage>,
         kernel: Option<File>,
@@ -73,7 +72,7 @@ impl Switcher {
         Ok(Self { stop, thread })
     }
 
-    /// Leaves all points on; how many pairs of halves there were.
+    /// Leaves all points on; returns how many pairs of halves there were.
     pub(crate) fn finish(self) -> u64 {
         drop(self.stop);
         match self.thread.join() {
@@ -126,7 +125,7 @@ impl Switching {
         pairs
     }
 
-    /// Two halves of one length; `None`: it was ended meanwhile.
+    /// Makes two halves of one length; `None`: it was ended in between.
     fn pair(&mut self, half: Duration) -> Option<()> {
         let half = half.mul_f64(self.random.random_range(1.0 - SPREAD..1.0 + SPREAD));
         let mut order = [Switched::AllOn, Switched::SomeOff];
@@ -154,7 +153,7 @@ impl Switching {
         };
         let before_ticks = self.clock.read_ticks_ordered();
         if let Some(mut kernel) = self.kernel.as_ref() {
-            // Refused only if the instance is gone: the rows that lack tell.
+            // Refused only if the instance is gone: the missing rows show that.
             let _ = kernel.write_all(digit);
         } else {
             // All CPUs see it before the second reading.
@@ -164,7 +163,7 @@ impl Switching {
             }
         }
         let after_ticks = self.clock.read_ticks_ordered();
-        // Nobody listens any more: the recording ends.
+        // Nothing receives any more when the recording ends.
         let _ = self.told.send(Epoch {
             before_ticks,
             after_ticks,

@@ -19,14 +19,14 @@ fn pool() -> (tempfile::TempDir, SessionDir, Pool) {
     (parent, dir, pool)
 }
 
-/// As a thread does it, ready ones first.
+/// Takes one as a thread does, ready ones first.
 fn taken(pool: &Pool, queues: [Queue; 2]) -> Option<u32> {
     queues
         .into_iter()
         .find_map(|queue| take(&pool.map().line(queue)))
 }
 
-/// A ring of that many segments, and these.
+/// Makes a ring of that many segments; returns its head and the segments.
 fn ring(pool: &Pool, segments: u32) -> (u32, Vec<u32>) {
     let head = taken(pool, [Queue::HeadsReady, Queue::Heads]).unwrap();
     let memory = pool.map().ring(head, 8192);
@@ -72,7 +72,7 @@ fn heads_at() -> usize {
     SHAPE.heads_at() as usize
 }
 
-/// All is handed out once, ready ones first and with pages, and comes back as new.
+/// All are handed out once, ready ones first and with pages, and come back as new.
 #[test]
 fn what_is_given_back_is_handed_out_again() {
     let (_parent, _dir, mut pool) = pool();
@@ -86,7 +86,7 @@ fn what_is_given_back_is_handed_out_again() {
     pool.look();
     assert_eq!((free(&pool), pool.segments()), ((5, 50), (30, 80)));
     assert_eq!(pool.new_heads(), [head]);
-    // What was taken without pages gets them; not while it goes too fast.
+    // What was taken without pages gets them, unless they are taken too fast.
     pool.prepare(100);
     assert_eq!(written(&pool, segments[29]), 0);
     pool.prepare(100);
@@ -111,8 +111,8 @@ fn what_is_given_back_is_handed_out_again() {
     assert_eq!(all, (0..80).collect::<Vec<_>>());
 }
 
-/// A ring names a segment each time that it uses it again: it comes back once, though
-/// other threads take what has come back while the rest is read.
+/// A ring names a segment each time that it uses it again. It is returned once, though other
+/// threads take what has been returned while the rest is read.
 #[test]
 fn what_a_ring_has_used_twice_comes_back_once() {
     let (_parent, _dir, mut pool) = pool();
@@ -126,7 +126,7 @@ fn what_a_ring_has_used_twice_comes_back_once() {
         memory.store_head(80 * SEGMENT_BYTES - 16, Ordering::Relaxed);
     };
     for _ in 0..200 {
-        // What is free is taken before, so that what comes back comes at once.
+        // All free segments are taken first, so that returned ones are handed out at once.
         let queues = [Queue::SegmentsReady, Queue::Segments];
         while taken(&pool, queues).is_some() {}
         pool.look();
@@ -160,8 +160,8 @@ fn what_a_ring_has_used_twice_comes_back_once() {
     }
 }
 
-/// A program writes what it likes into the queues and its table: nothing is handed out
-/// that another one has, and nothing is taken from it.
+/// A program writes arbitrary data into the queues and its table. Nothing is handed out that
+/// another program has, and nothing is taken from that program.
 #[test]
 fn nothing_in_the_pool_is_believed() {
     let (_parent, _dir, mut pool) = pool();
@@ -169,7 +169,7 @@ fn nothing_in_the_pool_is_believed() {
     let (hostile, own) = ring(&pool, 2);
     pool.look();
     assert!(theirs.iter().all(|&segment| pool.is_of(segment, victim)));
-    // The victim's segment, one that is free, one that there is not.
+    // The victim's segment, a free one, and one that does not exist.
     let memory = pool.map().ring(hostile, 8192);
     for (index, segment) in [(0, theirs[1]), (2, 60), (3, 4000), (4, u32::MAX - 1)] {
         memory.store_use(index, ring::use_of(segment, 0));
@@ -177,7 +177,7 @@ fn nothing_in_the_pool_is_believed() {
     }
     memory.store_head(64 * SEGMENT_BYTES, Ordering::Relaxed);
     pool.give_back(hostile, &memory);
-    // What it did not name any more is lost, the rest is as it was.
+    // What it no longer named is lost; the rest is unchanged.
     assert_eq!(free(&pool), (5, 80 - 4));
     assert!(theirs.iter().all(|&segment| pool.is_of(segment, victim)));
     assert!(
@@ -198,7 +198,7 @@ fn nothing_in_the_pool_is_believed() {
     assert!(pool.is_of(theirs[0], victim));
     pool.give_back(victim, &pool.map().ring(victim, 8192));
     assert_eq!(free(&pool), (6, 79));
-    // Counts that cannot be: nothing more is put in, and nobody waits.
+    // Impossible counts: nothing more is put in, and nothing waits.
     for (at, value) in [(pool::OFF_TAKEN, u64::MAX), (pool::OFF_PUT, 3)] {
         word(&pool, pool::OFF_QUEUES + 2 * pool::QUEUE_BYTES + at).store(value, Ordering::Relaxed);
     }
@@ -206,8 +206,8 @@ fn nothing_in_the_pool_is_believed() {
     pool.prepare(10);
 }
 
-/// A recorder that goes on after one that was killed knows what is free by the queues, and the
-/// rest by the rings.
+/// A recorder that resumes after one that was killed finds what is free in the queues, and the
+/// rest in the rings.
 #[test]
 fn a_killed_recorder_leaves_its_queues() {
     let (_parent, dir, mut pool) = pool();

@@ -1,4 +1,4 @@
-//! What a recording says of itself in its manifest.
+//! The description of a recording in its manifest.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::session::Session;
 use crate::trace_dir::TraceDir;
 use crate::{TraceError, keep, manifest, perturbation};
 
-/// Writes the manifest of a recording that is over, and only then takes the session away:
-/// if the disk has no room for it, the session keeps it.
+/// Writes the manifest of a finished recording, and only then removes the session. If the disk
+/// has no room for the manifest, it stays in the session.
 pub(super) fn keep_manifest(
     trace: &TraceDir,
     manifest: &Manifest,
@@ -42,7 +42,7 @@ pub(super) fn keep_manifest(
     )))
 }
 
-/// What is to be said of a trace that is not where it was made.
+/// A warning for a trace that has been moved since it was made.
 pub(super) fn moved(trace: &TraceDir) -> Option<String> {
     let now = trace.path_now();
     (now != trace.path()).then(|| {
@@ -71,7 +71,7 @@ pub(crate) fn merge_names(
     names
 }
 
-/// What a flight recorder says beside its rings.
+/// Adds the account of a flight recorder to the manifest.
 pub(crate) fn flight(manifest: &mut Manifest, given_up: GivenUp, snapshot_unix_ns: Option<i64>) {
     manifest.flight = Some(Flight {
         snapshot_unix_ns,
@@ -189,7 +189,7 @@ fn cpu_model() -> String {
 }
 
 impl Running {
-    /// Writes down what the session and the sources know at the end.
+    /// Adds what the session and the sources know at the end to the manifest.
     pub(super) fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
         let (manifest, session) = (&mut self.manifest, &self.session);
         if let (Some(about), Some(levels)) = (&mut manifest.perturbation, &self.collector.levels) {

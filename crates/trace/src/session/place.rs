@@ -1,4 +1,4 @@
-//! Where a session lies, how much it may take, and what dead ones have left there.
+//! Where a session lies, how much memory it may take, and removal of what killed recorders left.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,15 +14,16 @@ use crate::pool_map::PoolMap;
 use crate::session_dir::SessionDir;
 use crate::session_lock::SessionLock;
 
-/// Least memory that a session is started with.
+/// Least memory with which a session is started, bytes.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;
-/// Budget of a session unless asked otherwise.
+/// Default budget of a session, bytes.
 const DEFAULT_BUDGET_BYTES: u64 = 1 << 30;
-/// Rings at a time where files may not be large.
+/// Most rings at a time where files may not be large.
 const FEW_HEADS: u32 = 64;
 
-/// The pool of a session that begins: as large as was asked for, or as files may be
-/// (`ulimit -f`), which is asked first because a file that grows beyond ends the process.
+/// Makes the pool of a new session, as large as requested or as the file size limit allows
+/// (`ulimit -f`). The limit is checked first, because a file that grows beyond it ends the
+/// process.
 pub(super) fn make_pool(dir: &SessionDir, budget_bytes: u64) -> Result<Pool, TraceError> {
     let wanted = (budget_bytes / SEGMENT_BYTES).clamp(2, u64::from(pool::MOST_SEGMENTS)) as u32;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
@@ -117,15 +118,15 @@ fn free_bytes(parent: &Path) -> Result<u64, TraceError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Takes away what a killed recorder has left: memory of rings that a program has
-/// mapped still, and the directory.
+/// Removes what a killed recorder has left: the directory, and the memory of rings that a program
+/// still has mapped.
 pub(super) fn remove_left_behind(path: &Path, owner: u32) {
     let is_named_so =
         (path.file_name()).is_some_and(|name| name.as_encoded_bytes().starts_with(b"undertick-"));
     let Some(dir) = SessionDir::open(path).ok().filter(|_| is_named_so) else {
         return;
     };
-    // A recorder that lives holds the lock.
+    // A running recorder holds the lock.
     if dir.owner() != Some(owner) || !dir.lock() {
         return;
     }

@@ -1,5 +1,5 @@
-//! What the disturber really did: the share of the time it ran, and by how much it slowed the
-//! probe's blocks, taken from the blocks themselves and not by the meter.
+//! The actual effect of the disturber: the share of the time it ran, and by how much it slowed the
+//! probe's blocks. Both come from the blocks themselves and not from the meter.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use crate::bench::csv;
 const MIX: &str = "1";
 const REGISTERS: &str = "2";
 
-/// How many times longer the probe's blocks took inside the disturber's phases than outside,
-/// right before and after each begin and end of one. Not of a disturber that takes the CPU itself.
+/// How many times longer the probe's blocks took inside the disturber's phases than outside, right
+/// before and after each begin and end of one. `None` for a disturber that takes the CPU itself.
 pub fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<f64>, String> {
     if kind != "memory" {
         return Ok(None);
@@ -20,15 +20,15 @@ pub fn meanwhile(trace: &str, kind: &str, phases: &[[f64; 3]]) -> Result<Option<
 }
 
 /// How many times longer the probe's blocks of this trace took inside these phases than outside,
-/// so many seconds before and after each edge: in units of the registers beside them, geometric
-/// means.
+/// over `beside_s` seconds before and after each edge. Durations are relative to the adjacent
+/// blocks of registers, and means are geometric.
 fn slower(trace: &str, phases: &[[f64; 3]], beside_s: f64) -> Result<f64, String> {
     by_edges(&blocks(trace)?, phases, beside_s)
         .ok_or_else(|| format!("{trace}: no blocks on both sides of an edge of a phase"))
 }
 
-/// The probe's undisturbed blocks: when, s since 1970, and the logarithm of how many times longer
-/// than the registers beside them.
+/// The probe's undisturbed blocks: the time, s since 1970, and the logarithm of the duration
+/// relative to the adjacent block of registers.
 fn blocks(trace: &str) -> Result<Vec<(f64, f64)>, String> {
     let (_, text) = csv(trace)?;
     let mut begun = None;
@@ -60,14 +60,15 @@ fn blocks(trace: &str) -> Result<Vec<(f64, f64)>, String> {
     Ok(blocks)
 }
 
-/// On either side of an edge of a random phase so much time is compared, s: other guests come and
-/// go as well, but not just then.
+/// Time that is compared on either side of an edge of a random phase, s. Other guests come and go
+/// as well, but hardly just then.
 const BESIDE_AN_EDGE_S: f64 = 0.2;
-/// Fewer blocks than these on one side of it say little: part of a burst.
+/// Minimum number of blocks on one side of an edge: a part of a burst with fewer says little.
 const FEWEST_BLOCKS: usize = 50;
 
-/// Blocks, when and the logarithm of how long, on the two sides of each begin and end of a phase:
-/// by how much they differ, each edge by the blocks that it has.
+/// Geometric mean of how many times longer blocks took on one side of an edge of a phase than on
+/// the other; each edge is weighted by its blocks. Blocks are given by time and logarithm of
+/// duration.
 fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]], beside_s: f64) -> Option<f64> {
     let is_on = |at: f64| phases.iter().any(|[from, to, _]| *from <= at && at <= *to);
     let mean = |from: f64, to: f64, on: bool| {
@@ -94,13 +95,13 @@ fn by_edges(blocks: &[(f64, f64)], phases: &[[f64; 3]], beside_s: f64) -> Option
     (weight > 0.0).then(|| (sum / weight).exp())
 }
 
-/// A reference run: the disturber is always on for so long, and off for as long, in turn, s.
+/// Duration of each on and each off phase of the disturber in a reference run, s.
 const ON_S: f64 = 1.5;
-/// The whole of it: four times on.
+/// Duration of the whole reference run: four times on.
 const REFERENCE: &str = "13s";
 
-/// By how much the disturber slows where it is always on: in the memory's case in turn with none,
-/// in one recording, as what a block takes changes from one run to the next by more than a tenth.
+/// By how much the disturber slows where it is always on. A disturber of the memory alternates with
+/// none in one recording, as the duration of a block changes from run to run by more than a tenth.
 pub fn always(program: &str, kind: &str, trace: &str) -> Result<f64, String> {
     if kind != "memory" {
         let disturber = Disturber::start(program, kind, "1", 0, None)?;
@@ -114,8 +115,8 @@ pub fn always(program: &str, kind: &str, trace: &str) -> Result<f64, String> {
     slower(trace, &disturber.phases()?, ON_S - 0.1)
 }
 
-/// Share of the measurement's time in which the disturber ran: inside a phase, and not
-/// kept from it.
+/// Share of the measurement's time in which the disturber ran: inside a phase, and not kept from
+/// its CPU.
 pub fn share(phases: &[[f64; 3]], found: &Value) -> Result<f64, String> {
     let number = |name: &str| found["probe"][name].as_f64().ok_or("no time of day");
     let (begun, seconds) = (number("begun_unix_s")?, number("seconds")?);

@@ -10,8 +10,8 @@ fn counted(counts: impl Iterator<Item = i64>) -> ActivityCounts {
     of
 }
 
-/// 2.3 ticks in a cycle of 0.6: the phase that disturbs is in 0.6 of the
-/// cycles, of which at most half hold one more; in a cycle of 0.2 all may.
+/// 2.3 ticks in a cycle of 0.6: the phase that disturbs is in 0.6 of the cycles, at most half of
+/// which count one more; in a cycle of 0.2 all may.
 #[test]
 fn what_dropping_may_shift_by_hand() {
     for (cycle, up) in [(0.6, 0.002), (5.0, 0.0), (1.0, 0.0), (0.2, 0.007)] {
@@ -46,8 +46,8 @@ fn bounds_are_wilsons() {
     assert!((bound(0.5, 1.5, &|_| 0.0004, -1.0) - 0.47).abs() < 1e-6);
 }
 
-/// 30 ones in 100: pulled to 32 of 104, 0.3077 of a tick. 0 and 2 in turns
-/// irregular: their variance of 1 is all beyond that of a fixed length.
+/// 30 ones in 100: pulled to 32 of 104, 0.3077 of a tick. 0 and 2 in irregular turns: all of their
+/// variance of 1 exceeds that of a fixed length.
 #[test]
 fn an_activity_by_hand() {
     let counts = counted((0..100).map(|i| i64::from(i * 37 % 100 < 30)));
@@ -90,7 +90,7 @@ fn swinging_counts_are_seen() {
     assert!(close(variance, ratio * 0.25 / 1024.0) && degrees == same);
     assert_eq!(more_than_modelled(&swings, 2.0 * variance), None);
     assert_eq!(more_than_modelled(&swings, variance), None);
-    // Four times the modelled variance is not chance with 15 degrees or more.
+    // Four times the modelled variance is not due to chance with 15 degrees or more.
     assert!(degrees >= 15.0 && more_than_modelled(&swings, variance / 4.0).is_some());
     let found = activity(&swings, None, None, 10.0, 0.9);
     assert!(close(found.sd_ns, 10.0 * variance.sqrt()));
@@ -102,8 +102,8 @@ fn swinging_counts_are_seen() {
     assert_eq!(more_than_modelled(&balances, 0.25 / 1024.0), None);
 }
 
-/// Where the phase is lost and the spectra are those of independent counts, they
-/// are these; with ten times the variance, or a phase that is kept, they are not.
+/// Where the phase is lost and the spectra are those of independent counts, the latter are used;
+/// with ten times the variance, or a phase that is kept, they are not.
 #[test]
 fn the_spectrum_by_hand() {
     for (jitter, n, method) in [
@@ -151,8 +151,7 @@ fn contiguous_cycles_by_hand() {
     assert_eq!(unknown.estimate.interval.lo, None);
 }
 
-/// A loop of 2.5 ticks sees two phases only: there is no interval. At 2.618
-/// ticks it sees all.
+/// A loop of 2.5 ticks sees only two phases: there is no interval. At 2.618 ticks it sees all.
 #[test]
 fn a_locked_loop_is_refused() {
     for (period, is_locked) in [(2.5, true), (2.618_034, false)] {
@@ -170,7 +169,7 @@ fn a_locked_loop_is_refused() {
     }
 }
 
-/// Two cycles of a hundred dropped are borne, three are not.
+/// Two dropped cycles of a hundred are accepted, three are not.
 #[test]
 fn too_many_disturbed_cycles_are_refused() {
     for (dropped, is_refused) in [(0, false), (2, false), (3, true), (50, true)] {
@@ -187,7 +186,7 @@ fn too_many_disturbed_cycles_are_refused() {
     }
 }
 
-/// Sixteen cycles in two stretches are end to end, in three they are counts.
+/// Sixteen cycles in two stretches are measured end to end, in three by counts.
 #[test]
 fn stretches_decide_how_the_cycle_is_found() {
     for (breaks, method) in [(1, "contiguous cycles"), (2, "tick counts")] {

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Runs a loop of 2.5 ticks and its delays until it is told to hold: the
-/// edge, the moment of the hold, and the cycles in between.
+/// Runs a loop of 2.5 ticks and its delays until it has to hold. Returns the edge, the moment of
+/// the hold, and the number of cycles in between.
 fn until_held(stepper: &mut Stepper, now: &mut f64) -> (i64, i64, u64) {
     let (mut edge, mut cycles) = (0, 0);
     loop {
@@ -24,8 +24,8 @@ fn until_held(stepper: &mut Stepper, now: &mut f64) -> (i64, i64, u64) {
     }
 }
 
-/// A window holds the random delay of up to a tick, the cycles and their
-/// delays, and little more.
+/// A window contains the random delay of up to a tick, the cycles and their delays, and little
+/// more.
 #[test]
 fn a_window_holds_its_block() {
     let mut stepper = Stepper::new(2, 2000, 7);
@@ -50,8 +50,8 @@ fn a_window_holds_its_block() {
     );
 }
 
-/// Three cycles of the pilot and the one that was hit; then a block of which
-/// five were run, and one hit after its last.
+/// Three cycles of the pilot and the disturbed one; then a block of which five were run, and one
+/// disturbed after its last.
 #[test]
 fn what_is_left_out_is_counted() {
     let mut stepper = Stepper::new(2, 2000, 7);
@@ -81,7 +81,7 @@ fn what_is_left_out_is_counted() {
     );
     let (_, _, cycles) = until_held(&mut stepper, &mut now);
     stepper.disturbed();
-    // All of the block were run: no further one was hit.
+    // All cycles of the block were run: no further one was disturbed.
     assert_eq!(stepper.blocks().dropped(), 10 + cycles);
     assert_eq!(stepper.blocks().whole(), 1);
 }
@@ -106,7 +106,7 @@ fn blocks_by_hand() {
     let result = of(&[12, 14]).result(1000.0, 0.95);
     close(result.sd_ns, 100.0);
     close(result.predicted_sd_ns, 1000.0 * (0.21_f64 / 20.0).sqrt());
-    // Blocks that all say the same may be a tick off: t(0.975; 2) / 30.
+    // Blocks that all agree may be a tick off: t(0.975; 2) / 30.
     let e = of(&[12, 12, 12]).result(1000.0, 0.95).estimate;
     close(e.value, 1200.0);
     close(e.interval.half_width().unwrap(), 4302.653 / 30.0);

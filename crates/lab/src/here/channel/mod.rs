@@ -1,10 +1,8 @@
-//! Ways for messages from one process to another, in one direction: one sender,
-//! one receiver.
+//! Channels for messages in one direction, from one sender to one receiver.
 //!
-//! Through the kernel a message is copied twice. Over shared memory the sender
-//! copies it in, and the receiver reads it there: it stays until the receiver asks
-//! for the next one, so there is room for two, and a sender that is further ahead
-//! waits.
+//! Through the kernel a message is copied twice. Over shared memory the sender copies it in, and
+//! the receiver reads it in place. The message stays until the receiver asks for the next one, so
+//! there is room for two, and a sender that is further ahead waits.
 
 mod queue;
 mod shared;
@@ -26,7 +24,7 @@ use super::stream;
 use super::wait::Sign;
 use crate::script::ChannelKind;
 
-/// A channel, to be used by the two processes or threads that inherit it.
+/// A channel, for use by the two processes or threads that inherit it.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     way: Way,
@@ -40,29 +38,29 @@ enum Way {
     Shared(Shared),
 }
 
-/// How long its messages are, words.
+/// The lengths of the messages, words.
 #[derive(Clone, Copy, Debug)]
 struct Lengths {
     most: usize,
-    /// All are as long: the receiver knows beforehand.
+    /// Whether all messages have this length, so that the receiver knows it beforehand.
     same: bool,
 }
 
 impl Lengths {
-    /// The most bytes of a message; the least is what `least` says.
+    /// Maximum size of a message, bytes; `least` is the minimum that can be sent.
     fn most_bytes(self, least: usize) -> usize {
         (self.most * 8).max(least)
     }
 }
 
 impl Channel {
-    /// A channel for messages of these lengths, words: those of all steps that
-    /// send over it. Where they differ and the kernel does not keep messages
-    /// apart, the length goes before each message, 8 bytes.
+    /// Creates a channel for messages of these lengths, words: those of all steps that send over
+    /// it. Where the lengths differ and the kernel does not preserve message boundaries, each
+    /// message is preceded by its length, 8 bytes.
     ///
     /// # Errors
-    /// The system refuses: too many open files, no message queues or no more room
-    /// for one.
+    /// The system refuses: there are too many open files, no message queues, or no more room for
+    /// one.
     pub(crate) fn create(kind: ChannelKind, sends: &[u64], arena: &Arena) -> io::Result<Self> {
         let most = sends.iter().copied().max().unwrap_or(0) as usize;
         let lengths = Lengths {
@@ -91,11 +89,10 @@ impl Channel {
         Ok(Self { way, lengths })
     }
 
-    /// Sends that many of the desk's own words, at least what the channel can
-    /// send.
+    /// Sends this many of the desk's own words, at least the minimum of the channel.
     ///
     /// # Panics
-    /// The length is none that the channel was made for.
+    /// The channel was not made for this length.
     pub(crate) fn sender(&self, words: u64, desk: &Desk) -> Act {
         let words = desk.with_room(words);
         let Lengths { most, same } = self.lengths;
@@ -110,7 +107,7 @@ impl Channel {
         }
     }
 
-    /// Waits for a message and takes it; the desk's accesses are then to it.
+    /// Waits for a message and receives it; the desk then accesses this message.
     pub(crate) fn receiver(&self, sign: Sign, desk: &Desk) -> Act {
         match &self.way {
             Way::Stream(way) => way.receiver(self.lengths, sign, desk),
@@ -123,7 +120,7 @@ impl Channel {
 fn loopback() -> io::Result<(OwnedFd, OwnedFd)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let to = TcpStream::connect(listener.local_addr()?)?;
-    // Nobody else is likely to connect, but anybody may.
+    // A connection from another program is unlikely but possible.
     let mine = to.local_addr()?;
     let from = loop {
         let (from, peer) = listener.accept()?;

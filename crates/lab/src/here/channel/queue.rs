@@ -13,23 +13,23 @@ use crate::here::fail::{again_if_interrupted, fail_last};
 use crate::here::stream;
 use crate::here::wait::Sign;
 
-/// A queue that has no name any more: it goes with the last process.
+/// A queue whose name is already removed: it disappears with the last process.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     queue: Arc<OwnedFd>,
-    /// The most bytes of a message; longer ones go in pieces.
+    /// Maximum bytes of a message; longer ones are sent in pieces.
     piece: usize,
 }
 
-/// What a queue holds, bytes; as much as a pipe. A user's queues together may
-/// hold 800 KiB (`RLIMIT_MSGQUEUE`).
+/// Capacity of a queue, bytes; the same as a pipe's. All queues of a user together may hold 800 KiB
+/// (`RLIMIT_MSGQUEUE`).
 const HOLDS: usize = 1 << 16;
-/// Messages in a queue at most (the kernel's `msg_max`).
+/// Maximum number of messages in a queue (the kernel's `msg_max`).
 const MESSAGES: usize = 10;
 
 impl Queue {
     pub(super) fn create(most_bytes: usize) -> io::Result<Self> {
-        // A length must fit where it goes before a message.
+        // A piece must have room for the length that precedes a message.
         let piece = most_bytes.clamp(8, limit("msgsize_max", 8192).max(8));
         let messages = (HOLDS / piece).clamp(2, MESSAGES.min(limit("msg_max", MESSAGES)).max(2));
         let queue = open(piece, messages).or_else(|_| open(piece, 1));
@@ -64,8 +64,7 @@ impl Queue {
 
     pub(super) fn receiver(&self, lengths: Lengths, sign: Sign, desk: &Desk) -> Act {
         let (queue, desk, piece) = (Arc::clone(&self.queue), desk.clone(), self.piece);
-        // The kernel asks for room for its longest message, even for the last
-        // piece.
+        // The kernel requires room for its longest message, even for the last piece.
         let mut received = desk.received(lengths.most + piece.div_ceil(8));
         if self.is_one_piece(lengths) {
             return Box::new(move || {
@@ -95,7 +94,7 @@ impl Queue {
     }
 }
 
-/// A limit of the kernel.
+/// Reads a limit of the kernel.
 fn limit(name: &str, otherwise: usize) -> usize {
     let path = format!("/proc/sys/fs/mqueue/{name}");
     let text = std::fs::read_to_string(path).ok();

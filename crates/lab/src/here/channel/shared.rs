@@ -1,4 +1,4 @@
-//! Messages in shared memory, with an `eventfd(2)` or a `futex(2)` to wait.
+//! Messages in shared memory; waits use an `eventfd(2)` or a `futex(2)`.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -9,42 +9,41 @@ use crate::here::arena::Arena;
 use crate::here::counter::Counter;
 use crate::here::wait::{Sign, sleep_while, wake};
 
-/// Places for messages: one that the receiver still reads, one to write.
+/// Slots for messages: one that the receiver still reads, and one to write.
 const PLACES: u32 = 2;
 
-/// A channel.
+/// A channel in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     all: &'static Places,
-    /// Without these the waits are on the counts themselves, by futex.
+    /// Without these, processes wait on the counts themselves, by futex.
     counters: Option<Counters>,
 }
 
 #[derive(Clone, Debug)]
 struct Counters {
-    /// As much as messages that nobody has received.
+    /// Signals messages that have not been received.
     messages: Counter,
-    /// For a sender that has no place.
+    /// Signals a free slot to a waiting sender.
     room: Counter,
 }
 
 #[derive(Debug)]
 struct Places {
-    /// Messages sent; the sender writes it.
+    /// Messages sent; written by the sender.
     sent: &'static Count,
-    /// Messages that may be sent in all; the receiver writes it, when it gives a
-    /// place back.
+    /// Total number of messages that may be sent; written by the receiver when it frees a slot.
     room: &'static Count,
-    /// Only the receiver's.
+    /// Used by the receiver only.
     receiver: &'static Receiver,
     places: [Place; PLACES as usize],
 }
 
 #[derive(Debug, Default)]
 struct Receiver {
-    /// Messages received.
+    /// Number of messages received.
     received: AtomicU32,
-    /// 1: it has a message whose place it has not given back.
+    /// 1: the receiver has a message whose slot is not yet freed.
     has_one: AtomicU32,
 }
 
@@ -55,7 +54,7 @@ struct Place {
     at: AtomicUsize,
 }
 
-/// A count that goes up, one writer; one other waits for it.
+/// An increasing count with one writer and one waiter.
 #[derive(Debug)]
 struct Count {
     count: AtomicU32,
@@ -70,17 +69,17 @@ impl Count {
         }
     }
 
-    /// By its one writer: one more.
+    /// Increments the count; only its one writer may do so.
     #[inline(always)]
     fn step(&self) {
         let count = self.count.load(Ordering::Relaxed);
-        // In one order with `somebody_waits`: either the writer sees who waits or
-        // who waits sees the count. Also Release, for the message.
+        // Ordered with `somebody_waits`: either the writer sees the waiter or the waiter sees the
+        // count. Also Release, for the message.
         self.count.store(count.wrapping_add(1), Ordering::SeqCst);
     }
 
-    /// To be asked after `step`. The writer does not take the flag back: it might
-    /// be that of the next wait already.
+    /// Whether to wake the waiter; call it after `step`. The writer does not clear the flag,
+    /// because it might already belong to the next wait.
     #[inline(always)]
     fn wake_is_due(&self) -> bool {
         self.somebody_waits.load(Ordering::SeqCst) != 0
@@ -91,7 +90,7 @@ impl Count {
         self.count.load(Ordering::Acquire) == count
     }
 
-    /// Waits until it no longer is `count`. `sleep` may return early.
+    /// Waits until the value differs from `count`. `sleep` may return early.
     #[inline(always)]
     fn wait_while(&self, count: u32, sign: Sign, sleep: impl Fn()) {
         if !self.is(count) {
@@ -140,7 +139,7 @@ impl Shared {
             }),
             Some(counters) => Box::new(move || {
                 let mine = all.sent.count.load(Ordering::Relaxed);
-                // A count left over from a wait that was none ends it early.
+                // A count left over from a wait that did not sleep ends this one early.
                 let sleep = || counters.room.take();
                 all.room.wait_while(mine, Sign::UNSEEN, sleep);
                 desk.with_own(|own| all.write(mine, &own[..words]));
@@ -197,7 +196,7 @@ impl Places {
         &self.places[(message % PLACES) as usize]
     }
 
-    /// By the sender, which has found room.
+    /// Called by the sender, after it has found room.
     #[inline(always)]
     fn write(&self, message: u32, words: &[u64]) {
         let place = self.place(message);
@@ -209,7 +208,7 @@ impl Places {
         place.words.store(words.len(), Ordering::Relaxed);
     }
 
-    /// By the receiver, which has found that the message is there.
+    /// Called by the receiver, after it has found that the message is there.
     #[inline(always)]
     fn take(&self, message: u32) -> Message {
         // Acquire: partner of the store in `Count::step`. With an eventfd the
@@ -226,7 +225,7 @@ impl Places {
         }
     }
 
-    /// By the receiver, which asks for the next message. `false`: it has none.
+    /// Called by the receiver, when it asks for the next message. Returns `false` if it has none.
     #[inline(always)]
     fn give_back(&self) -> bool {
         if self.receiver.has_one.load(Ordering::Relaxed) == 0 {

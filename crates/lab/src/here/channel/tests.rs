@@ -15,7 +15,7 @@ fn arena() -> Arena {
     Arena::new(1 << 16).unwrap()
 }
 
-/// A message's words: each tells which message it belongs to and where.
+/// The words of a message: each encodes its message and its position.
 fn written(message: u64, words: u64) -> impl Iterator<Item = u64> {
     (0..words).map(move |at| message.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at)
 }
@@ -47,7 +47,7 @@ fn receive_all(channel: &Channel, lengths: impl Iterator<Item = u64>, pause: Dur
     }
 }
 
-/// The sender runs ahead as far as it can; the receiver takes what comes.
+/// The sender runs ahead as far as it can; the receiver takes the messages as they come.
 fn transfer(kind: ChannelKind, words: u64, messages: u64, who: Who, on: &[usize]) {
     let arena = arena();
     let channel = Channel::create(kind, &[words], &arena).unwrap();
@@ -63,7 +63,7 @@ fn everywhere(kind: ChannelKind) {
         for words in [0, 1, 200] {
             transfer(kind, words, MESSAGES, who, &on);
         }
-        // As many only once: they are a gigabyte.
+        // That many only once, because they are a gigabyte.
         let messages = if who == Who::Processes && on.len() > 1 {
             MESSAGES
         } else {
@@ -105,8 +105,8 @@ fn all_messages_come_futex() {
 
 #[test]
 fn nobody_sleeps_for_ever_over_shared_memory() {
-    // Each looks whether the other waits just when that one goes to sleep: seldom,
-    // so many messages.
+    // Tests the race in which one side checks whether the other waits while that one goes to sleep.
+    // It is rare, hence the large number of messages.
     let Some((_, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
         return;
     };
@@ -124,7 +124,7 @@ fn nobody_sleeps_for_ever_over_shared_memory() {
             let mut send = sends.sender(0, &desk);
             let mut receive = receives.receiver(Sign::UNSEEN, &desk);
             for round in 0..30_000_u32 {
-                // Two in a row now and then: the second may have to wait for room.
+                // Sometimes two in succession: the second may have to wait for room.
                 let messages = 1 + u32::from(round % 3 == 0);
                 if me == 1 {
                     (0..messages).for_each(|_| receive());
@@ -156,7 +156,7 @@ fn messages_of_different_lengths_stay_apart() {
 
 #[test]
 fn a_message_stays_until_the_next_is_asked_for() {
-    // The sender is as far ahead as it gets while the receiver looks.
+    // The sender is as far ahead as possible while the receiver checks.
     for kind in kinds() {
         let arena = arena();
         let channel = Channel::create(kind, &[200], &arena).unwrap();
@@ -204,7 +204,7 @@ fn questions_are_answered() {
 
 #[test]
 fn two_steps_of_one_process_share_a_channel() {
-    // The counts of a channel are the channel's, not a step's.
+    // The counts belong to the channel, not to a step.
     for kind in kinds() {
         let arena = arena();
         let channel = Channel::create(kind, &[3], &arena).unwrap();

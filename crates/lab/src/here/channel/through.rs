@@ -1,4 +1,4 @@
-//! Pipes and sockets: bytes in a row.
+//! Pipes and sockets: byte streams.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -9,12 +9,11 @@ use crate::here::access::Desk;
 use crate::here::stream;
 use crate::here::wait::Sign;
 
-/// Both ends. Every process keeps both, so that none is ever closed while
-/// somebody uses the other.
+/// Both ends. Every process keeps both, so that neither is closed while the other is in use.
 #[derive(Clone, Debug)]
 pub(super) struct Stream(Arc<(OwnedFd, OwnedFd)>);
 
-/// The least that can be sent, bytes.
+/// Minimum size of a message, bytes.
 const LEAST: usize = 1;
 
 impl Stream {

@@ -1,4 +1,4 @@
-//! A mutex and a condition variable each process, shared between processes.
+//! A mutex and a condition variable for each process, shared between processes.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -12,11 +12,11 @@ use crate::here::lock::pthread::{Mutex, made};
 
 pub(super) struct Rooms(&'static [&'static Room]);
 
-/// A member's. It alone waits in it, so one signal is enough.
+/// The state of a member. Only this member waits in it, so one signal is enough.
 struct Room {
     mutex: &'static Mutex,
     condition: UnsafeCell<libc::pthread_cond_t>,
-    /// The wakeup-waiting switch; only under the mutex.
+    /// The wakeup-waiting switch; accessed only under the mutex.
     woken: AtomicU32,
 }
 
@@ -50,8 +50,8 @@ impl Room {
         Ok(room)
     }
 
-    /// Wakes its member. Under the mutex, so that it does not come between the
-    /// member's last look and its sleep.
+    /// Wakes its member. The caller holds the mutex, so that the signal does not fall between the
+    /// member's last check and its sleep.
     #[inline]
     fn signal(&self) {
         // SAFETY: made by `create`, never destroyed.
@@ -61,7 +61,7 @@ impl Room {
         }
     }
 
-    /// Under the mutex: sleeps until signalled, or less.
+    /// Sleeps until signalled, or wakes spuriously; the caller holds the mutex.
     #[inline]
     fn sleep(&self) {
         // SAFETY: made by `create`, never destroyed; the caller has the mutex.

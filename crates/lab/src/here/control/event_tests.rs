@@ -1,4 +1,4 @@
-//! Notify, addevent, delevent and wait.
+//! Tests of notify, addevent, delevent and wait.
 
 use super::tests::{backends, made, returns_only_when_released};
 use super::*;
@@ -8,7 +8,7 @@ fn with_events() -> impl Iterator<Item = Backend> {
     backends().filter(|backend| has_events(*backend))
 }
 
-/// Two members, in one process, with events 10, 11 and 12.
+/// Runs the body with two members, in one process, with events 10, 11 and 12.
 fn for_each_backend(body: impl Fn(&Control, &Member, &Member)) {
     for backend in with_events() {
         let arena = Arena::new(1 << 16).unwrap();
@@ -66,7 +66,7 @@ fn an_event_deleted_is_not_waited_for_even_if_it_came() {
         two.notify(10)();
         one.del_event(10)();
         two.notify(10)();
-        // Deleted twice, and one that was never added.
+        // Deletes one event twice, and one that was never added.
         one.del_event(10)();
         one.del_event(12)();
         returns_only_when_released(control, || one.wait()());
@@ -93,11 +93,11 @@ fn waiting_takes_all_events_off() {
         two.notify(11)();
         two.notify(12)();
         one.wait()();
-        // Now there is nothing to wait for.
+        // With no event added there is nothing to wait for.
         one.wait()();
         two.notify(10)();
         two.notify(11)();
-        // What was notified and not waited for has left nothing behind.
+        // An event that was notified but not waited for leaves nothing behind.
         one.add_event(10)();
         one.add_event(11)();
         one.add_event(12)();
@@ -133,7 +133,7 @@ fn wakeups_and_events_are_apart() {
         returns_only_when_released(control, || one.wait()());
     });
     for_each_backend(|control, one, two| {
-        // Nor an event a block.
+        // An event does not end a block.
         one.add_event(10)();
         two.notify(10)();
         returns_only_when_released(control, || one.block()());
@@ -149,8 +149,8 @@ fn a_member_may_notify_itself() {
     });
 }
 
-/// One notifies, the others wait, round after round; a notify that does not reach
-/// all of them, or lets one through without, is seen by the rounds they count.
+/// One member notifies, the others wait, round after round. They count rounds, which reveals a
+/// notify that does not reach all of them, or lets one through too early.
 #[test]
 fn a_notify_wakes_all_who_wait() {
     for backend in with_events() {
@@ -176,7 +176,7 @@ fn notify_all(backend: Backend, who: trial::Who, on: &[usize], waiters: usize) {
             let mut notify = member.notify(10);
             for now in 1..=ROUNDS {
                 reached(ready, now * all);
-                // Half of the rounds find them asleep, half on their way.
+                // In half of the rounds they are asleep, in the other half on their way to sleep.
                 for target in (0..waiters).filter(|_| now % 2 == 0) {
                     member.until_blocked(target, Duration::from_micros(20))();
                 }
@@ -203,8 +203,8 @@ fn notify_all(backend: Backend, who: trial::Who, on: &[usize], waiters: usize) {
     assert_eq!(woken.load(Ordering::Acquire), ROUNDS * all);
 }
 
-/// Two events for one waiter come from two members at about the same time, so that
-/// one of them often comes late: when the other has ended the wait already.
+/// Two events for one waiter come from two members at about the same time. One of them often comes
+/// late, when the other has already ended the wait.
 #[test]
 fn a_late_notify_does_not_end_the_next_wait() {
     for backend in with_events() {
@@ -246,8 +246,8 @@ fn late_notify(backend: Backend, who: trial::Who, on: &[usize]) {
             two();
             phase.store(2 * now - 1, Ordering::Release);
             wait();
-            // Both have notified, one of them perhaps after the wait. Nobody does
-            // so again before event 12.
+            // Both have notified, one of them perhaps after the wait. Neither notifies again before
+            // event 12.
             reached(sent, 2 * now);
             one();
             two();

@@ -1,6 +1,6 @@
-//! An `eventfd(2)` each process, and one each process and event; `epoll(7)` to
-//! add, delete and wait. Each member has its own, so that a notify reaches all
-//! and nobody takes what was meant for another.
+//! An `eventfd(2)` for each process, and one for each process and event; `epoll(7)` to add, delete
+//! and wait. Each member has its own, so that a notify reaches all of them and no member takes a
+//! notify meant for another.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -13,7 +13,7 @@ use crate::here::fail::{again_if_interrupted, because, done, fail_last, made};
 #[derive(Clone)]
 pub(super) struct Counters(Arc<[One]>);
 
-/// A member's.
+/// The state of a member.
 struct One {
     wakeups: Counter,
     events: Vec<Counter>,
@@ -115,8 +115,8 @@ impl Port for CounterPort {
         let released = self.joining.released;
         move |notified| {
             change(poll.as_raw_fd(), libc::EPOLL_CTL_DEL, event.raw());
-            // The count is there, or whoever notified is about to add it: left
-            // there it would end a later wait. After a release nobody may come.
+            // The count is there, or the notifier is about to add it; if it stayed it would end a
+            // later wait. After a release it may never come.
             if notified && !released.is_set() {
                 event.take();
             }

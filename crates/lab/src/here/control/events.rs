@@ -1,5 +1,5 @@
-//! Which member has added which event, and which of them was notified. Each means
-//! uses it, so that a notify reaches exactly those who have added the event, and
+//! Records which member has added which event, and which of them was notified. Each backend uses
+//! it, so that a notify reaches exactly those members that have added the event, and reaches them
 //! once.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,9 +13,8 @@ pub(super) struct Events {
     rows: &'static [&'static [State]],
 }
 
-/// An event of a member. The member itself adds it and takes it off; only a
-/// notify makes of an event added one notified, and only the one that did so goes
-/// on to wake the member.
+/// The state of one event of one member. Only the member itself adds and removes it. Only a notify
+/// changes an added event to notified, and only the caller that made this change wakes the member.
 #[derive(Debug, Default)]
 pub(super) struct State(AtomicU32);
 
@@ -23,7 +22,7 @@ const OFF: u32 = 0;
 const ADDED: u32 = 1;
 const NOTIFIED: u32 = 2;
 
-/// A row's first word, on cache lines of its own.
+/// Start of a row, on its own cache lines.
 #[repr(C, align(128))]
 struct RowStart;
 
@@ -55,7 +54,7 @@ impl Events {
         found.unwrap_or_else(|| panic!("event {event} was not asked for"))
     }
 
-    /// The events of a member.
+    /// The events of one member.
     pub(super) fn row(&self, member: usize) -> &'static [State] {
         self.rows[member]
     }
@@ -66,30 +65,29 @@ impl Events {
 }
 
 impl State {
-    /// `false`: it is added already.
+    /// Returns `false` if it is already added.
     #[inline]
     pub(super) fn add(&self) -> bool {
         self.turn(OFF, ADDED)
     }
 
-    /// `false`: there is nobody to wake.
+    /// Returns `false` if there is no member to wake.
     #[inline]
     pub(super) fn notify(&self) -> bool {
         self.turn(ADDED, NOTIFIED)
     }
 
     fn turn(&self, from: u32, to: u32) -> bool {
-        // Acquire and Release: what was written before a notify is seen by who
-        // waits for it.
+        // Acquire and Release: writes before a notify are visible to the member that waits for it.
         self.0
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 
-    /// Takes it off; said whether it was notified. `None`: it was not added.
+    /// Removes the event and returns whether it was notified. `None`: it was not added.
     #[inline]
     pub(super) fn take_off(&self) -> Option<bool> {
-        // Mostly there is nothing to do, and no need to write.
+        // Usually there is nothing to do, and no need to write.
         if !self.is_added() {
             return None;
         }

@@ -1,5 +1,4 @@
-//! A word each process sleeps on, with `futex(2)`; one for wakeups, one for
-//! events.
+//! A word for each process to sleep on, with `futex(2)`: one for wakeups, one for events.
 
 use super::{Joining, Means, Port, Verbs, joined};
 use crate::here::arena::Arena;
@@ -72,8 +71,8 @@ impl Port for GatePort {
     }
 
     fn sleep(&self) -> impl FnMut() + 'static {
-        // It may stand open from a notify that came when another event had ended
-        // the wait already: the caller looks what there is, and comes again.
+        // The gate may still be open from a notify that came after another event had ended the
+        // wait. The caller checks the events and waits again.
         let gate = &self.all[self.joining.me].events;
         let sign = self.joining.sign;
         move || gate.pass(sign)

@@ -1,5 +1,5 @@
-//! Giving the CPU away and getting it back, as the Multics traffic controller had
-//! it: wakeup and block; notify, addevent, delevent and wait.
+//! Giving the CPU away and getting it back with the verbs of the Multics traffic controller: wakeup
+//! and block; notify, addevent, delevent and wait.
 //!
 //! * A wakeup sets the target's wakeup-waiting switch. Block returns when it is
 //!   set, and clears it: a wakeup is never lost, and two before a block count
@@ -26,13 +26,13 @@ use super::arena::Arena;
 use super::wait::{Blocked, Sign};
 use crate::script::Backend;
 
-/// Whether notify, addevent, delevent and wait can be had.
+/// Whether notify, addevent, delevent and wait are available.
 pub(crate) const fn has_events(backend: Backend) -> bool {
     !matches!(backend, Backend::Signal)
 }
 
-/// What all members have in common. Make it before they are forked; it may go
-/// when each has become a [`Member`].
+/// State that all members share. Create it before they are forked; it may be dropped when each has
+/// become a [`Member`].
 #[derive(Clone)]
 pub(crate) struct Control {
     means: Arc<dyn Means>,
@@ -41,7 +41,7 @@ pub(crate) struct Control {
     released: Released,
 }
 
-/// The end of the experiment: nobody shall block any more.
+/// Set at the end of the experiment: no member may block any more.
 #[derive(Clone, Copy, Debug)]
 struct Released(&'static AtomicU32);
 
@@ -52,22 +52,22 @@ impl Released {
     }
 }
 
-/// A process or thread, with what it needs to do the verbs.
+/// A process or thread, with the state that it needs for the verbs.
 pub(crate) struct Member {
     verbs: Box<dyn Verbs>,
     blocked: Blocked,
 }
 
-/// What wakeup, block, notify and wait are made of.
+/// The implementation of wakeup, block, notify and wait.
 trait Means: Send + Sync {
-    /// In the process and thread of the member.
+    /// Called in the process and thread of the member.
     fn join(&self, joining: Joining) -> Box<dyn Verbs>;
 
-    /// Wakes everybody who sleeps; `released` is set already.
+    /// Wakes all sleeping members; `released` is already set.
     fn release(&self);
 }
 
-/// Who joins, and what is the same with all means.
+/// The joining member, and the state that is the same for all backends.
 #[derive(Clone, Copy)]
 struct Joining {
     me: usize,
@@ -76,19 +76,19 @@ struct Joining {
     released: Released,
 }
 
-/// A member's end of some means. What a call returns is run step by step.
+/// A member's end of a backend. The functions that the calls return are run as steps.
 trait Port: 'static {
     /// Sets the target's wakeup-waiting switch, and wakes it.
     fn wakeup(&self, target: usize) -> impl FnMut() + 'static;
     /// Waits for the switch, and clears it.
     fn block(&self) -> impl FnMut() + 'static;
-    /// Wakes the target, for which the event was notified just now.
+    /// Wakes the target, for which the event has just been notified.
     fn tell(&self, target: usize, event: usize) -> impl FnMut() + 'static;
-    /// The event is one that `sleep` is about.
+    /// Adds the event to those that `sleep` waits for.
     fn add(&self, event: usize) -> impl FnMut() + 'static;
-    /// It no longer is. Said whether it was notified.
+    /// Removes the event; the argument says whether it was notified.
     fn remove(&self, event: usize) -> impl FnMut(bool) + 'static;
-    /// Waits to be told of an event that was added. May return early.
+    /// Waits for a notify of an event that was added. May return early.
     fn sleep(&self) -> impl FnMut() + 'static;
 }
 
@@ -103,11 +103,11 @@ trait Verbs {
 }
 
 impl Control {
-    /// For the members that `blocked` counts, and these events.
+    /// Creates the control for the members that `blocked` counts, and these events.
     ///
     /// # Errors
-    /// The system refuses (mostly: too many open files), or the backend has no
-    /// events and there are some.
+    /// The system refuses (usually: too many open files), or there are events and the backend does
+    /// not support them.
     pub(crate) fn create(
         backend: Backend,
         blocked: Blocked,
@@ -137,7 +137,7 @@ impl Control {
         })
     }
 
-    /// One of the members; each may be made once, in its own process and thread.
+    /// Returns one of the members; each may be made once, in its own process and thread.
     pub(crate) fn member(&self, me: usize) -> Member {
         Member {
             verbs: self.means.join(Joining {
@@ -150,11 +150,11 @@ impl Control {
         }
     }
 
-    /// From now on nobody blocks: who does returns, and every later block, wait or
-    /// `until_blocked` returns at once. It cannot be taken back.
+    /// Ends all blocking: a blocked member returns, and every later block, wait or `until_blocked`
+    /// returns at once. It cannot be undone.
     pub(crate) fn release_all(&self) {
-        // Before the wakes: who is woken, or finds itself woken beforehand, sees
-        // it at its next block.
+        // Before the wakes: a member that is woken, or was woken beforehand, sees the release at
+        // its next block.
         self.released.0.store(1, Ordering::SeqCst);
         self.blocked.release();
         self.means.release();
@@ -162,52 +162,51 @@ impl Control {
 }
 
 impl Member {
-    /// Wakes the target, or spares it its next block.
+    /// Wakes the target, or makes its next block return at once.
     pub(crate) fn wakeup(&self, target: usize) -> Act {
         self.verbs.wakeup(target)
     }
 
-    /// Waits to be woken.
+    /// Blocks until a wakeup.
     pub(crate) fn block(&self) -> Act {
         self.verbs.block()
     }
 
-    /// As at the start of a process that is blocked then.
+    /// Blocks as at the start of a process that begins blocked.
     pub(crate) fn start_blocked(&self) -> Act {
         self.block()
     }
 
-    /// Wakes all that have added the event.
+    /// Wakes all members that have added the event.
     ///
     /// # Panics
-    /// The control was made without the event (and so below).
+    /// The control was made without the event. The same holds for the functions below.
     pub(crate) fn notify(&self, event: u32) -> Act {
         self.verbs.notify(event)
     }
 
-    /// From now on this one waits for the event, too.
+    /// Adds the event to those for which this member waits.
     pub(crate) fn add_event(&self, event: u32) -> Act {
         self.verbs.add_event(event)
     }
 
-    /// This one no longer waits for it.
+    /// Removes the event from those for which this member waits.
     pub(crate) fn del_event(&self, event: u32) -> Act {
         self.verbs.del_event(event)
     }
 
-    /// Waits for one of the events added, and takes all of them off.
+    /// Waits for one of the added events, and removes all of them.
     pub(crate) fn wait(&self) -> Act {
         self.verbs.wait()
     }
 
-    /// Spins until the target, which must be watched, has been blocked so long, and
-    /// sleeps.
+    /// Spins until the target, which must be watched, has been blocked for `settle` and sleeps.
     pub(crate) fn until_blocked(&self, target: usize, settle: Duration) -> Act {
         self.blocked.until(target, settle)
     }
 }
 
-/// A member with means of one kind.
+/// A member that has joined one kind of backend.
 struct Joined<P> {
     port: P,
     joining: Joining,

@@ -1,4 +1,4 @@
-//! A pipe each process, and one each process and event; `poll(2)` to wait.
+//! A pipe for each process, and one for each process and event; `poll(2)` to wait.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,11 +15,11 @@ use crate::here::stream;
 #[derive(Clone)]
 pub(super) struct Pipes(Arc<[One]>);
 
-/// A member's.
+/// The state of a member.
 struct One {
     wakeups: Arc<Pipe>,
-    /// 1: a byte is in the pipe, or on its way. There is never more than one, so
-    /// that wakeups before a block count once and nobody waits for room.
+    /// 1: a byte is in the pipe, or on its way. There is never more than one, so that wakeups
+    /// before a block count once and no writer waits for room.
     waiting: &'static AtomicU32,
     events: Vec<Arc<Pipe>>,
 }
@@ -87,7 +87,7 @@ impl Means for Pipes {
 struct PipePort {
     all: Pipes,
     joining: Joining,
-    /// What this member polls: the events added.
+    /// The poll set of this member: the events added.
     set: Rc<RefCell<Vec<libc::pollfd>>>,
 }
 
@@ -96,7 +96,7 @@ impl PipePort {
         &self.all.0[self.joining.me]
     }
 
-    /// Where this member hears of an event.
+    /// The descriptor at which this member receives an event.
     fn event(&self, event: usize) -> RawFd {
         self.mine().events[event].from.as_raw_fd()
     }
@@ -125,8 +125,8 @@ impl Port for PipePort {
             sign.raise();
             wakeups.take();
             sign.lower();
-            // A wakeup between the two counts for this block. A swap: what was
-            // written before that wakeup is seen.
+            // A wakeup between the two counts for this block. The swap makes writes before that
+            // wakeup visible.
             waiting.swap(0, Ordering::AcqRel);
         }
     }

@@ -1,5 +1,4 @@
-//! A real-time signal to the member's thread, and `sigtimedwait(2)`. There are no
-//! events.
+//! Real-time signals to the member's thread, and `sigtimedwait(2)`. There are no events.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,17 +10,17 @@ use crate::here::fail::{again_if_interrupted, fail_last};
 
 pub(super) struct Threads(&'static [&'static Thread]);
 
-/// A member's.
+/// The state of a member.
 #[derive(Debug, Default)]
 struct Thread {
     /// Process and thread; 0 before it joins.
     ids: AtomicU64,
-    /// 1: a signal is pending, or on its way. The kernel queues each real-time
-    /// signal: with more than one, wakeups before a block would count twice.
+    /// 1: a signal is pending, or on its way. The kernel queues each real-time signal, so with more
+    /// than one, wakeups before a block would count twice.
     waiting: AtomicU32,
 }
 
-/// One that neither the C library nor the recorder uses.
+/// Number of a signal that neither the C library nor the recorder uses.
 fn number() -> i32 {
     libc::SIGRTMIN() + 5
 }
@@ -36,8 +35,8 @@ fn set() -> libc::sigset_t {
     }
 }
 
-/// For the calling thread, and the processes and threads that it starts: the
-/// signal waits until it is asked for, rather than ending the process.
+/// Blocks the signal for the calling thread, and the processes and threads that it starts: the
+/// signal stays pending until it is awaited, rather than ending the process.
 fn block_signal() -> io::Result<()> {
     let set = set();
     // SAFETY: the set is live; the old one is not asked for.
@@ -51,13 +50,13 @@ impl Thread {
     fn send(&self) {
         let ids = self.ids.load(Ordering::SeqCst);
         if ids == 0 {
-            // It will look at the switch when it joins.
+            // The member checks the switch when it joins.
             return;
         }
         let (process, thread) = ((ids >> 32) as i32, ids as u32 as i32);
         // SAFETY: no pointers.
         let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, number()) };
-        // Who has ended needs no wakeup.
+        // A member that has ended needs no wakeup.
         if sent != 0 && io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH) {
             fail_last("send a signal");
         }
@@ -75,8 +74,8 @@ impl Thread {
         let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
         let ids = (process as u64) << 32 | thread as u64;
         self.ids.store(ids, Ordering::SeqCst);
-        // Woken before it was here: nobody has sent the signal, or somebody just
-        // does. A second one is taken for none by `block`.
+        // The wakeup came before the member joined: the signal was never sent, or is just being
+        // sent. `block` ignores a second signal.
         if self.waiting.load(Ordering::SeqCst) != 0 {
             self.send();
         }
@@ -95,7 +94,7 @@ impl Threads {
 
 impl Means for Threads {
     fn join(&self, joining: Joining) -> Box<dyn Verbs> {
-        // Inherited, unless it was started in another way.
+        // The blocked signal is inherited, unless the process was started in another way.
         if let Err(error) = block_signal() {
             crate::here::fail::fail("block a signal", error);
         }
@@ -163,7 +162,7 @@ impl Port for ThreadPort {
     }
 }
 
-/// `Control::create` has refused them: there is no event to make such a step of.
+/// Fails: `Control::create` has refused events, so there can be no such step.
 fn no_events() {
     crate::here::fail::fail("events", "signals have none");
 }

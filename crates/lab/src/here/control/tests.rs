@@ -10,7 +10,7 @@ pub(super) fn backends() -> impl Iterator<Item = Backend> {
     Backend::WORDS.iter().map(|(_, backend)| *backend)
 }
 
-/// Members that nobody watches, or all of them.
+/// Makes members none of which is watched, or all of them.
 pub(super) fn made(backend: Backend, members: usize, events: &[u32], arena: &Arena) -> Control {
     let blocked = Blocked::create(&vec![true; members], arena);
     Control::create(backend, blocked, events, arena).unwrap()
@@ -20,8 +20,8 @@ fn arena() -> Arena {
     Arena::new(1 << 16).unwrap()
 }
 
-/// Two members wake each other in turn; each counts, and finds the other's count
-/// where it must be.
+/// Two members wake each other in turn; each counts, and finds the other's count at the expected
+/// value.
 fn ping_pong(backend: Backend, who: Who, on: &[usize]) {
     let arena = arena();
     let control = made(backend, 2, &[], &arena);
@@ -100,7 +100,7 @@ fn a_wakeup_before_the_member_has_joined_is_kept() {
             control.member(0).wakeup(1)();
             let late = control.member(1);
             late.block()();
-            // And it was one only.
+            // There was only one wakeup.
             returns_only_when_released(&control, || late.block()());
         });
     }
@@ -128,7 +128,7 @@ fn two_wakeups_before_a_block_count_once() {
     }
 }
 
-/// It blocks until the release, which comes from a thread after a while.
+/// Blocks until the release, which another thread makes after a while.
 pub(super) fn returns_only_when_released(control: &Control, blocks: impl FnOnce()) {
     let released = &AtomicU32::new(0);
     std::thread::scope(|scope| {
@@ -161,7 +161,7 @@ fn a_release_ends_every_block_and_those_to_come() {
             let mut block = member.block();
             here.fetch_add(1, Ordering::AcqRel);
             (0..1000).for_each(|_| block());
-            // A wakeup more or less makes no difference.
+            // An extra wakeup makes no difference.
             member.wakeup((me + 1) % 3)();
             (0..1000).for_each(|_| block());
         });
@@ -239,8 +239,8 @@ fn until_blocked_returns_after_the_other_sleeps() {
                 let mut wake = member.wakeup(1);
                 for _ in 0..200 {
                     until();
-                    // The kernel says it in its own words; with no other wakeup it
-                    // cannot have changed.
+                    // The kernel reports it in its own words; without another wakeup it cannot have
+                    // changed.
                     let path = format!("/proc/{}/status", pid.load(Ordering::Acquire));
                     let status = std::fs::read_to_string(path).unwrap();
                     let asleep = status.contains("\nState:\tS (sleeping)");
@@ -260,7 +260,7 @@ fn until_blocked_waits_as_long_as_said() {
     let (awake, settle) = (Duration::from_millis(20), Duration::from_millis(5));
     trial::processes(2, &[], |me| {
         if me == 0 {
-            // Asleep all the time, but it says so later.
+            // It sleeps all the time, but raises its sign later.
             let sign = blocked.sign(0);
             up.store(1, Ordering::Release);
             std::thread::sleep(awake);
@@ -285,7 +285,7 @@ fn until_blocked_waits_as_long_as_said() {
 
 #[test]
 fn until_blocked_does_not_take_a_process_for_asleep_that_was_woken() {
-    // On one CPU who is woken has not run yet when its waker goes on.
+    // On one CPU the woken member has not run yet when its waker continues.
     let on = undertick_clock::cpus::allowed()[0];
     for backend in backends() {
         let arena = arena();
@@ -317,7 +317,7 @@ fn a_release_ends_waiting_for_another_to_block() {
     let arena = arena();
     let control = made(Backend::Futex, 2, &[], &arena);
     trial::processes(1, &[], |_| {
-        // Member 1 never comes.
+        // Member 1 never joins.
         let member = control.member(0);
         let mut until = member.until_blocked(1, Duration::ZERO);
         returns_only_when_released(&control, &mut until);

@@ -2,8 +2,8 @@ use super::*;
 use crate::here::trial;
 use crate::script::Words;
 
-/// What the kernel says of a process: whether it is on its way to its end, or
-/// there already (`PF_EXITING`). `None`: there is no such process.
+/// Whether the kernel reports that a process is ending or has ended (`PF_EXITING`). `None`: there
+/// is no such process.
 fn is_ending(pid: libc::pid_t) -> Option<bool> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // state, ppid, pgrp, session, tty, tpgid, flags
@@ -63,13 +63,13 @@ fn a_child_too_many_and_one_too_few_are_told() {
         make();
     });
     let too_few = trial::ended(1, &[], |_| Children::new().reap()());
-    // Exit status 1 each.
+    // Both have exit status 1.
     assert_eq!((too_many, too_few), (vec![0x100], vec![0x100]));
 }
 
 #[test]
 fn a_copied_child_does_not_write_to_its_parent_and_shares_no_stack() {
-    // What is on the parent's stack stays as it is, whatever the child did.
+    // The parent's stack is unchanged, whatever the child did.
     for (word, kind) in ForkKind::WORDS {
         trial::processes(1, &[], |_| {
             let children = Children::new();
@@ -85,7 +85,7 @@ fn a_copied_child_does_not_write_to_its_parent_and_shares_no_stack() {
     }
 }
 
-/// What [`recorded`] does besides: in the environment of the recorded program.
+/// Variable in the environment of the recorded program that makes [`recorded`] create children.
 const WITH_CHILDREN: &str = "UNDERTICK_TEST_WITH_CHILDREN";
 
 #[test]
@@ -105,8 +105,8 @@ fn recorded() {
     crate::calibration::workload(crate::calibration::PASSES, false);
 }
 
-/// Records the program above, in a process that recording may do with as it likes:
-/// threads and rings of the trace, and its events.
+/// Records the program above, in a process that recording may change freely. Returns threads and
+/// rings of the trace, and its events.
 fn record(with_children: bool) -> [u64; 3] {
     use std::sync::atomic::{AtomicU64, Ordering};
     use undertick_trace::record::{Request, record};

@@ -1,13 +1,13 @@
-//! A lock of one word, with `futex(2)` to wait.
+//! A lock of one word, which waits with `futex(2)`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Exclusive;
 use crate::here::wait::{sleep_while, wake};
 
-/// The word: free, taken, or taken and somebody may sleep (the three states of
-/// Drepper's "Futexes are tricky"). Without rivals neither taking nor giving
-/// back makes a system call.
+/// The word: free, taken, or taken and perhaps with a sleeping waiter (the three states of
+/// Drepper's "Futexes are tricky"). Without contention neither locking nor unlocking makes a system
+/// call.
 #[derive(Debug, Default)]
 pub(crate) struct FutexMutex(AtomicU32);
 
@@ -19,8 +19,8 @@ impl FutexMutex {
     #[cold]
     #[inline(never)]
     fn lock_or_sleep(&self) {
-        // Taken this way it counts as if somebody slept: this one cannot know
-        // that nobody else does. One wake too many at the end is the price.
+        // A lock taken here is marked as if a waiter slept, because this thread cannot know
+        // otherwise. The cost is one superfluous wake at the end.
         while self.0.swap(SOMEBODY_SLEEPS, Ordering::Acquire) != FREE {
             sleep_while(&self.0, SOMEBODY_SLEEPS);
         }

@@ -1,9 +1,8 @@
-//! Locks that processes and threads share.
+//! Locks that are shared between processes and threads.
 //!
-//! A process that spins offers its CPU now and then, so that the lock's holder
-//! can run even where both have one CPU. `pthread_spin_lock` is the exception:
-//! it is the C library's, spins only, and two users on one CPU wait for each
-//! other until a time slice ends.
+//! A spinning process yields its CPU now and then, so that the lock's holder can run even where
+//! both have one CPU. `pthread_spin_lock` is the exception: it belongs to the C library and only
+//! spins. Two users on one CPU wait for each other until a time slice ends.
 
 mod futex;
 pub(super) mod pthread;
@@ -20,14 +19,14 @@ use super::Act;
 use super::arena::Arena;
 use crate::script::LockKind;
 
-/// What a user of a lock does with it.
+/// The operations of a user of a lock.
 trait Exclusive: Copy + 'static {
     fn lock(self);
-    /// Only after `lock`, by the same user.
+    /// Unlocks; only after `lock`, by the same user.
     fn unlock(self);
 }
 
-/// A lock, to be used by whatever process or thread inherits it.
+/// A lock, for use by any process or thread that inherits it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lock {
     Pthread(&'static Mutex),
@@ -39,10 +38,10 @@ pub(crate) enum Lock {
 }
 
 impl Lock {
-    /// A free lock. At most `most_users` may use it, numbered from 0.
+    /// Creates a free lock. At most `most_users` may use it, numbered from 0.
     ///
     /// # Errors
-    /// The C library has no such lock between processes.
+    /// The C library has no such lock for use between processes.
     pub(crate) fn create(kind: LockKind, arena: &Arena, most_users: usize) -> io::Result<Self> {
         Ok(match kind {
             LockKind::Pthread => Self::Pthread(Mutex::create(arena)?),
@@ -54,7 +53,7 @@ impl Lock {
         })
     }
 
-    /// Taking it and giving it back, for a user; no two may have one number.
+    /// The acts of locking and unlocking for one user; each user must have a different number.
     pub(crate) fn acts(self, user: usize) -> (Act, Act) {
         match self {
             Self::Pthread(lock) => acts(lock),
@@ -66,7 +65,7 @@ impl Lock {
         }
     }
 
-    /// Taking it and giving it back, so many times: the long loop.
+    /// Locks and unlocks this many times: the long loop.
     pub(crate) fn lock_unlock(self, user: usize, times: u64) -> Act {
         match self {
             Self::Pthread(lock) => long_loop(lock, times),

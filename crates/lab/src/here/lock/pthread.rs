@@ -22,7 +22,7 @@ pub(crate) struct SpinLock(UnsafeCell<libc::pthread_spinlock_t>);
 // SAFETY: as above.
 unsafe impl Sync for SpinLock {}
 
-/// These functions return the error.
+/// Converts the return value of these functions, which is the error.
 pub(crate) fn made(error: libc::c_int) -> io::Result<()> {
     match error {
         0 => Ok(()),
@@ -36,9 +36,9 @@ fn refused(what: &str, error: libc::c_int) -> ! {
 }
 
 impl Mutex {
-    /// A free one.
+    /// Creates a free mutex.
     pub(crate) fn create(arena: &Arena) -> io::Result<&'static Self> {
-        // It is made where it stays: it may not be moved.
+        // It is initialised where it stays, because it must not be moved.
         let mutex = arena.place_apart(Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
         let mut attributes = MaybeUninit::uninit();
         let shared = libc::PTHREAD_PROCESS_SHARED;
@@ -69,7 +69,7 @@ impl Mutex {
         }
     }
 
-    /// Only by who has taken it.
+    /// Unlocks; only by the user that has locked it.
     #[inline(always)]
     pub(crate) fn give(&self) {
         // SAFETY: as above.
@@ -81,7 +81,7 @@ impl Mutex {
 }
 
 impl SpinLock {
-    /// A free one.
+    /// Creates a free lock.
     pub(super) fn create(arena: &Arena) -> io::Result<&'static Self> {
         // SAFETY: all zeros is a value of the integer that it is.
         let lock = arena.place_apart(Self(UnsafeCell::new(unsafe { std::mem::zeroed() })));

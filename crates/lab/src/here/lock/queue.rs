@@ -1,4 +1,4 @@
-//! Mellor-Crummey and Scott's queue lock: who waits spins on a word of its own.
+//! Mellor-Crummey and Scott's queue lock: each waiter spins on its own word.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -7,23 +7,23 @@ use super::Exclusive;
 use super::spin::spin_while;
 use crate::here::arena::Arena;
 
-/// The lock: the last of the queue, and a place in it for each user.
+/// The lock: the last entry of the queue, and a node for each user.
 #[derive(Debug)]
 pub(crate) struct QueueLock {
     last: &'static AtomicPtr<Node>,
     nodes: &'static [&'static Node],
 }
 
-/// A user's place in the queue.
+/// The node of a user in the queue.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Who comes after.
+    /// The next user in the queue.
     next: AtomicPtr<Self>,
-    /// 1 until the one before gives the lock on.
+    /// 1 until the user before passes the lock on.
     waits: AtomicU32,
 }
 
-/// A user.
+/// A user of the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueUser {
     last: &'static AtomicPtr<Node>,
@@ -31,7 +31,7 @@ pub(super) struct QueueUser {
 }
 
 impl QueueLock {
-    /// A free one.
+    /// Creates a free lock.
     pub(super) fn create(arena: &Arena, most_users: usize) -> &'static Self {
         let node = || Node {
             next: AtomicPtr::new(null_mut()),
@@ -60,10 +60,10 @@ impl QueueUser {
     }
 }
 
-/// The node that a pointer of the queue is to.
+/// Returns the node to which a pointer of the queue points.
 ///
 /// # Safety
-/// Not null.
+/// The pointer must not be null.
 unsafe fn node(at: *mut Node) -> &'static Node {
     // SAFETY: pointers of the queue are null or to nodes, which stay for ever.
     unsafe { &*at }
@@ -73,8 +73,8 @@ impl Exclusive for QueueUser {
     #[inline(always)]
     fn lock(self) {
         self.mine.next.store(null_mut(), Ordering::Relaxed);
-        // Release: who comes after must see the empty `next`. Acquire: sees what
-        // was written under the lock before, if nobody has it now.
+        // Release: the next user must see the empty `next`. Acquire: sees what was written under
+        // the lock before, if it is free now.
         let before = self.last.swap(self.me(), Ordering::AcqRel);
         if before.is_null() {
             return;
@@ -93,7 +93,7 @@ impl Exclusive for QueueUser {
     fn unlock(self) {
         let mut next = self.mine.next.load(Ordering::Acquire);
         if next.is_null() {
-            // Release: who finds the queue empty sees what was written before.
+            // Release: a user that finds the queue empty sees what was written before.
             let freed = self.last.compare_exchange(
                 self.me(),
                 null_mut(),
@@ -103,7 +103,7 @@ impl Exclusive for QueueUser {
             if freed.is_ok() {
                 return;
             }
-            // Somebody has come, and is about to say who.
+            // Another user has joined, and is about to set `next`.
             spin_while(|| self.mine.next.load(Ordering::Acquire).is_null());
             next = self.mine.next.load(Ordering::Acquire);
         }

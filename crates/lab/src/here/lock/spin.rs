@@ -9,10 +9,10 @@ use crate::here::wait::Spinner;
 #[derive(Debug, Default)]
 pub(crate) struct Spin(AtomicU32);
 
-/// First come, first served: draws a number, spins until it is served.
+/// Ticket lock: a user draws a number, and spins until it is served.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket {
-    /// The number that the next one draws.
+    /// The number that the next user draws.
     next: AtomicU32,
     /// The number whose turn it is.
     served: AtomicU32,
@@ -46,13 +46,13 @@ impl Exclusive for &'static Ticket {
 
     #[inline(always)]
     fn unlock(self) {
-        // Only the holder writes it.
+        // Only the holder writes `served`.
         let mine = self.served.load(Ordering::Relaxed);
         self.served.store(mine.wrapping_add(1), Ordering::Release);
     }
 }
 
-/// Spins as long as it holds.
+/// Spins as long as `holds` returns true.
 #[cold]
 #[inline(never)]
 pub(super) fn spin_while(holds: impl Fn() -> bool) {

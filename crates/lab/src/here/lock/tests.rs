@@ -7,17 +7,16 @@ use crate::script::Words;
 
 const TIMES: u64 = 100_000;
 
-/// A user stops after this time however often it has passed. Those that serve in
-/// turn are slow where the next one is seldom on a CPU: beside a busy program each
-/// turn costs a time slice.
+/// A user stops after this time however many times it had the lock. Locks that serve in turn are
+/// slow where the next user is seldom on a CPU: beside a busy program each turn costs a time slice.
 const LONGEST: Duration = Duration::from_secs(1);
 
 fn kinds() -> impl Iterator<Item = LockKind> {
     LockKind::WORDS.iter().map(|(_, kind)| *kind)
 }
 
-/// The users, who all begin together, count up a bare counter under the lock, and
-/// now and then offer their CPU while they have it.
+/// The users, which all begin together, increment an unprotected counter under the lock, and
+/// sometimes yield their CPU while they hold it.
 fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
     let arena = Arena::new(1 << 16).unwrap();
     let lock = Lock::create(kind, &arena, users).unwrap();
@@ -64,8 +63,9 @@ fn a_bare_counter_shows_when_there_is_no_lock() {
     let arena = Arena::new(1 << 16).unwrap();
     let counter = arena.place_apart(Bare::default());
     let counted = arena.place_apart(AtomicU64::new(0));
-    // Two CPUs, each of which counts for 20 ms: beside six busy loops they still have some of
-    // it at the same time. A machine that keeps one of them off each time is given two minutes.
+    // There are two CPUs, on each of which a user counts for 20 ms. Beside six busy loops these
+    // times still overlap in part. A machine that keeps one of the users off its CPU each time has
+    // two minutes.
     let began = Instant::now();
     let mut lost = false;
     while !lost && began.elapsed() < Duration::from_secs(120) {
@@ -122,8 +122,8 @@ fn all_places(kind: LockKind) {
 
 #[test]
 fn a_holder_keeps_the_others_out_for_long() {
-    // The holder sleeps inside, on the CPU of the waiters: they wait by whatever
-    // means, and none comes in.
+    // The holder sleeps while it has the lock, on the CPU of the waiters. They wait in whatever
+    // way, and none gets the lock.
     for kind in kinds() {
         let arena = Arena::new(1 << 16).unwrap();
         let lock = Lock::create(kind, &arena, 3).unwrap();

@@ -1,5 +1,5 @@
-//! What this machine can give, asked before anything is made: memory that is
-//! promised and not there kills the process that touches it.
+//! Limits of this machine, checked before any memory is allocated: a process that touches promised
+//! memory that is not available is killed.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use crate::script::{Pages, RegionKind};
 
 const HUGE_SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Whether such a region can be had.
+/// Checks whether such a region is available.
 pub(super) fn check(bytes: u64, kind: RegionKind, pages: Pages) -> io::Result<()> {
     if let Some(free) = available_bytes().filter(|free| *free < bytes) {
         return Err(refuse(&format!(
@@ -41,7 +41,7 @@ pub(super) fn check(bytes: u64, kind: RegionKind, pages: Pages) -> io::Result<()
     Ok(())
 }
 
-/// Whether the kernel would give huge pages. It takes the advice in any case.
+/// Checks whether the kernel would provide huge pages. It accepts the advice in any case.
 fn check_huge(kind: RegionKind, private: &str, shared: &str, shm: &str) -> io::Result<()> {
     let (file, setting, gives) = match kind {
         RegionKind::Private | RegionKind::Static => ("enabled", private, "madvise"),
@@ -79,7 +79,7 @@ fn mib(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
-/// The word in brackets; empty without the file.
+/// The word in brackets; empty if there is no such file.
 fn chosen(file: &str) -> String {
     let text = fs::read_to_string(format!("{HUGE_SETTINGS}/{file}")).unwrap_or_default();
     let word = text
@@ -88,7 +88,7 @@ fn chosen(file: &str) -> String {
     word.map(|(word, _)| word.to_owned()).unwrap_or_default()
 }
 
-/// How /dev/shm was mounted: the word after `huge=`; empty without.
+/// The mount option of /dev/shm: the word after `huge=`; empty if there is none.
 fn huge_of_shm() -> String {
     let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let options = text.lines().rev().find_map(|line| {
@@ -102,7 +102,7 @@ fn huge_of_shm() -> String {
     word.unwrap_or_default().to_owned()
 }
 
-/// What could be used without swapping others out, as the kernel estimates it.
+/// Memory available without swapping, as the kernel estimates it, bytes.
 fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn huge_pages_are_refused_where_the_kernel_would_give_small_ones() {
         use RegionKind::{Memfd, Private, Shm, Static};
-        // kind, enabled, shmem_enabled, the mount's word, whether there are.
+        // kind, enabled, shmem_enabled, the mount's word, whether they are available.
         let cases = [
             (Private, "madvise", "never", "", true),
             (Private, "always", "never", "", true),

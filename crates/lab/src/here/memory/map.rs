@@ -1,4 +1,4 @@
-//! Mapping a region.
+//! Maps a region.
 
 use std::ffi::CStr;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::script::{Pages, RegionKind};
 /// Huge pages need addresses that are multiples of their size.
 const HUGE_BYTES: usize = 2 << 20;
 
-/// A mapping, and the wider one it lies in where it had to be aligned.
+/// A mapping, and the larger mapping that contains it where it had to be aligned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mapped {
     begin: *mut u8,
@@ -25,8 +25,7 @@ impl Mapped {
         self.begin
     }
 
-    /// Gives it back, whatever its kind: the kernel detaches System V segments,
-    /// too.
+    /// Unmaps it, whatever its kind: the kernel also detaches System V segments.
     pub(super) fn unmap(self) {
         // SAFETY: our own mapping; who has it has it no more.
         if unsafe { libc::munmap(self.all.cast(), self.all_bytes) } != 0 {
@@ -35,7 +34,7 @@ impl Mapped {
     }
 }
 
-/// Where new memory goes.
+/// Address of a new mapping.
 #[derive(Clone, Copy)]
 struct Where {
     at: *mut libc::c_void,
@@ -47,7 +46,7 @@ const ANYWHERE: Where = Where {
     flag: 0,
 };
 
-/// Maps a region, untouched. No name of it is left anywhere.
+/// Maps a region without touching it. No name of it remains anywhere.
 pub(super) fn map(bytes: usize, kind: RegionKind, pages: Pages) -> io::Result<Mapped> {
     if pages != Pages::Huge {
         let begin = map_at(bytes, kind, ANYWHERE)?;
@@ -85,7 +84,7 @@ fn advise(mapped: Mapped, bytes: usize, advice: i32) -> io::Result<()> {
     // SAFETY: our own mapping; the advice changes no content.
     let taken = unsafe { libc::madvise(mapped.begin.cast(), bytes, advice) };
     match made(taken) {
-        // A kernel without huge pages gives small ones anyway.
+        // A kernel without huge pages provides small ones anyway.
         Err(error)
             if advice == libc::MADV_NOHUGEPAGE && error.raw_os_error() == Some(libc::EINVAL) =>
         {
@@ -140,7 +139,7 @@ fn memfd() -> io::Result<OwnedFd> {
 
 fn shm() -> io::Result<OwnedFd> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    // On the stack: a step allocates nothing.
+    // The name is on the stack, because a step allocates nothing.
     let mut name = [0_u8; 64];
     write!(
         &mut name[..63],
@@ -170,13 +169,13 @@ fn system_v(bytes: usize, place: Where) -> io::Result<*mut u8> {
     let tried = (attached.addr() != usize::MAX)
         .then_some(attached)
         .ok_or_else(io::Error::last_os_error);
-    // Attached, it stays until it is detached; not attached it goes at once.
+    // An attached segment stays until it is detached; one that is not attached is removed at once.
     // SAFETY: nothing is read or written.
     made(unsafe { libc::shmctl(segment, libc::IPC_RMID, null_mut()) })?;
     tried.map(<*mut libc::c_void>::cast)
 }
 
-/// Bytes that are free where `shm_open` makes its files.
+/// Free bytes where `shm_open` creates its files.
 pub(super) fn free_for_shm() -> Option<u64> {
     let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: a constant path; the kernel fills the local.

@@ -1,4 +1,4 @@
-//! Pieces of memory: made, touched, filled, given back.
+//! Memory regions: created, touched, filled, freed.
 
 mod limits;
 mod map;
@@ -12,11 +12,11 @@ use super::Act;
 use super::fail::{because, fail};
 use crate::script::{Pages, RegionKind};
 
-/// Each of these gets one byte when a region is touched: small pages.
+/// Touching a region writes one byte in each of these: small pages.
 const TOUCHED_BYTES: usize = 4096;
 
-/// A region of one process. Its acts share where it lies; when the last of them
-/// goes, it is given back.
+/// A region of one process. Its acts share its address; it is freed when the last of them is
+/// dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Region(Rc<Inner>);
 
@@ -38,11 +38,10 @@ impl Drop for Inner {
 }
 
 impl Region {
-    /// A region that does not exist yet; a static one does.
+    /// Makes a region that is not allocated yet; a static one is allocated at once.
     ///
     /// # Errors
-    /// The machine has not that much memory, or not of that kind, or no huge pages
-    /// for it.
+    /// The machine has not enough memory, no memory of that kind, or no huge pages for it.
     pub(crate) fn new(name: &str, bytes: u64, kind: RegionKind, pages: Pages) -> io::Result<Self> {
         let explain = |error: io::Error| because(&format!("region {name:?}"), &error);
         limits::check(bytes, kind, pages).map_err(explain)?;
@@ -60,7 +59,7 @@ impl Region {
         })))
     }
 
-    /// Makes it, untouched.
+    /// Allocates it, untouched.
     pub(crate) fn create(&self) -> Act {
         let region = Rc::clone(&self.0);
         if region.kind == RegionKind::Static {
@@ -77,7 +76,7 @@ impl Region {
         })
     }
 
-    /// Writes one byte each 4 KiB.
+    /// Writes one byte in each 4 KiB.
     pub(crate) fn touch(&self) -> Act {
         let region = Rc::clone(&self.0);
         Box::new(move || {
@@ -102,7 +101,7 @@ impl Region {
         })
     }
 
-    /// Gives it back.
+    /// Frees it.
     pub(crate) fn free(&self) -> Act {
         let region = Rc::clone(&self.0);
         if region.kind == RegionKind::Static {

@@ -7,7 +7,7 @@ use crate::script::Words;
 /// Five pages and a bit.
 const BYTES: u64 = 5 * 4096 + 100;
 
-/// Whether each page is in memory, as the kernel says; `None`: not mapped.
+/// Whether each page is in memory, as the kernel reports; `None`: not mapped.
 fn resident(begin: *mut u8, pages: usize) -> Option<Vec<bool>> {
     let mut found = vec![0_u8; pages];
     // SAFETY: the kernel fills as many bytes as there are pages.
@@ -27,7 +27,7 @@ fn in_dev_shm(pid: u32) -> usize {
         .count()
 }
 
-/// System V segments that a process has made: for each whether it goes by itself.
+/// System V segments that a process has made: for each, whether it is removed automatically.
 fn system_v_of(pid: u32) -> Vec<bool> {
     let text = fs::read_to_string("/proc/sysvipc/shm").unwrap();
     let rows = text.lines().skip(1).map(|line| {
@@ -40,7 +40,7 @@ fn system_v_of(pid: u32) -> Vec<bool> {
         .collect()
 }
 
-/// What smaps says of the mapping that begins at an address or around it.
+/// Lines of smaps about the mapping that contains an address.
 fn smaps(begin: *mut u8) -> Vec<String> {
     let text = fs::read_to_string("/proc/self/smaps").unwrap();
     let mut lines = text.lines().skip_while(|line| {
@@ -96,7 +96,7 @@ fn every_kind_is_made_untouched_touched_and_given_back() {
                 }
                 assert_eq!(system_v_of(std::process::id()).len(), 0, "{word}");
             }
-            // The name goes with the file: no descriptor is left either.
+            // The name disappears with the file; no descriptor is left either.
             let open = fs::read_dir("/proc/self/fd").unwrap().count();
             region.create()();
             assert_eq!(
@@ -200,7 +200,7 @@ fn huge_pages_are_had_or_refused() {
             let begin = region.0.mapped.get().unwrap().begin();
             assert_eq!(begin.addr() % (2 << 20), 0, "{word}");
             let found = smaps(begin);
-            // All of it in one mapping of four huge pages.
+            // All of it is in one mapping of four huge pages.
             assert_eq!(field(&found, "Size:"), "8192 kB", "{word}: {found:?}");
             let private = field(&found, "AnonHugePages:");
             let shared = field(&found, "ShmemPmdMapped:");
@@ -234,13 +234,13 @@ fn steps_out_of_order_are_told() {
             region.create()();
         },
     ];
-    // Exit status 1 each.
+    // Each has exit status 1.
     assert!(cases.into_iter().all(|steps| ends(steps) == [0x100]));
 }
 
 #[test]
 fn a_region_that_does_not_fit_into_dev_shm_says_so() {
-    // More than any machine has, and told before anything is touched.
+    // More than any machine has, and refused before anything is touched.
     let why = Region::new("wide", 1 << 60, RegionKind::Shm, Pages::Default).unwrap_err();
     assert!(
         why.to_string().starts_with("region \"wide\": needs"),

@@ -1,8 +1,8 @@
-//! A machine whose disturbers' activity is known.
+//! A simulated machine whose disturbers have known activity.
 //!
 //! It has a clock without steps, a timer that ticks each 4 ms, a core whose speed drifts, and
-//! disturbers that are on and off at random: one takes bandwidth from the mix, the other one the
-//! CPU, a slice at a time. It shares no formula with the analysis.
+//! disturbers that are on and off at random. One takes bandwidth from the mix, the other one takes
+//! the CPU, a slice at a time. It shares no formula with the analysis.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,13 @@ pub(super) const EVERY: f64 = 40.0 * MS;
 pub(super) const BURST: f64 = 12.0 * MS;
 pub(super) const SLICE: f64 = 4.0 * MS;
 
-/// On-phases of something, ns, ascending.
+/// The on-phases of a disturber, ns, ascending.
 #[derive(Clone)]
 pub(super) struct Phases(pub(super) Vec<(f64, f64)>);
 
 impl Phases {
-    /// Random lengths; on for that share in the long run. `mean` is of an on-phase.
+    /// Random phases that are on for the share `duty` in the long run. `mean` is that of an
+    /// on-phase.
     pub(super) fn new(random: &mut ChaCha8Rng, duty: f64, mean: f64, total: f64) -> Self {
         let mut phases = Vec::new();
         if duty >= 1.0 {
@@ -47,7 +48,7 @@ impl Phases {
         self.0.iter().any(|(from, to)| (*from..*to).contains(&at))
     }
 
-    /// Time on before `at`.
+    /// Total time on before `at`.
     pub(super) fn on_before(&self, at: f64) -> f64 {
         let inside = |(from, to): &(f64, f64)| (to.min(at) - from).max(0.0);
         self.0.iter().map(inside).sum()
@@ -63,7 +64,7 @@ pub(super) struct Simulated {
     pub(super) cpu_share: f64,
 }
 
-/// What the machine's disturbers do.
+/// The activity of the machine's disturbers.
 #[derive(Clone, Copy)]
 pub(super) struct Duty {
     pub(super) memory: f64,
@@ -72,15 +73,16 @@ pub(super) struct Duty {
 
 pub(super) const SLOWED_BY: f64 = 2.4;
 
-/// While the disturber runs and a tenant whom this machine does not show: slower still.
+/// Slow-down while the disturber and a tenant that this machine does not show both run: slower
+/// still.
 pub(super) const SLOWED_BY_BOTH: f64 = 3.6;
 
 pub(super) fn simulate(seed: u64, duty: Duty, slots: usize) -> Simulated {
     simulate_beside(seed, duty, slots, 0.0)
 }
 
-/// Beside a tenant who is there for that share of the time, and is felt only while
-/// the memory is busy.
+/// Simulates beside a tenant that is active for that share of the time, and has an effect only
+/// while the memory is busy.
 pub(super) fn simulate_beside(seed: u64, duty: Duty, slots: usize, tenant: f64) -> Simulated {
     let total = slots as f64 * EVERY;
     let mut other = ChaCha8Rng::seed_from_u64(!seed);
@@ -92,11 +94,11 @@ pub(super) fn simulate_beside(seed: u64, duty: Duty, slots: usize, tenant: f64) 
     })
 }
 
-/// How much slower the memory hog makes everything beside busy guests.
+/// Slow-down of everything by the memory hog beside busy guests.
 pub(super) const SLOWED_BUSY: f64 = 1.5;
 
-/// Beside guests who slow the memory down by a fifth more or less all the time, for some tenths of
-/// a second each: no state of the machine is to be told from another.
+/// Simulates beside guests that slow the memory down by a fifth more or less all the time, for some
+/// tenths of a second each: the states of the machine cannot be separated.
 pub(super) fn simulate_busy(seed: u64, duty: Duty, slots: usize, slowed_by: f64) -> Simulated {
     const STEP: f64 = 10.0 * MS;
     let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0xb5e1);
@@ -115,7 +117,7 @@ pub(super) fn simulate_busy(seed: u64, duty: Duty, slots: usize, slowed_by: f64)
     })
 }
 
-/// Where `slowed` says how many times longer work takes at a time, and while the memory hog runs.
+/// Simulates with a slow-down that `slowed` gives for each time, and with the memory hog.
 pub(super) fn simulate_with(
     seed: u64,
     duty: Duty,
@@ -207,7 +209,7 @@ fn burst(
     let begun_ns = due + late_ns;
     let mut at = begun_ns;
     let mut samples = Vec::new();
-    // Since when it has had the CPU.
+    // Time since which it has had the CPU.
     let mut since = at;
     while at < begun_ns + BURST {
         let mut taken_off = TakenOff::No;
@@ -217,7 +219,7 @@ fn burst(
             let ticks = |t: f64| (t / SLICE).floor();
             if ticks(*at) > ticks(from) {
                 *at += random.random_range(14e3..25e3);
-                // At a tick the scheduler looks whether a slice is over.
+                // At a tick the scheduler checks whether a slice is over.
                 if *at - since > 0.7 * SLICE && cpu.on(*at) {
                     *at += SLICE * random.random_range(0.95..1.05);
                     since = *at;

@@ -1,5 +1,5 @@
-//! What the authors recommended and could not try: a latched clock, a broadcast
-//! clock, longer ticks.
+//! What the authors recommended but could not try: a latched clock, a broadcast clock, longer
+//! ticks.
 
 use undertick_cmstar::load::{ReadingLoops, ReadingRun, reading_loops};
 use undertick_cmstar::{Os, Parameters, Routine};
@@ -22,7 +22,7 @@ fn run(parameters: &Parameters, loops: &ReadingLoops) -> ReadingRun {
     reading_loops(parameters, loops).expect("the published numbers of Cms are there")
 }
 
-/// All ways of reading against the number of Cms.
+/// Compares all ways of reading, against the number of Cms.
 fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
     let (parameters, seeds) = (context.parameters, context.request.seeds());
     let length_ns = context.request.reading_ns();
@@ -117,12 +117,12 @@ fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// The range of the low word alone, s.
+/// The range of the low word alone, s: the time after which it wraps.
 fn range_s(parameters: &Parameters, tick_us: f64) -> f64 {
     2_f64.powi(parameters.clock.word_bits as i32) * tick_us / 1e6
 }
 
-/// What a longer tick costs: the spread of an elapsed time, read by the low word alone.
+/// The cost of a longer tick: the spread of an elapsed time, read from the low word alone.
 fn ticks(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds();
     let length_ns = context.request.reading_ns();

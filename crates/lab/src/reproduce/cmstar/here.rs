@@ -27,17 +27,17 @@ pub fn rpc_scripts(run: Run) -> Vec<(String, String)> {
     vec![(RPC.to_owned(), text)]
 }
 
-/// Visits to each CPU, about 3 ms each.
+/// Number of visits to each CPU, about 3 ms each.
 const VISITS: usize = 12;
 
-/// By how much the fastest CPU of this machine is faster than the slowest, relative;
-/// `None` with one CPU, or without a counter to state speeds against.
+/// How much faster the fastest CPU of this machine is than the slowest, relative; `None` with one
+/// CPU, or without a counter as a reference for speeds.
 #[must_use]
 pub fn spread_of_cpus(level: f64) -> Option<Estimate> {
     crate::survey::spread_of_cpus(VISITS, level)
 }
 
-/// Adds what was measured here: the CPUs' speeds, zero tests, by what ran beside them,
+/// Adds what was measured on this machine: the CPUs' speeds, zero tests by the load beside them,
 /// and the report of [`rpc_scripts`].
 pub fn with_measured(
     found: &mut Reproduction,
@@ -187,7 +187,7 @@ fn messages(found: &mut Reproduction, report: &Report) {
     });
 }
 
-/// The line of the remote call's time through the settings with so many pairs.
+/// The line of the remote call's time through the settings with this many pairs.
 fn slope(report: &Report, pairs: &str) -> Option<Estimate> {
     let points: Vec<(f64, f64)> = (report.intervals.iter())
         .filter(|i| i.name == "rpc")

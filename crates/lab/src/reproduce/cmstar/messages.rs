@@ -1,5 +1,5 @@
-//! Figures 16 and 17: latency of messages and time of remote calls, against the words
-//! that are accessed and the number of pairs.
+//! Figures 16 and 17: latency of messages and time of remote calls, against the number of words
+//! accessed and the number of pairs.
 
 use undertick_cmstar::Reading;
 use undertick_cmstar::load::{MessagePairs, PairsRun, message_pairs};
@@ -12,17 +12,17 @@ use super::{Context, item};
 use crate::jobs::Stopped;
 use crate::reproduce::Run;
 
-/// Between two pairs of readings of the clock process, ns.
+/// Time between two pairs of readings of the clock process, ns.
 const SAMPLE_EVERY_NS: u64 = 20_000_000;
 
-/// A time of a call in truth and as measured, us.
+/// The true and the measured time of a call, us.
 struct Times {
     truth_us: f64,
-    /// With the nearest pairs of the clock process taken off (Method II).
+    /// Less the nearest pairs of the clock process (Method II).
     corrected_us: f64,
 }
 
-/// Mean latency and mean time of a call on one machine.
+/// Mean latency and mean duration of a call on one machine.
 struct OfMachine {
     latency: Times,
     call: Times,
@@ -147,7 +147,7 @@ fn curve(pairs: usize, points: Vec<Point>) -> Curve {
     }
 }
 
-/// What a word adds to a call.
+/// The time that a word adds to a call.
 fn slope(context: &mut Context<'_>, pairs: usize, call: &[Point]) {
     let x: Vec<f64> = call.iter().map(|p| p.x).collect();
     let y: Vec<f64> = call.iter().map(|p| p.y).collect();
@@ -169,7 +169,7 @@ fn slope(context: &mut Context<'_>, pairs: usize, call: &[Point]) {
 fn of_machine(run: &PairsRun, tick_us: f64) -> OfMachine {
     let mean =
         |values: Vec<f64>| (Numbers::new(values).mean(0.95)).map_or(f64::NAN, |mean| mean.value);
-    // Latency means something where the server was waiting.
+    // The latency is meaningful only if the server was waiting.
     let times = |truth: &dyn Fn(&undertick_cmstar::load::Call) -> i64, ends: [usize; 2]| {
         let calls = || {
             run.calls
@@ -195,11 +195,11 @@ fn of_machine(run: &PairsRun, tick_us: f64) -> OfMachine {
     }
 }
 
-/// An interval less the mean of the clock process's pairs nearest to its ends, ticks.
+/// An elapsed time less the mean of the clock process's pairs nearest to its ends, ticks.
 fn corrected(from: &Reading, to: &Reading, samples: &[[Reading; 2]]) -> Option<f64> {
     let ticks =
         |a: &Reading, b: &Reading| Some(b.ticks?.wrapping_sub(a.ticks?).cast_signed() as f64);
-    // By what the clock shows: the truth is not for those who measure.
+    // Nearest by what the clock shows, because the truth is not available to a measurement.
     let nearest = |to: &Reading| {
         let at = to.ticks?;
         let after = samples.partition_point(|[first, _]| first.ticks < Some(at));

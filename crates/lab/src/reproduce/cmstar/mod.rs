@@ -1,6 +1,6 @@
-//! *Measuring Time in Cm\** (Kong, Spector, Siewiorek, 1986): its figures and tables
-//! on the simulated machine, by the estimators that serve real ones, with the truth
-//! beside them.
+//! Reproduces *Measuring Time in Cm\** (Kong, Spector, Siewiorek, 1986): its figures and tables on
+//! the simulated machine, by the estimators that are used on real machines, compared with the
+//! truth.
 
 mod beyond;
 mod here;
@@ -25,17 +25,17 @@ use undertick_units::Estimate;
 use super::Run;
 use crate::jobs::{self, Stopped};
 
-/// What to run.
+/// What to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// How much of it.
+    /// Extent of the experiment.
     pub run: Run,
     /// Level of the intervals.
     pub level: f64,
 }
 
 impl Request {
-    /// Machines of each kind, which differ by their seed alone.
+    /// Number of machines of each kind, which differ only by their seed.
     const fn seeds(&self) -> u64 {
         match self.run {
             Run::Full => 10,
@@ -43,7 +43,7 @@ impl Request {
         }
     }
 
-    /// Virtual time of a run of readers, ns.
+    /// Virtual duration of a run of readers, ns.
     const fn reading_ns(&self) -> u64 {
         match self.run {
             Run::Full => 2_000_000_000,
@@ -52,8 +52,8 @@ impl Request {
     }
 }
 
-/// Simulates everything. `go_on` hears the share that is done; when it returns false
-/// the document holds what was done so far.
+/// Simulates everything. Calls `go_on` with the share done; when it returns false the document
+/// holds what was done so far.
 #[must_use]
 pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Reproduction {
     let mut found = Reproduction {
@@ -100,10 +100,10 @@ pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Repro
     found
 }
 
-/// A part of the document.
+/// A function that makes one part of the document.
 type Part = fn(&mut Context<'_>) -> Result<(), Stopped>;
 
-/// What each part works with.
+/// The context of each part.
 struct Context<'a> {
     request: &'a Request,
     parameters: &'a Parameters,
@@ -112,7 +112,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Runs jobs on all CPUs; results in the order of the jobs.
+    /// Runs jobs on all CPUs; results are in the order of the jobs.
     fn run<J: Sync, T: Send>(
         &mut self,
         all: &[J],
@@ -121,7 +121,7 @@ impl Context<'_> {
         jobs::run(all, job, self.go_on)
     }
 
-    /// Mean over machines.
+    /// The mean over machines.
     fn mean(&self, values: Vec<f64>, unit: &str) -> Option<Estimate> {
         let mut mean = Numbers::new(values).mean(self.request.level)?;
         unit.clone_into(&mut mean.unit);
@@ -129,7 +129,7 @@ impl Context<'_> {
         Some(mean)
     }
 
-    /// Keeps a figure and gives it as cells: published, simulated.
+    /// Adds a figure and returns its cells: published, simulated.
     fn item(&mut self, item: Item) -> [String; 2] {
         let cells = [
             item.published.map_or_else(|| "–".to_owned(), number),
@@ -155,7 +155,7 @@ impl Context<'_> {
     }
 }
 
-/// A figure that has a published value, a simulated one, and a remark.
+/// Adds a figure with a published value, a simulated one, and a remark.
 fn item(
     id: String,
     quantity: String,
@@ -185,7 +185,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Value and interval of an estimate in a cell whose heading has the unit.
+/// Value and interval of an estimate for a cell whose heading has the unit.
 fn stated(estimate: &Estimate) -> String {
     let bare = Estimate {
         unit: "".into(),

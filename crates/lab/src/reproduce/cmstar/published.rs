@@ -1,8 +1,8 @@
-//! What the paper prints.
+//! The figures that the paper prints.
 
 use undertick_cmstar::{Os, Routine};
 
-/// References a second: under Medusa, by how many Cms, in what way.
+/// References per second: under Medusa, by the number of Cms and the way of reading.
 pub(super) const RATES: [(Routine, usize, f64); 6] = [
     (Routine::Varying, 8, 53e3),
     (Routine::Varying, 30, 90e3),
@@ -12,14 +12,14 @@ pub(super) const RATES: [(Routine, usize, f64); 6] = [
     (Routine::One, 28, 76e3),
 ];
 
-/// A zero test.
+/// A published zero test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ZeroTest {
-    /// I or II.
+    /// Method I or II.
     pub(super) method: u8,
     pub(super) os: Os,
     pub(super) routine: Routine,
-    /// Mean of the corrected results, us, where it is printed.
+    /// Mean of the corrected results, us, if it is printed.
     pub(super) mean_us: Option<f64>,
     pub(super) k: f64,
     /// The figure that shows it.
@@ -59,18 +59,18 @@ const fn zero(
 pub(super) const LARGEST_MEAN_US: f64 = 6.7;
 /// Latency of a message, us, with 1, 2 and 3 pairs in each cluster.
 pub(super) const LATENCY_US: [f64; 3] = [7050.0, 7960.0, 9615.0];
-/// A remote call takes so much longer for each word, us.
+/// Time that each word adds to a remote call, us.
 pub(super) const CALL_US_PER_WORD: f64 = 49.9;
 /// Words accessed in a call.
 pub(super) const WORDS: [u32; 5] = [0, 50, 100, 150, 200];
-/// All Cms lie within this of each other.
+/// The speeds of all Cms lie within this share of each other.
 pub(super) const SPEED_RANGE: f64 = 0.046;
-/// Cms whose speed was measured.
+/// Number of Cms whose speed was measured.
 pub(super) const SPEED_CMS: usize = 34;
-/// Least time of a 4-Read, us.
+/// Minimum time of a 4-Read, us.
 pub(super) const LEAST_US: [(Os, f64); 2] = [(Os::StarOs, 310.0), (Os::Medusa, 320.0)];
-/// Where results lie that the line clock hit, us.
+/// Range of the results that the line clock disturbed, us.
 pub(super) const HIT_US: [(Routine, f64, f64); 2] =
     [(Routine::Four, 630.0, 760.0), (Routine::One, 470.0, 550.0)];
-/// Standard deviation of reading a clock's word, very light load, us.
+/// Standard deviation of reading a word of the clock under a very light load, us.
 pub(super) const WORD_SD_US: [(Os, f64); 2] = [(Os::StarOs, 7.13), (Os::Medusa, 2.3)];

@@ -1,4 +1,4 @@
-//! Figures 1 to 7: what a reading of the clock takes, by how many Cms read it.
+//! Figures 1 to 7: the duration of a reading of the clock, by the number of Cms that read it.
 
 use undertick_cmstar::load::{ReadingLoops, ReadingRun, reading_loops};
 use undertick_cmstar::{Os, Reading, Routine};
@@ -13,21 +13,21 @@ use crate::jobs::Stopped;
 const READERS: [usize; 8] = [1, 4, 8, 12, 16, 20, 24, 30];
 /// Width of a bin of these histograms, us.
 const BIN_US: f64 = 10.0;
-/// Ends of the figures, us.
+/// Upper ends of the figures, us.
 const LONGEST_US: f64 = 2000.0;
 
-/// What was read between two readings, us; `None` where the routine was too slow.
+/// Elapsed time read between two readings, us; `None` where the routine was too slow.
 pub(super) fn elapsed_us(pair: &[Reading; 2], tick_us: f64) -> Option<f64> {
     let (first, second) = (pair[0].ticks?, pair[1].ticks?);
     Some((second.wrapping_sub(first)).cast_signed() as f64 * tick_us)
 }
 
-/// What it was in truth, us.
+/// True elapsed time, us.
 pub(super) fn true_us(pair: &[Reading; 2]) -> f64 {
     pair[1].sampled.ns_since(pair[0].sampled) as f64 / 1e3
 }
 
-/// A simulation of the published numbers of readers.
+/// Simulates the published numbers of readers.
 fn loops(
     context: &Context<'_>,
     os: Os,
@@ -51,7 +51,7 @@ fn run(context: &mut Context<'_>, all: &[ReadingLoops]) -> Result<Vec<ReadingRun
     })
 }
 
-/// References a second, and what a word costs under a very light load.
+/// References per second, and the cost of a word under a very light load.
 pub(super) fn rates(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds();
     let all: Vec<ReadingLoops> = (RATES.iter())
@@ -99,7 +99,7 @@ pub(super) fn rates(context: &mut Context<'_>) -> Result<(), Stopped> {
     words(context)
 }
 
-/// The standard deviation of reading one word when nearly nobody else does.
+/// The standard deviation of reading one word when hardly any other Cm does.
 fn words(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds();
     let all: Vec<ReadingLoops> = (WORD_SD_US.iter())
@@ -112,10 +112,10 @@ fn words(context: &mut Context<'_>) -> Result<(), Stopped> {
         let sds = runs.iter().map(|run| {
             let mut elapsed: Vec<f64> = run.passes.iter().map(true_us).collect();
             elapsed.sort_by(f64::total_cmp);
-            // Those that the line clock hit are left out, as in the paper.
+            // Readings that the line clock disturbed are dropped, as in the paper.
             let limit = elapsed[elapsed.len() / 2] + 100.0;
             elapsed.retain(|us| *us < limit);
-            // One word each way: an elapsed time has the variance of one word.
+            // There is one word at each end, so an elapsed time has the variance of one word.
             standard_deviation(&elapsed)
         });
         let sd = context.mean(sds.collect(), "us");
@@ -218,9 +218,9 @@ pub(super) fn curves(context: &mut Context<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// How many passes show a wrap, and how.
+/// How many passes show a wrap, and in which way.
 fn wraps(run: &ReadingRun) -> String {
-    // Varying-Read takes the last of its low words: where it read two, the value moves.
+    // Varying-Read takes the last of its low words: where it has read two, the value shifts.
     let late = |reading: &Reading| {
         let whole = reading.returned.ns_since(reading.called);
         whole > 0 && reading.returned.ns_since(reading.sampled) * 4 < whole
@@ -334,7 +334,7 @@ pub(super) fn distributions(context: &mut Context<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Elapsed times between the ramps, us.
+/// Elapsed times on the plateau, between the ramps, us.
 pub(super) fn plateau(run: &ReadingRun, tick_us: f64) -> Vec<f64> {
     let (from, to) = (run.plateau.from, run.plateau.to);
     (run.passes.iter())
@@ -364,7 +364,7 @@ fn histogram(name: &str, values: &[f64]) -> Curve {
     }
 }
 
-/// The least time of a 4-Read, and where results lie that the line clock hit.
+/// The minimum time of a 4-Read, and the range of the results that the line clock disturbed.
 fn least_and_second(context: &mut Context<'_>, os: Os, routine: Routine, light: &[f64]) {
     let least = light.iter().copied().fold(f64::INFINITY, f64::min);
     let published = LEAST_US

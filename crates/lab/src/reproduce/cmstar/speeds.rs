@@ -9,7 +9,7 @@ use super::readings::elapsed_us;
 use super::{Context, item};
 use crate::jobs::Stopped;
 
-/// Length of the code, ns.
+/// Duration of the code, ns.
 const WORK_NS: u64 = 200_000_000;
 const BINS: usize = 12;
 

@@ -1,5 +1,5 @@
-//! What the paper's conclusion asks for: when do pairs of readings track the load?
-//! And what becomes of one clock when there are a thousand processors?
+//! Questions of the paper's conclusion: when do pairs of readings track the load, and how does one
+//! clock serve a thousand processors?
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use super::{Context, item};
 use crate::jobs::Stopped;
 use crate::reproduce::Run;
 
-/// Mean length of a phase of the load, ms: shorter than a reading, and much longer.
+/// Mean durations of a phase of the load, ms: from shorter than a reading to much longer.
 const PHASES_MS: [f64; 8] = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
-/// Cms that read while the load is on.
+/// Number of Cms that read while the load is on.
 const LOAD: usize = 24;
-/// Cms in the study of scale, ten in each cluster.
+/// Numbers of Cms in the study of scale, ten in each cluster.
 const CMS: [usize; 7] = [10, 20, 50, 100, 200, 500, 1000];
 
 pub(super) fn sweeps(context: &mut Context<'_>) -> Result<(), Stopped> {
@@ -27,11 +27,11 @@ pub(super) fn sweeps(context: &mut Context<'_>) -> Result<(), Stopped> {
     scale(context)
 }
 
-/// When the load is on, the same for all of it.
+/// The on-phases of the load, common to all of its Cms.
 struct Phases(Vec<(Moment, Moment)>);
 
 impl Phases {
-    /// On and off equally long on average, each exponential.
+    /// Phases that are on and off equally long on average, with exponential durations.
     fn new(mean_ms: f64, until: Moment, seed: u64) -> Self {
         use rand::{RngExt as _, SeedableRng as _};
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
@@ -49,7 +49,7 @@ impl Phases {
         Self(phases)
     }
 
-    /// Whether it is on, and until when it is as it is.
+    /// Whether the load is on at `now`, and until when this state lasts.
     fn at(&self, now: Moment) -> (bool, Moment) {
         let next = self.0.partition_point(|(_, off)| *off <= now);
         match self.0.get(next) {
@@ -60,11 +60,11 @@ impl Phases {
     }
 }
 
-/// A Cm of this experiment.
+/// The role of a Cm in this experiment.
 enum Player {
-    /// Four readings, again and again, and some work between.
+    /// Takes four readings, repeatedly, with some work between.
     Measured(Vec<Reading>),
-    /// Pairs of readings, again and again: a clock process.
+    /// Takes pairs of readings repeatedly: a clock process.
     Sampler(Vec<Reading>),
     /// Reads while the load is on.
     Load(Arc<Phases>),
@@ -99,7 +99,7 @@ impl Program for Player {
     }
 }
 
-/// Improvement factors on one machine, by method.
+/// Improvement factors on one machine, for each method.
 fn factors(parameters: &Parameters, mean_ms: f64, length: Moment, seed: u64) -> Option<[f64; 3]> {
     let clusters = &parameters.workload.reader_clusters;
     let places = spread(&parameters.topology, clusters, LOAD + 2).ok()?;
@@ -232,7 +232,7 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
 fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds().min(3);
     let least_ns = context.request.reading_ns() / 4;
-    // Until every Cm has read some twenty times, however many wait for the clock's Kmap.
+    // Until every Cm has read about twenty times, even if many wait for the clock's Kmap.
     let length_ns = |cms: usize| least_ns.max(cms as u64 * 1_500_000);
     let routines = [
         Routine::Four,

@@ -1,5 +1,5 @@
-//! The whole of the simulated part, short: what comes out is the same each time, so that
-//! what is asked of it is no matter of chance.
+//! Tests of the whole simulated part, in its short form. It gives the same result each time, so no
+//! assertion depends on chance.
 
 use undertick_report::html;
 use undertick_report::reproduce::{Item, Reproduction};
@@ -31,10 +31,10 @@ fn within(found: &Reproduction, id: &str, published: f64, share: f64) {
     );
 }
 
-/// What the paper prints, as the issue of this model asks for it: rates within 15 %,
-/// latency within 10 %, a word within 5 %; the zero tests on the published side of 1, at
-/// least seven of eight, their means within 7 us; and the automatic choice never worse
-/// than no correction, with half of the published mean error where that is over 2 us.
+/// Agreement with the printed figures: rates within 15 %, latency within 10 %, a word within 5 %.
+/// The zero tests are on the published side of 1, at least seven of eight, and their means within 7
+/// us. The automatic choice is never worse than no correction, and has half of the published mean
+/// error where that is over 2 us.
 #[test]
 fn published_figures_come_out() {
     let found = simulated(&QUICK, |_| true);
@@ -76,7 +76,7 @@ fn published_figures_come_out() {
     whole(&found);
 }
 
-/// Every figure has one name, every plot has points, the page draws all of them.
+/// Every figure has a unique name, every plot has points, and the page draws all of them.
 fn whole(found: &Reproduction) {
     let mut ids: Vec<&str> = found.items.iter().map(|i| i.id.as_str()).collect();
     let all = ids.len();

@@ -1,4 +1,4 @@
-//! Figures 12 to 15 and the eight zero tests: nothing is measured, by both methods.
+//! Figures 12 to 15 and the eight zero tests: the measurement of nothing, by both methods.
 
 use super::published::{LARGEST_MEAN_US, ZERO_TESTS, ZeroTest};
 use super::readings::standard_deviation;
@@ -13,12 +13,12 @@ use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 const BIN_US: f64 = 20.0;
 const ENDS_US: f64 = 1500.0;
 
-/// Ticks of the clock from one reading to the other.
+/// Ticks of the clock between two readings.
 fn ticks(from: &Reading, to: &Reading) -> Option<f64> {
     Some(to.ticks?.wrapping_sub(from.ticks?).cast_signed() as f64)
 }
 
-/// A repetition as the estimators take it, ticks.
+/// A repetition in the form that the estimators use, ticks.
 pub(super) fn paired(repetition: &Repetition) -> Option<Paired> {
     let of = |pair: &[Reading; 2]| ticks(&pair[0], &pair[1]);
     Some(Paired {
@@ -28,7 +28,7 @@ pub(super) fn paired(repetition: &Repetition) -> Option<Paired> {
     })
 }
 
-/// The repetitions of a published test, on one machine.
+/// The repetitions of a published test on one machine.
 fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repetition> {
     let found = match test.method {
         1 => method_one(
@@ -49,9 +49,9 @@ fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repet
     found.expect("the published Cms are there").repetitions
 }
 
-/// What the estimators say of the repetitions of one machine.
+/// The results of the estimators for the repetitions of one machine.
 struct Found {
-    /// Corrected by the published pairs, us; k.
+    /// Corrected by the published pairs: mean in us, and k.
     mean_us: f64,
     k: Option<f64>,
     chosen: Chosen,
@@ -59,15 +59,14 @@ struct Found {
     corrected_us: Vec<f64>,
 }
 
-/// The method that the test chooses, with the correction that it finds, on repetitions
-/// that it has not seen.
+/// The method that the test chooses, and its correction, on repetitions that it has not seen.
 struct Chosen {
     method: &'static str,
     mean_us: f64,
     k: f64,
 }
 
-/// Blocks of repetitions that go in turn to the choice and to what judges it.
+/// Blocks of repetitions; they alternate between those for the choice and those for its assessment.
 const BLOCKS: usize = 64;
 
 impl Found {
@@ -160,7 +159,7 @@ fn name(test: &ZeroTest) -> String {
     format!("Method {method}, {}, {}", test.os, test.routine.name())
 }
 
-/// The longest of all readings of nothing: the error of one that nobody corrects.
+/// The longest of all readings of nothing: the error without correction.
 fn longest(context: &mut Context<'_>, each: &[Option<Found>]) {
     let all = each
         .iter()
@@ -178,7 +177,7 @@ fn longest(context: &mut Context<'_>, each: &[Option<Found>]) {
     ));
 }
 
-/// Figures of one test over all machines, and a row of the table.
+/// The figures of one test over all machines, and a row of the table.
 fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&Found]) -> Vec<String> {
     let of = |pick: &dyn Fn(&Found) -> Option<f64>| -> Vec<f64> {
         machines.iter().filter_map(|found| pick(found)).collect()
@@ -189,7 +188,7 @@ fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&Found]) -> Vec<S
         context.mean(of(&|f| Some(f.chosen.mean_us)), "us"),
         context.mean(of(&|f| Some(f.chosen.k)), "1"),
     ];
-    // Machines may choose differently.
+    // Different machines may choose different methods.
     let mut methods: Vec<&str> = machines.iter().map(|f| f.chosen.method).collect();
     methods.sort_unstable();
     methods.dedup();

@@ -1,4 +1,4 @@
-//! Runs of the meter on this machine beside the published ones.
+//! Compares runs of the meter on this machine with the published ones.
 
 use undertick_estimate::scaled;
 use undertick_report::reproduce::{Reproduction, Table};
@@ -11,16 +11,16 @@ use crate::reproduce::tables::words;
 /// One run of the meter on this machine, for [`with_runs`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeteredRun {
-    /// What was done to the machine, e.g. `nobody else`.
+    /// The state of the machine, e.g. `nobody else`.
     pub name: String,
-    /// Share of the machine that was lost.
+    /// Share of the machine's speed that was lost.
     pub mean_loss: Estimate,
-    /// Share of the time and slow-down of each peak but the clean one, fastest first.
+    /// Share of the time, and slow-down, of each peak except the clean one, fastest first.
     pub peaks: Vec<(Estimate, Estimate)>,
 }
 
-/// Adds runs of the meter on this machine, beside the published losses: two configurations
-/// of one machine, as interlace on and off.
+/// Adds runs of the meter on this machine, beside the published losses: two configurations of one
+/// machine, in analogy to interlace on and off.
 pub fn with_runs(document: &mut Reproduction, runs: &[MeteredRun]) {
     if runs.is_empty() {
         return;

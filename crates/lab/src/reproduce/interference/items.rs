@@ -1,4 +1,4 @@
-//! Every printed figure by itself, and what it follows from.
+//! Every printed figure separately, with its derivation.
 
 use undertick_estimate::peaks::predict;
 use undertick_report::figures::figure;
@@ -106,7 +106,8 @@ fn bare(value: f64, level: f64) -> Estimate {
     }
 }
 
-/// Share of the time of a share of samples with that slow-down; all others are clean.
+/// Converts a share of samples with that slow-down into a share of the time; all other samples are
+/// clean.
 fn of_time(samples: f64, slowdown: f64) -> f64 {
     samples * slowdown / (1.0 - samples + samples * slowdown)
 }
@@ -161,8 +162,8 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
     ]
 }
 
-/// The chance that two meet in one of two memories that hold so many pages: both are
-/// there by chance, as much as there are pages.
+/// Probability that two users meet in one of two memories with these numbers of pages. Each is in
+/// one of them at random, in proportion to its pages.
 pub(super) fn meeting(pages: (f64, f64)) -> f64 {
     let all = pages.0 + pages.1;
     (pages.0 / all).powi(2) + (pages.1 / all).powi(2)
@@ -223,12 +224,12 @@ fn loss_items(found: &Found) -> Vec<Item> {
     let meets = meeting(memo::PAGES);
     let disturbed = found.disturbed(|peak| &peak.time_share);
     let active = disturbed.map(|share| share / meets);
-    // Time over samples of both slow peaks, over the same of the clean one.
+    // Time over samples of both slow peaks, divided by the same ratio of the clean one.
     let slowdown = disturbed
         .zip(found.disturbed(|peak| &peak.sample_share))
         .map(|(time, samples)| time / samples * (1.0 - samples) / (1.0 - time));
     let full = active.map(|active| memo::FULL_ACTIVITY / active);
-    // The shares of all slow peaks grow alike.
+    // The shares of all slow peaks grow by the same factor.
     let full_loss = full.map(|times| loss.value * times);
     let (_, on_slow) = memo::ON_PEAKS;
     let on_full = memo::FULL_ACTIVITY * (1.0 - on_slow / memo::ON_PEAKS.0);

@@ -1,5 +1,5 @@
-//! The published conclusions of the traffic controller's memo, with the figures of
-//! this machine.
+//! The published conclusions of the traffic controller's memo, compared with the figures of this
+//! machine.
 
 use undertick_report::document::Report;
 use undertick_report::reproduce::Item;
@@ -7,7 +7,7 @@ use undertick_report::reproduce::Item;
 use super::{BACKENDS, BENT, PLACES, SLIGHT, Turned, of_steps};
 use crate::reproduce::compared::{Figures, cell, times};
 
-/// What the published conclusions look like with these figures.
+/// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> Vec<String> {
     let value = |id: String| {
         let item = items.iter().find(|item| item.id == id)?;
@@ -41,8 +41,8 @@ pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> 
     findings
 }
 
-/// The share of wakeups of a process that waits after which that ran before the waker
-/// went on.
+/// The share of wakeups of a waiting process after which that process ran before the waker
+/// continued.
 fn preempting(turns: &[Turned], script: &str, backend: &str) -> Option<f64> {
     let steps = [("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)];
     let (kept, given) = of_steps(turns, script, backend, &steps).fold((0, 0), |(k, g), turn| {
@@ -136,8 +136,8 @@ fn alike(place: &str, value: &dyn Fn(String) -> Option<f64>) -> Option<String> {
     ))
 }
 
-/// Does notify still grow by a constant for each that waits? Backend, lower bound of the
-/// slope, p of the lack of fit where it matters, slope in words.
+/// Does notify still grow by a constant for each waiter? Backend, lower bound of the slope, p of
+/// the lack of fit where it matters, slope in words.
 fn grows(lines: &[(&str, Option<f64>, Option<f64>, String)]) -> Option<String> {
     let all: Vec<String> = (lines.iter())
         .map(|(backend, lo, p, slope)| {

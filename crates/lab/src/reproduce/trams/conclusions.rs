@@ -1,11 +1,11 @@
-//! The published conclusions of TRAMS, with the figures of this machine.
+//! The published conclusions of TRAMS, compared with the figures of this machine.
 
 use undertick_report::reproduce::Item;
 
 use super::five::{Contended, two_modes};
 use crate::reproduce::compared::{ns_of, times};
 
-/// What the published conclusions look like with these figures.
+/// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
     let value = |id: &str| {
         let item = items.iter().find(|item| item.id == format!("trams/{id}"))?;
@@ -32,7 +32,7 @@ pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String
     findings
 }
 
-/// Are software clocks still two orders dearer than the recorder?
+/// Are software clocks still two orders of magnitude more expensive than the recorder?
 fn clocks(time: f64, usage: f64) -> String {
     let verdict = |ratio: f64| match ratio {
         r if r >= 50.0 => "still about two orders dearer",
@@ -50,7 +50,7 @@ fn clocks(time: f64, usage: f64) -> String {
     )
 }
 
-/// Is coarse grain still advised? All ns.
+/// Is coarse granularity still advisable? All times in ns.
 fn grain(both: f64, turn: f64, contended: Option<f64>, fork: Option<f64>) -> String {
     let turns = both / turn;
     let published = 46.0 / 4.5;
@@ -86,7 +86,7 @@ fn grain(both: f64, turn: f64, contended: Option<f64>, fork: Option<f64>) -> Str
     text
 }
 
-/// Does fork still grow with shared memory? Slopes in us a MiB.
+/// Does the time of fork still grow with shared memory? Slopes in us per MiB.
 fn forks(shared: f64, private: f64) -> String {
     let verdict = if shared < private / 2.0 {
         "no longer: the kernel leaves the page tables of shared memory to be filled when they are needed"

@@ -1,4 +1,4 @@
-//! A lock that five processes want.
+//! A lock for which five processes contend.
 
 use undertick_report::figures::duration;
 use undertick_report::reproduce::{Reproduction, Table};
@@ -12,36 +12,36 @@ use crate::reproduce::compared::{
 use crate::reproduce::tables::words;
 use crate::traffic::{Cause, Samples, all_samples};
 
-/// Samples to which the published anomalies refer.
+/// Number of samples to which the published anomalies refer.
 const ANOMALIES_IN: f64 = 500.0;
 
-/// The locks that five processes want here; the published one spins.
+/// The locks for which five processes contend here; the published one spins.
 const KINDS: [&str; 4] = ["spin", "pthread-spin", "ticket", "pthread"];
 
-/// Four others, each for 200 ns and the lock's way from one to the next, ns.
+/// Time for four others in turn, each with 200 ns and the lock's handover to the next, ns.
 const IN_TURN_NS: f64 = 1_200.0;
 
 pub(super) const CONTENDED: &str = "contended";
 
-/// What five that want a lock make of it, by kind.
+/// The waits of five processes that contend for a lock, by its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contended {
     /// The kind of lock.
     pub kind: String,
-    /// Every wait for it, ns, nothing taken off.
+    /// Every wait for it, ns; no cost is taken off.
     pub ns: Vec<f64>,
-    /// Those over ten times the least of their repetition.
+    /// Number of waits over ten times the minimum of their repetition.
     pub anomalies: u64,
-    /// Of them: the one that waited was taken off its CPU.
+    /// Of these, the number in which the waiter was taken off its CPU.
     pub waiter_off: u64,
-    /// Of the others: another process was put on a CPU meanwhile, as a holder is that
-    /// had been taken off.
+    /// Of the others, the number during which another process came onto a CPU, as after the
+    /// preemption of a holder.
     pub another_came: u64,
-    /// Of the others: an interrupt or something else fell into it.
+    /// Of the others, the number with an interrupt or another disturbance.
     pub hit: u64,
-    /// Of the others: no longer than the rivals hold it one after the other.
+    /// Of the others, the number no longer than the rivals hold the lock in turn.
     pub in_turn: u64,
-    /// Time of the anomalies over that of all.
+    /// Time of the anomalies over that of all waits.
     pub share_of_time: f64,
 }
 
@@ -120,7 +120,7 @@ pub fn contended(
     Ok(all)
 }
 
-/// Id, what it is, unit, as published, as measured, note.
+/// Id, description, unit, as published, as measured, note.
 type Part<'a> = (
     &'a str,
     &'a str,
@@ -130,7 +130,7 @@ type Part<'a> = (
     &'a str,
 );
 
-/// The lock that five processes want.
+/// The items for the lock for which five processes contend.
 pub(super) fn wanted_by_five(
     found: &mut Reproduction,
     figures: Figures<'_>,
@@ -150,7 +150,7 @@ pub(super) fn wanted_by_five(
         let samples = contended.iter().find(|c| c.kind == kind);
         let n = samples.map_or(0, |s| s.ns.len() as u64);
         let plain = |value: f64, what: &str| bare(value, "ns", what, n);
-        // Few steps of the clock have no median with an interval, but they have one.
+        // With few steps of the clock a median has no interval, but it exists.
         let median = lock
             .and_then(|l| l.median.clone())
             .or_else(|| samples.map(|s| plain(s.median(), "median of all samples, as stamped")));

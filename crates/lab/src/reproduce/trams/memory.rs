@@ -1,4 +1,4 @@
-//! Fork against memory, and shared memory.
+//! The time of fork against memory, and shared memory.
 
 use undertick_report::document::LineReport;
 use undertick_report::reproduce::{Reproduction, Table};
@@ -19,7 +19,7 @@ const FORKS: [(f64, Published); 7] = [
     (4351.0, published(410.0, "410")),
 ];
 
-/// Without shared memory, ms.
+/// Time without shared memory, ms.
 const FORK_WITHOUT: Published = published(90.0, "90");
 
 pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
@@ -128,7 +128,7 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
     });
 }
 
-/// Whether the points lie on the line, in words.
+/// Says whether the points lie on the line.
 fn bent(line: &LineReport) -> String {
     match (line.lack_of_fit_p, line.worst_share) {
         (Some(p), Some(share)) => {

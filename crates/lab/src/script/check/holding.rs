@@ -1,4 +1,4 @@
-//! What a process takes in a pass it gives back: locks, children, regions.
+//! Checks that a process releases in a pass what it takes: locks, children, regions.
 
 use super::super::message::Result;
 use super::super::plan::Process;
@@ -15,7 +15,7 @@ pub(super) fn check(draft: &Draft<'_>) -> Result<()> {
 }
 
 fn locks(draft: &Draft<'_>, p: usize, process: &Process) -> Result<()> {
-    // For each lock, the step that took it.
+    // For each lock, the step that took it, if it is held.
     let mut held: Vec<Option<usize>> = vec![None; draft.plan.locks.len()];
     for (s, verb, is_again) in two_rounds(process) {
         let (lock, takes, gives) = match *verb {
@@ -57,7 +57,7 @@ fn locks(draft: &Draft<'_>, p: usize, process: &Process) -> Result<()> {
     Ok(())
 }
 
-/// A process has one child at a time.
+/// Checks that a process has at most one child at a time.
 fn children(draft: &Draft<'_>, p: usize, process: &Process) -> Result<()> {
     let mut has_child = false;
     for (s, verb, is_again) in two_rounds(process) {

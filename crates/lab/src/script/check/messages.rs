@@ -1,4 +1,4 @@
-//! Each channel has one process that sends and another that receives.
+//! Checks that each channel has one process that sends and another that receives.
 
 use super::super::message::Result;
 use super::super::verb::Verb;

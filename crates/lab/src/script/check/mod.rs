@@ -1,5 +1,5 @@
-//! Mistakes that only show when a setting is complete: partners that are
-//! missing, and what is taken and never given back.
+//! Finds mistakes that only show when a setting is complete: missing partners, and resources that
+//! are taken and never released.
 
 mod holding;
 mod messages;
@@ -11,7 +11,7 @@ use super::plan::{Plan, Process};
 use super::process::Mark;
 use super::verb::Verb;
 
-/// A complete setting, and where its parts stand.
+/// A complete setting, and where its parts are in the script.
 pub(super) struct Draft<'s> {
     pub(super) plan: &'s Plan,
     pub(super) backend: Option<&'s Origin>,
@@ -46,7 +46,8 @@ impl Draft<'_> {
         &self.plan.processes[process].name
     }
 
-    /// Replica n works with replica n, so there must be as many.
+    /// Checks that both processes have the same number of replicas, because replica n works with
+    /// replica n.
     fn same_replicas(&self, process: usize, step: usize, other: usize) -> Result<()> {
         let of = |p: usize| self.plan.processes[p].replicas;
         if of(process) == of(other) {
@@ -64,8 +65,7 @@ impl Draft<'_> {
     }
 }
 
-/// The steps in their order, and once more through the loop; true in the second
-/// round.
+/// The steps in order, and once more through the loop; true in the second round.
 fn two_rounds(process: &Process) -> impl Iterator<Item = (usize, &Verb, bool)> {
     let first = (0..process.steps.len()).map(|i| (i, false));
     let again = (process.loop_to..process.steps.len()).map(|i| (i, true));
@@ -73,7 +73,7 @@ fn two_rounds(process: &Process) -> impl Iterator<Item = (usize, &Verb, bool)> {
     both.map(|(i, is_again)| (i, &process.steps[i].verb, is_again))
 }
 
-/// Somebody is measured, and the run ends.
+/// Checks that a process is measured, and that the run ends.
 fn measured(draft: &Draft<'_>) -> Result<()> {
     let processes = &draft.plan.processes;
     if processes.iter().all(|p| p.background) {

@@ -1,4 +1,4 @@
-//! Who blocks is woken, and what for that is there.
+//! Checks that a process that blocks is woken, and that a backend exists for it.
 
 use super::super::message::Result;
 use super::super::plan::Process;
@@ -31,7 +31,7 @@ fn is_blocking(verb: &Verb) -> bool {
     matches!(verb, Verb::Block | Verb::Wait | Verb::Receive { .. })
 }
 
-/// There is a backend if, and only if, a step needs one; and it can do that.
+/// Checks that there is a backend if, and only if, a step needs one, and that it supports the step.
 fn backend(draft: &Draft<'_>) -> Result<()> {
     let user = draft.steps().find(|(_, _, verb)| uses_backend(verb));
     match (draft.plan.control, user) {
@@ -55,7 +55,7 @@ fn backend(draft: &Draft<'_>) -> Result<()> {
     }
 }
 
-/// Whom a step wakes or watches is another process, which can block.
+/// Checks that the target of each wakeup or watch is another process, which can block.
 fn targets(draft: &Draft<'_>) -> Result<()> {
     for (p, s, verb) in draft.steps() {
         let (target, does) = match *verb {
@@ -91,7 +91,7 @@ fn starts(draft: &Draft<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Another process wakes one that blocks.
+/// Checks that another process wakes each process that blocks.
 fn blocks(draft: &Draft<'_>, p: usize) -> Result<()> {
     let is_woken = draft
         .steps()
@@ -109,7 +109,7 @@ fn blocks(draft: &Draft<'_>, p: usize) -> Result<()> {
     }
 }
 
-/// Somebody notifies one of the events that are added where a process waits.
+/// Checks that some process notifies one of the events that are added where a process waits.
 fn waits(draft: &Draft<'_>, p: usize, process: &Process) -> Result<()> {
     let mut added: Vec<u32> = Vec::new();
     let mut has_come = false;

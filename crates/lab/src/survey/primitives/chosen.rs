@@ -1,5 +1,5 @@
-//! Which settings of which groups, and what their figures are called. Ids are read by
-//! programs and compared between versions: add, never rename.
+//! The selected settings of the groups, and the names of their figures. Ids are read by programs
+//! and compared between versions: add, never rename.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(super) struct Chosen {
     /// Its script.
     pub(super) script: &'static str,
-    /// The values of its sweep that are performed.
+    /// The values of its sweep to perform.
     pub(super) sweep: &'static [(&'static str, &'static [&'static str])],
     /// The figures that are metrics.
     pub(super) metrics: &'static [Wanted],
@@ -22,7 +22,7 @@ pub(super) struct Wanted {
     pub(super) of: &'static str,
     /// The line's name, if it is a slope.
     pub(super) line: Option<&'static str>,
-    /// Only at settings with these values.
+    /// If not empty, only settings with these values.
     pub(super) at: &'static [(&'static str, &'static str)],
 }
 

@@ -1,4 +1,4 @@
-//! Values that points carry: a track beside their process.
+//! Writes the values that points carry: a track beside their process.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use crate::export::{PAYLOAD_OF_POINTS, Row};
 const COUNTER: u64 = 4;
 
 impl Perfetto {
-    /// The payload of a point as a value over time, from the first on that is not 0. What
-    /// an arrow goes by is a key, not a value.
+    /// Writes the payload of a point as a value over time, from the first one on that is not 0.
+    /// The payload by which an arrow is matched is a key, not a value.
     pub(super) fn counter(&mut self, row: &Row, name: &str) -> io::Result<()> {
         let of = (row.pid, row.event);
         let track = match self.counters.get(&of) {

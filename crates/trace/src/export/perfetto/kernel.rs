@@ -1,4 +1,4 @@
-//! Rows of the kernel: a track beside each thread's own.
+//! Writes rows of the kernel: a track beside each thread's own.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use crate::export::Row;
 use crate::schema::Kind;
 
 impl Perfetto {
-    /// What the kernel says of a thread: when it was off its CPU and why, what
-    /// interrupted it, and where it went.
+    /// Writes a kernel row of a thread: when it was off its CPU and why, what interrupted it, or
+    /// where it migrated.
     pub(super) fn of_kernel(&mut self, row: &Row) -> io::Result<()> {
         let track = kernel_uuid(row.tid);
         match row.kind {

@@ -14,7 +14,7 @@ fn raw() -> (Source, Side) {
     (source, here(source, TickRate::NANOSECONDS))
 }
 
-/// Asks a listener that runs in a thread, through what `ask` is given its address.
+/// Runs a listener in a thread and calls `ask` with its address.
 fn with_listener<T>(ask: impl FnOnce(SocketAddr) -> T) -> (T, Listener) {
     let (source, side) = raw();
     let mut listener = Listener::bind("127.0.0.1:0", source, &side).unwrap();
@@ -91,8 +91,8 @@ fn stopping_early_keeps_what_there_is() {
     );
 }
 
-/// A stranger answers with another session's number, twice, or for questions that were
-/// never asked.
+/// A stranger answers with another session's number, twice, or answers questions that were never
+/// asked.
 #[test]
 fn answers_of_strangers_and_copies_are_not_taken() {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -189,7 +189,7 @@ fn who_cannot_be_asked_is_said() {
         .unwrap_err()
         .to_string();
     assert!(taken.contains("this port is taken"), "{taken}");
-    // Nobody reads what comes.
+    // Nothing reads what arrives.
     let (status, text) = refused(&address);
     assert!(
         status == 1 && text.contains("no answer: start `undertick sync --listen`"),

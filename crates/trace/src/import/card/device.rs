@@ -1,4 +1,4 @@
-//! A stream that somebody writes while it is read: a device, a pipe, a FIFO.
+//! A stream that is written while it is read: a device, a pipe, a FIFO.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -13,26 +13,26 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use crate::TraceError;
 use crate::record::watch_signals;
 
-/// How long a look at the device waits for data before signals are looked at again.
+/// How long a poll of the device waits for data before signals are checked again.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
-/// Ends at the device's end, or when SIGINT, SIGTERM, SIGHUP or SIGQUIT comes (an error of
-/// kind `Interrupted`). A FIFO that nobody has opened yet is waited for.
+/// Reads the stream. It ends at the device's end, or when SIGINT, SIGTERM, SIGHUP or SIGQUIT
+/// comes (an error of kind `Interrupted`). A FIFO that no writer has opened yet is waited for.
 pub struct Device {
     file: File,
     signals: SignalsInfo<WithOrigin>,
 }
 
 impl Device {
-    /// Opens it for reading.
+    /// Opens the device for reading.
     ///
     /// # Errors
-    /// It is not there, or may not be read.
+    /// It does not exist, or may not be read.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        // Without O_NONBLOCK opening a FIFO would wait, and no signal end it.
+        // Without O_NONBLOCK opening a FIFO would wait, and no signal could end that.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -44,7 +44,7 @@ impl Device {
         })
     }
 
-    /// Whether there is something to read, the end included.
+    /// Whether there is something to read, including the end.
     fn is_ready(&self) -> bool {
         let mut look = [PollFd::new(&self.file, PollFlags::IN)];
         poll(&mut look, Some(&LOOK)).is_ok_and(|ready| ready > 0)

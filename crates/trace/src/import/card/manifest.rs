@@ -1,4 +1,4 @@
-//! What the manifest says of a trace that a card recorded.
+//! The manifest of a trace that a card recorded.
 
 use std::path::Path;
 

@@ -1,23 +1,23 @@
-//! Times of several clocks as one: by snapshots that read them together.
+//! Converts times of several clocks to one clock, by snapshots that read them together.
 
 use std::collections::HashMap;
 
 use crate::import::wire::{Fields, Value};
 
-/// The clock of a trace that says nothing else: `CLOCK_BOOTTIME`.
+/// The clock of a trace that does not name one: `CLOCK_BOOTTIME`.
 const DEFAULT: u32 = 6;
-/// Clocks of one sequence have numbers from 64 to 127.
+/// The numbers of clocks that belong to one sequence: from 64 to 127.
 const OF_SEQUENCE: std::ops::Range<u32> = 64..128;
-/// Clocks that are remembered.
+/// Most clocks that are remembered.
 const MOST: usize = 1 << 20;
 
-/// A clock: its sequence, 0 for all, and number.
+/// Identifies a clock: its sequence, 0 for all, and its number.
 type Key = (u64, u32);
 
-/// One clock, as the last snapshot has it.
+/// One clock, as of its last snapshot.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Added to its nanoseconds to get those of the trace.
+    /// Added to its nanoseconds to get those of the trace's clock.
     offset_ns: i128,
     ns_per_unit: i64,
     is_incremental: bool,
@@ -30,9 +30,9 @@ pub(super) struct Clocks {
     known: HashMap<Key, Known>,
     /// The trace's own clock.
     own: Option<u32>,
-    /// Readings of clocks of which nothing is known.
+    /// Readings of clocks that no snapshot relates to the trace's clock.
     pub(super) unrelated: u64,
-    /// Time of the last event by sequence, for those that count from it.
+    /// Time of the last event by sequence, for sequences whose times count from it.
     last_ns: HashMap<u64, i64>,
 }
 
@@ -45,12 +45,12 @@ const fn key(sequence: u64, clock: u32) -> Key {
 }
 
 impl Clocks {
-    /// A writer begins anew.
+    /// Forgets a sequence when its writer restarts.
     pub(super) fn forget(&mut self, sequence: u64) {
         self.last_ns.remove(&sequence);
     }
 
-    /// Several clocks at one instant.
+    /// Reads a snapshot of several clocks at one instant.
     pub(super) fn snapshot(&mut self, sequence: u64, bytes: &[u8]) {
         let snapshot = Fields(bytes);
         let own = snapshot
@@ -67,7 +67,7 @@ impl Clocks {
             let id = number(1).unwrap_or(0) as u32;
             read.push((id, units, ns, ns_per_unit, number(3) == Some(1)));
         }
-        // The trace's clock now, by itself or by another clock that is known.
+        // The present reading of the trace's clock, directly or through another known clock.
         let now = (read
             .iter()
             .find(|clock| clock.0 == own)
@@ -83,8 +83,8 @@ impl Clocks {
             if self.known.len() >= MOST && !self.known.contains_key(&key) {
                 continue;
             }
-            // The first snapshot counts for the clocks of the machine: times keep their
-            // distances.
+            // The first snapshot counts for the clocks of the machine: this preserves the
+            // distances of times.
             let offset_ns = match self.known.get(&key) {
                 Some(known) if key.0 == 0 => known.offset_ns,
                 _ => now.map_or(0, |now| now - ns),
@@ -101,7 +101,7 @@ impl Clocks {
         }
     }
 
-    /// A reading, on the trace's clock.
+    /// Converts a reading to the trace's clock, ns.
     pub(super) fn ns(&mut self, sequence: u64, clock: Option<u32>, time: u64) -> Option<i64> {
         let clock = clock.unwrap_or(DEFAULT);
         let mut units = time.cast_signed();
@@ -125,7 +125,7 @@ impl Clocks {
         Some(ns)
     }
 
-    /// A time that counts from the sequence's last one.
+    /// Converts a time that counts from the sequence's last one.
     pub(super) fn since(&mut self, sequence: u64, ns: i64) -> Option<i64> {
         let last = self.last_ns.entry(sequence).or_insert(0);
         *last = last.checked_add(ns)?;

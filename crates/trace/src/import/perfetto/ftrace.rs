@@ -1,4 +1,4 @@
-//! What the kernel's tracer told Perfetto.
+//! Records of the kernel tracer in a Perfetto trace.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use crate::import::kernel_rows::{KernelRows, Switch};
 use crate::import::wire::{Fields, Value};
 use crate::schema::Kind;
 
-/// Who is on which CPU is remembered for so many.
+/// Most CPUs for which the current thread is remembered.
 const MOST_CPUS: usize = 1 << 16;
 
 #[derive(Default)]
 pub(super) struct Ftrace {
     rows: KernelRows,
-    /// Who came last on a CPU, for switches that only say who comes.
+    /// The last thread that came onto a CPU, for switches that name only the incoming thread.
     on: HashMap<u32, i32>,
 }
 
 impl Ftrace {
-    /// `FtraceEventBundle`: what one CPU told.
+    /// Reads a `FtraceEventBundle`: the records of one CPU.
     pub(super) fn bundle(
         &mut self,
         bytes: &[u8],
@@ -88,7 +88,8 @@ impl Ftrace {
         }
     }
 
-    /// `CompactSched`: columns; who goes is who came before on that CPU.
+    /// Reads a `CompactSched`: switches in columns. The outgoing thread is the one that came
+    /// before on that CPU.
     fn compact(
         &mut self,
         cpu: u32,
@@ -126,7 +127,8 @@ impl Ftrace {
     }
 }
 
-/// A state without any bit but that of "preempted" (`TASK_REPORT_MAX`): it could run on.
+/// Whether a state has no bit but that of "preempted" (`TASK_REPORT_MAX`): the thread could run
+/// on.
 const fn is_runnable(state: u64) -> bool {
     state & 0xff == 0
 }

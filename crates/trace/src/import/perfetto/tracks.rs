@@ -1,4 +1,4 @@
-//! Tracks: whose they are.
+//! Tracks and the threads or processes to which they belong.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use crate::export::PAYLOAD_OF_POINTS;
 use crate::import::intake::{Id, Intake};
 use crate::import::wire::{Fields, Value};
 
-/// Tracks that are remembered.
+/// Most tracks that are remembered.
 const MOST: usize = 1 << 22;
-/// Tracks within tracks.
+/// Deepest nesting of tracks.
 const DEEPEST: u32 = 64;
 
-/// Where an event stands.
+/// The track of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Track {
     pub(super) uuid: u64,
@@ -34,26 +34,26 @@ struct Counter {
     multiplier: i64,
     is_incremental: bool,
     sum: i64,
-    /// Of an export of ours: it says again what points say.
+    /// A track of our own export that repeats the values of points.
     repeats_points: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Tracks {
     described: HashMap<u64, Described>,
-    /// Threads of writers that say once whose all their events are.
+    /// Threads of writers that declare once the thread of all their events.
     of_writers: HashMap<u64, (i64, i64)>,
     /// The first process's name.
     pub(super) process: Option<String>,
 }
 
-/// An `int32`: negative ones are written with 64 bits.
+/// Decodes an `int32`: negative ones are written with 64 bits.
 const fn int(value: Value<'_>) -> i64 {
     value.number().cast_signed()
 }
 
 impl Tracks {
-    /// `TrackDescriptor`.
+    /// Reads a `TrackDescriptor`.
     pub(super) fn describe(&mut self, bytes: &[u8], intake: &mut Intake) {
         let fields = Fields(bytes);
         let uuid = fields.last(1).map_or(0, Value::number);
@@ -82,14 +82,14 @@ impl Tracks {
         fields.last(1).map_or(0, int)
     }
 
-    /// `ThreadDescriptor` of a packet: whose all events of the writer are.
+    /// Reads the `ThreadDescriptor` of a packet: the thread of all events of the writer.
     pub(super) fn describe_thread(&mut self, writer: u64, bytes: &[u8], intake: &mut Intake) {
         if self.of_writers.len() < MOST {
             self.of_writers.insert(writer, thread(bytes, intake));
         }
     }
 
-    /// The track of that number, or the writer's own.
+    /// Returns the track of that number, or the writer's own track.
     pub(super) fn of(&self, uuid: Option<u64>, writer: u64) -> Track {
         let uuid = uuid.filter(|&uuid| uuid != 0);
         let known = uuid.and_then(|uuid| self.described.get(&uuid));
@@ -128,13 +128,13 @@ impl Tracks {
             .unwrap_or_else(|| "counter".to_owned())
     }
 
-    /// Whether the values of a track are those of points that are there, too.
+    /// Whether the values of a track repeat those of points in the trace.
     pub(super) fn repeats_points(&self, uuid: u64) -> bool {
         let counter = self.described.get(&uuid).and_then(|known| known.counter);
         counter.is_some_and(|counter| counter.repeats_points)
     }
 
-    /// A counter's value, of what stands in the event.
+    /// Returns a counter's value, from the value in the event.
     pub(super) fn counted(&mut self, uuid: u64, value: i64) -> i64 {
         let known = self
             .described

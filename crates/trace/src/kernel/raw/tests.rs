@@ -51,7 +51,7 @@ fn what_was_written_comes_back_and_a_cut_keeps_whole_blocks() {
     assert!(Reader::of_trace(&trace).unwrap().is_none());
 }
 
-/// What a file without end holds is no block, and nothing of it is copied.
+/// The holes of a sparse file are not blocks, and nothing of them is copied.
 #[test]
 fn holes_are_no_blocks() {
     let dir = tempfile::tempdir().unwrap();
@@ -62,8 +62,8 @@ fn holes_are_no_blocks() {
     assert_eq!(trace.length(RAW_KERNEL_FILE), 0);
 }
 
-/// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, and
-/// before them whose threads they are.
+/// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, preceded by
+/// the threads and their processes.
 #[test]
 fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -97,7 +97,7 @@ fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
     }
     assert!(writer.finish().is_none());
     let bytes = |file| std::fs::metadata(dir.path().join(file)).unwrap().len();
-    // A block more than the bound, in each.
+    // Each file may exceed the bound by one block.
     assert!(bytes(RAW_KERNEL_FILE) + bytes(OLDER_KERNEL_FILE) < 2 * (most + 33_000));
     let out = tempfile::tempdir().unwrap();
     let out = TraceDir::open(out.path()).unwrap();

@@ -43,7 +43,7 @@ fn rings_count_by_their_events() {
     assert_eq!(ReadCost::of_all(hit.into_iter()), Some(all));
 }
 
-/// Whatever a program wrote into its ring: no figure that is none.
+/// Impossible samples from a program's ring give no figure.
 #[test]
 fn samples_that_cannot_be_say_nothing() {
     for (mean_ticks, deviation_ticks) in [
@@ -83,15 +83,15 @@ fn a_cost_moves_with_the_readings_and_is_known_less_well() {
         .scale(&mut there);
     about(there.value, 40.0);
     about(bounds(&there).1, 48.0);
-    // 20 +- 1 to 20 +- 2: as dear, give or take the root of 0.05 and 0.1 in squares, of a cost
-    // a fifth more.
+    // 20 +- 1 to 20 +- 2: the ratio is 1, uncertain by the root of 0.05 and 0.1 in squares, of a
+    // cost a fifth more.
     let same = Change::between(Some(&ns(20.0, 19.0, 21.0)), Some(&ns(20.0, 18.0, 22.0))).unwrap();
     assert!((same.error - 0.0125_f64.sqrt()).abs() < 1e-12);
     let mut cost = ns(40.0, 36.0, 48.0);
     same.apply(&mut cost);
     about(bounds(&cost).0, 36.0 - 48.0 * 0.0125_f64.sqrt());
     assert_eq!(Change::between(None, Some(&cheap)), None);
-    // No neighbour does that.
+    // No neighbour changes the cost this much.
     assert_eq!(
         Change::between(Some(&cheap), Some(&ns(90.0, 90.0, 90.0))),
         None
