@@ -125,8 +125,7 @@ impl Machine for Simulated {
                 "{too_slow} readings of the clock took longer than its low word lasts: they are left out"
             ));
         }
-        let mut finish = |share| tell(Tell::Keeping(share));
-        made::write(trace, made, &rings, &mut finish)?;
+        made::write(trace, made, &rings, &mut |share| tell(Tell::Keeping(share)))?;
         Ok(performed)
     }
 }
