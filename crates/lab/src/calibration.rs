@@ -1,5 +1,6 @@
 //! The cost of recording, by known doses of work.
 
+mod chains;
 mod costs;
 pub mod functions;
 mod interrupts;
@@ -28,7 +29,8 @@ use undertick_units::{Estimate, Interval};
 
 pub use look::{Look, before_and_after, compared, look_again};
 
-use costs::{PAIRED, from_samples, of_chain};
+use chains::Chains;
+use costs::{PAIRED, from_samples};
 use samples::Samples;
 
 unsafe extern "C" {
@@ -304,11 +306,11 @@ fn measure_once(
 ) -> Result<Calibration, NotCalibrated> {
     let (_dir, trace) = recorded(workload_command, choice, facts, kernel, None)?;
     let samples = Samples::of(&trace)?;
-    let (calibration, paired_cost) = from_samples(&samples)?;
-    let pair_ns = of_chain(&samples)?;
-    let paired = paired::measure(&samples, PAIRED, &pair_ns, &paired_cost)?;
+    let chains = Chains::measure(&samples)?;
+    let (calibration, paired_cost) = from_samples(&samples, &chains)?;
+    let paired = paired::measure(&samples, PAIRED, &chains, &paired_cost)?;
     Ok(Calibration {
-        sampled: Some(sampled::measure(&samples, &pair_ns)?),
+        sampled: Some(sampled::measure(&samples, &chains)?),
         paired: Some(paired),
         interrupt: interrupts::beside(&trace)?,
         read_ns: trace.manifest.read_ns(),

@@ -41,9 +41,26 @@ static const function_case functions[] = {
 };
 enum { DOSED = 5, FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* Ordered, around INNER steps of each kind of work, each step a function of its own: not
- * recorded, recorded. */
-enum { FUNCTION_STEPS = 150 };
+/* Ordered, around steps of work, each step a function of its own: not recorded, recorded. */
+#define FUNCTION_STEPS_AS(name, event, steps, kind) \
+    static __attribute__((noinline)) uint64_t bare_##name(uint64_t x) { \
+        DOSE_READY(odd); \
+        int i; \
+        ut_begin_ordered(event); \
+        for (i = 0; i < steps; i++) x = bare_step_##kind(x, odd); \
+        ut_end_ordered(event); \
+        return x; \
+    } \
+    static __attribute__((noinline)) uint64_t recorded_##name(uint64_t x) { \
+        DOSE_READY(odd); \
+        int i; \
+        ut_begin_ordered(event + 1); \
+        for (i = 0; i < steps; i++) x = undertick_calibrated_step_##kind(x, odd); \
+        ut_end_ordered(event + 1); \
+        return x; \
+    }
+/* INNER steps of each kind of work, and FLOOD steps of sums, one span after the other. */
+enum { FUNCTION_STEPS = 150, FUNCTION_FLOODS = 164 };
 #define FUNCTION_STEPPED(kind) \
     uint64_t undertick_calibrated_step_##kind(uint64_t x, uint64_t odd); \
     static __attribute__((noinline)) uint64_t bare_step_##kind(uint64_t x, uint64_t odd) { return step(kind, x, odd); } \
@@ -53,17 +70,7 @@ enum { FUNCTION_STEPS = 150 };
         LEAVE(undertick_calibrated_step_##kind); \
         return x; \
     } \
-    static __attribute__((noinline)) uint64_t function_steps_##kind(uint64_t x) { \
-        DOSE_READY(odd); \
-        int i; \
-        ut_begin_ordered(FUNCTION_STEPS + 2 * kind); \
-        for (i = 0; i < INNER; i++) x = bare_step_##kind(x, odd); \
-        ut_end_ordered(FUNCTION_STEPS + 2 * kind); \
-        ut_begin_ordered(FUNCTION_STEPS + 2 * kind + 1); \
-        for (i = 0; i < INNER; i++) x = undertick_calibrated_step_##kind(x, odd); \
-        ut_end_ordered(FUNCTION_STEPS + 2 * kind + 1); \
-        return x; \
-    }
+    FUNCTION_STEPS_AS(function_steps_##kind, FUNCTION_STEPS + 2 * kind, INNER, kind)
 FUNCTION_STEPPED(0)
 FUNCTION_STEPPED(1)
 FUNCTION_STEPPED(2)
@@ -71,6 +78,28 @@ FUNCTION_STEPPED(3)
 FUNCTION_STEPPED(4)
 FUNCTION_STEPPED(5)
 FUNCTION_STEPPED(6)
+FUNCTION_STEPS_AS(function_flood, FUNCTION_FLOODS, FLOOD, 1)
+
+#define FUNCTION_ROUND(kind) \
+    x = bare_function_steps_##kind(x); \
+    x = recorded_function_steps_##kind(x)
+static __attribute__((noinline)) uint64_t stepped_functions(uint64_t x) {
+    FUNCTION_ROUND(0);
+    FUNCTION_ROUND(1);
+    FUNCTION_ROUND(2);
+    FUNCTION_ROUND(3);
+    FUNCTION_ROUND(4);
+    FUNCTION_ROUND(5);
+    FUNCTION_ROUND(6);
+    return x;
+}
+
+static __attribute__((noinline)) uint64_t flooded_functions(uint64_t x) {
+    int i;
+    for (i = 0; i < 8; i++) x = bare_function_flood(x);
+    for (i = 0; i < 8; i++) x = recorded_function_flood(x);
+    return x;
+}
 
 static uint64_t function_workload(uint32_t passes) {
     uint64_t x = 88172645463325252ull, choice = 1;
@@ -82,16 +111,9 @@ static uint64_t function_workload(uint32_t passes) {
         for (at = 0; at < DOSED; at++) x = functions[at](other_work(x));
         choice = choice * 6364136223846793005ull + 1442695040888963407ull;
         x = functions[DOSED + (choice >> 33) % DOSED](other_work(x));
-        if (i % 2 == 0) {
-            x = function_steps_0(x);
-            x = function_steps_1(x);
-            x = function_steps_2(x);
-            x = function_steps_3(x);
-            x = function_steps_4(x);
-            x = function_steps_5(x);
-            x = function_steps_6(x);
-        }
+        if (i % 2 == 0) x = stepped_functions(x);
         if (i % 16 == 0) x = chain(x);
+        if (i % 64 == 32) x = flooded_functions(x);
     }
     return x;
 }

@@ -3,13 +3,11 @@
 use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_units::{Estimate, Interval};
 
+use super::chains::Chains;
 use super::samples::Samples;
 use super::{NotCalibrated, half};
 
-/// Event numbers, as in `calibration.c`.
-const CHAIN: u32 = 1;
-/// Pairs of one multiplication and one addition in the chain.
-const CHAIN_PAIRS: f64 = 100.0 * 200.0;
+/// Event numbers, as in `calibration.c`, with the pairs of instructions in a dose.
 pub(super) const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
 
 /// One kind of span in the regular and the random loop. The events named here are around nothing;
@@ -44,56 +42,57 @@ pub(super) const STEP_KINDS: u32 = 7;
 pub(super) const VARIANTS: u32 = 4;
 /// The same around this many steps of one kind, with the spans one after the other.
 const FLOODS: u32 = 130;
-const FLOOD_STEPS: f64 = 128.0;
+pub(super) const FLOOD_STEPS: f64 = 128.0;
 /// Ordered spans around as many steps of each kind. Each step contains nothing, a disabled event,
 /// or a disabled span.
 const OFF_STEPS: u32 = 200;
 const OFF_VARIANTS: u32 = 3;
 
 /// The costs that a constant can state, and the cost of spans with pairs.
-pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost), NotCalibrated> {
-    let mean = |event: u32| samples.mean(event);
-    let pair = of_chain(samples)?;
-    let ordered = span_cost(samples, ORDERED, &pair)?;
+pub(super) fn from_samples(
+    samples: &Samples,
+    chains: &Chains,
+) -> Result<(Calibration, SpanCost), NotCalibrated> {
+    let pair = &chains.pair_ns;
+    let ordered = span_cost(samples, ORDERED, chains)?;
     let plain = {
         // The duration of the same work in an ordered span, less the cost of that span.
         let works = (0..WORKS)
             .map(|kind| {
-                let more = difference(&mean(PLAIN_WORK + kind)?, &mean(ORDERED_WORK + kind)?);
+                let more = samples.mean_added((PLAIN_WORK + kind, 0), (ORDERED_WORK + kind, 0))?;
                 Ok(sum(&more, &ordered.dosed_ns))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()?;
-        let [regular, random] = dosed(samples, PLAIN, &pair)?;
+        let [regular, random] = dosed(samples, PLAIN, chains)?;
         let first = least_dose(&regular);
         let others: Vec<Estimate> = random[first..].iter().chain(&works).cloned().collect();
         SpanCost {
-            dosed_ns: in_any_surroundings(together(&regular[first..], &others), &pair),
+            dosed_ns: in_any_surroundings(together(&regular[first..], &others), pair),
             least_dose_ns: Some(DOSES[first].1 * pair.value),
-            ..span_cost(samples, PLAIN, &pair)?
+            ..span_cost(samples, PLAIN, chains)?
         }
     };
-    // The same steps with some records in each, less those with none. By medians, which a busy
-    // machine does not move: over 16 steps, one step of the clock matters little. At full speed by
-    // means, because a record there is sometimes expensive at the end of a segment.
+    // The same steps with some records in each, less those with none beside them. By medians, which
+    // a busy machine does not move: over 16 steps, one step of the clock matters little. At full
+    // speed by means, because a record there is sometimes expensive at the end of a segment.
     let inner = |variant: u32, records: f64| {
         let mut kinds = (0..STEP_KINDS)
             .map(|kind| {
-                let of = |variant: u32| samples.median(STEPS + kind * VARIANTS + variant);
-                let more = difference(&of(variant)?, &of(0)?);
+                let steps = |variant: u32| (STEPS + kind * VARIANTS + variant, 0);
+                let more = samples.median_added(steps(variant), steps(0))?;
                 Ok(scaled(&more, 1.0 / (STEPS_EACH * records)))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()?;
-        let flood = difference(&mean(FLOODS + variant)?, &mean(FLOODS)?);
+        let flood = samples.mean_added((FLOODS + variant, 0), (FLOODS, 0))?;
         kinds.push(scaled(&flood, 1.0 / (FLOOD_STEPS * records)));
         Ok::<_, NotCalibrated>(hull(&kinds))
     };
     // A disabled point takes less than a step of the clock, so it is measured over many of them.
     let mut off = Vec::new();
     for kind in 0..STEP_KINDS {
-        let of = |variant: u32| samples.median(OFF_STEPS + kind * OFF_VARIANTS + variant);
-        let without = of(0)?;
+        let steps = |variant: u32| (OFF_STEPS + kind * OFF_VARIANTS + variant, 0);
         for (variant, points) in [(1, 1.0), (2, 2.0)] {
-            let more = difference(&of(variant)?, &without);
+            let more = samples.median_added(steps(variant), steps(0))?;
             off.push(scaled(&more, 1.0 / (FLOOD_STEPS * points)));
         }
     }
@@ -111,21 +110,18 @@ pub(super) fn from_samples(samples: &Samples) -> Result<(Calibration, SpanCost),
         read_ns: None,
         measured_unix_ns: None,
     };
-    Ok((calibration, span_cost(samples, PAIRED, &pair)?))
+    Ok((calibration, span_cost(samples, PAIRED, chains)?))
 }
 
 /// What spans around known doses show beyond the doses, in regular order and in random order.
 fn dosed(
     samples: &Samples,
     sections: Sections,
-    pair: &Estimate,
+    chains: &Chains,
 ) -> Result<[Vec<Estimate>; 2], NotCalibrated> {
     let doses = |base: u32| {
         (DOSES.iter())
-            .map(|&(offset, pairs)| {
-                let section = samples.mean(base + offset)?;
-                Ok(less_work(&section, pair, pairs))
-            })
+            .map(|&(offset, pairs)| chains.mean_beyond(samples, base + offset, pairs, |s| s.tm))
             .collect::<Result<Vec<_>, NotCalibrated>>()
     };
     Ok([doses(sections.regular)?, doses(sections.random)?])
@@ -134,9 +130,9 @@ fn dosed(
 pub(super) fn span_cost(
     samples: &Samples,
     sections: Sections,
-    pair: &Estimate,
+    chains: &Chains,
 ) -> Result<SpanCost, NotCalibrated> {
-    let [regular, random] = dosed(samples, sections, pair)?;
+    let [regular, random] = dosed(samples, sections, chains)?;
     let mean = |event: u32| samples.mean(event);
     let empty = Estimate {
         method: "mean of sections around nothing".to_owned(),
@@ -144,8 +140,8 @@ pub(super) fn span_cost(
     };
     Ok(SpanCost {
         empty_ns: empty,
-        dosed_ns: in_any_surroundings(together(&regular, &random), pair),
-        least_dose_ns: Some(DOSES[0].1 * pair.value),
+        dosed_ns: in_any_surroundings(together(&regular, &random), &chains.pair_ns),
+        least_dose_ns: Some(DOSES[0].1 * chains.pair_ns.value),
     })
 }
 
@@ -192,26 +188,6 @@ pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
     }
 }
 
-/// Duration of one pair of instructions of a dose, ns. It comes from the median of the chains: at
-/// 20 us one chain in ten can be disturbed without exceeding the limit for samples. A step of the
-/// clock is 0.05 % of a chain.
-pub(super) fn of_chain(samples: &Samples) -> Result<Estimate, NotCalibrated> {
-    Ok(scaled(&samples.median(CHAIN)?, 1.0 / CHAIN_PAIRS))
-}
-
-/// Share of a dose by which its price may be wrong: a brief slow-down of the core moves a span's
-/// mean but not the median of the chains.
-const PRICE_ERROR: f64 = 0.001;
-
-/// The mean of a span less its dose, priced by the chain.
-pub(super) fn less_work(span: &Estimate, pair: &Estimate, pairs: f64) -> Estimate {
-    let work = scaled(pair, pairs);
-    let half = work.interval.half_width().unwrap_or(f64::INFINITY);
-    let half = half.hypot(PRICE_ERROR * work.value);
-    let interval = Interval::new(work.value - half, work.value + half);
-    difference(span, &Estimate { interval, ..work })
-}
-
 pub(super) fn scaled(a: &Estimate, by: f64) -> Estimate {
     let bound = |b: Option<f64>| b.map(|b| b * by);
     Estimate {
@@ -238,7 +214,7 @@ fn sum(a: &Estimate, b: &Estimate) -> Estimate {
 }
 
 /// a - b of independent estimates: half-widths add in squares.
-pub(super) fn difference(a: &Estimate, b: &Estimate) -> Estimate {
+fn difference(a: &Estimate, b: &Estimate) -> Estimate {
     let value = a.value - b.value;
     let half = |e: &Estimate| e.interval.half_width().unwrap_or(f64::INFINITY);
     let width = half(a).hypot(half(b));

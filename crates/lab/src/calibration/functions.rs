@@ -11,9 +11,8 @@ use undertick_trace::functions::{FIRST_EVENT, Functions};
 use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::{Calibration, Change, FunctionCost};
 
-use super::costs::{
-    DOSES, STEP_KINDS, STEPS_EACH, Sections, difference, hull, of_chain, scaled, span_cost,
-};
+use super::chains::Chains;
+use super::costs::{DOSES, FLOOD_STEPS, STEP_KINDS, STEPS_EACH, Sections, hull, scaled, span_cost};
 use super::samples::Samples;
 use super::{NotCalibrated, hold, recorded, runs};
 
@@ -24,6 +23,8 @@ const FUNCTIONS: Sections = Sections {
 };
 /// Ordered spans around steps that are functions, not recorded and recorded, for each kind of work.
 const STEPS: u32 = 150;
+/// The same around many steps of one kind, with the spans one after the other.
+const FLOODS: u32 = 164;
 /// Pattern of their names.
 const NAMED: &str = "^undertick_calibrated_";
 /// The argument that selects the workload of functions.
@@ -94,14 +95,17 @@ fn width(cost: &FunctionCost) -> f64 {
 }
 
 fn of_samples(samples: &Samples) -> Result<FunctionCost, NotCalibrated> {
-    let kinds = (0..STEP_KINDS)
+    let mut kinds = (0..STEP_KINDS)
         .map(|kind| {
-            let of = |recorded: u32| samples.median(STEPS + 2 * kind + recorded);
-            Ok(scaled(&difference(&of(1)?, &of(0)?), 0.5 / STEPS_EACH))
+            let steps = |recorded: u32| (STEPS + 2 * kind + recorded, 0);
+            let more = samples.median_added(steps(1), steps(0))?;
+            Ok(scaled(&more, 0.5 / STEPS_EACH))
         })
         .collect::<Result<Vec<_>, NotCalibrated>>()?;
+    let flood = samples.mean_added((FLOODS + 1, 0), (FLOODS, 0))?;
+    kinds.push(scaled(&flood, 0.5 / FLOOD_STEPS));
     Ok(FunctionCost {
-        span: span_cost(samples, FUNCTIONS, &of_chain(samples)?)?,
+        span: span_cost(samples, FUNCTIONS, &Chains::measure(samples)?)?,
         inner_ns: hull(&kinds),
     })
 }

@@ -4,22 +4,21 @@ use undertick_estimate::compensation::{
     Correction, Method, Paired, Tested, control_variate, zero_test,
 };
 use undertick_trace::manifest::{PairedCost, SpanCost};
-use undertick_units::Estimate;
 
 use super::NotCalibrated;
-use super::costs::{DOSES, Sections, in_any_surroundings, less_work, together};
+use super::chains::Chains;
+use super::costs::{DOSES, Sections, in_any_surroundings, together};
 use super::samples::{LEVEL, Samples};
 
-/// Estimates the cost from the spans whose events are `of` and the numbers after them; a dose is in
-/// pairs of instructions, each of which takes `pair`.
+/// Estimates the cost from the spans whose events are `of` and the numbers after them; `chains`
+/// price the doses.
 pub(super) fn measure(
     all: &Samples,
     of: Sections,
-    pair: &Estimate,
+    chains: &Chains,
     span: &SpanCost,
 ) -> Result<PairedCost, NotCalibrated> {
     let samples = by_dose(all, of.regular);
-    let in_random_order = by_dose(all, of.random);
     let mean = |samples: &[Paired], correction: &Correction| {
         all.mean_of(samples.iter().map(|s| correction.apply(s)))
     };
@@ -30,17 +29,16 @@ pub(super) fn measure(
         found.and_then(|t| t.k.clone())
     };
     let left_by = |correction: &Correction| {
-        let each = |samples: &[&[Paired]]| -> Option<Vec<Estimate>> {
-            (DOSES.iter().zip(&samples[1..]))
-                .map(|(&(_, pairs), of_dose)| {
-                    Some(less_work(&mean(of_dose, correction)?, pair, pairs))
+        let each = |first: u32| {
+            (DOSES.iter())
+                .map(|&(offset, pairs)| {
+                    chains.mean_beyond(all, first + offset, pairs, |s| correction.apply(s))
                 })
-                .collect()
+                .collect::<Result<Vec<_>, NotCalibrated>>()
         };
-        let regular = each(&samples).ok_or_else(few)?;
-        let random = each(&in_random_order).ok_or_else(few)?;
+        let (regular, random) = (each(of.regular)?, each(of.random)?);
         let cost = together(&regular, &random);
-        Ok::<_, NotCalibrated>(in_any_surroundings(cost, pair))
+        Ok::<_, NotCalibrated>(in_any_surroundings(cost, &chains.pair_ns))
     };
     let fitted = control_variate(samples[0]);
     // As among the samples with which the doses were measured.

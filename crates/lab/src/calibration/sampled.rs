@@ -10,9 +10,8 @@ use undertick_trace::manifest::SampledCost;
 use undertick_units::Estimate;
 
 use super::NotCalibrated;
-use super::costs::{
-    STEP_KINDS, STEPS, STEPS_EACH, Sections, VARIANTS, difference, hull, scaled, span_cost,
-};
+use super::chains::Chains;
+use super::costs::{STEP_KINDS, STEPS, STEPS_EACH, Sections, VARIANTS, hull, scaled, span_cost};
 use super::samples::Samples;
 
 /// As in `calibration.c`.
@@ -32,19 +31,19 @@ pub(super) fn costs(cost: &SampledCost) -> [(&'static str, &Estimate); 3] {
     ]
 }
 
-/// Computes the costs from spans of the workload; `pair_ns` is the time of one pair of a dose.
-pub(super) fn measure(samples: &Samples, pair_ns: &Estimate) -> Result<SampledCost, NotCalibrated> {
+/// Computes the costs from spans of the workload.
+pub(super) fn measure(samples: &Samples, chains: &Chains) -> Result<SampledCost, NotCalibrated> {
     let (mut counted, mut record) = (Vec::new(), Vec::new());
     for kind in 0..STEP_KINDS {
-        let without = samples.median(STEPS + kind * VARIANTS)?;
-        let recorded = |n: u32| samples.median_holding(SAMPLED_STEPS + kind, n);
-        let (none, one) = (recorded(0)?, recorded(1)?);
-        counted.push(scaled(&difference(&none, &without), 1.0 / STEPS_EACH));
+        let without = (STEPS + kind * VARIANTS, 0);
+        let [none, one] = [0, 1].map(|recorded| (SAMPLED_STEPS + kind, recorded));
+        let more = samples.median_added(none, without)?;
+        counted.push(scaled(&more, 1.0 / STEPS_EACH));
         // The begin and the end of the span.
-        record.push(scaled(&difference(&one, &none), 0.5));
+        record.push(scaled(&samples.median_added(one, none)?, 0.5));
     }
     Ok(SampledCost {
-        span: span_cost(samples, SAMPLED, pair_ns)?,
+        span: span_cost(samples, SAMPLED, chains)?,
         counted_ns: hull(&counted),
         record_ns: hull(&record),
     })

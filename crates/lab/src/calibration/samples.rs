@@ -19,19 +19,30 @@ pub(super) const LEVEL: f64 = 0.95;
 /// which no flag shows. The cost of a span beside work stays below this limit.
 const RATIO: f64 = 4.0;
 
-/// Spans by event and by the number of sampled spans recorded inside, in the order of the trace,
-/// with the pairs that they carry, ticks.
+/// The spans of the workload, by event and by the number of sampled spans recorded inside.
 pub(super) struct Samples {
-    by_event: BTreeMap<(i32, u32), Vec<Paired>>,
+    by_event: BTreeMap<Key, Spans>,
     pub(super) ns_per_tick: f64,
     pub(super) granularity_ticks: f64,
+}
+
+/// An event, and the number of sampled spans recorded inside each of its spans.
+type Key = (u32, u32);
+
+/// Spans in the order of the trace.
+#[derive(Default)]
+struct Spans {
+    /// Their starts, ticks.
+    starts: Vec<i64>,
+    /// Their durations with the pairs that they carry, ticks.
+    readings: Vec<Paired>,
 }
 
 impl Samples {
     /// Reads the spans during which the thread was not descheduled and that are not far above the
     /// median of their event.
     pub(super) fn of(trace: &Trace) -> Result<Self, NotCalibrated> {
-        let mut by_event: BTreeMap<(i32, u32), Vec<Paired>> = BTreeMap::new();
+        let mut by_event: BTreeMap<Key, Spans> = BTreeMap::new();
         let mut open: HashMap<i32, (i64, i64, u32)> = HashMap::new();
         let mut sampled = 0;
         for batch in trace.batches() {
@@ -61,19 +72,18 @@ impl Samples {
                 if let Some((start, t1, before)) = open.remove(&event[i])
                     && flag[i] != 1
                 {
-                    let inside = sampled - before;
-                    by_event
-                        .entry((event[i], inside))
-                        .or_default()
-                        .push(Paired {
-                            t1: t1 as f64,
-                            tm: (ts[i] - start) as f64,
-                            t4: payload[i] as f64,
-                        });
+                    let key = (event[i] as u32, sampled - before);
+                    let spans = by_event.entry(key).or_default();
+                    spans.starts.push(start);
+                    spans.readings.push(Paired {
+                        t1: t1 as f64,
+                        tm: (ts[i] - start) as f64,
+                        t4: payload[i] as f64,
+                    });
                 }
             }
         }
-        by_event.values_mut().for_each(cut);
+        by_event.values_mut().for_each(Spans::cut);
         let clock = &trace.manifest.clock;
         Ok(Self {
             by_event,
@@ -84,12 +94,13 @@ impl Samples {
 
     /// The spans of an event with no sampled span recorded inside.
     pub(super) fn get(&self, event: u32) -> &[Paired] {
-        self.holding(event, 0)
+        (self.by_event.get(&(event, 0))).map_or(&[], |spans| &spans.readings)
     }
 
-    /// The spans of an event with `inside` sampled spans recorded inside.
-    fn holding(&self, event: u32, inside: u32) -> &[Paired] {
-        (self.by_event.get(&(event as i32, inside))).map_or(&[], Vec::as_slice)
+    /// As [`Self::get`], each span with its start, ticks.
+    pub(super) fn timed(&self, event: u32) -> impl Iterator<Item = (i64, &Paired)> {
+        (self.by_event.get(&(event, 0)).into_iter())
+            .flat_map(|spans| spans.starts.iter().copied().zip(&spans.readings))
     }
 
     /// The mean duration of an event's spans, ns.
@@ -118,21 +129,57 @@ impl Samples {
 
     /// The median duration of an event's spans, ns: see [`median_of`].
     pub(super) fn median(&self, event: u32) -> Result<Estimate, NotCalibrated> {
-        self.median_holding(event, 0)
+        let ticks: Vec<f64> = self.get(event).iter().map(|s| s.tm).collect();
+        self.median_ns(&ticks).ok_or_else(|| too_few(event))
     }
 
-    /// The median duration of the spans with `inside` sampled spans recorded inside.
-    pub(super) fn median_holding(
-        &self,
-        event: u32,
-        inside: u32,
-    ) -> Result<Estimate, NotCalibrated> {
-        let spans = self.holding(event, inside);
-        let ticks: Vec<f64> = spans.iter().map(|s| s.tm).collect();
-        let (value, lo, hi) =
-            median_of(&ticks, self.granularity_ticks).ok_or_else(|| too_few(event))?;
+    /// The time that spans of `with` take beyond those of `without`, ns: the median over all
+    /// rounds, see [`Self::rounds`].
+    pub(super) fn median_added(&self, with: Key, without: Key) -> Result<Estimate, NotCalibrated> {
+        self.median_ns(&self.rounds(with, without))
+            .ok_or_else(|| too_few(with.0))
+    }
+
+    /// As [`Self::median_added`], by the mean over all rounds.
+    pub(super) fn mean_added(&self, with: Key, without: Key) -> Result<Estimate, NotCalibrated> {
+        self.mean_of(self.rounds(with, without).into_iter())
+            .ok_or_else(|| too_few(with.0))
+    }
+
+    /// The difference between the mean spans of `with` and of `without` in each round, ticks. A
+    /// round is some spans of `without` and the spans of `with` after them, until the next of
+    /// `without`. It takes microseconds, so both are measured at the same speed of the core: on a
+    /// core whose speed changes, medians of all spans may come from different speeds.
+    fn rounds(&self, with: Key, without: Key) -> Vec<f64> {
+        let spans = |key: Key, is_with: bool| {
+            (self.by_event.get(&key).into_iter())
+                .flat_map(|spans| spans.starts.iter().zip(&spans.readings))
+                .map(move |(&start, readings)| (start, is_with, readings.tm))
+        };
+        let mut all: Vec<_> = spans(with, true).chain(spans(without, false)).collect();
+        all.sort_unstable_by_key(|&(start, ..)| start);
+        // Number and sum of the round's spans without, and with.
+        let (mut rounds, mut round) = (Vec::new(), [(0_u32, 0.0); 2]);
+        let mut close = |[without, with]: [(u32, f64); 2]| {
+            if without.0 > 0 && with.0 > 0 {
+                rounds.push(with.1 / f64::from(with.0) - without.1 / f64::from(without.0));
+            }
+        };
+        for (_, is_with, ticks) in all {
+            if !is_with && round[1].0 > 0 {
+                close(std::mem::take(&mut round));
+            }
+            let part = &mut round[usize::from(is_with)];
+            *part = (part.0 + 1, part.1 + ticks);
+        }
+        close(round);
+        rounds
+    }
+
+    fn median_ns(&self, ticks: &[f64]) -> Option<Estimate> {
+        let (value, lo, hi) = median_of(ticks, self.granularity_ticks)?;
         let ns = |ticks: f64| ticks * self.ns_per_tick;
-        Ok(Estimate {
+        Some(Estimate {
             value: ns(value),
             interval: Interval::new(ns(lo), ns(hi)),
             level: LEVEL,
@@ -177,29 +224,127 @@ pub(super) fn column(batch: &RecordBatch, name: &str) -> ArrayRef {
         .clone()
 }
 
-fn too_few(event: u32) -> NotCalibrated {
+pub(super) fn too_few(event: u32) -> NotCalibrated {
     NotCalibrated(format!(
         "too few undisturbed samples of its span number {event}"
     ))
 }
 
-fn cut(samples: &mut Vec<Paired>) {
-    let median = |part: fn(&Paired) -> f64| {
-        let mut all: Vec<f64> = samples.iter().map(part).collect();
-        all.sort_unstable_by(f64::total_cmp);
-        all.get(all.len() / 2).copied().unwrap_or(0.0)
-    };
-    let limit = Paired {
-        t1: RATIO * median(|s| s.t1),
-        tm: RATIO * median(|s| s.tm),
-        t4: RATIO * median(|s| s.t4),
-    };
-    samples.retain(|s| s.t1 <= limit.t1 && s.tm <= limit.tm && s.t4 <= limit.t4);
+impl Spans {
+    /// Drops the spans of which any part is far above the median.
+    fn cut(&mut self) {
+        let median = |part: fn(&Paired) -> f64| {
+            let mut all: Vec<f64> = self.readings.iter().map(part).collect();
+            all.sort_unstable_by(f64::total_cmp);
+            all.get(all.len() / 2).copied().unwrap_or(0.0)
+        };
+        let limit = Paired {
+            t1: RATIO * median(|s| s.t1),
+            tm: RATIO * median(|s| s.tm),
+            t4: RATIO * median(|s| s.t4),
+        };
+        let is_kept = |s: &Paired| s.t1 <= limit.t1 && s.tm <= limit.tm && s.t4 <= limit.t4;
+        let mut kept = self.readings.iter().map(is_kept);
+        self.starts.retain(|_| kept.next().unwrap_or(false));
+        self.readings.retain(is_kept);
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use rand::RngExt;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
     use super::*;
+
+    const SEEDS: u64 = 200;
+
+    const WITHOUT: Key = (100, 0);
+    const WITH: Key = (101, 0);
+
+    /// Samples of (event, start, ticks), on a clock of 1 ns that moves `step` at a time.
+    pub(in crate::calibration) fn samples(
+        spans: impl IntoIterator<Item = (Key, i64, f64)>,
+        step: f64,
+    ) -> Samples {
+        let mut by_event: BTreeMap<Key, Spans> = BTreeMap::new();
+        for (key, start, ticks) in spans {
+            let spans = by_event.entry(key).or_default();
+            spans.starts.push(start);
+            spans.readings.push(Paired {
+                t1: 0.0,
+                tm: ticks,
+                t4: 0.0,
+            });
+        }
+        Samples {
+            by_event,
+            ns_per_tick: 1.0,
+            granularity_ticks: step,
+        }
+    }
+
+    /// Rounds of one and one, of two and three, and of one whose spans without were dropped, which
+    /// counts to the round before.
+    #[test]
+    fn a_round_compares_what_lies_together() {
+        let spans = [
+            (WITH, 5, 900.0), // nothing came before
+            (WITHOUT, 10, 100.0),
+            (WITH, 20, 117.0),
+            (WITHOUT, 30, 50.0),
+            (WITHOUT, 40, 70.0),
+            (WITH, 50, 60.0),
+            (WITH, 60, 80.0),
+            (WITH, 70, 100.0),
+            (WITHOUT, 80, 40.0),
+            (WITH, 90, 50.0),
+            (WITH, 110, 70.0),
+            (WITHOUT, 120, 1.0), // nothing came after
+        ];
+        let samples = samples(spans, 1.0);
+        assert_eq!(samples.rounds(WITH, WITHOUT), [17.0, 20.0, 20.0]);
+    }
+
+    /// A core at one of two speeds, where 128 steps of 8 ns take 1024 or 1600 ns, for 5 to 200
+    /// rounds each; one span in twenty takes up to twice as long. Points add 25.6 ns. The clock
+    /// moves 10 ns at a time. Medians of all spans with and without come from different speeds in
+    /// some recordings, and are then 500 ns apart.
+    #[test]
+    fn a_core_that_changes_its_speed_moves_no_cost() {
+        let added = 25.6;
+        let mut held = 0;
+        for seed in 0..SEEDS {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            let (mut spans, mut now, mut left, mut slow) = (Vec::new(), 0.0, 0, false);
+            for _ in 0..375 {
+                if left == 0 {
+                    (left, slow) = (random.random_range(5..200), !slow);
+                }
+                left -= 1;
+                for key in [WITHOUT, WITH] {
+                    let work = if slow { 1600.0 } else { 1024.0 };
+                    let disturbed = match random.random_range(0..20) {
+                        0 => random.random_range(1.0..2.0),
+                        _ => 1.0,
+                    };
+                    let takes = work * disturbed * random.random_range(0.99..1.01)
+                        + if key == WITH { added } else { 0.0 };
+                    let clock = |at: f64| (at / 10.0).floor() * 10.0;
+                    spans.push((key, now as i64, clock(now + takes) - clock(now)));
+                    now += takes + random.random_range(100.0..5000.0);
+                }
+            }
+            let found = samples(spans, 10.0).median_added(WITH, WITHOUT).unwrap();
+            let (lo, hi) = (found.interval.lo.unwrap(), found.interval.hi.unwrap());
+            assert!((found.value - added).abs() < 15.0, "{seed}: {found:?}");
+            assert!(hi - lo < 40.0, "{seed}: {found:?}");
+            held += u64::from(lo <= added && added <= hi);
+        }
+        // Half a step of the clock lies on either side, so more hold than 96 %.
+        assert!(held * 100 >= 96 * SEEDS, "{held} of {SEEDS}");
+    }
 
     /// Nine batches of five have the medians 10, 20, .. 90. The interval is 20 to 80 about the
     /// median of all, 50, and half a step of 4.

@@ -1,6 +1,6 @@
 use undertick_trace::manifest::SpanCost;
 
-use super::costs::{hull, least_dose, less_work, together};
+use super::costs::{hull, least_dose, together};
 use super::look::of_looks;
 use super::*;
 
@@ -188,17 +188,4 @@ fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
     assert_eq!(all.value, 4.0);
     assert_eq!((all.interval.lo, all.interval.hi), (Some(0.0), Some(9.0)));
     assert_eq!(all.n, 30);
-}
-
-/// 50 +- 0.3 less ten pairs of 2 +- 0.02: 30, and the half-widths of 0.3, 0.2 and a thousandth
-/// of 20 add in squares.
-#[test]
-fn the_work_is_taken_off_with_its_error() {
-    let left = less_work(&ns(50.0, 0.3), &ns(2.0, 0.02), 10.0);
-    assert!((left.value - 30.0).abs() < 1e-12);
-    let half = left.interval.half_width().unwrap();
-    assert!(
-        (half - (0.09_f64 + 0.04 + 0.0004).sqrt()).abs() < 1e-9,
-        "{half}"
-    );
 }
