@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use undertick_analyze::Cull;
-use undertick_lab::experiment::{self, Cannot, Experiment, Machine, Options, Outcome, Tell, Why};
+use undertick_lab::experiment::{
+    self, Experiment, ExperimentError, Machine, Options, Outcome, Tell, Why,
+};
 use undertick_lab::here::{self, Here};
 use undertick_lab::primitives;
 use undertick_lab::simulated::Simulated;
@@ -132,14 +134,14 @@ pub fn perform(
     result.map_err(failure)
 }
 
-pub fn failure(cannot: Cannot) -> Failure {
+pub fn failure(error: ExperimentError) -> Failure {
     Failure {
-        status: match cannot.why {
+        status: match error.why {
             Why::Machine => 1,
             Why::Input => 2,
             Why::Interrupted => 130,
         },
-        text: cannot.text,
+        text: error.text,
     }
 }
 

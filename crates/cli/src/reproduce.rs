@@ -96,7 +96,7 @@ fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))
 }
 
-fn cannot(text: impl ToString) -> Failure {
+fn machine_failure(text: impl ToString) -> Failure {
     Failure {
         status: 1,
         text: text.to_string(),
@@ -193,7 +193,7 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    result.map_err(cannot)
+    result.map_err(machine_failure)
 }
 
 /// An experiment that was performed, and its trace, which goes with it.
@@ -214,9 +214,9 @@ fn perform(
         confidence: output::level(arguments.confidence)?,
     };
     let experiment =
-        Experiment::new(scripts).map_err(|(name, bad)| cannot(format!("{name}:{bad}")))?;
+        Experiment::new(scripts).map_err(|(name, bad)| machine_failure(format!("{name}:{bad}")))?;
     let scratch =
-        tempfile::tempdir().map_err(|e| cannot(format!("no temporary directory: {e}")))?;
+        tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
     let trace = scratch.path().join("reproduce.ut");
     let machine = experiment::machine("here", kernel)?;
     let outcome = experiment::perform(&experiment, machine.as_ref(), &trace, options)?;
@@ -255,7 +255,7 @@ fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         &trace,
         arguments.confidence,
     )
-    .map_err(cannot)?;
+    .map_err(machine_failure)?;
     let mut found = reproduce::traffic::reproduction(&done.outcome.report, &turns);
     done.tell(&mut found);
     Ok(found)
@@ -276,7 +276,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     )?;
     let trace = Trace::open(&locks.trace)?;
     let waits = reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
-        .map_err(cannot)?;
+        .map_err(machine_failure)?;
     let mut found =
         reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
     single.tell(&mut found);
@@ -289,7 +289,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
 fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let mut found = reproduce::interference::published(output::level(arguments.confidence)?);
     let scratch =
-        tempfile::tempdir().map_err(|e| cannot(format!("no temporary directory: {e}")))?;
+        tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
     let time = Duration::from_secs(if arguments.quick { 2 } else { 15 });
     let usual = |name: &str| {
         crate::interference::usual(time, arguments.confidence, scratch.path().join(name))

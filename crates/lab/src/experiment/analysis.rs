@@ -11,7 +11,7 @@ use undertick_trace::read::Trace;
 
 use super::machine::Repetition;
 use super::numbering::{Cell, Mark, Numbering};
-use super::{Cannot, Experiment};
+use super::{Experiment, ExperimentError};
 use crate::script::{Between, Plan, Point, Process, Stamps};
 
 /// Null steps that take over this many times the minimum are dropped.
@@ -69,7 +69,7 @@ pub(crate) fn analyse(
     trace: &Path,
     cull: impl Fn(&Plan) -> Cull,
     confidence: f64,
-) -> Result<Analysed, Cannot> {
+) -> Result<Analysed, ExperimentError> {
     // One analysis for each way of dropping samples: most experiments have one.
     let mut groups: Vec<(Cull, Vec<Wanted>)> = Vec::new();
     for repetition in repetitions {
@@ -102,7 +102,7 @@ pub(crate) fn analyse(
             Some(all) => all.found.extend(one.found),
         }
     }
-    analysed.ok_or_else(|| Cannot::now("nothing was performed"))
+    analysed.ok_or_else(|| ExperimentError::machine("nothing was performed"))
 }
 
 fn of_group(
@@ -110,9 +110,9 @@ fn of_group(
     trace: &Path,
     cull: Cull,
     confidence: f64,
-) -> Result<Analysed, Cannot> {
-    let table =
-        Table::parse(&text(wanted), "experiment").map_err(|e| Cannot::now(e.to_string()))?;
+) -> Result<Analysed, ExperimentError> {
+    let table = Table::parse(&text(wanted), "experiment")
+        .map_err(|e| ExperimentError::machine(e.to_string()))?;
     let report = run(trace, table, cull, confidence)?;
     let by_name: HashMap<&str, &IntervalReport> =
         (report.intervals.iter().map(|i| (i.name.as_str(), i))).collect();
@@ -230,9 +230,9 @@ fn text(wanted: &[Wanted]) -> String {
     text
 }
 
-fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report, Cannot> {
-    let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
-    let trace = Trace::open(trace).map_err(|e| cannot(&e))?;
+fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report, ExperimentError> {
+    let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
+    let trace = Trace::open(trace).map_err(|e| machine_error(&e))?;
     let options = Options {
         table: Some(table),
         cull,
@@ -241,5 +241,5 @@ fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report
         compensate: Compensate::None,
         confidence,
     };
-    analyze(&trace, options, &mut |_| {}).map_err(|e| cannot(&e))
+    analyze(&trace, options, &mut |_| {}).map_err(|e| machine_error(&e))
 }

@@ -8,7 +8,7 @@ use undertick_report::document::Report;
 use super::Experiment;
 use super::analysis::{RATIO, analyse};
 use super::combine::combine;
-use super::machine::{Cannot, Ended, Machine, Performed, Tell};
+use super::machine::{Ended, ExperimentError, Machine, Performed, Tell};
 use super::numbering::Numbering;
 use crate::script::{Plan, Process, Verb};
 
@@ -49,8 +49,8 @@ pub fn perform(
     trace: &Path,
     options: Options,
     tell: &mut dyn FnMut(Tell),
-) -> Result<Outcome, Cannot> {
-    let numbering = Numbering::of(experiment).map_err(|e| Cannot::wrong(e.to_string()))?;
+) -> Result<Outcome, ExperimentError> {
+    let numbering = Numbering::of(experiment).map_err(|e| ExperimentError::input(e.to_string()))?;
     let performed = machine.perform(experiment, trace, tell)?;
     let cull = |plan: &Plan| match options.cull {
         Some(cull) => cull,

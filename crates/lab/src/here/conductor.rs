@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::place::Cpus;
 use super::runner;
-use crate::experiment::{Cannot, Cell, Ended, Experiment, Numbering, Repetition};
+use crate::experiment::{Cell, Ended, Experiment, ExperimentError, Numbering, Repetition};
 use crate::script::{Plan, Verb};
 use crate::slow::step;
 
@@ -25,17 +25,19 @@ extern "C" fn stop(_: libc::c_int) {
 ///
 /// # Errors
 /// The files cannot be read or written.
-pub fn conduct(texts: &Path, results: &Path) -> Result<(), Cannot> {
-    let cannot =
-        |what: &Path, e: &dyn std::fmt::Display| Cannot::now(format!("{}: {e}", what.display()));
-    let text = std::fs::read_to_string(texts).map_err(|e| cannot(texts, &e))?;
-    let parsed = serde_json::from_str(&text).map_err(|e| cannot(texts, &e))?;
-    let experiment =
-        Experiment::of_texts(parsed).map_err(|(name, e)| Cannot::now(format!("{name}:{e}")))?;
-    let numbering = Numbering::of(&experiment).map_err(|e| Cannot::now(e.to_string()))?;
-    let cpus =
-        Cpus::here().map_err(|e| Cannot::now(format!("the CPUs cannot be found out: {e}")))?;
-    let mut results_file = File::create(results).map_err(|e| cannot(results, &e))?;
+pub fn conduct(texts: &Path, results: &Path) -> Result<(), ExperimentError> {
+    let file_error = |what: &Path, e: &dyn std::fmt::Display| {
+        ExperimentError::machine(format!("{}: {e}", what.display()))
+    };
+    let text = std::fs::read_to_string(texts).map_err(|e| file_error(texts, &e))?;
+    let parsed = serde_json::from_str(&text).map_err(|e| file_error(texts, &e))?;
+    let experiment = Experiment::of_texts(parsed)
+        .map_err(|(name, e)| ExperimentError::machine(format!("{name}:{e}")))?;
+    let numbering =
+        Numbering::of(&experiment).map_err(|e| ExperimentError::machine(e.to_string()))?;
+    let cpus = Cpus::here()
+        .map_err(|e| ExperimentError::machine(format!("the CPUs cannot be found out: {e}")))?;
+    let mut results_file = File::create(results).map_err(|e| file_error(results, &e))?;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the handler only stores to an atomic word.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
@@ -59,8 +61,8 @@ pub fn conduct(texts: &Path, results: &Path) -> Result<(), Cannot> {
         if matches!(repetition.ended, Ended::Lacking(_)) {
             lacking.push(cell.setting);
         }
-        let line = serde_json::to_string(&repetition).map_err(|e| cannot(results, &e))?;
-        writeln!(results_file, "{line}").map_err(|e| cannot(results, &e))?;
+        let line = serde_json::to_string(&repetition).map_err(|e| file_error(results, &e))?;
+        writeln!(results_file, "{line}").map_err(|e| file_error(results, &e))?;
     }
     Ok(())
 }

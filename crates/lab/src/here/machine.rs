@@ -10,7 +10,9 @@ use undertick_trace::record::{self, Request, record};
 use undertick_trace::session::Settings;
 
 use super::place::Cpus;
-use crate::experiment::{Cannot, Experiment, Machine, Numbering, Performed, Repetition, Tell};
+use crate::experiment::{
+    Experiment, ExperimentError, Machine, Numbering, Performed, Repetition, Tell,
+};
 use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
 
 /// This machine.
@@ -54,15 +56,15 @@ impl Machine for Here {
         experiment: &Experiment,
         trace: &Path,
         tell: &mut dyn FnMut(Tell),
-    ) -> Result<Performed, Cannot> {
-        let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
-        let numbering = Numbering::of(experiment).map_err(|e| cannot(&e))?;
-        let dir =
-            tempfile::tempdir().map_err(|e| Cannot::now(format!("no temporary directory: {e}")))?;
+    ) -> Result<Performed, ExperimentError> {
+        let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
+        let numbering = Numbering::of(experiment).map_err(|e| machine_error(&e))?;
+        let dir = tempfile::tempdir()
+            .map_err(|e| ExperimentError::machine(format!("no temporary directory: {e}")))?;
         let (texts, results) = (dir.path().join("scripts.json"), dir.path().join("results"));
-        let json = serde_json::to_string(&experiment.texts()).map_err(|e| cannot(&e))?;
+        let json = serde_json::to_string(&experiment.texts()).map_err(|e| machine_error(&e))?;
         std::fs::write(&texts, json)
-            .map_err(|e| Cannot::now(format!("{}: {e}", texts.display())))?;
+            .map_err(|e| ExperimentError::machine(format!("{}: {e}", texts.display())))?;
         let mut command = self.conductor.clone();
         command.extend([texts.into_os_string(), results.clone().into_os_string()]);
         let request = Request {
@@ -95,10 +97,10 @@ impl Machine for Here {
             .collect();
         let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
         match (repetitions.is_empty(), interrupted) {
-            (true, true) => Err(Cannot::interrupted(
+            (true, true) => Err(ExperimentError::interrupted(
                 "interrupted before a repetition was over",
             )),
-            (true, false) => Err(Cannot::now("no repetition was performed")),
+            (true, false) => Err(ExperimentError::machine("no repetition was performed")),
             (false, _) => Ok(Performed {
                 repetitions,
                 interrupted,

@@ -15,7 +15,7 @@ use super::analysis::{Seen, mean_over_bursts};
 use super::bursts::{About, Burst};
 use super::meter::{Aside, Heard, Request, clock_of, run_probe};
 use super::who::{Look, Who, look, use_between};
-use crate::experiment::Cannot;
+use crate::experiment::ExperimentError;
 
 /// Time between two drains of the rings: 20 of some 50 us each second.
 const ROUND_EVERY: Duration = Duration::from_millis(50);
@@ -198,7 +198,7 @@ pub fn watch(
     keep: bool,
     stop: &AtomicBool,
     mut told: impl FnMut(&Line),
-) -> Result<(), Cannot> {
+) -> Result<(), ExperimentError> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
@@ -237,7 +237,7 @@ pub fn watch(
             break;
         }
         std::fs::remove_dir_all(&request.trace)
-            .map_err(|e| Cannot::now(format!("{}: {e}", request.trace.display())))?;
+            .map_err(|e| ExperimentError::machine(format!("{}: {e}", request.trace.display())))?;
     }
     if !heard.borrow().bursts.is_empty() {
         told(&lines.next(&heard, &now, request.schedule.cpu));

@@ -24,7 +24,7 @@ use super::bursts::{About, Burst, Decoder};
 use super::cpu_time::{Candidates, Glance, cpu_time_ns};
 use super::probe::Schedule;
 use super::who::{Look, look};
-use crate::experiment::Cannot;
+use crate::experiment::ExperimentError;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -118,7 +118,10 @@ impl Heard {
 ///
 /// # Errors
 /// The probe could not be recorded, or it ended before it sent any data.
-pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interference, Cannot> {
+pub fn measure(
+    request: &Request,
+    mut tell: impl FnMut(f64),
+) -> Result<Interference, ExperimentError> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
@@ -152,7 +155,9 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
         cpu: request.schedule.cpu,
         level: request.level,
     })
-    .ok_or_else(|| Cannot::now("the probe was ended before its first burst was over"))?;
+    .ok_or_else(|| {
+        ExperimentError::machine("the probe was ended before its first burst was over")
+    })?;
     let unix_s = |ns: f64| {
         anchor.map_or(f64::NAN, |a| {
             (a.unix_ns as f64 + (ns - a.ticks as f64 * ns_per_tick)) / 1e9
@@ -269,13 +274,13 @@ pub(super) fn run_probe(
     trace: &Path,
     watch: Watch,
     mut tell: impl FnMut(Duration),
-) -> Result<Manifest, Cannot> {
+) -> Result<Manifest, ExperimentError> {
     let file = tempfile::NamedTempFile::new()
         .and_then(|file| {
             serde_json::to_writer(&file, schedule)?;
             Ok(file)
         })
-        .map_err(|e| Cannot::now(format!("no temporary file: {e}")))?;
+        .map_err(|e| ExperimentError::machine(format!("no temporary file: {e}")))?;
     let mut command = request.probe_command.clone();
     command.push(file.path().as_os_str().to_owned());
     let recording = Recording {
@@ -302,17 +307,18 @@ pub(super) fn run_probe(
 ///
 /// # Errors
 /// There is no such file, or its content is not a schedule.
-pub fn probe_from(file: &Path) -> Result<(), Cannot> {
+pub fn probe_from(file: &Path) -> Result<(), ExperimentError> {
     let text = std::fs::read_to_string(file)
-        .map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
-    let schedule =
-        serde_json::from_str(&text).map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
+        .map_err(|e| ExperimentError::machine(format!("{}: {e}", file.display())))?;
+    let schedule = serde_json::from_str(&text)
+        .map_err(|e| ExperimentError::machine(format!("{}: {e}", file.display())))?;
     super::probe::probe(&schedule);
     Ok(())
 }
 
-pub(super) fn clock_of(facts: &Facts) -> Result<Source, Cannot> {
-    Source::open(facts.clock).map_err(|e| Cannot::now(format!("the trace clock: {e:?}")))
+pub(super) fn clock_of(facts: &Facts) -> Result<Source, ExperimentError> {
+    Source::open(facts.clock)
+        .map_err(|e| ExperimentError::machine(format!("the trace clock: {e:?}")))
 }
 
 /// CPU time of this process and of children that have ended, s.
@@ -367,7 +373,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn start(clock: Source, ns_per_tick: f64) -> Result<Self, Cannot> {
+    fn start(clock: Source, ns_per_tick: f64) -> Result<Self, ExperimentError> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let at_ns = move || clock.read_ticks() as f64 * ns_per_tick;
@@ -396,7 +402,7 @@ impl Watcher {
                 }
                 (looks, candidates.glances)
             })
-            .map_err(|e| Cannot::now(format!("no thread to watch who runs: {e}")))?;
+            .map_err(|e| ExperimentError::machine(format!("no thread to watch who runs: {e}")))?;
         Ok(Self { stop, thread })
     }
 

@@ -13,7 +13,7 @@ use super::compared::{
     About, Figures, NOT_PERFORMED, Published, cell, item, published, sum, times, together,
 };
 use super::tables::words;
-use crate::experiment::{Cannot, Experiment, Performed};
+use crate::experiment::{Experiment, ExperimentError, Performed};
 use crate::primitives;
 use crate::traffic::{Turn, turns};
 
@@ -282,7 +282,7 @@ pub fn turned(
     performed: &Performed,
     trace: &Trace,
     level: f64,
-) -> Result<Vec<Turned>, Cannot> {
+) -> Result<Vec<Turned>, ExperimentError> {
     let turns = turns(experiment, performed, trace, level)?;
     Ok((turns.into_iter())
         .map(|turn| {

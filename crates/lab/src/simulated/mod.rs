@@ -25,7 +25,7 @@ use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest;
 
 use self::repetition::Ran;
-use crate::experiment::{Cannot, Cell, Experiment, Machine, Numbering, Performed, Tell};
+use crate::experiment::{Cell, Experiment, ExperimentError, Machine, Numbering, Performed, Tell};
 use crate::jobs;
 use crate::script::{Place, Plan, Verb};
 
@@ -46,7 +46,7 @@ impl Simulated {
     ///
     /// # Errors
     /// There is no such machine, or the file does not describe one.
-    pub fn named(name: &str) -> Result<Self, Cannot> {
+    pub fn named(name: &str) -> Result<Self, ExperimentError> {
         let (of, os) = match name.rsplit_once(':') {
             Some((of, "medusa")) => (of, Os::Medusa),
             Some((of, "staros")) => (of, Os::StarOs),
@@ -57,13 +57,13 @@ impl Simulated {
             return Ok(simulated);
         }
         let text = input::text(of.as_ref(), Kind::SCRIPT).map_err(|e| {
-            Cannot::wrong(format!(
+            ExperimentError::input(format!(
                 "--machine {name}: no such machine, and no file of parameters ({e}); there are here, \
                  cmstar, cmstar:staros, cmstar:medusa, or a file like crates/cmstar/parameters.toml"
             ))
         })?;
-        let parameters =
-            Parameters::parse(&text).map_err(|bad| Cannot::wrong(format!("{of}: {bad}")))?;
+        let parameters = Parameters::parse(&text)
+            .map_err(|bad| ExperimentError::input(format!("{of}: {bad}")))?;
         Ok(Self {
             parameters,
             ..simulated
@@ -100,9 +100,9 @@ impl Machine for Simulated {
         experiment: &Experiment,
         trace: &Path,
         tell: &mut dyn FnMut(Tell),
-    ) -> Result<Performed, Cannot> {
-        let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
-        let numbering = Numbering::of(experiment).map_err(|e| cannot(&e))?;
+    ) -> Result<Performed, ExperimentError> {
+        let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
+        let numbering = Numbering::of(experiment).map_err(|e| machine_error(&e))?;
         let order = experiment.order();
         let all = self.run_all(experiment, &numbering, &order, tell);
         let mut performed = Performed::default();

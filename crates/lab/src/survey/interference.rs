@@ -32,7 +32,7 @@ pub(super) fn add(found: &mut Found, request: Request<'_>, tell: impl FnMut(f64)
             found.warnings.extend(measured.warnings);
         }
         Err(_) if request.stopped() => found.lack("interference.*", INTERRUPTED),
-        Err(cannot) => found.lack("interference.*", format!("not measured: {}", cannot.text)),
+        Err(error) => found.lack("interference.*", format!("not measured: {}", error.text)),
     }
 }
 

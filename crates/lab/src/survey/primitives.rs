@@ -50,7 +50,7 @@ pub(super) fn add(
             };
             let trace = dir.path().join("survey.ut");
             experiment::perform(&experiment, machine, &trace, options, &mut told)
-                .map_err(|cannot| cannot.text)
+                .map_err(|error| error.text)
         });
     match outcome {
         Ok(outcome) => figures(found, &experiment, &outcome),

@@ -4,7 +4,7 @@ use undertick_report::survey::{Better, Scale};
 use undertick_units::{Estimate, Interval};
 
 use super::*;
-use crate::experiment::{Cannot, Experiment, Performed, Tell};
+use crate::experiment::{Experiment, ExperimentError, Performed, Tell};
 use crate::script::Plan;
 
 /// A machine that can perform nothing.
@@ -28,8 +28,8 @@ impl Machine for Broken {
         _: &Experiment,
         _: &Path,
         _: &mut dyn FnMut(Tell),
-    ) -> Result<Performed, Cannot> {
-        Err(Cannot::now("there is no room for the trace"))
+    ) -> Result<Performed, ExperimentError> {
+        Err(ExperimentError::machine("there is no room for the trace"))
     }
 }
 

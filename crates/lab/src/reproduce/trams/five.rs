@@ -5,7 +5,7 @@ use undertick_report::reproduce::{Reproduction, Table};
 use undertick_trace::read::Trace;
 use undertick_units::Estimate;
 
-use crate::experiment::{Cannot, Ended, Experiment, Performed, Repetition};
+use crate::experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
 use crate::reproduce::compared::{
     About, Figures, NOT_PERFORMED, Published, bare, cell, item, published, times,
 };
@@ -104,7 +104,7 @@ pub fn contended(
     experiment: &Experiment,
     performed: &Performed,
     trace: &Trace,
-) -> Result<Vec<Contended>, Cannot> {
+) -> Result<Vec<Contended>, ExperimentError> {
     let mut all = Vec::new();
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let done: Vec<&Repetition> = (performed.repetitions.iter())
