@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use undertick_analyze::Cull;
 use undertick_lab::experiment::{
-    self, Experiment, ExperimentError, Machine, Options, Outcome, Tell, Why,
+    self, Experiment, ExperimentError, Machine, Options, Outcome, Why,
 };
 use undertick_lab::here::{self, Here};
 use undertick_lab::primitives;
@@ -123,11 +123,11 @@ pub fn perform(
         machine,
         trace,
         options,
-        &mut |tell| match tell {
-            Tell::Repetition(done, all) => {
+        &mut |update| match update {
+            experiment::Progress::Repetition(done, all) => {
                 progress.share("repetitions", done as f64 / all.max(1) as f64);
             }
-            Tell::Keeping(share) => progress.share("keeping", share),
+            experiment::Progress::Keeping(share) => progress.share("keeping", share),
         },
     );
     progress.done();

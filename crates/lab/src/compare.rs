@@ -38,7 +38,7 @@ use undertick_trace::input::{Kind, text as text_of};
 
 use figures::Figure;
 
-pub use in_turn::{InTurn, Recorded, Told, record_in_turn};
+pub use in_turn::{InTurn, Progress, Recorded, record_in_turn};
 pub use input::{Input, Runs, open};
 pub use reference::hold_against;
 

@@ -11,7 +11,7 @@ use undertick_trace::session::Settings;
 
 use super::place::Cpus;
 use crate::experiment::{
-    Experiment, ExperimentError, Machine, Numbering, Performed, Repetition, Tell,
+    Experiment, ExperimentError, Machine, Numbering, Performed, Progress, Repetition,
 };
 use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
 
@@ -55,7 +55,7 @@ impl Machine for Here {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        tell: &mut dyn FnMut(Tell),
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<Performed, ExperimentError> {
         let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
         let numbering = Numbering::of(experiment).map_err(|e| machine_error(&e))?;
@@ -81,15 +81,15 @@ impl Machine for Here {
         };
         let all = experiment.order().len();
         let mut looked = Instant::now();
-        let manifest = record(request, &mut |told| match told {
+        let manifest = record(request, &mut |update| match update {
             record::Tell::Recording(..) if looked.elapsed() >= LOOK_EVERY => {
                 looked = Instant::now();
                 let lines = std::fs::read(&results)
                     .map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
-                tell(Tell::Repetition(lines, all));
+                progress(Progress::Repetition(lines, all));
             }
             record::Tell::Recording(..) | record::Tell::Snapshot(_) => {}
-            record::Tell::Keeping(share) => tell(Tell::Keeping(share)),
+            record::Tell::Keeping(share) => progress(Progress::Keeping(share)),
         })?;
         let lines = std::fs::read_to_string(&results).unwrap_or_default();
         let repetitions: Vec<Repetition> = (lines.lines())

@@ -187,8 +187,8 @@ fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
     values.get(at).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures until `stop`, or until the schedule's total is over; calls `told` with the line of each
-/// interval. The trace is kept only if `keep` says so.
+/// Measures until `stop`, or until the schedule's total is over; calls `on_line` with the line of
+/// each interval. The trace is kept only if `keep` says so.
 ///
 /// # Errors
 /// The probe could not be recorded.
@@ -197,7 +197,7 @@ pub fn watch(
     every: Duration,
     keep: bool,
     stop: &AtomicBool,
-    mut told: impl FnMut(&Line),
+    mut on_line: impl FnMut(&Line),
 ) -> Result<(), ExperimentError> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
@@ -226,7 +226,7 @@ pub fn watch(
         let tap = Heard::tap(&heard, ROUND_EVERY);
         let manifest = run_probe(request, &schedule, &request.trace, tap, |_| {
             if lines.since.elapsed() >= every {
-                told(&lines.next(&heard, &now, request.schedule.cpu));
+                on_line(&lines.next(&heard, &now, request.schedule.cpu));
             }
         })?;
         let about = heard.borrow().about();
@@ -240,7 +240,7 @@ pub fn watch(
             .map_err(|e| ExperimentError::machine(format!("{}: {e}", request.trace.display())))?;
     }
     if !heard.borrow().bursts.is_empty() {
-        told(&lines.next(&heard, &now, request.schedule.cpu));
+        on_line(&lines.next(&heard, &now, request.schedule.cpu));
     }
     Ok(())
 }

@@ -113,14 +113,14 @@ impl Heard {
     }
 }
 
-/// Measures until the schedule is over, or until a signal ends the probe; calls `tell` with the
+/// Measures until the schedule is over, or until a signal ends the probe; calls `progress` with the
 /// share done.
 ///
 /// # Errors
 /// The probe could not be recorded, or it ended before it sent any data.
 pub fn measure(
     request: &Request,
-    mut tell: impl FnMut(f64),
+    mut progress: impl FnMut(f64),
 ) -> Result<Interference, ExperimentError> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
@@ -138,7 +138,7 @@ pub fn measure(
         &request.trace,
         watch,
         |elapsed| {
-            tell(elapsed.as_secs_f64() / total.as_secs_f64());
+            progress(elapsed.as_secs_f64() / total.as_secs_f64());
         },
     );
     let own_use = (own_use_s() - used) / begun.elapsed().as_secs_f64();
@@ -273,7 +273,7 @@ pub(super) fn run_probe(
     schedule: &Schedule,
     trace: &Path,
     watch: Watch,
-    mut tell: impl FnMut(Duration),
+    mut progress: impl FnMut(Duration),
 ) -> Result<Manifest, ExperimentError> {
     let file = tempfile::NamedTempFile::new()
         .and_then(|file| {
@@ -295,9 +295,9 @@ pub(super) fn run_probe(
         perturbation: None,
         functions: None,
     };
-    let manifest = record_watched(recording, watch, &mut |told| {
-        if let Tell::Recording(_, elapsed) = told {
-            tell(elapsed);
+    let manifest = record_watched(recording, watch, &mut |update| {
+        if let Tell::Recording(_, elapsed) = update {
+            progress(elapsed);
         }
     })?;
     Ok(manifest)

@@ -25,7 +25,9 @@ use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest;
 
 use self::repetition::Ran;
-use crate::experiment::{Cell, Experiment, ExperimentError, Machine, Numbering, Performed, Tell};
+use crate::experiment::{
+    Cell, Experiment, ExperimentError, Machine, Numbering, Performed, Progress,
+};
 use crate::jobs;
 use crate::script::{Place, Plan, Verb};
 
@@ -99,12 +101,12 @@ impl Machine for Simulated {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        tell: &mut dyn FnMut(Tell),
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<Performed, ExperimentError> {
         let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
         let numbering = Numbering::of(experiment).map_err(|e| machine_error(&e))?;
         let order = experiment.order();
-        let all = self.run_all(experiment, &numbering, &order, tell);
+        let all = self.run_all(experiment, &numbering, &order, progress);
         let mut performed = Performed::default();
         let (mut rings, mut at_ns) = (Vec::new(), 0);
         let (mut reading_ns, mut too_slow) = (Vec::new(), 0);
@@ -125,7 +127,9 @@ impl Machine for Simulated {
                 "{too_slow} readings of the clock took longer than its low word lasts: they are left out"
             ));
         }
-        made::write(trace, made, &rings, &mut |share| tell(Tell::Keeping(share)))?;
+        made::write(trace, made, &rings, &mut |share| {
+            progress(Progress::Keeping(share))
+        })?;
         Ok(performed)
     }
 }
@@ -141,12 +145,15 @@ impl Simulated {
         experiment: &Experiment,
         numbering: &Numbering,
         order: &[Cell],
-        tell: &mut dyn FnMut(Tell),
+        progress: &mut dyn FnMut(Progress),
     ) -> Vec<Ran> {
         let all = order.len();
         let run = |cell: &Cell| repetition::run(self, experiment, numbering, *cell);
         jobs::run(order, run, &mut |share| {
-            tell(Tell::Repetition((share * all as f64).round() as usize, all));
+            progress(Progress::Repetition(
+                (share * all as f64).round() as usize,
+                all,
+            ));
             true
         })
         .unwrap_or_default() // nobody stops it

@@ -15,7 +15,7 @@ const LENGTH: Duration = Duration::from_secs(15);
 const QUICK_LENGTH: Duration = Duration::from_secs(4);
 
 /// Measures and adds the figures; without a meter, or if it fails, they are reported as missing.
-pub(super) fn add(found: &mut Found, request: Request<'_>, tell: impl FnMut(f64)) {
+pub(super) fn add(found: &mut Found, request: Request<'_>, progress: impl FnMut(f64)) {
     let Some(meter) = request.meter else {
         return found.lack("interference.*", "not measured: no meter was asked for");
     };
@@ -25,7 +25,7 @@ pub(super) fn add(found: &mut Found, request: Request<'_>, tell: impl FnMut(f64)
         true => QUICK_LENGTH,
         false => LENGTH,
     });
-    match measure(&meter, tell) {
+    match measure(&meter, progress) {
         Ok(measured) => {
             found.interrupted |= measured.interrupted;
             metrics(&measured).into_iter().for_each(|m| found.add(m));

@@ -9,7 +9,7 @@ use undertick_report::survey::{Better, Metric, Scale};
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
 use super::{Found, KEEPING, PRIMITIVES, Request};
-use crate::experiment::{self, Ended, Experiment, Machine, Options, Outcome, Tell};
+use crate::experiment::{self, Ended, Experiment, Machine, Options, Outcome, Progress};
 
 /// Number of fresh processes for each setting, on which the interval is based.
 const REPETITIONS: i64 = 10;
@@ -25,7 +25,7 @@ pub(super) fn add(
     found: &mut Found,
     machine: &dyn Machine,
     request: Request<'_>,
-    tell: &mut dyn FnMut(&'static str, f64),
+    progress: &mut dyn FnMut(&'static str, f64),
 ) {
     let experiment = match experiment(request.quick) {
         Ok(experiment) => experiment,
@@ -39,17 +39,17 @@ pub(super) fn add(
                 cull: None,
                 confidence: request.level,
             };
-            let mut told = |told: Tell| match told {
-                Tell::Repetition(done, all) => {
+            let mut on_progress = |update: Progress| match update {
+                Progress::Repetition(done, all) => {
                     let share = done as f64 / all.max(1) as f64;
-                    tell(PRIMITIVES.0, between(PRIMITIVES.1, KEEPING.1, share));
+                    progress(PRIMITIVES.0, between(PRIMITIVES.1, KEEPING.1, share));
                 }
-                Tell::Keeping(share) => {
-                    tell(KEEPING.0, between(KEEPING.1, super::INTERFERENCE.1, share))
+                Progress::Keeping(share) => {
+                    progress(KEEPING.0, between(KEEPING.1, super::INTERFERENCE.1, share))
                 }
             };
             let trace = dir.path().join("survey.ut");
-            experiment::perform(&experiment, machine, &trace, options, &mut told)
+            experiment::perform(&experiment, machine, &trace, options, &mut on_progress)
                 .map_err(|error| error.text)
         });
     match outcome {
@@ -154,11 +154,11 @@ fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
         }
     }
     let lacking = |code: &str| code == "lacking";
-    let told = outcome.report.warnings.iter().filter(|w| !lacking(&w.code));
+    let passed_on = outcome.report.warnings.iter().filter(|w| !lacking(&w.code));
     found
         .warnings
-        .extend(told.clone().take(MOST_WARNINGS).cloned());
-    if told.count() > MOST_WARNINGS {
+        .extend(passed_on.clone().take(MOST_WARNINGS).cloned());
+    if passed_on.count() > MOST_WARNINGS {
         found.warn(
             "more_warnings",
             "more of the primitives' repetitions have warnings: undertick primitives shows all",

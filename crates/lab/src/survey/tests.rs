@@ -4,7 +4,7 @@ use undertick_report::survey::{Better, Scale};
 use undertick_units::{Estimate, Interval};
 
 use super::*;
-use crate::experiment::{Experiment, ExperimentError, Performed, Tell};
+use crate::experiment::{Experiment, ExperimentError, Performed, Progress};
 use crate::script::Plan;
 
 /// A machine that can perform nothing.
@@ -27,7 +27,7 @@ impl Machine for Broken {
         &self,
         _: &Experiment,
         _: &Path,
-        _: &mut dyn FnMut(Tell),
+        _: &mut dyn FnMut(Progress),
     ) -> Result<Performed, ExperimentError> {
         Err(ExperimentError::machine("there is no room for the trace"))
     }

@@ -80,9 +80,9 @@ impl Queue {
             let mut words = lengths.most;
             if !lengths.same {
                 receive(queue.as_raw_fd(), length.bytes_mut());
-                let mut told = [0; 8];
-                told.copy_from_slice(&length.bytes_mut()[..8]);
-                words = u64::from_ne_bytes(told) as usize;
+                let mut length_bytes = [0; 8];
+                length_bytes.copy_from_slice(&length.bytes_mut()[..8]);
+                words = u64::from_ne_bytes(length_bytes) as usize;
             }
             let mut bytes = 0;
             while bytes < words * 8 {
