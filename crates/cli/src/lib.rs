@@ -78,9 +78,9 @@ where
     let _ = OWN.set(own);
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(told) => {
-            let _ = told.print();
-            return u8::try_from(told.exit_code()).unwrap_or(2);
+        Err(error) => {
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
     let status = match perform(arguments.command) {

@@ -142,7 +142,7 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let cpus = reproduce::cmstar::spread_of_cpus(request.level);
     reproduce::cmstar::with_measured(&mut found, cpus, &zeros, report);
     if let Some(rpc) = &rpc {
-        rpc.tell(&mut found);
+        rpc.add_findings(&mut found);
     }
     Ok(found)
 }
@@ -229,8 +229,8 @@ fn perform(
 }
 
 impl Performed {
-    /// What could not be performed belongs to the findings.
-    fn tell(&self, found: &mut Reproduction) {
+    /// Adds what could not be performed to the findings.
+    fn add_findings(&self, found: &mut Reproduction) {
         let warnings = self.outcome.report.warnings.iter();
         found.findings.extend(warnings.map(|w| w.text.clone()));
         found.interrupted |= self.outcome.performed.interrupted;
@@ -257,7 +257,7 @@ fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     )
     .map_err(machine_failure)?;
     let mut found = reproduce::traffic::reproduction(&done.outcome.report, &turns);
-    done.tell(&mut found);
+    done.add_findings(&mut found);
     Ok(found)
 }
 
@@ -279,8 +279,8 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         .map_err(machine_failure)?;
     let mut found =
         reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
-    single.tell(&mut found);
-    locks.tell(&mut found);
+    single.add_findings(&mut found);
+    locks.add_findings(&mut found);
     Ok(found)
 }
 

@@ -118,12 +118,12 @@ fn listen(
     };
     listener.answer(|| stop.load(Ordering::Relaxed) || is_over())?;
     let (answered, strange) = (listener.answered, listener.strange);
-    let told = serde_json::json!({
+    let document = serde_json::json!({
         "here": side,
         "answered": answered,
         "strange": strange,
     });
-    output::document(arguments.json, &told, || {
+    output::document(arguments.json, &document, || {
         format!("{answered} questions answered; {strange} packets that were none\n")
     })
 }
