@@ -66,9 +66,9 @@ const INTERFERENCE: (&str, f64) = ("interference", 0.65);
 /// Reason for the missing parts after Ctrl-C.
 const INTERRUPTED: &str = "interrupted before it";
 
-/// The collected results.
+/// The results that a survey has so far.
 #[derive(Default)]
-struct Found {
+struct SurveyResults {
     metrics: Vec<Metric>,
     missing: Vec<Missing>,
     warnings: Vec<Warning>,
@@ -83,7 +83,7 @@ pub fn run(
     progress: &mut dyn FnMut(&'static str, f64),
 ) -> Surveyed {
     let (begun, begun_at) = (SystemTime::now(), Instant::now());
-    let mut found = Found::default();
+    let mut found = SurveyResults::default();
     let mut speeds = Speeds::new();
     speeds.visit();
     let audit = audit::run(request.level, |share| {
@@ -116,7 +116,7 @@ pub fn run(
     found.finish(begun, begun_at, &audit, request.level)
 }
 
-impl Found {
+impl SurveyResults {
     fn lack(&mut self, id: impl Into<String>, why: impl Into<String>) {
         self.missing.push(Missing {
             id: id.into(),

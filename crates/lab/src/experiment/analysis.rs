@@ -22,7 +22,7 @@ const MOST_INTERVALS: usize = 2048;
 
 /// What an interval of one repetition covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Of {
+pub(crate) enum Extent {
     /// A span of a process.
     Section {
         process: usize,
@@ -38,7 +38,7 @@ pub(crate) enum Of {
 /// Every interval of every repetition.
 pub(crate) struct Analysed {
     pub(crate) report: Report,
-    found: HashMap<(Cell, Of), IntervalReport>,
+    found: HashMap<(Cell, Extent), IntervalReport>,
 }
 
 impl Analysed {
@@ -49,15 +49,15 @@ impl Analysed {
         mark: Mark,
     ) -> Option<&IntervalReport> {
         let mark = mark.offset() as u16;
-        self.found.get(&(cell, Of::Section { process, mark }))
+        self.found.get(&(cell, Extent::Section { process, mark }))
     }
 
     pub(crate) fn pass(&self, cell: Cell, process: usize) -> Option<&IntervalReport> {
-        self.found.get(&(cell, Of::Pass(process)))
+        self.found.get(&(cell, Extent::Pass(process)))
     }
 
     pub(crate) fn between(&self, cell: Cell, index: usize) -> Option<&IntervalReport> {
-        self.found.get(&(cell, Of::Between(index)))
+        self.found.get(&(cell, Extent::Between(index)))
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn analyse(
         for wanted in wanted(plan, numbering, cell) {
             // A disturbance of a null step is not a part of the cost of stepping.
             let cull = match wanted.of {
-                Of::Section { mark, .. } if mark < Mark::Step(0).offset() as u16 => {
+                Extent::Section { mark, .. } if mark < Mark::Step(0).offset() as u16 => {
                     Cull::Ratio(RATIO)
                 }
                 _ => cull(plan),
@@ -128,7 +128,7 @@ fn of_group(
 /// An interval and its boundaries.
 struct Wanted {
     cell: Cell,
-    of: Of,
+    of: Extent,
     start: u16,
     end: u16,
 }
@@ -149,7 +149,7 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
             let event = numbering.event(plan, cell, p, mark);
             wanted.push(Wanted {
                 cell,
-                of: Of::Section {
+                of: Extent::Section {
                     process: p,
                     mark: mark.offset() as u16,
                 },
@@ -162,7 +162,7 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
         let event = |step| numbering.event(plan, cell, p, Mark::Step(step));
         wanted.push(Wanted {
             cell,
-            of: Of::Pass(p),
+            of: Extent::Pass(p),
             start: event(process.loop_to),
             end: event(process.steps.len() - 1),
         });
@@ -172,7 +172,7 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
         let Between { from, to, .. } = between;
         wanted.push(Wanted {
             cell,
-            of: Of::Between(i),
+            of: Extent::Between(i),
             start: event(from.process, begins(plan, *from)),
             end: event(to.process, ends(plan, *to)),
         });
@@ -218,8 +218,8 @@ fn text(wanted: &[Wanted]) -> String {
     let mut text = String::new();
     for (i, Wanted { of, start, end, .. }) in wanted.iter().enumerate() {
         let matching = match of {
-            Of::Section { .. } | Of::Pass(_) => "nested",
-            Of::Between(_) => "message",
+            Extent::Section { .. } | Extent::Pass(_) => "nested",
+            Extent::Between(_) => "message",
         };
         let _ = writeln!(
             text,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::script::{Place, Plan};
+use crate::script::{Placement, Plan};
 
 /// The placement of one replica of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +90,9 @@ impl Cpus {
         };
         let of = &plan.processes[p];
         Ok(Spot::One(match &of.place {
-            Place::Any if !referred => return Ok(Spot::Free),
-            Place::Any => self.allowed[(repetition + n) % self.allowed.len()],
-            Place::Cpus(cpus) => {
+            Placement::Any if !referred => return Ok(Spot::Free),
+            Placement::Any => self.allowed[(repetition + n) % self.allowed.len()],
+            Placement::Cpus(cpus) => {
                 if let Some(missing) = cpus.iter().find(|cpu| !self.allowed.contains(cpu)) {
                     return Err(format!(
                         "process {} is to run on CPU {missing}; CPUs that can be used here: {:?}",
@@ -105,21 +105,21 @@ impl Cpus {
                     _ => return Ok(Spot::Among(cpus.clone())),
                 }
             }
-            Place::SameCpu(q) => beside(*q)?,
-            Place::OtherCpu(q) => self.next(beside(*q)?, |_| true).ok_or_else(|| {
+            Placement::SameCpu(q) => beside(*q)?,
+            Placement::OtherCpu(q) => self.next(beside(*q)?, |_| true).ok_or_else(|| {
                 format!(
                     "process {} is to run on another CPU, and there is only one that can be used",
                     of.name
                 )
             })?,
-            Place::SameCore(q) => {
+            Placement::SameCore(q) => {
                 let cpu = beside(*q)?;
                 let core = self.core(cpu);
                 self.next(cpu, |other| core.contains(&other)).ok_or_else(|| {
                     format!("process {} is to run on another thread of the core of CPU {cpu}, which has only one here", of.name)
                 })?
             }
-            Place::OtherCore(q) => {
+            Placement::OtherCore(q) => {
                 let cpu = beside(*q)?;
                 let core = self.core(cpu);
                 self.next(cpu, |other| !core.contains(&other)).ok_or_else(|| {
@@ -144,12 +144,13 @@ impl Cpus {
     }
 }
 
-const fn reference(place: &Place) -> Option<usize> {
+const fn reference(place: &Placement) -> Option<usize> {
     match place {
-        Place::SameCpu(q) | Place::OtherCpu(q) | Place::SameCore(q) | Place::OtherCore(q) => {
-            Some(*q)
-        }
-        Place::Any | Place::Cpus(_) => None,
+        Placement::SameCpu(q)
+        | Placement::OtherCpu(q)
+        | Placement::SameCore(q)
+        | Placement::OtherCore(q) => Some(*q),
+        Placement::Any | Placement::Cpus(_) => None,
     }
 }
 

@@ -11,22 +11,22 @@ const ALARM_S: u32 = 120;
 
 /// Where bodies run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum RunAs {
     Processes,
     Threads,
 }
 
 /// Kinds of bodies and CPUs to try: all on one CPU, and on two where there are two.
-pub(super) fn places() -> Vec<(Who, Vec<usize>)> {
+pub(super) fn places() -> Vec<(RunAs, Vec<usize>)> {
     let allowed = cpus::allowed();
     let mut places = vec![
-        (Who::Processes, vec![allowed[0]]),
-        (Who::Threads, vec![allowed[0]]),
+        (RunAs::Processes, vec![allowed[0]]),
+        (RunAs::Threads, vec![allowed[0]]),
     ];
     match allowed.get(..2) {
         Some(two) => {
-            places.push((Who::Processes, two.to_vec()));
-            places.push((Who::Threads, two.to_vec()));
+            places.push((RunAs::Processes, two.to_vec()));
+            places.push((RunAs::Threads, two.to_vec()));
         }
         None => println!("skipped: two CPUs, this process may use only one"),
     }
@@ -35,10 +35,10 @@ pub(super) fn places() -> Vec<(Who, Vec<usize>)> {
 
 /// Runs `body(0..count)`, with body n on CPU n of those given, cyclically. Fails when one of them
 /// panics, fails or takes too long.
-pub(super) fn run(who: Who, count: usize, on: &[usize], body: impl Fn(usize) + Sync) {
-    match who {
-        Who::Processes => processes(count, on, body),
-        Who::Threads => processes(1, &[], |_| {
+pub(super) fn run(run_as: RunAs, count: usize, on: &[usize], body: impl Fn(usize) + Sync) {
+    match run_as {
+        RunAs::Processes => processes(count, on, body),
+        RunAs::Threads => processes(1, &[], |_| {
             std::thread::scope(|scope| {
                 for me in 0..count {
                     let body = &body;

@@ -6,12 +6,12 @@ use undertick_units::{Estimate, Interval};
 use super::analysis::{Run, Seen};
 use super::cpu_time::CpuTimes;
 use super::together::{Slope, deviations};
-use super::who::Who;
+use super::who::CpuUser;
 
 /// A process with whose activity the probe slows down.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
-    pub(super) who: Who,
+    pub(super) who: CpuUser,
     /// How far the agreement of its use with the slowness exceeds chance, standard deviations.
     pub(super) deviations: f64,
     /// Number of bursts on which this is based.
@@ -47,7 +47,7 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
         .collect();
     let slow: Vec<f64> = seen.iter().map(slowness).collect();
     let all = (bursts.first()?.0, bursts.last()?.1);
-    let looked: Vec<(&Who, f64, Vec<f64>)> = (times.everybody())
+    let looked: Vec<(&CpuUser, f64, Vec<f64>)> = (times.everybody())
         .map(|who| (who, times.used(who, &[all])[0], times.used(who, &bursts)))
         .filter(|(_, mean, _)| *mean >= LEAST_MEAN_USE)
         .collect();

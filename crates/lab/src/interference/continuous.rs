@@ -12,9 +12,9 @@ use std::time::{Duration, Instant, SystemTime};
 use undertick_report::interference::{Line, Suspect};
 
 use super::analysis::{Seen, mean_over_bursts};
-use super::bursts::{About, Burst};
+use super::bursts::{Burst, ProbeInfo};
 use super::meter::{Aside, Heard, Request, clock_of, run_probe};
-use super::who::{Look, Who, look, use_between};
+use super::who::{CpuUser, Look, look, use_between};
 use crate::experiment::ExperimentError;
 
 /// Time between two drains of the rings: 20 of some 50 us each second.
@@ -42,7 +42,7 @@ pub(super) struct State {
     /// bursts.
     remembered: Vec<(f64, f64)>,
     first_core: Option<f64>,
-    clean_uses: BTreeMap<Who, f64>,
+    clean_uses: BTreeMap<CpuUser, f64>,
     clean_lines: u32,
 }
 
@@ -58,8 +58,8 @@ impl State {
     pub(super) fn line(
         &mut self,
         bursts: &[Burst],
-        about: About,
-        uses: &BTreeMap<Who, f64>,
+        probe_info: ProbeInfo,
+        uses: &BTreeMap<CpuUser, f64>,
         cpu: Option<usize>,
         seconds: f64,
     ) -> Line {
@@ -67,7 +67,7 @@ impl State {
             .filter_map(|burst| Seen::of(burst, self.burst_ns))
             .collect();
         for s in &seen {
-            let turns = about.reference_turns.max(1) as f64;
+            let turns = probe_info.reference_turns.max(1) as f64;
             self.remembered.push((ratio(s), s.reference_ns / turns));
         }
         let from = self.remembered.len().saturating_sub(REMEMBERED);
@@ -90,7 +90,7 @@ impl State {
         if slowed_share < CLEAN && taken == 0.0 && !seen.is_empty() {
             self.remember(uses);
         }
-        let steal = cpu.and_then(|cpu| uses.get(&Who::Steal(cpu)));
+        let steal = cpu.and_then(|cpu| uses.get(&CpuUser::Steal(cpu)));
         Line {
             schema_version: 1,
             unix_s: SystemTime::now()
@@ -110,7 +110,7 @@ impl State {
     }
 
     /// Updates the mean uses in clean lines, over the last dozen or so.
-    fn remember(&mut self, uses: &BTreeMap<Who, f64>) {
+    fn remember(&mut self, uses: &BTreeMap<CpuUser, f64>) {
         self.clean_lines += 1;
         let weight = 1.0 / f64::from(self.clean_lines.min(12));
         for used in self.clean_uses.values_mut() {
@@ -126,7 +126,7 @@ impl State {
     /// such a process, the CPU other than the probe's with the largest excess.
     fn suspects(
         &self,
-        uses: &BTreeMap<Who, f64>,
+        uses: &BTreeMap<CpuUser, f64>,
         cpu: Option<usize>,
         slowed: f64,
         taken: f64,
@@ -134,16 +134,16 @@ impl State {
         if slowed < CLEAN && taken == 0.0 {
             return Vec::new();
         }
-        let clean = |who: &Who| self.clean_uses.get(who).copied().unwrap_or(0.0);
-        let most = |wanted: &dyn Fn(&Who) -> bool| {
+        let clean = |who: &CpuUser| self.clean_uses.get(who).copied().unwrap_or(0.0);
+        let most = |wanted: &dyn Fn(&CpuUser) -> bool| {
             let more = (uses.iter())
                 .filter(|(who, _)| wanted(who))
                 .map(|(who, used)| (who, *used, used - clean(who)))
                 .filter(|(_, _, more)| *more >= LEAST_USE);
             more.max_by(|a, b| a.2.total_cmp(&b.2))
         };
-        let process = most(&|who| matches!(who, Who::Processes(_)));
-        let other = || most(&|who| matches!(who, Who::Cpu(c) if Some(*c) != cpu));
+        let process = most(&|who| matches!(who, CpuUser::Processes(_)));
+        let other = || most(&|who| matches!(who, CpuUser::Cpu(c) if Some(*c) != cpu));
         let found = process.or_else(|| if taken > slowed { None } else { other() });
         let cause = if taken > slowed {
             "same-cpu-process"
@@ -152,8 +152,8 @@ impl State {
         };
         let suspect = found.map(|(who, used, _)| Suspect {
             name: match who {
-                Who::Processes(name) => name.clone(),
-                Who::Cpu(cpu) | Who::Steal(cpu) => format!("CPU {cpu}"),
+                CpuUser::Processes(name) => name.clone(),
+                CpuUser::Cpu(cpu) | CpuUser::Steal(cpu) => format!("CPU {cpu}"),
             },
             cause: cause.to_owned(),
             use_now: used,
@@ -229,9 +229,10 @@ pub fn watch(
                 on_line(&lines.next(&heard, &now, request.schedule.cpu));
             }
         })?;
-        let about = heard.borrow().about();
+        let probe_info = heard.borrow().probe_info();
         // The same work as before, so that rates stay comparable.
-        schedule.units = (about.mix_units > 0).then_some((about.mix_units, about.reference_turns));
+        schedule.units = (probe_info.mix_units > 0)
+            .then_some((probe_info.mix_units, probe_info.reference_turns));
         heard.borrow_mut().again();
         if manifest.exit.is_some_and(|exit| exit.interrupted) || keep {
             break;
@@ -260,15 +261,15 @@ impl Lines {
         now: &dyn Fn() -> Look,
         cpu: Option<usize>,
     ) -> Line {
-        let (about, bursts, used_s) = {
+        let (probe_info, bursts, used_s) = {
             let mut heard = heard.borrow_mut();
             let bursts = std::mem::take(&mut heard.bursts);
-            (heard.about(), bursts, heard.use_s())
+            (heard.probe_info(), bursts, heard.use_s())
         };
         let after = now();
         let uses = use_between(&self.before, &after);
         let seconds = self.since.elapsed().as_secs_f64();
-        let mut line = self.state.line(&bursts, about, &uses, cpu, seconds);
+        let mut line = self.state.line(&bursts, probe_info, &uses, cpu, seconds);
         line.own_use = (used_s - self.used_s) / seconds;
         (self.before, self.used_s, self.since) = (after, used_s, Instant::now());
         line

@@ -19,8 +19,8 @@ use undertick_trace::manifest::Manifest;
 use undertick_trace::record::{Request as Recording, Tell, Watch, record_watched};
 use undertick_trace::session::Settings;
 
-use super::analysis::{self, Found, Run};
-use super::bursts::{About, Burst, Decoder};
+use super::analysis::{self, Run, RunAnalysis};
+use super::bursts::{Burst, Decoder, ProbeInfo};
 use super::cpu_time::{Candidates, Glance, cpu_time_ns};
 use super::probe::Schedule;
 use super::who::{Look, look};
@@ -75,8 +75,8 @@ impl Heard {
         }))
     }
 
-    pub(super) fn about(&self) -> About {
-        self.decoder.about()
+    pub(super) fn probe_info(&self) -> ProbeInfo {
+        self.decoder.probe_info()
     }
 
     /// The tap for a recording.
@@ -148,7 +148,7 @@ pub fn measure(
     let heard = heard.borrow();
     let found = analysis::analyse(&Run {
         bursts: &heard.bursts,
-        about: heard.about(),
+        probe_info: heard.probe_info(),
         looks: &looks,
         glances: &glances,
         burst_ns: request.schedule.burst.as_nanos() as f64,
@@ -164,7 +164,7 @@ pub fn measure(
         })
     };
     let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
-    let mut document = document(request, heard.about(), &heard.bursts, found, &manifest);
+    let mut document = document(request, heard.probe_info(), &heard.bursts, found, &manifest);
     document.probe.begun_unix_s = unix_s(heard.bursts[0].begun_ns);
     document.probe.own_use = Some(own_use);
     document.interrupted = interrupted;
@@ -174,9 +174,9 @@ pub fn measure(
 /// Makes the document, except for the time of day.
 pub(super) fn document(
     request: &Request,
-    about: About,
+    probe_info: ProbeInfo,
     bursts: &[Burst],
-    found: Found,
+    found: RunAnalysis,
     manifest: &Manifest,
 ) -> Interference {
     let schedule = &request.schedule;
@@ -193,7 +193,7 @@ pub(super) fn document(
             work: schedule.mix.unit().to_owned(),
             clean_rate: Some(found.clean_rate),
             cpu: schedule.cpu,
-            footprint_bytes: about.footprint_bytes,
+            footprint_bytes: probe_info.footprint_bytes,
             bursts: bursts.len() as u64,
             samples: found.samples,
             burst_s: schedule.burst.as_secs_f64(),

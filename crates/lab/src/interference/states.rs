@@ -15,7 +15,7 @@ use super::disturbers::disturbers;
 use super::hits::Hit;
 use super::presence::{present_ns, turn_ns};
 use super::stretches::Stretches;
-use super::who::{Suspect, Who};
+use super::who::{CpuUser, Suspect};
 
 /// Minimum number of bursts in which processes had the CPU: fewer, or a smaller share, are not a
 /// state of the machine but its housekeeping.
@@ -73,11 +73,11 @@ fn leave_the_rest_to_the_clean_one(peaks: &mut [Peak]) {
 /// The best suspect: a process is preferred to a CPU, whose use is the sum of those of its
 /// processes.
 fn best(suspects: &[Suspect], probes: Option<usize>) -> Option<&Suspect> {
-    let of = |wanted: fn(&Who) -> bool| suspects.iter().find(|s| wanted(&s.who));
-    of(|who| matches!(who, Who::Processes(_)))
-        .or_else(|| of(|who| matches!(who, Who::Steal(_))))
+    let of = |wanted: fn(&CpuUser) -> bool| suspects.iter().find(|s| wanted(&s.who));
+    of(|who| matches!(who, CpuUser::Processes(_)))
+        .or_else(|| of(|who| matches!(who, CpuUser::Steal(_))))
         .or_else(|| {
-            let other = |s: &&Suspect| matches!(s.who, Who::Cpu(cpu) if Some(cpu) != probes);
+            let other = |s: &&Suspect| matches!(s.who, CpuUser::Cpu(cpu) if Some(cpu) != probes);
             suspects.iter().find(other)
         })
 }
@@ -95,9 +95,9 @@ fn evidence(suspect: Option<&Suspect>, stretches: &Stretches) -> BTreeMap<String
     .map(|(name, value)| (name.to_owned(), value))
     .into();
     let (kind, name) = match &suspect.who {
-        Who::Processes(name) => ("process", name.clone()),
-        Who::Cpu(cpu) => ("cpu", format!("CPU {cpu}")),
-        Who::Steal(cpu) => ("steal", format!("CPU {cpu}")),
+        CpuUser::Processes(name) => ("process", name.clone()),
+        CpuUser::Cpu(cpu) => ("cpu", format!("CPU {cpu}")),
+        CpuUser::Steal(cpu) => ("steal", format!("CPU {cpu}")),
     };
     evidence.insert(kind.to_owned(), json!(name));
     if let Some(cpu) = stretches.cpus.get(&suspect.who) {
@@ -155,8 +155,8 @@ fn cause_of(
 ) -> &'static str {
     match suspect.map(|s| &s.who) {
         None => "unknown",
-        Some(Who::Steal(_)) => "host",
-        Some(Who::Cpu(_)) => "memory-traffic",
+        Some(CpuUser::Steal(_)) => "host",
+        Some(CpuUser::Cpu(_)) => "memory-traffic",
         // Samples in which the probe lost its CPU are not in any peak of samples.
         Some(who) if probes.is_some() && stretches.cpus.get(who) == probes.as_ref() => {
             "same-cpu-process"
@@ -206,7 +206,9 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
             .to_owned(),
     );
     let suspects = stretches.suspects(&state);
-    let processes = suspects.iter().find(|s| matches!(s.who, Who::Processes(_)));
+    let processes = suspects
+        .iter()
+        .find(|s| matches!(s.who, CpuUser::Processes(_)));
     let mut evidence = evidence(processes, stretches);
     // If the activity hardly changes, no process agrees with it; then the busiest process on the
     // CPU is named.
@@ -251,7 +253,7 @@ fn turns_more(state: &[f64], run: &Run<'_>, turn_ns: f64) -> f64 {
 /// A process with whose activity the probe slows down, if that forms no separate peak. On a machine
 /// whose memory is never quiet, its state and the clean one merge.
 fn active_peak(peaks: &[Peak], active: &Active, stretches: &Stretches) -> Option<Peak> {
-    let Who::Processes(name) = &active.who else {
+    let CpuUser::Processes(name) = &active.who else {
         return None;
     };
     // A process that takes the CPU: its effect on the caches is also due to it.
@@ -282,7 +284,7 @@ fn evidence_of(active: &Active, stretches: &Stretches) -> BTreeMap<String, Value
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    if let Who::Processes(name) = &active.who {
+    if let CpuUser::Processes(name) = &active.who {
         evidence.insert("process".to_owned(), json!(name));
     }
     if let Some(cpu) = stretches.cpus.get(&active.who) {

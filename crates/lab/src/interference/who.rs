@@ -13,7 +13,7 @@ use super::together::Together;
 
 /// A possible user of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Who {
+pub enum CpuUser {
     /// The processes of that name.
     Processes(String),
     /// Everything that ran on that CPU, whether its process was seen or not.
@@ -31,7 +31,7 @@ pub struct Look {
     /// work.
     pub processes: HashMap<i32, Process>,
     /// For each CPU: how long it was busy, and stolen, ns.
-    pub cpus: Vec<(Who, f64)>,
+    pub cpus: Vec<(CpuUser, f64)>,
 }
 
 /// A process.
@@ -100,7 +100,7 @@ fn of_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
 }
 
 /// Busy and stolen time of each CPU, ns.
-fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (Who, f64)> {
+fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (CpuUser, f64)> {
     text.lines().flat_map(move |line| {
         let mut words = line.split_whitespace();
         let number =
@@ -110,8 +110,8 @@ fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (Who, f64)> {
             // user, nice, system, idle, iowait, irq, softirq, steal.
             let busy = values[0] + values[1] + values[2] + values[5] + values[6];
             [
-                (Who::Cpu(cpu), busy * tick_ns),
-                (Who::Steal(cpu), values[7] * tick_ns),
+                (CpuUser::Cpu(cpu), busy * tick_ns),
+                (CpuUser::Steal(cpu), values[7] * tick_ns),
             ]
         });
         of.into_iter().flatten()
@@ -120,7 +120,7 @@ fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (Who, f64)> {
 
 /// CPU use between two looks, CPUs; processes of one name are added up.
 #[must_use]
-pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
+pub fn use_between(before: &Look, after: &Look) -> BTreeMap<CpuUser, f64> {
     let ns = after.at_ns - before.at_ns;
     let mut uses = BTreeMap::new();
     if ns <= 0.0 {
@@ -131,7 +131,7 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
         // another process has the same number.
         let then = before.processes.get(pid).map_or(0.0, |process| process.ns);
         let used = if now.ns < then { now.ns } else { now.ns - then };
-        let who = Who::Processes(now.name.clone());
+        let who = CpuUser::Processes(now.name.clone());
         *uses.entry(who).or_insert(0.0) += used / ns;
     }
     for (who, now) in &after.cpus {
@@ -146,7 +146,7 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<Who, f64> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
     /// The process or CPU.
-    pub who: Who,
+    pub who: CpuUser,
     /// CPUs used while all bursts were slowed, by a straight line.
     pub use_when_slow: f64,
     /// CPUs used while none was.
@@ -168,8 +168,8 @@ const FALSE_ALARM: f64 = 1e-4;
 /// `stretches` has a share of slowed time and the use of each. The best comes first; the list is
 /// empty if nothing changed ([`Together::of`]).
 #[must_use]
-pub fn suspects(stretches: &[(f64, BTreeMap<Who, f64>)]) -> Vec<Suspect> {
-    let everybody: std::collections::BTreeSet<&Who> =
+pub fn suspects(stretches: &[(f64, BTreeMap<CpuUser, f64>)]) -> Vec<Suspect> {
+    let everybody: std::collections::BTreeSet<&CpuUser> =
         stretches.iter().flat_map(|(_, uses)| uses.keys()).collect();
     let slow: Vec<f64> = stretches.iter().map(|(slow, _)| *slow).collect();
     let mut found: Vec<Suspect> = (everybody.into_iter())
@@ -211,7 +211,7 @@ mod tests {
         }
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 100 5 6 7 8 0 0\ncpu1 1\nintr 5\n";
         let cpus: Vec<_> = of_cpus(text, 10.0).collect();
-        assert_eq!(cpus, [(Who::Cpu(0), 190.0), (Who::Steal(0), 80.0)]);
+        assert_eq!(cpus, [(CpuUser::Cpu(0), 190.0), (CpuUser::Steal(0), 80.0)]);
     }
 
     /// The parent of this test is a process like any other, and is seen. This one is not.
@@ -223,7 +223,7 @@ mod tests {
         assert!(!(first.processes).contains_key(&(std::process::id() as i32)));
         // Waits until a CPU has been busy for 30 ms, because ticks are 10 ms.
         let busy = |look: &Look| -> f64 {
-            let of = (look.cpus.iter()).filter(|(who, _)| matches!(who, Who::Cpu(_)));
+            let of = (look.cpus.iter()).filter(|(who, _)| matches!(who, CpuUser::Cpu(_)));
             of.map(|(_, ns)| ns).sum()
         };
         let mut now = first.clone();
@@ -232,7 +232,9 @@ mod tests {
             now = look(|| 1e9);
         }
         let uses = use_between(&first, &now);
-        let cpus = uses.iter().filter(|(who, _)| matches!(who, Who::Cpu(_)));
+        let cpus = uses
+            .iter()
+            .filter(|(who, _)| matches!(who, CpuUser::Cpu(_)));
         assert!(
             cpus.map(|(_, used)| used).sum::<f64>() >= 0.03 - 1e-9,
             "{uses:?}"
@@ -254,7 +256,7 @@ mod tests {
                     (*pid, process)
                 })
                 .collect(),
-            cpus: vec![(Who::Cpu(0), at_ns / 2.0)],
+            cpus: vec![(CpuUser::Cpu(0), at_ns / 2.0)],
         };
         let before = look(0.0, &[(1, "worker-a", 900.0), (2, "x", 50.0)]);
         let after = look(
@@ -265,17 +267,17 @@ mod tests {
         for (name, used) in [("worker-b", 0.1), ("y", 0.05), ("x", 0.2)] {
             assert!((uses[&named(name)] - used).abs() < 1e-12, "{uses:?}");
         }
-        assert_eq!((uses.len(), uses[&Who::Cpu(0)]), (4, 0.5));
+        assert_eq!((uses.len(), uses[&CpuUser::Cpu(0)]), (4, 0.5));
         assert_eq!(use_between(&after, &before), BTreeMap::new());
     }
 
-    fn named(name: &str) -> Who {
-        Who::Processes(name.to_owned())
+    fn named(name: &str) -> CpuUser {
+        CpuUser::Processes(name.to_owned())
     }
 
     /// 60 intervals, with a disturber in 20 of them in four runs; another process is always busy,
     /// one is busy at random, and 100 hardly run.
-    fn run(seed: u64, disturbs: bool) -> Vec<(f64, BTreeMap<Who, f64>)> {
+    fn run(seed: u64, disturbs: bool) -> Vec<(f64, BTreeMap<CpuUser, f64>)> {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         (0..60)
             .map(|i| {
@@ -304,7 +306,7 @@ mod tests {
     fn the_disturber_is_named_and_nobody_else() {
         for seed in 0..200 {
             let found = suspects(&run(seed, true));
-            let names: Vec<&Who> = found.iter().map(|s| &s.who).collect();
+            let names: Vec<&CpuUser> = found.iter().map(|s| &s.who).collect();
             assert_eq!(names, [&named("hog")], "seed {seed}");
             assert!((found[0].use_when_slow - 0.85).abs() < 0.15, "{found:?}");
             assert!((found[0].use_when_clean - 0.15).abs() < 0.15, "{found:?}");

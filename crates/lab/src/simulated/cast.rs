@@ -10,7 +10,7 @@ use undertick_cmstar::{
 use super::Simulated;
 use super::actor::{Actor, Board, Part, Ready};
 use crate::experiment::{Cell, Mark, Numbering};
-use crate::script::{Place, Plan, Process, Step, Verb};
+use crate::script::{Placement, Plan, Process, Step, Verb};
 
 /// The Cm of every replica of every process, counted from 0.
 pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
@@ -28,7 +28,7 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
         .collect();
     // Fixed places first: free ones avoid them.
     for (p, process) in plan.processes.iter().enumerate() {
-        if let Place::Cpus(cpus) = &process.place {
+        if let Placement::Cpus(cpus) = &process.place {
             for (replica, spot) in spots[p].iter_mut().enumerate() {
                 let cm = cpus[replica % cpus.len()].min(used.len() - 1);
                 used[cm] += 1;
@@ -53,9 +53,9 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
                     cms.min_by_key(|cm| used[*cm])
                 };
                 let spot = match process.place {
-                    Place::Any | Place::Cpus(_) => free(replica % clusters, None),
-                    Place::SameCpu(other) | Place::SameCore(other) => of(other),
-                    Place::OtherCpu(other) | Place::OtherCore(other) => {
+                    Placement::Any | Placement::Cpus(_) => free(replica % clusters, None),
+                    Placement::SameCpu(other) | Placement::SameCore(other) => of(other),
+                    Placement::OtherCpu(other) | Placement::OtherCore(other) => {
                         of(other).and_then(|cm| free(cm / each, Some(cm)))
                     }
                 };

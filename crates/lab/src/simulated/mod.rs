@@ -29,7 +29,7 @@ use crate::experiment::{
     Cell, Experiment, ExperimentError, Machine, Numbering, Performed, Progress,
 };
 use crate::jobs;
-use crate::script::{Place, Plan, Verb};
+use crate::script::{Placement, Plan, Verb};
 
 /// A simulated Cm*.
 #[derive(Clone, Debug)]
@@ -214,13 +214,13 @@ fn lacks(plan: &Plan, processors: usize) -> Option<String> {
     let processes: u32 = plan.processes.iter().map(|p| p.replicas).sum();
     for process in &plan.processes {
         match &process.place {
-            Place::SameCore(_) => {
+            Placement::SameCore(_) => {
                 return Some(format!(
                     "{}: a Cm has one processor, so there is no other thread of its core",
                     process.name
                 ));
             }
-            Place::Cpus(cpus) if cpus.iter().all(|cpu| *cpu >= processors) => {
+            Placement::Cpus(cpus) if cpus.iter().all(|cpu| *cpu >= processors) => {
                 return Some(format!(
                     "{}: its place is beyond the {processors} Cms (from 0)",
                     process.name

@@ -10,7 +10,7 @@ use super::Simulated;
 use super::actor::{Actor, Board};
 use super::cast;
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
-use crate::script::{Place, Plan};
+use crate::script::{Placement, Plan};
 
 /// The result of a repetition.
 pub(super) struct Ran {
@@ -63,7 +63,7 @@ pub(super) fn run(
     repetition.seconds = board.seconds();
     let places = cast::places(machine, plan);
     repetition.cpus = (plan.processes.iter().zip(&places))
-        .map(|(process, cms)| (process.place != Place::Any).then_some(cms[0]))
+        .map(|(process, cms)| (process.place != Placement::Any).then_some(cms[0]))
         .collect();
     let duration_ns = on.now().ns();
     let first_pid = 1 + 1000 * cell.setting as i32;

@@ -8,7 +8,7 @@ use undertick_report::document::{Repeated, Report};
 use undertick_report::survey::{Better, Metric, Scale};
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
-use super::{Found, KEEPING, PRIMITIVES, Request};
+use super::{KEEPING, PRIMITIVES, Request, SurveyResults};
 use crate::experiment::{self, Ended, Experiment, Machine, Options, Outcome, Progress};
 
 /// Number of fresh processes for each setting, on which the interval is based.
@@ -22,7 +22,7 @@ const MOST_WARNINGS: usize = 20;
 
 /// Performs the primitives and adds their metrics.
 pub(super) fn add(
-    found: &mut Found,
+    found: &mut SurveyResults,
     machine: &dyn Machine,
     request: Request<'_>,
     progress: &mut dyn FnMut(&'static str, f64),
@@ -58,13 +58,13 @@ pub(super) fn add(
     }
 }
 
-fn fail(found: &mut Found, why: String) {
+fn fail(found: &mut SurveyResults, why: String) {
     lack_all(found, &why);
     found.failed = Some(why);
 }
 
 /// Reports all of these metrics as missing.
-pub(super) fn lack_all(found: &mut Found, why: &str) {
+pub(super) fn lack_all(found: &mut SurveyResults, why: &str) {
     let Ok(experiment) = experiment(true) else {
         return found.lack("primitives.*", why);
     };
@@ -132,7 +132,7 @@ fn shorten(script: &mut toml::Table) {
     }
 }
 
-fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
+fn figures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcome) {
     found.interrupted |= outcome.performed.interrupted;
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let script = experiment.script_of(index);
@@ -168,7 +168,7 @@ fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
 }
 
 /// Reports repetitions that failed or did not end, unless the user ended them.
-fn failures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
+fn failures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcome) {
     if found.interrupted {
         return;
     }
@@ -222,7 +222,7 @@ fn metric(
 }
 
 /// Adds the slopes of a line's metric, one for each value of the other parameters.
-fn slopes(found: &mut Found, chosen: &Chosen, wanted: &Wanted, outcome: &Outcome) {
+fn slopes(found: &mut SurveyResults, chosen: &Chosen, wanted: &Wanted, outcome: &Outcome) {
     let lines = (outcome.report.lines.iter())
         .filter(|line| line.script == chosen.script && Some(line.name.as_str()) == wanted.line);
     let mut any = false;

@@ -88,7 +88,7 @@ fn stopped_at_once() {
 
 #[test]
 fn what_has_no_interval_is_missing() {
-    let mut found = Found::default();
+    let mut found = SurveyResults::default();
     let metric = |lo, hi| Metric {
         id: "x".into(),
         group: "calls".into(),

@@ -59,12 +59,12 @@ pub fn passes(
     let scale = Scale::of(&trace.manifest);
     Ok((of.iter().zip(&recorded))
         .map(|(repetition, recorded)| {
-            let about = table::About {
+            let subject = table::TableSubject {
                 script: experiment.script_of(repetition.setting),
                 setting: experiment.setting(repetition.setting),
                 repetition,
             };
-            table::passes(&about, recorded, &scale, shown)
+            table::passes(&subject, recorded, &scale, shown)
         })
         .collect())
 }

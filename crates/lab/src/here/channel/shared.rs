@@ -10,12 +10,12 @@ use crate::here::counter::Counter;
 use crate::here::wait::{Sign, sleep_while, wake};
 
 /// Slots for messages: one that the receiver still reads, and one to write.
-const PLACES: u32 = 2;
+const SLOTS: u32 = 2;
 
 /// A channel in shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
-    all: &'static Places,
+    all: &'static Slots,
     /// Without these, processes wait on the counts themselves, by futex.
     counters: Option<Counters>,
 }
@@ -29,14 +29,14 @@ struct Counters {
 }
 
 #[derive(Debug)]
-struct Places {
+struct Slots {
     /// Messages sent; written by the sender.
     sent: &'static Count,
     /// Total number of messages that may be sent; written by the receiver when it frees a slot.
     room: &'static Count,
     /// Used by the receiver only.
     receiver: &'static Receiver,
-    places: [Place; PLACES as usize],
+    slots: [Slot; SLOTS as usize],
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ struct Receiver {
 }
 
 #[derive(Debug)]
-struct Place {
+struct Slot {
     words: AtomicUsize,
     /// Address of the words.
     at: AtomicUsize,
@@ -109,14 +109,14 @@ impl Count {
 impl Shared {
     pub(super) fn with_futex(most_words: usize, arena: &Arena) -> io::Result<Self> {
         Ok(Self {
-            all: Places::create(most_words, arena)?,
+            all: Slots::create(most_words, arena)?,
             counters: None,
         })
     }
 
     pub(super) fn with_eventfd(most_words: usize, arena: &Arena) -> io::Result<Self> {
         Ok(Self {
-            all: Places::create(most_words, arena)?,
+            all: Slots::create(most_words, arena)?,
             counters: Some(Counters {
                 messages: Counter::create_semaphore()?,
                 room: Counter::create()?,
@@ -175,37 +175,37 @@ impl Shared {
     }
 }
 
-impl Places {
+impl Slots {
     fn create(most_words: usize, arena: &Arena) -> io::Result<&'static Self> {
-        let place = || {
+        let slot = || {
             let at = arena.bytes(most_words * 8)?;
-            Ok::<_, io::Error>(Place {
+            Ok::<_, io::Error>(Slot {
                 words: AtomicUsize::new(0),
                 at: AtomicUsize::new(at.as_ptr().expose_provenance()),
             })
         };
         Ok(arena.place_apart(Self {
             sent: arena.place_apart(Count::new(0)),
-            room: arena.place_apart(Count::new(PLACES)),
+            room: arena.place_apart(Count::new(SLOTS)),
             receiver: arena.place_apart(Receiver::default()),
-            places: [place()?, place()?],
+            slots: [slot()?, slot()?],
         }))
     }
 
-    fn place(&self, message: u32) -> &Place {
-        &self.places[(message % PLACES) as usize]
+    fn slot(&self, message: u32) -> &Slot {
+        &self.slots[(message % SLOTS) as usize]
     }
 
     /// Called by the sender, after it has found room.
     #[inline(always)]
     fn write(&self, message: u32, words: &[u64]) {
-        let place = self.place(message);
-        let at = place.at.load(Ordering::Relaxed);
+        let slot = self.slot(message);
+        let at = slot.at.load(Ordering::Relaxed);
         let to = std::ptr::with_exposed_provenance_mut::<u64>(at);
         // SAFETY: `Channel` lets no longer messages through than there is room
-        // for; the receiver has given the place back.
+        // for; the receiver has freed the slot.
         unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), to, words.len()) };
-        place.words.store(words.len(), Ordering::Relaxed);
+        slot.words.store(words.len(), Ordering::Relaxed);
     }
 
     /// Called by the receiver, after it has found that the message is there.
@@ -214,14 +214,14 @@ impl Places {
         // Acquire: partner of the store in `Count::step`. With an eventfd the
         // kernel has ordered the two already.
         debug_assert!(!self.sent.is(message));
-        let place = self.place(message);
+        let slot = self.slot(message);
         self.receiver
             .received
             .store(message.wrapping_add(1), Ordering::Relaxed);
         self.receiver.has_one.store(1, Ordering::Relaxed);
         Message {
-            at: std::ptr::with_exposed_provenance(place.at.load(Ordering::Relaxed)),
-            words: place.words.load(Ordering::Relaxed),
+            at: std::ptr::with_exposed_provenance(slot.at.load(Ordering::Relaxed)),
+            words: slot.words.load(Ordering::Relaxed),
         }
     }
 

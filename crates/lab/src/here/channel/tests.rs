@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::here::trial::{self, Who};
+use crate::here::trial::{self, RunAs};
 use crate::script::Words;
 
 const MESSAGES: u64 = 1000;
@@ -48,28 +48,28 @@ fn receive_all(channel: &Channel, lengths: impl Iterator<Item = u64>, pause: Dur
 }
 
 /// The sender runs ahead as far as it can; the receiver takes the messages as they come.
-fn transfer(kind: ChannelKind, words: u64, messages: u64, who: Who, on: &[usize]) {
+fn transfer(kind: ChannelKind, words: u64, messages: u64, run_as: RunAs, on: &[usize]) {
     let arena = arena();
     let channel = Channel::create(kind, &[words], &arena).unwrap();
     let lengths = || std::iter::repeat_n(words, messages as usize);
-    trial::run(who, 2, on, |me| match me {
+    trial::run(run_as, 2, on, |me| match me {
         0 => send_all(&channel, lengths()),
         _ => receive_all(&channel, lengths(), Duration::ZERO),
     });
 }
 
 fn everywhere(kind: ChannelKind) {
-    for (who, on) in trial::places() {
+    for (run_as, on) in trial::places() {
         for words in [0, 1, 200] {
-            transfer(kind, words, MESSAGES, who, &on);
+            transfer(kind, words, MESSAGES, run_as, &on);
         }
         // That many only once, because they are a gigabyte.
-        let messages = if who == Who::Processes && on.len() > 1 {
+        let messages = if run_as == RunAs::Processes && on.len() > 1 {
             MESSAGES
         } else {
             30
         };
-        transfer(kind, MIB, messages, who, &on);
+        transfer(kind, MIB, messages, run_as, &on);
     }
 }
 
@@ -171,11 +171,11 @@ fn a_message_stays_until_the_next_is_asked_for() {
 #[test]
 fn questions_are_answered() {
     for kind in kinds() {
-        for (who, on) in trial::places() {
+        for (run_as, on) in trial::places() {
             let arena = arena();
             let there = Channel::create(kind, &[50], &arena).unwrap();
             let back = Channel::create(kind, &[7], &arena).unwrap();
-            trial::run(who, 2, &on, |me| {
+            trial::run(run_as, 2, &on, |me| {
                 let desk = Desk::new();
                 let (sends, receives) = if me == 0 {
                     (&there, &back)

@@ -154,15 +154,15 @@ fn a_member_may_notify_itself() {
 #[test]
 fn a_notify_wakes_all_who_wait() {
     for backend in with_events() {
-        for (who, on) in trial::places() {
+        for (run_as, on) in trial::places() {
             for waiters in 1..=4 {
-                notify_all(backend, who, &on, waiters);
+                notify_all(backend, run_as, &on, waiters);
             }
         }
     }
 }
 
-fn notify_all(backend: Backend, who: trial::Who, on: &[usize], waiters: usize) {
+fn notify_all(backend: Backend, run_as: trial::RunAs, on: &[usize], waiters: usize) {
     const ROUNDS: u32 = 500;
     let arena = Arena::new(1 << 16).unwrap();
     let control = made(backend, waiters + 1, &[10, 11], &arena);
@@ -170,7 +170,7 @@ fn notify_all(backend: Backend, who: trial::Who, on: &[usize], waiters: usize) {
     let ready = arena.place_apart(AtomicU32::new(0));
     let woken = arena.place_apart(AtomicU32::new(0));
     let all = waiters as u32;
-    trial::run(who, waiters + 1, on, |me| {
+    trial::run(run_as, waiters + 1, on, |me| {
         let member = control.member(me);
         if me == waiters {
             let mut notify = member.notify(10);
@@ -208,20 +208,20 @@ fn notify_all(backend: Backend, who: trial::Who, on: &[usize], waiters: usize) {
 #[test]
 fn a_late_notify_does_not_end_the_next_wait() {
     for backend in with_events() {
-        for (who, on) in trial::places() {
-            late_notify(backend, who, &on);
+        for (run_as, on) in trial::places() {
+            late_notify(backend, run_as, &on);
         }
     }
 }
 
-fn late_notify(backend: Backend, who: trial::Who, on: &[usize]) {
+fn late_notify(backend: Backend, run_as: trial::RunAs, on: &[usize]) {
     const ROUNDS: u32 = 1000;
     let arena = Arena::new(1 << 16).unwrap();
     let control = made(backend, 3, &[10, 11, 12], &arena);
     let phase = arena.place_apart(AtomicU32::new(0));
     let sent = arena.place_apart(AtomicU32::new(0));
     let allowed = arena.place_apart(AtomicU32::new(0));
-    trial::run(who, 3, on, |me| {
+    trial::run(run_as, 3, on, |me| {
         let member = control.member(me);
         if me > 0 {
             let mut notify = member.notify(9 + me as u32);

@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::here::trial::{self, Who};
+use crate::here::trial::{self, RunAs};
 use crate::script::Words;
 
 const ROUNDS: u64 = 20_000;
@@ -22,11 +22,11 @@ fn arena() -> Arena {
 
 /// Two members wake each other in turn; each counts, and finds the other's count at the expected
 /// value.
-fn ping_pong(backend: Backend, who: Who, on: &[usize]) {
+fn ping_pong(backend: Backend, run_as: RunAs, on: &[usize]) {
     let arena = arena();
     let control = made(backend, 2, &[], &arena);
     let turns = arena.place_apart(AtomicU32::new(0));
-    trial::run(who, 2, on, |me| {
+    trial::run(run_as, 2, on, |me| {
         let member = control.member(me);
         let (mut wake, mut block) = (member.wakeup(1 - me), member.block());
         for round in 0..ROUNDS {
@@ -71,8 +71,8 @@ fn no_wakeup_is_lost_signal() {
 }
 
 fn everywhere(backend: Backend) {
-    for (who, on) in trial::places() {
-        ping_pong(backend, who, &on);
+    for (run_as, on) in trial::places() {
+        ping_pong(backend, run_as, &on);
     }
 }
 

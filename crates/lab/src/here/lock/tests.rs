@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::here::trial::{self, Bare, Who};
+use crate::here::trial::{self, Bare, RunAs};
 use crate::script::Words;
 
 const TIMES: u64 = 100_000;
@@ -17,13 +17,13 @@ fn kinds() -> impl Iterator<Item = LockKind> {
 
 /// The users, which all begin together, increment an unprotected counter under the lock, and
 /// sometimes yield their CPU while they hold it.
-fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
+fn no_update_is_lost(kind: LockKind, users: usize, run_as: RunAs, on: &[usize]) {
     let arena = Arena::new(1 << 16).unwrap();
     let lock = Lock::create(kind, &arena, users).unwrap();
     let counter = arena.place_apart(Bare::default());
     let here = arena.place_apart(AtomicUsize::new(0));
     let passed = arena.place_apart(AtomicU64::new(0));
-    trial::run(who, users, on, |me| {
+    trial::run(run_as, users, on, |me| {
         let (mut take, mut give) = lock.acts(me);
         let mut long = lock.lock_unlock(me, 10);
         here.fetch_add(1, Ordering::AcqRel);
@@ -51,13 +51,13 @@ fn no_update_is_lost(kind: LockKind, users: usize, who: Who, on: &[usize]) {
     assert_eq!(
         counter.get(),
         passed,
-        "{kind:?}, {users} users as {who:?} on {on:?}"
+        "{kind:?}, {users} users as {run_as:?} on {on:?}"
     );
 }
 
 #[test]
 fn a_bare_counter_shows_when_there_is_no_lock() {
-    let Some((who, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
+    let Some((run_as, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
         return;
     };
     let arena = Arena::new(1 << 16).unwrap();
@@ -69,7 +69,7 @@ fn a_bare_counter_shows_when_there_is_no_lock() {
     let began = Instant::now();
     let mut lost = false;
     while !lost && began.elapsed() < Duration::from_secs(120) {
-        trial::run(who, 2, &on, |_| {
+        trial::run(run_as, 2, &on, |_| {
             let (from, mut steps) = (Instant::now(), 0);
             while from.elapsed() < Duration::from_millis(20) {
                 (0..1000).for_each(|_| counter.step());
@@ -113,9 +113,9 @@ fn futex() {
 }
 
 fn all_places(kind: LockKind) {
-    for (who, on) in trial::places() {
+    for (run_as, on) in trial::places() {
         for users in [2, 4] {
-            no_update_is_lost(kind, users, who, &on);
+            no_update_is_lost(kind, users, run_as, &on);
         }
     }
 }

@@ -7,7 +7,7 @@ use undertick_units::Estimate;
 
 use crate::experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
 use crate::reproduce::compared::{
-    About, Figures, NOT_PERFORMED, Published, bare, cell, item, published, times,
+    Figures, ItemDescription, NOT_PERFORMED, Published, bare, cell, item, published, times,
 };
 use crate::reproduce::tables::words;
 use crate::traffic::{Cause, Samples, all_samples};
@@ -210,7 +210,7 @@ pub(super) fn wanted_by_five(
         ];
         let mut row = vec![kind.to_owned()];
         for (id, what, unit, published, measured, note) in parts {
-            let about = About {
+            let description = ItemDescription {
                 id: format!("trams/five/{id}/{kind}"),
                 quantity: format!("{what}, five processes, {kind}"),
                 unit,
@@ -224,7 +224,7 @@ pub(super) fn wanted_by_five(
                     .as_ref()
                     .map_or_else(|| "–".to_owned(), |e| format!("{:.1}", e.value)),
             });
-            let item = item(about, measured.as_ref(), NOT_PERFORMED);
+            let item = item(description, measured.as_ref(), NOT_PERFORMED);
             row.push(times(item.ratio));
             found.items.push(item);
         }
