@@ -48,20 +48,20 @@ struct Document {
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Statistic {
     Mean,
     Quantile(f64),
 }
 
 pub fn run(arguments: &Estimate) -> Result<u8, Failure> {
     let level = output::level(arguments.confidence)?;
-    let what = what(&arguments.of)?;
+    let statistic = statistic(&arguments.of)?;
     let (name, input) = open(arguments.file.as_deref())?;
     let estimate = |numbers: Vec<f64>| {
         let numbers = Numbers::new(numbers);
-        let figure = match what {
-            What::Mean => numbers.mean(level),
-            What::Quantile(p) => numbers.quantile(p, level),
+        let figure = match statistic {
+            Statistic::Mean => numbers.mean(level),
+            Statistic::Quantile(p) => numbers.quantile(p, level),
         };
         figure.map(|figure| Document {
             schema_version: 1,
@@ -125,15 +125,15 @@ fn sets(
     }
 }
 
-fn what(text: &str) -> Result<What, Failure> {
+fn statistic(text: &str) -> Result<Statistic, Failure> {
     match text {
-        "mean" => return Ok(What::Mean),
-        "median" => return Ok(What::Quantile(0.5)),
+        "mean" => return Ok(Statistic::Mean),
+        "median" => return Ok(Statistic::Quantile(0.5)),
         _ => {}
     }
     let per_cent = text.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
     match per_cent {
-        Some(p) if p > 0.0 && p < 100.0 => Ok(What::Quantile(p / 100.0)),
+        Some(p) if p > 0.0 && p < 100.0 => Ok(Statistic::Quantile(p / 100.0)),
         _ => Err(Failure::usage(format!(
             "--of {text}: use mean, median, or a quantile between p0 and p100, e.g. p99 or p99.9"
         ))),

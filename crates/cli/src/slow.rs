@@ -19,11 +19,11 @@ use crate::progress::Progress;
 #[derive(Args)]
 pub struct Slow {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Action {
     Plan(PlanArguments),
     Run(RunArguments),
 }
@@ -85,9 +85,9 @@ struct RunArguments {
 }
 
 pub fn run(arguments: &Slow) -> Result<u8, Failure> {
-    match &arguments.what {
-        What::Plan(plan) => planned(plan),
-        What::Run(run) => measured(run),
+    match &arguments.action {
+        Action::Plan(plan) => planned(plan),
+        Action::Run(run) => measured(run),
     }
 }
 
