@@ -303,7 +303,7 @@ fn measure_once(
     kernel: Wanted,
 ) -> Result<Calibration, NotCalibrated> {
     let (_dir, trace) = recorded(workload_command, choice, facts, kernel, None)?;
-    let samples = Samples::of(&trace)?;
+    let samples = Samples::read(&trace)?;
     let (calibration, paired_cost) = from_samples(&samples)?;
     let pair_ns = of_chain(&samples)?;
     let paired = paired::measure(&samples, PAIRED, &pair_ns, &paired_cost)?;

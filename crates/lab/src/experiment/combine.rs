@@ -190,7 +190,7 @@ fn put_together<'a>(
                 repetition: r.repetition,
             };
             let interval = (sought.of)(analysed, cell)?;
-            let null = Null::of(analysed, cell, sought.null_of)?.times(sought.nulls);
+            let null = Null::for_process(analysed, cell, sought.null_of)?.times(sought.nulls);
             let less = |e: &Option<Estimate>| e.as_ref().map(|e| e.value - null.ns);
             let figure = RepetitionFigure {
                 repetition: r.repetition + 1,
@@ -308,7 +308,7 @@ struct Null {
 }
 
 impl Null {
-    fn of(analysed: &Analysed, cell: Cell, process: usize) -> Option<Self> {
+    fn for_process(analysed: &Analysed, cell: Cell, process: usize) -> Option<Self> {
         let mean = |mark| Some(analysed.section(cell, process, mark)?.mean.as_ref()?.value);
         let (before, after) = (mean(Mark::NullBefore)?, mean(Mark::NullAfter)?);
         Some(Self {

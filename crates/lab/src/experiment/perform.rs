@@ -50,7 +50,8 @@ pub fn perform(
     options: Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, ExperimentError> {
-    let numbering = Numbering::of(experiment).map_err(|e| ExperimentError::input(e.to_string()))?;
+    let numbering =
+        Numbering::new(experiment).map_err(|e| ExperimentError::input(e.to_string()))?;
     let performed = machine.perform(experiment, trace, progress)?;
     let cull = |plan: &Plan| match options.cull {
         Some(cull) => cull,

@@ -94,7 +94,7 @@ impl Cast {
     ) -> io::Result<Actor> {
         let plan = &part.plan;
         let process = &plan.processes[part.process];
-        let mut learning = Learning::of(self, &part)?;
+        let mut learning = Learning::new(self, &part)?;
         let mut before = Vec::new();
         let mut pass = Vec::new();
         let ready = |act: Act, event: u16, timed: bool| Ready { act, event, timed };
@@ -189,7 +189,7 @@ struct Learning<'a> {
 }
 
 impl<'a> Learning<'a> {
-    fn of(cast: &'static Cast, part: &'a Part) -> io::Result<Self> {
+    fn new(cast: &'static Cast, part: &'a Part) -> io::Result<Self> {
         let set = &cast.sets[part.replica];
         let regions = (part.plan.regions.iter())
             .map(|region| Region::new(&region.name, region.bytes, region.kind, region.pages))

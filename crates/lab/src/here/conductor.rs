@@ -34,7 +34,7 @@ pub fn conduct(texts: &Path, results: &Path) -> Result<(), ExperimentError> {
     let experiment = Experiment::of_texts(parsed)
         .map_err(|(name, e)| ExperimentError::machine(format!("{name}:{e}")))?;
     let numbering =
-        Numbering::of(&experiment).map_err(|e| ExperimentError::machine(e.to_string()))?;
+        Numbering::new(&experiment).map_err(|e| ExperimentError::machine(e.to_string()))?;
     let cpus = Cpus::here()
         .map_err(|e| ExperimentError::machine(format!("the CPUs cannot be found out: {e}")))?;
     let mut results_file = File::create(results).map_err(|e| file_error(results, &e))?;

@@ -58,7 +58,7 @@ impl Machine for Here {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Performed, ExperimentError> {
         let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
-        let numbering = Numbering::of(experiment).map_err(|e| machine_error(&e))?;
+        let numbering = Numbering::new(experiment).map_err(|e| machine_error(&e))?;
         let dir = tempfile::tempdir()
             .map_err(|e| ExperimentError::machine(format!("no temporary directory: {e}")))?;
         let (texts, results) = (dir.path().join("scripts.json"), dir.path().join("results"));

@@ -45,7 +45,7 @@ impl Cpus {
     }
 
     #[cfg(test)]
-    pub(crate) fn of(cores: &[&[usize]]) -> Self {
+    pub(crate) fn from_cores(cores: &[&[usize]]) -> Self {
         let mut all: Vec<(usize, Vec<usize>)> = (cores.iter())
             .flat_map(|core| core.iter().map(|&cpu| (cpu, core.to_vec())))
             .collect();
@@ -214,7 +214,7 @@ mod tests {
     /// Four CPUs: 0 and 2 form one core, 1 and 3 the other.
     #[test]
     fn places_by_hand() {
-        let cpus = Cpus::of(&[&[0, 2], &[1, 3]]);
+        let cpus = Cpus::from_cores(&[&[0, 2], &[1, 3]]);
         let of = |first, second, repetition| assigned(&cpus, first, second, repetition).unwrap();
         assert_eq!(
             of("any", "any", 0),
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_the_machine_lacks_is_said() {
-        let one = Cpus::of(&[&[5]]);
+        let one = Cpus::from_cores(&[&[5]]);
         let why = |first, second| assigned(&one, first, second, 0).unwrap_err();
         assert!(
             why("any", "other cpu than A").contains("only one"),

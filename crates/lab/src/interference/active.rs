@@ -59,7 +59,7 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
         (student_beyond(deviations, degrees) < limit).then_some((who, mean, uses, deviations))
     });
     let (who, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
-    let full = Full::of(&uses);
+    let full = Full::from_uses(&uses);
     let slope = Slope::beside_drift(&uses, &slow)?;
     let slower = slope.value * full.use_cpus();
     if slower.is_nan() || slower < LEAST_SLOPE {
@@ -129,7 +129,7 @@ impl Full {
     const FEWEST: usize = 4;
 
     /// Selects bursts between two in which the process was also active.
-    fn of(uses: &[f64]) -> Self {
+    fn from_uses(uses: &[f64]) -> Self {
         let ascending = |mut values: Vec<f64>| {
             values.sort_by(f64::total_cmp);
             values
@@ -231,7 +231,7 @@ mod tests {
         uses[10] = 0.84;
         uses[11] = 0.61;
         uses[14] = 0.7;
-        let full = Full::of(&uses);
+        let full = Full::from_uses(&uses);
         // Those between two of at least 0.6: indices 7 to 13.
         assert_eq!(full.0, [0.61, 0.76, 0.8, 0.8, 0.8, 0.8, 0.84]);
         close(full.use_cpus(), 0.8, 1e-12);
@@ -247,18 +247,18 @@ mod tests {
     #[test]
     fn what_is_used_by_one_that_is_hardly_seen() {
         // Never for a whole burst: it is assumed to get a CPU.
-        let full = Full::of(&[0.0, 0.2, 0.3, 0.0, 0.25]);
+        let full = Full::from_uses(&[0.0, 0.2, 0.3, 0.0, 0.25]);
         assert_eq!((full.use_cpus(), full.0.len()), (1.0, 0));
         let share = full.share(0.3, 0.1, 0.95);
         close(share.value, 0.3, 1e-12);
         close(share.interval.lo.unwrap(), 0.2, 1e-12);
         close(share.interval.hi.unwrap(), 0.4, 1e-12);
-        assert_eq!(Full::of(&[]).0.len(), 0);
+        assert_eq!(Full::from_uses(&[]).0.len(), 0);
         // Single bursts are all there is.
-        assert_eq!(Full::of(&[0.0, 0.9, 0.0, 0.8, 0.0]).0, [0.8, 0.9]);
-        assert_eq!(Full::of(&[0.0, 0.9, 0.0]).0, [0.9]);
+        assert_eq!(Full::from_uses(&[0.0, 0.9, 0.0, 0.8, 0.0]).0, [0.8, 0.9]);
+        assert_eq!(Full::from_uses(&[0.0, 0.9, 0.0]).0, [0.9]);
         // Four threads at once.
-        let full = Full::of(&[0.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.0]);
+        let full = Full::from_uses(&[0.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.0]);
         assert_eq!(full.0, [4.0; 4]);
         close(full.share(2.0, 0.0, 0.95).value, 0.5, 1e-12);
     }

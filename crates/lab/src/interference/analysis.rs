@@ -67,7 +67,7 @@ impl<'a> Seen<'a> {
     ///
     /// A hit in the last sample lasts beyond the end of the burst, so only the time before the end
     /// counts. Otherwise bursts would be longer the more they are disturbed.
-    pub(super) fn of(burst: &'a Burst, long_ns: f64) -> Option<Self> {
+    pub(super) fn from_burst(burst: &'a Burst, long_ns: f64) -> Option<Self> {
         let mut apart = apart(burst);
         let mut wall_ns = burst.wall_ns();
         let last = burst.samples.len().saturating_sub(1);
@@ -156,14 +156,14 @@ const PARTS: [&str; 4] = ["slowed", "same-cpu-process", "host", "short"];
 /// Analyses a run; `None` if there is too little data.
 pub(super) fn analyse(run: &Run<'_>) -> Option<RunAnalysis> {
     let seen: Vec<Seen<'_>> = (run.bursts.iter())
-        .filter_map(|burst| Seen::of(burst, run.burst_ns))
+        .filter_map(|burst| Seen::from_burst(burst, run.burst_ns))
         .collect();
     let scale = Scale::best(&seen, run)?;
     let found = &scale.found;
     let mix_ns_per_reference_ns = run.probe_info.mix_units as f64
         / run.probe_info.reference_turns as f64
         / found.clean_rate.value;
-    let stretches = Stretches::of(run.looks, &seen);
+    let stretches = Stretches::new(run.looks, &seen);
     let (peaks, disturbers) = states(&scale, &seen, &stretches, run);
     let parts: Vec<[f64; 4]> = seen
         .iter()

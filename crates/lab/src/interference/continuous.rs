@@ -64,7 +64,7 @@ impl State {
         seconds: f64,
     ) -> Line {
         let seen: Vec<Seen<'_>> = (bursts.iter())
-            .filter_map(|burst| Seen::of(burst, self.burst_ns))
+            .filter_map(|burst| Seen::from_burst(burst, self.burst_ns))
             .collect();
         for s in &seen {
             let turns = probe_info.reference_turns.max(1) as f64;

@@ -95,7 +95,7 @@ type Reading<'a> = (f64, f64, Option<&'a str>);
 pub(super) struct CpuTimes(BTreeMap<CpuUser, Vec<Piece>>);
 
 impl CpuTimes {
-    pub(super) fn of(looks: &[Look], glances: &[Glance]) -> Self {
+    pub(super) fn from_readings(looks: &[Look], glances: &[Glance]) -> Self {
         let mut readings: HashMap<i32, Vec<Reading<'_>>> = HashMap::new();
         let mut before = f64::NAN;
         for look in looks {
@@ -227,7 +227,7 @@ mod tests {
         };
         // It ran from 20 to 70, and at 0.1 in the second interval.
         let glances = [glance(20.0, 1000.0), glance(70.0, 1050.0)];
-        let times = CpuTimes::of(&looks, &glances);
+        let times = CpuTimes::from_readings(&looks, &glances);
         let named = |name: &str| CpuUser::Processes(name.to_owned());
         let everybody: Vec<&CpuUser> = times.everybody().collect();
         assert_eq!(everybody, [&named("a"), &named("c"), &named("late")]);

@@ -31,7 +31,7 @@ pub(super) fn states(
 ) -> (Vec<Peak>, Vec<Disturber>) {
     let mut peaks = memory_peaks(scale, seen.len(), stretches, run);
     peaks.extend(taken_peak(seen, stretches, run));
-    let active = active(&CpuTimes::of(run.looks, run.glances), seen, run);
+    let active = active(&CpuTimes::from_readings(run.looks, run.glances), seen, run);
     if let Some(active) = &active {
         peaks.extend(active_peak(&peaks, active, stretches));
     }

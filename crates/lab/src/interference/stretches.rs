@@ -17,7 +17,7 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
-    pub(super) fn of(looks: &[Look], seen: &[Seen<'_>]) -> Self {
+    pub(super) fn new(looks: &[Look], seen: &[Seen<'_>]) -> Self {
         let all = looks.windows(2).map(|pair| {
             let (from, to) = (pair[0].at_ns, pair[1].at_ns);
             let inside = |s: &Seen<'_>| (from..to).contains(&s.burst.begun_ns);

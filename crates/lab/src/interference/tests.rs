@@ -468,7 +468,7 @@ fn what_lies_beyond_a_burst_does_not_count() {
         cpu: None,
         samples,
     };
-    let seen = super::analysis::Seen::of(&burst, BURST).unwrap();
+    let seen = super::analysis::Seen::from_burst(&burst, BURST).unwrap();
     assert!((seen.wall_ns - BURST).abs() < 1e-6, "{}", seen.wall_ns);
     assert!((seen.taken_ns - 0.99e6).abs() < 1e-6, "{}", seen.taken_ns);
 }

@@ -14,7 +14,7 @@ impl Together {
     /// The test is that of a correlation (Student). Its number of independent values is that of two
     /// series that change as slowly (Bartlett 1946: with the products of their correlations of
     /// neighbours).
-    pub(super) fn of(x: &[f64], y: &[f64]) -> Option<Self> {
+    pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Self> {
         let n = x.len() as f64;
         let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
         let (mx, my) = (mean(x), mean(y));

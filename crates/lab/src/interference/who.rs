@@ -166,7 +166,7 @@ const FALSE_ALARM: f64 = 1e-4;
 
 /// Finds the processes and CPUs that are used more while the probe is slowed. Each of the
 /// `stretches` has a share of slowed time and the use of each. The best comes first; the list is
-/// empty if nothing changed ([`Together::of`]).
+/// empty if nothing changed ([`Together::fit`]).
 #[must_use]
 pub fn suspects(stretches: &[(f64, BTreeMap<CpuUser, f64>)]) -> Vec<Suspect> {
     let everybody: std::collections::BTreeSet<&CpuUser> =
@@ -177,7 +177,7 @@ pub fn suspects(stretches: &[(f64, BTreeMap<CpuUser, f64>)]) -> Vec<Suspect> {
             let uses: Vec<f64> = (stretches.iter())
                 .map(|(_, uses)| uses.get(who).copied().unwrap_or(0.0))
                 .collect();
-            let line = Together::of(&slow, &uses)?;
+            let line = Together::fit(&slow, &uses)?;
             let suspect = Suspect {
                 who: who.clone(),
                 use_when_slow: line.at(1.0),

@@ -29,7 +29,7 @@ pub(super) struct Figures<'a>(pub(super) &'a Report);
 
 impl<'a> Figures<'a> {
     /// The intervals of a script with these parameters.
-    pub(super) fn of(
+    pub(super) fn intervals(
         self,
         script: &'a str,
         with: With<'a>,
@@ -51,7 +51,7 @@ impl<'a> Figures<'a> {
         with: With<'a>,
         name: &str,
     ) -> Option<&'a IntervalReport> {
-        self.of(script, with).find(|i| i.name == name)
+        self.intervals(script, with).find(|i| i.name == name)
     }
 
     /// The figure to quote for the interval of that name, ns.
@@ -75,7 +75,7 @@ impl<'a> Figures<'a> {
         let is_it = |i: &&IntervalReport| {
             (i.repeated.as_ref()).is_some_and(|r| r.process == process && r.step == Some(number))
         };
-        typical(self.of(script, with).find(is_it)?)
+        typical(self.intervals(script, with).find(is_it)?)
     }
 
     /// A line with these parameters.

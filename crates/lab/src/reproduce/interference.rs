@@ -21,7 +21,7 @@ use memo::{INTERLACE_OFF, PrintedBin};
 /// the intervals.
 #[must_use]
 pub fn published(level: f64) -> Reproduction {
-    let found = PrintedPeaks::of(INTERLACE_OFF, level);
+    let found = PrintedPeaks::find(INTERLACE_OFF, level);
     let mut document = Reproduction {
         schema_version: 1,
         source: "interference".to_owned(),
@@ -72,7 +72,7 @@ struct PrintedPeaks {
 }
 
 impl PrintedPeaks {
-    fn of(bins: [PrintedBin; 28], level: f64) -> Option<Self> {
+    fn find(bins: [PrintedBin; 28], level: f64) -> Option<Self> {
         let options = PeakOptions {
             level,
             ..PeakOptions::default()

@@ -328,7 +328,7 @@ pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
     };
     let placements = PLACEMENTS
         .iter()
-        .filter(|p| figures.of(p.script, &[]).next().is_some());
+        .filter(|p| figures.intervals(p.script, &[]).next().is_some());
     for placement in placements {
         add_placement(&mut found, here, placement);
     }
@@ -336,7 +336,7 @@ pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
     quantum(&mut found, figures);
     if !PLACEMENTS
         .iter()
-        .any(|p| p.id == "other-cpu" && figures.of(p.script, &[]).next().is_some())
+        .any(|p| p.id == "other-cpu" && figures.intervals(p.script, &[]).next().is_some())
     {
         found.findings.push(
             "The script was performed on one CPU only: there is no second one here.".to_owned(),

@@ -168,7 +168,7 @@ fn part(
     let plan = acts.plan;
     let event = |mark| numbering.event(plan, cell, p, mark);
     let ready = |step: usize| Ready {
-        acts: acts.of(&process.steps[step]),
+        acts: acts.for_step(&process.steps[step]),
         event: event(Mark::Step(step)),
         timed: process.steps[step].timed,
     };
@@ -223,7 +223,7 @@ struct Acts<'a> {
 }
 
 impl Acts<'_> {
-    fn of(&self, step: &Step) -> Vec<Act> {
+    fn for_step(&self, step: &Step) -> Vec<Act> {
         // Replicas have different events.
         let own = |event: u32| event.wrapping_mul(64).wrapping_add(self.replica as u32);
         let words = |words: u64| u32::try_from(words).unwrap_or(u32::MAX);

@@ -104,7 +104,7 @@ impl Machine for Simulated {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Performed, ExperimentError> {
         let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
-        let numbering = Numbering::of(experiment).map_err(|e| machine_error(&e))?;
+        let numbering = Numbering::new(experiment).map_err(|e| machine_error(&e))?;
         let order = experiment.order();
         let all = self.run_all(experiment, &numbering, &order, progress);
         let mut performed = Performed::default();

@@ -209,7 +209,13 @@ impl Evidence {
 
     /// The disturbances of a thread from `start` to `end`, and, while it was off its CPU, those of
     /// the other threads of its script.
-    pub(super) fn of(&self, tid: i32, others: &[i32], start: i64, end: i64) -> Disturbances {
+    pub(super) fn disturbances(
+        &self,
+        tid: i32,
+        others: &[i32],
+        start: i64,
+        end: i64,
+    ) -> Disturbances {
         let mut found = Disturbances::NOTHING;
         let Some(thread) = self.threads.get(&tid) else {
             return found;

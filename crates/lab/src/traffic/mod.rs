@@ -56,7 +56,7 @@ pub fn passes(
 ) -> Result<Vec<Passes>, ExperimentError> {
     let of = first_of_each(experiment, performed);
     let recorded = recorded(experiment, &of, trace)?;
-    let scale = Scale::of(&trace.manifest);
+    let scale = Scale::from_manifest(&trace.manifest);
     Ok((of.iter().zip(&recorded))
         .map(|(repetition, recorded)| {
             let subject = table::TableSubject {
@@ -79,7 +79,7 @@ pub(crate) fn all_samples(
     step: usize,
 ) -> Result<Vec<Samples>, ExperimentError> {
     let recorded = recorded(experiment, repetitions, trace)?;
-    let scale = Scale::of(&trace.manifest);
+    let scale = Scale::from_manifest(&trace.manifest);
     Ok((repetitions.iter().zip(&recorded))
         .map(|(repetition, recorded)| {
             let plan = &experiment.setting(repetition.setting).plan;
@@ -94,7 +94,7 @@ fn recorded(
     trace: &Trace,
 ) -> Result<Vec<Recorded>, ExperimentError> {
     let numbering =
-        Numbering::of(experiment).map_err(|e| ExperimentError::machine(e.to_string()))?;
+        Numbering::new(experiment).map_err(|e| ExperimentError::machine(e.to_string()))?;
     let wanted: Vec<(&Plan, Cell)> = (repetitions.iter())
         .map(|r| {
             let cell = Cell {

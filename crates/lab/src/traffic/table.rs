@@ -29,7 +29,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(super) fn of(manifest: &Manifest) -> Self {
+    pub(super) fn from_manifest(manifest: &Manifest) -> Self {
         let ns_per_tick = manifest.clock.ns_per_tick();
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
         Self {
@@ -317,7 +317,7 @@ impl OfStep<'_> {
                 None => {}
             }
         }
-        let usual = Usual::of(&usual);
+        let usual = Usual::from_disturbances(&usual);
         let order = most_often(&order);
         let marks = out.into_iter().map(|(pass, ticks, found)| {
             let over_ns = (ticks as f64 - median) * self.scale.ns_per_tick;
@@ -417,7 +417,7 @@ fn found(
         .filter(|(p, _)| *p != process)
         .filter_map(|(_, tid)| *tid)
         .collect();
-    evidence.of(recorded.tids[process].unwrap_or(-1), &others, start, end)
+    evidence.disturbances(recorded.tids[process].unwrap_or(-1), &others, start, end)
 }
 
 /// The explanation of a value.
@@ -438,7 +438,7 @@ struct Usual {
 }
 
 impl Usual {
-    fn of(all: &[Disturbances]) -> Self {
+    fn from_disturbances(all: &[Disturbances]) -> Self {
         let mut usual = Self {
             share: [0.0; CAUSES],
             ticks: [0.0; CAUSES],

@@ -51,7 +51,7 @@ pub fn turns(
     trace: &Trace,
     level: f64,
 ) -> Result<Vec<Turn>, ExperimentError> {
-    let scale = Scale::of(&trace.manifest);
+    let scale = Scale::from_manifest(&trace.manifest);
     let mut all = Vec::new();
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let plan = &setting.plan;

@@ -59,7 +59,7 @@ impl Events {
         self.rows[member]
     }
 
-    pub(super) fn of(&self, member: usize, event: usize) -> &'static State {
+    pub(super) fn state(&self, member: usize, event: usize) -> &'static State {
         &self.rows[member][event]
     }
 }

@@ -235,7 +235,7 @@ impl<P: Port> Verbs for Joined<P> {
         let events = self.joining.events;
         let index = events.index(event);
         let mut all: Vec<_> = (0..events.members())
-            .map(|target| (events.of(target, index), self.port.tell(target, index)))
+            .map(|target| (events.state(target, index), self.port.tell(target, index)))
             .collect();
         Box::new(move || {
             for (state, tell) in &mut all {
@@ -249,7 +249,7 @@ impl<P: Port> Verbs for Joined<P> {
     fn add_event(&self, event: u32) -> Act {
         let events = self.joining.events;
         let index = events.index(event);
-        let state = events.of(self.joining.me, index);
+        let state = events.state(self.joining.me, index);
         let mut add = self.port.add(index);
         Box::new(move || {
             if state.add() {
@@ -261,7 +261,7 @@ impl<P: Port> Verbs for Joined<P> {
     fn del_event(&self, event: u32) -> Act {
         let events = self.joining.events;
         let index = events.index(event);
-        let state = events.of(self.joining.me, index);
+        let state = events.state(self.joining.me, index);
         let mut remove = self.port.remove(index);
         Box::new(move || {
             if let Some(notified) = state.take_off() {

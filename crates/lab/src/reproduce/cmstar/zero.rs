@@ -70,13 +70,13 @@ struct Chosen {
 const BLOCKS: usize = 64;
 
 impl ZeroTestResult {
-    fn of(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
+    fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
         let tested = zero_test(samples, None, level, 1.0)?;
         let pairs = tested.methods.iter().find(|m| m.method == Method::Pairs)?;
         Some(Self {
             mean_us: pairs.bias.value * tick_us,
             k: pairs.k.as_ref().map(|k| k.value),
-            chosen: Chosen::of(samples, method, tick_us, level)?,
+            chosen: Chosen::from_samples(samples, method, tick_us, level)?,
             uncorrected_us: samples.iter().map(|s| s.tm * tick_us).collect(),
             corrected_us: pairs.corrected.iter().map(|t| t * tick_us).collect(),
         })
@@ -84,7 +84,7 @@ impl ZeroTestResult {
 }
 
 impl Chosen {
-    fn of(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
+    fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
         let blocks = samples.chunks(samples.len().div_ceil(BLOCKS).max(1));
         let (mut seen, mut unseen) = (Vec::new(), Vec::new());
         for (i, block) in blocks.enumerate() {
@@ -120,7 +120,7 @@ pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
     let jobs: Vec<(&ZeroTest, &Vec<Paired>)> =
         all.iter().map(|(test, _)| *test).zip(&machines).collect();
     let each = context.run(&jobs, |(test, samples)| {
-        ZeroTestResult::of(samples, test.method, tick_us, level)
+        ZeroTestResult::from_samples(samples, test.method, tick_us, level)
     })?;
     let mut rows = Vec::new();
     for (test, machines) in ZERO_TESTS.iter().zip(each.chunks(seeds)) {

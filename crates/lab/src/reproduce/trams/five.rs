@@ -50,7 +50,7 @@ impl Contended {
         self.anomalies - self.waiter_off - self.another_came - self.hit - self.in_turn
     }
 
-    pub(super) fn of(kind: &str, all: &[Samples]) -> Self {
+    pub(super) fn from_samples(kind: &str, all: &[Samples]) -> Self {
         let mut found = Self {
             kind: kind.to_owned(),
             ns: all.iter().flat_map(|s| s.ns.iter().copied()).collect(),
@@ -114,7 +114,7 @@ pub fn contended(
         let kind = kind.map_or("", |(_, value)| value.as_str());
         let samples = all_samples(experiment, &done, trace, 0, 0)?;
         if !samples.is_empty() {
-            all.push(Contended::of(kind, &samples));
+            all.push(Contended::from_samples(kind, &samples));
         }
     }
     Ok(all)
