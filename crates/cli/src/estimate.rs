@@ -73,7 +73,7 @@ pub fn run(arguments: &Estimate) -> Result<u8, Failure> {
         return sets(&name, input, estimate);
     }
     let mut numbers = Vec::new();
-    for (number, line) in Lines::of(&name, input, MOST_OF_A_NUMBER).enumerate() {
+    for (number, line) in Lines::new(&name, input, MOST_OF_A_NUMBER).enumerate() {
         let line = line?;
         if numbers.len() >= MOST_NUMBERS {
             return Err(Failure::usage(format!(
@@ -96,7 +96,7 @@ fn sets(
     estimate: impl Fn(Vec<f64>) -> Option<Document>,
 ) -> Result<u8, Failure> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for (number, line) in Lines::of(name, input, MOST_OF_A_SET).enumerate() {
+    for (number, line) in Lines::new(name, input, MOST_OF_A_SET).enumerate() {
         let line = line?;
         let numbers = (line.split_whitespace())
             .map(|text| parse(name, number + 1, text))
@@ -171,7 +171,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(name: &'a str, input: Box<dyn BufRead>, most_bytes: u64) -> Self {
+    fn new(name: &'a str, input: Box<dyn BufRead>, most_bytes: u64) -> Self {
         Self {
             name,
             input,

@@ -33,7 +33,7 @@ pub struct Spans {
 
 impl Spans {
     /// Matches, culls and compensates as the report does.
-    pub fn of(
+    pub fn find(
         trace: Trace,
         options: Options,
         progress: &mut dyn FnMut(f64),
