@@ -7,7 +7,7 @@ use undertick_analyze::Cull;
 use undertick_lab::experiment::{
     self, Experiment, ExperimentError, Machine, Options, Outcome, Why,
 };
-use undertick_lab::here::{self, Here};
+use undertick_lab::linux::{self, LocalMachine};
 use undertick_lab::primitives;
 use undertick_lab::simulated::Simulated;
 use undertick_report::{experiment as drawn, html};
@@ -154,9 +154,9 @@ pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> 
 }
 
 /// This machine, with that evidence of the kernel.
-pub fn this_machine(kernel: Kernel) -> Result<Here, Failure> {
+pub fn this_machine(kernel: Kernel) -> Result<LocalMachine, Failure> {
     let (choice, facts) = clock()?;
-    Ok(Here {
+    Ok(LocalMachine {
         conductor: crate::own_command(CONDUCTOR),
         choice,
         facts,
@@ -199,7 +199,7 @@ pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
         let names: Vec<&str> = primitives::names().collect();
         return output::print(&(names.join("\n") + "\n"));
     }
-    let scripts = primitives::scripts(&arguments.only, &here::cpus()).map_err(Failure::usage)?;
+    let scripts = primitives::scripts(&arguments.only, &linux::cpus()).map_err(Failure::usage)?;
     if arguments.show {
         let each = scripts
             .iter()
@@ -259,6 +259,6 @@ pub struct Conductor {
 }
 
 pub fn conduct(files: &Conductor) -> Result<u8, Failure> {
-    here::conduct(&files.texts, &files.results).map_err(failure)?;
+    linux::conduct(&files.texts, &files.results).map_err(failure)?;
     Ok(0)
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use undertick_lab::experiment::{Experiment, Options, Outcome};
-use undertick_lab::here;
 use undertick_lab::interference::{self as meter, Disturbance, Mix};
+use undertick_lab::linux;
 use undertick_lab::reproduce::interference::{MeteredRun, with_runs};
 use undertick_lab::reproduce::{self, Request, Run};
 use undertick_lab::zero_test::{self, Load};
@@ -246,7 +246,7 @@ fn how_long(arguments: &Reproduce) -> Run {
 }
 
 fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let scripts = reproduce::traffic::scripts(how_long(arguments), &here::cpus());
+    let scripts = reproduce::traffic::scripts(how_long(arguments), &linux::cpus());
     let done = perform(arguments, scripts, Kernel::Off)?;
     let trace = Trace::open(&done.trace)?;
     let turns = reproduce::traffic::turned(
@@ -265,7 +265,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let run = how_long(arguments);
     let single = perform(
         arguments,
-        reproduce::trams::scripts(run, &here::cpus()),
+        reproduce::trams::scripts(run, &linux::cpus()),
         Kernel::Off,
     )?;
     // Why a wait was long, only the kernel knows; taking locks wakes few.
@@ -294,7 +294,7 @@ fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let usual = |name: &str| {
         crate::interference::usual(time, arguments.confidence, scratch.path().join(name))
     };
-    let cpus = here::cpus();
+    let cpus = linux::cpus();
     let (other, probes) = (cpus[0], *cpus.last().unwrap_or(&cpus[0]));
     let percent = 100.0 * Disturbance::SHARE;
     let ways = [

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::here::trial::{self, RunAs};
+use crate::linux::trial::{self, RunAs};
 use crate::script::Words;
 
 const MESSAGES: u64 = 1000;
@@ -234,7 +234,7 @@ fn a_receiver_that_waits_is_seen_to_be_blocked() {
     for kind in kinds() {
         let arena = arena();
         let channel = Channel::create(kind, &[3], &arena).unwrap();
-        let blocked = crate::here::wait::Blocked::create(&[false, true], &arena);
+        let blocked = crate::linux::wait::Blocked::create(&[false, true], &arena);
         trial::processes(2, &[], |me| {
             let desk = Desk::new();
             let mut send = channel.sender(3, &desk);

@@ -96,7 +96,7 @@ pub(crate) fn call(call: Call) -> Act {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::here::trial;
+    use crate::linux::trial;
     use crate::script::Words;
 
     fn took_ns(act: &mut Act) -> u64 {
@@ -145,7 +145,7 @@ mod tests {
             line.unwrap().trim().parse().unwrap()
         };
         let on = undertick_clock::cpus::allowed()[0];
-        let arena = crate::here::arena::Arena::new(4096).unwrap();
+        let arena = crate::linux::arena::Arena::new(4096).unwrap();
         let count = arena.place_apart(std::sync::atomic::AtomicU64::new(0));
         let over = arena.place_apart(std::sync::atomic::AtomicU64::new(0));
         use std::sync::atomic::Ordering::Relaxed;

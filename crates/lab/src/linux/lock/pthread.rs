@@ -5,8 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use super::Exclusive;
-use crate::here::arena::Arena;
-use crate::here::fail::fail;
+use crate::linux::arena::Arena;
+use crate::linux::fail::fail;
 
 /// `pthread_mutex_t`.
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Lengths;
-use crate::here::Act;
-use crate::here::access::Desk;
-use crate::here::fail::{again_if_interrupted, fail_last};
-use crate::here::stream;
-use crate::here::wait::Sign;
+use crate::linux::Act;
+use crate::linux::access::Desk;
+use crate::linux::fail::{again_if_interrupted, fail_last};
+use crate::linux::stream;
+use crate::linux::wait::Sign;
 
 /// A queue whose name is already removed: it disappears with the last process.
 #[derive(Clone, Debug)]

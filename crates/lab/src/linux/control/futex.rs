@@ -1,8 +1,8 @@
 //! A word for each process to sleep on, with `futex(2)`: one for wakeups, one for events.
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::here::arena::Arena;
-use crate::here::wait::Gate;
+use crate::linux::arena::Arena;
+use crate::linux::wait::Gate;
 
 pub(super) struct Gates(&'static [&'static Pair]);
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::Exclusive;
 use super::spin::spin_while;
-use crate::here::arena::Arena;
+use crate::linux::arena::Arena;
 
 /// The lock: the last entry of the queue, and a node for each user.
 #[derive(Debug)]

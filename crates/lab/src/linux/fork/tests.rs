@@ -1,5 +1,5 @@
 use super::*;
-use crate::here::trial;
+use crate::linux::trial;
 use crate::script::Words;
 
 /// Whether the kernel reports that a process is ending or has ended (`PF_EXITING`). `None`: there
@@ -111,7 +111,7 @@ fn record(with_children: bool) -> [u64; 3] {
     use std::sync::atomic::{AtomicU64, Ordering};
     use undertick_trace::record::{Request, record};
 
-    let arena = crate::here::arena::Arena::new(4096).unwrap();
+    let arena = crate::linux::arena::Arena::new(4096).unwrap();
     let found = arena.place([const { AtomicU64::new(0) }; 3]);
     trial::processes(1, &[], |_| {
         let dir = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ fn record(with_children: bool) -> [u64; 3] {
         } else {
             "A=1"
         };
-        let name = "here::fork::tests::recorded";
+        let name = "linux::fork::tests::recorded";
         let command = [
             "env",
             set,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Exclusive;
-use crate::here::wait::Spinner;
+use crate::linux::wait::Spinner;
 
 /// Test and test-and-set: waiters only read until the lock looks free.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::here::counter::Counter;
-use crate::here::fail::{again_if_interrupted, because, done, fail_last, made};
+use crate::linux::counter::Counter;
+use crate::linux::fail::{again_if_interrupted, because, done, fail_last, made};
 
 #[derive(Clone)]
 pub(super) struct Counters(Arc<[One]>);

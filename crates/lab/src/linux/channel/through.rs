@@ -4,10 +4,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::Lengths;
-use crate::here::Act;
-use crate::here::access::Desk;
-use crate::here::stream;
-use crate::here::wait::Sign;
+use crate::linux::Act;
+use crate::linux::access::Desk;
+use crate::linux::stream;
+use crate::linux::wait::Sign;
 
 /// Both ends. Every process keeps both, so that neither is closed while the other is in use.
 #[derive(Clone, Debug)]

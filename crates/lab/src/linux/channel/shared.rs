@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::here::Act;
-use crate::here::access::{Desk, Message};
-use crate::here::arena::Arena;
-use crate::here::counter::Counter;
-use crate::here::wait::{Sign, sleep_while, wake};
+use crate::linux::Act;
+use crate::linux::access::{Desk, Message};
+use crate::linux::arena::Arena;
+use crate::linux::counter::Counter;
+use crate::linux::wait::{Sign, sleep_while, wake};
 
 /// Slots for messages: one that the receiver still reads, and one to write.
 const SLOTS: u32 = 2;

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::here::arena::Arena;
+use crate::linux::arena::Arena;
 
 /// The events of all members.
 #[derive(Clone, Copy, Debug)]

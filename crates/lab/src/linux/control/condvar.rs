@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::here::arena::Arena;
-use crate::here::fail::fail;
-use crate::here::lock::pthread::{Mutex, made};
+use crate::linux::arena::Arena;
+use crate::linux::fail::fail;
+use crate::linux::lock::pthread::{Mutex, made};
 
 pub(super) struct Rooms(&'static [&'static Room]);
 

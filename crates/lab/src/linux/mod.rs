@@ -30,7 +30,7 @@ mod work;
 mod trial;
 
 pub use conductor::conduct;
-pub use machine::{Here, cpus};
+pub use machine::{LocalMachine, cpus};
 
 /// A step that is ready to run. It makes no allocation, takes no lock of this program, and formats
 /// no text.

@@ -17,7 +17,7 @@ use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
 
 /// This machine.
 #[derive(Clone, Debug)]
-pub struct Here {
+pub struct LocalMachine {
     /// Command that must call [`conduct`](super::conduct) in its own process: the names of two
     /// files are appended to it.
     pub conductor: Vec<OsString>,
@@ -38,7 +38,7 @@ pub fn cpus() -> Vec<usize> {
 /// Time between two checks of how many repetitions are over.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-impl Machine for Here {
+impl Machine for LocalMachine {
     fn name(&self) -> &'static str {
         "here"
     }

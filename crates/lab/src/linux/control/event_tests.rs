@@ -2,7 +2,7 @@
 
 use super::tests::{backends, made, returns_only_when_released};
 use super::*;
-use crate::here::trial;
+use crate::linux::trial;
 
 fn with_events() -> impl Iterator<Item = Backend> {
     backends().filter(|backend| has_events(*backend))

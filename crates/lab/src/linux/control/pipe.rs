@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::here::arena::Arena;
-use crate::here::fail::{again_if_interrupted, fail_last};
-use crate::here::stream;
+use crate::linux::arena::Arena;
+use crate::linux::fail::{again_if_interrupted, fail_last};
+use crate::linux::stream;
 
 #[derive(Clone)]
 pub(super) struct Pipes(Arc<[One]>);

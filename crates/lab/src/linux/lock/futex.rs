@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Exclusive;
-use crate::here::wait::{sleep_while, wake};
+use crate::linux::wait::{sleep_while, wake};
 
 /// The word: free, taken, or taken and perhaps with a sleeping waiter (the three states of
 /// Drepper's "Futexes are tricky"). Without contention neither locking nor unlocking makes a system

@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::here::trial::{self, RunAs};
+use crate::linux::trial::{self, RunAs};
 use crate::script::Words;
 
 const ROUNDS: u64 = 20_000;

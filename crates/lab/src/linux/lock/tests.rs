@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::here::trial::{self, Bare, RunAs};
+use crate::linux::trial::{self, Bare, RunAs};
 use crate::script::Words;
 
 const TIMES: u64 = 100_000;

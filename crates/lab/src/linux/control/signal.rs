@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::here::arena::Arena;
-use crate::here::fail::{again_if_interrupted, fail_last};
+use crate::linux::arena::Arena;
+use crate::linux::fail::{again_if_interrupted, fail_last};
 
 pub(super) struct Threads(&'static [&'static Thread]);
 
@@ -96,7 +96,7 @@ impl Means for Threads {
     fn join(&self, joining: Joining) -> Box<dyn Verbs> {
         // The blocked signal is inherited, unless the process was started in another way.
         if let Err(error) = block_signal() {
-            crate::here::fail::fail("block a signal", error);
+            crate::linux::fail::fail("block a signal", error);
         }
         self.0[joining.me].join();
         let all = self.0;
@@ -164,5 +164,5 @@ impl Port for ThreadPort {
 
 /// Fails: `Control::create` has refused events, so there can be no such step.
 fn no_events() {
-    crate::here::fail::fail("events", "signals have none");
+    crate::linux::fail::fail("events", "signals have none");
 }
