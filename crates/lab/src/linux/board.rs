@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::arena::Arena;
+use super::shared_memory::SharedMemory;
 use super::wait::wake;
 
 /// State: passes do not count yet.
@@ -44,8 +44,8 @@ pub(crate) struct Whereabouts {
 }
 
 impl Board {
-    pub(crate) fn new(arena: &Arena) -> &'static Self {
-        arena.place_apart(Self {
+    pub(crate) fn new(memory: &SharedMemory) -> &'static Self {
+        memory.place_apart(Self {
             state: AtomicU32::new(WARMING_UP),
             passes: AtomicU64::new(u64::MAX),
             ready: AtomicU32::new(0),
@@ -96,8 +96,8 @@ impl Board {
 }
 
 impl Whereabouts {
-    pub(crate) fn new(arena: &Arena) -> &'static Self {
-        arena.place_apart(Self {
+    pub(crate) fn new(memory: &SharedMemory) -> &'static Self {
+        memory.place_apart(Self {
             pass: AtomicU64::new(0),
             step: AtomicU32::new(0),
             done: AtomicU32::new(0),

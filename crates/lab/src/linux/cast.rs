@@ -6,13 +6,13 @@ use std::io;
 use super::Act;
 use super::access::Desk;
 use super::actor::{Actor, Ready};
-use super::arena::Arena;
 use super::board::{Board, Whereabouts};
 use super::channel::Channel;
 use super::control::{Control, Member};
 use super::fork::Children;
 use super::lock::Lock;
 use super::memory::Region;
+use super::shared_memory::SharedMemory;
 use super::wait::Blocked;
 use super::{clock_call, work};
 use crate::experiment::{Cell, Mark, Numbering};
@@ -66,14 +66,14 @@ pub(crate) fn events(plan: &Plan, numbering: &Numbering, cell: Cell, process: us
 impl Cast {
     /// Creates all shared objects. They are never freed, because the process that creates them
     /// performs one repetition only.
-    pub(crate) fn new(plan: &Plan, arena: &Arena) -> io::Result<&'static Self> {
+    pub(crate) fn new(plan: &Plan, memory: &SharedMemory) -> io::Result<&'static Self> {
         let users: usize = plan.processes.iter().map(|p| p.replicas as usize).sum();
         let locks = (plan.locks.iter())
-            .map(|lock| Lock::create(lock.kind, arena, users))
+            .map(|lock| Lock::create(lock.kind, memory, users))
             .collect::<io::Result<_>>()?;
         let replicas = plan.processes.iter().map(|p| p.replicas).max().unwrap_or(1);
         let sets = (0..replicas)
-            .map(|_| Set::new(plan, arena))
+            .map(|_| Set::new(plan, memory))
             .collect::<io::Result<_>>()?;
         Ok(Box::leak(Box::new(Self { locks, sets })))
     }
@@ -139,7 +139,7 @@ fn leader(plan: &Plan) -> usize {
 }
 
 impl Set {
-    fn new(plan: &Plan, arena: &Arena) -> io::Result<Self> {
+    fn new(plan: &Plan, memory: &SharedMemory) -> io::Result<Self> {
         let steps = || plan.processes.iter().flat_map(|p| &p.steps);
         let channels = (plan.channels.iter().enumerate())
             .map(|(c, channel)| {
@@ -149,7 +149,7 @@ impl Set {
                         _ => None,
                     })
                     .collect();
-                Channel::create(channel.kind, &sends, arena)
+                Channel::create(channel.kind, &sends, memory)
             })
             .collect::<io::Result<_>>()?;
         let events: BTreeSet<u32> = steps()
@@ -164,10 +164,10 @@ impl Set {
         let watched: Vec<bool> = (0..plan.processes.len())
             .map(|p| steps().any(|step| step.verb == Verb::UntilBlocked { process: p }))
             .collect();
-        let blocked = Blocked::create(&watched, arena);
+        let blocked = Blocked::create(&watched, memory);
         let control = plan
             .control
-            .map(|backend| Control::create(backend, blocked, &events, arena))
+            .map(|backend| Control::create(backend, blocked, &events, memory))
             .transpose()?;
         Ok(Self {
             channels,

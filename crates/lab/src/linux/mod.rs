@@ -1,12 +1,11 @@
 //! Implements the steps of scripts on this machine, under Linux.
 //!
-//! One process creates everything that is shared (memory of an arena, locks, controls, channels
-//! with their file descriptors) and forks the others, or starts threads. Each then turns its steps
-//! into acts and runs them in a loop.
+//! One process creates everything that is shared (memory, locks, controls, channels with their file
+//! descriptors) and forks the others, or starts threads. Each then turns its steps into acts and
+//! runs them in a loop.
 
 mod access;
 mod actor;
-mod arena;
 mod board;
 mod cast;
 mod channel;
@@ -22,6 +21,7 @@ mod memory;
 mod place;
 mod recording;
 mod runner;
+mod shared_memory;
 mod stream;
 mod wait;
 mod work;

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::arena::Arena;
 use super::board::{self, Board, OVER, Whereabouts};
 use super::cast::{Cast, Part};
 use super::fail::fail;
 use super::place::{Cpus, Spot, go_to};
+use super::shared_memory::SharedMemory;
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Plan, Verb};
 
 /// Initial size of shared memory, bytes; it grows.
-const ARENA_BYTES: usize = 1 << 20;
+const SHARED_MEMORY_BYTES: usize = 1 << 20;
 /// Time between two checks of processes that do not progress.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 /// Time between two checks of processes that do.
@@ -53,17 +53,18 @@ pub(crate) fn perform(
         }
     };
     repetition.cpus = spots.iter().map(|of| of[0].cpu()).collect();
-    let shared = Arena::new(ARENA_BYTES).and_then(|arena| Ok((Cast::new(plan, &arena)?, arena)));
-    let (cast, arena) = match shared {
+    let shared = SharedMemory::new(SHARED_MEMORY_BYTES)
+        .and_then(|memory| Ok((Cast::new(plan, &memory)?, memory)));
+    let (cast, memory) = match shared {
         Ok(shared) => shared,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
             return repetition;
         }
     };
-    let board = Board::new(&arena);
+    let board = Board::new(&memory);
     let deadline = Instant::now() + plan.timeout;
-    let mut all = match start(plan, numbering, cell, &spots, cast, &arena, board) {
+    let mut all = match start(plan, numbering, cell, &spots, cast, &memory, board) {
         Ok(all) => all,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
@@ -95,7 +96,7 @@ fn start(
     cell: Cell,
     spots: &[Vec<Spot>],
     cast: &'static Cast,
-    arena: &Arena,
+    memory: &SharedMemory,
     board: &'static Board,
 ) -> std::io::Result<Vec<Running>> {
     let mut order: Vec<usize> = (0..plan.processes.len()).collect();
@@ -103,7 +104,7 @@ fn start(
     let mut all = Vec::new();
     for process in order {
         for (replica, spot) in spots[process].iter().enumerate() {
-            let at = Whereabouts::new(arena);
+            let at = Whereabouts::new(memory);
             let part = Part {
                 plan: plan.clone(),
                 process,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Act;
-use super::arena::Arena;
 use super::fail::fail_last;
+use super::shared_memory::SharedMemory;
 
 /// Number of checks of a word before a spinning waiter yields its CPU, some microseconds: about the
 /// cost of switching to another process and back. The awaited process may need that very CPU.
@@ -172,15 +172,15 @@ const RUNS: u64 = 0;
 impl Blocked {
     /// Creates a word for each process. `watched`: another process observes it
     /// ([`Blocked::until`]).
-    pub(crate) fn create(watched: &[bool], arena: &Arena) -> Self {
+    pub(crate) fn create(watched: &[bool], memory: &SharedMemory) -> Self {
         let members = watched
             .iter()
-            .map(|_| arena.place_apart(Presence::default()))
+            .map(|_| memory.place_apart(Presence::default()))
             .collect();
         Self {
-            members: arena.place_all(members),
-            watched: arena.place_all(watched.to_vec()),
-            released: arena.place_apart(AtomicU32::new(0)),
+            members: memory.place_all(members),
+            watched: memory.place_all(watched.to_vec()),
+            released: memory.place_apart(AtomicU32::new(0)),
         }
     }
 

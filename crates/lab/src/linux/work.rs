@@ -145,9 +145,9 @@ mod tests {
             line.unwrap().trim().parse().unwrap()
         };
         let on = undertick_clock::cpus::allowed()[0];
-        let arena = crate::linux::arena::Arena::new(4096).unwrap();
-        let count = arena.place_apart(std::sync::atomic::AtomicU64::new(0));
-        let over = arena.place_apart(std::sync::atomic::AtomicU64::new(0));
+        let memory = crate::linux::shared_memory::SharedMemory::new(4096).unwrap();
+        let count = memory.place_apart(std::sync::atomic::AtomicU64::new(0));
+        let over = memory.place_apart(std::sync::atomic::AtomicU64::new(0));
         use std::sync::atomic::Ordering::Relaxed;
         trial::processes(2, &[on], |me| {
             if me == 1 {

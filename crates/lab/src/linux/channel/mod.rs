@@ -18,8 +18,8 @@ use self::shared::Shared;
 use self::through::Stream;
 use super::Act;
 use super::access::Desk;
-use super::arena::Arena;
 use super::fail::because;
+use super::shared_memory::SharedMemory;
 use super::stream;
 use super::wait::Sign;
 use crate::script::ChannelKind;
@@ -61,7 +61,11 @@ impl Channel {
     /// # Errors
     /// The system refuses: there are too many open files, no message queues, or no more room for
     /// one.
-    pub(crate) fn create(kind: ChannelKind, sends: &[u64], arena: &Arena) -> io::Result<Self> {
+    pub(crate) fn create(
+        kind: ChannelKind,
+        sends: &[u64],
+        memory: &SharedMemory,
+    ) -> io::Result<Self> {
         let most = sends.iter().copied().max().unwrap_or(0) as usize;
         let lengths = Lengths {
             most,
@@ -83,8 +87,8 @@ impl Channel {
                 Way::Stream(Stream::new(to, from))
             }
             ChannelKind::Queue => Way::Queue(Queue::create(lengths.most_bytes(0))?),
-            ChannelKind::Eventfd => Way::Shared(Shared::with_eventfd(most, arena)?),
-            ChannelKind::Futex => Way::Shared(Shared::with_futex(most, arena)?),
+            ChannelKind::Eventfd => Way::Shared(Shared::with_eventfd(most, memory)?),
+            ChannelKind::Futex => Way::Shared(Shared::with_futex(most, memory)?),
         };
         Ok(Self { way, lengths })
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::linux::Act;
 use crate::linux::access::{Desk, Message};
-use crate::linux::arena::Arena;
 use crate::linux::counter::Counter;
+use crate::linux::shared_memory::SharedMemory;
 use crate::linux::wait::{Sign, sleep_while, wake};
 
 /// Slots for messages: one that the receiver still reads, and one to write.
@@ -107,16 +107,16 @@ impl Count {
 }
 
 impl Shared {
-    pub(super) fn with_futex(most_words: usize, arena: &Arena) -> io::Result<Self> {
+    pub(super) fn with_futex(most_words: usize, memory: &SharedMemory) -> io::Result<Self> {
         Ok(Self {
-            all: Slots::create(most_words, arena)?,
+            all: Slots::create(most_words, memory)?,
             counters: None,
         })
     }
 
-    pub(super) fn with_eventfd(most_words: usize, arena: &Arena) -> io::Result<Self> {
+    pub(super) fn with_eventfd(most_words: usize, memory: &SharedMemory) -> io::Result<Self> {
         Ok(Self {
-            all: Slots::create(most_words, arena)?,
+            all: Slots::create(most_words, memory)?,
             counters: Some(Counters {
                 messages: Counter::create_semaphore()?,
                 room: Counter::create()?,
@@ -176,18 +176,18 @@ impl Shared {
 }
 
 impl Slots {
-    fn create(most_words: usize, arena: &Arena) -> io::Result<&'static Self> {
+    fn create(most_words: usize, memory: &SharedMemory) -> io::Result<&'static Self> {
         let slot = || {
-            let at = arena.bytes(most_words * 8)?;
+            let at = memory.bytes(most_words * 8)?;
             Ok::<_, io::Error>(Slot {
                 words: AtomicUsize::new(0),
                 at: AtomicUsize::new(at.as_ptr().expose_provenance()),
             })
         };
-        Ok(arena.place_apart(Self {
-            sent: arena.place_apart(Count::new(0)),
-            room: arena.place_apart(Count::new(SLOTS)),
-            receiver: arena.place_apart(Receiver::default()),
+        Ok(memory.place_apart(Self {
+            sent: memory.place_apart(Count::new(0)),
+            room: memory.place_apart(Count::new(SLOTS)),
+            receiver: memory.place_apart(Receiver::default()),
             slots: [slot()?, slot()?],
         }))
     }

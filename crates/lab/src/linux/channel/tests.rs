@@ -11,8 +11,8 @@ fn kinds() -> impl Iterator<Item = ChannelKind> {
     ChannelKind::WORDS.iter().map(|(_, kind)| *kind)
 }
 
-fn arena() -> Arena {
-    Arena::new(1 << 16).unwrap()
+fn memory() -> SharedMemory {
+    SharedMemory::new(1 << 16).unwrap()
 }
 
 /// The words of a message: each encodes its message and its position.
@@ -49,8 +49,8 @@ fn receive_all(channel: &Channel, lengths: impl Iterator<Item = u64>, pause: Dur
 
 /// The sender runs ahead as far as it can; the receiver takes the messages as they come.
 fn transfer(kind: ChannelKind, words: u64, messages: u64, run_as: RunAs, on: &[usize]) {
-    let arena = arena();
-    let channel = Channel::create(kind, &[words], &arena).unwrap();
+    let memory = memory();
+    let channel = Channel::create(kind, &[words], &memory).unwrap();
     let lengths = || std::iter::repeat_n(words, messages as usize);
     trial::run(run_as, 2, on, |me| match me {
         0 => send_all(&channel, lengths()),
@@ -111,9 +111,9 @@ fn nobody_sleeps_for_ever_over_shared_memory() {
         return;
     };
     for kind in [ChannelKind::Futex, ChannelKind::Eventfd] {
-        let arena = arena();
-        let there = Channel::create(kind, &[0], &arena).unwrap();
-        let back = Channel::create(kind, &[0], &arena).unwrap();
+        let memory = memory();
+        let there = Channel::create(kind, &[0], &memory).unwrap();
+        let back = Channel::create(kind, &[0], &memory).unwrap();
         trial::processes(2, &on, |me| {
             let desk = Desk::new();
             let (sends, receives) = if me == 0 {
@@ -143,8 +143,8 @@ fn messages_of_different_lengths_stay_apart() {
     // The second list fits into one message of a queue.
     for all in [[200, 0, 1, MIB, 5000], [3, 0, 200, 1, 1024]] {
         for kind in kinds() {
-            let arena = arena();
-            let channel = Channel::create(kind, &all, &arena).unwrap();
+            let memory = memory();
+            let channel = Channel::create(kind, &all, &memory).unwrap();
             let lengths = || all.into_iter().cycle().take(100);
             trial::processes(2, &[], |me| match me {
                 0 => send_all(&channel, lengths()),
@@ -158,8 +158,8 @@ fn messages_of_different_lengths_stay_apart() {
 fn a_message_stays_until_the_next_is_asked_for() {
     // The sender is as far ahead as possible while the receiver checks.
     for kind in kinds() {
-        let arena = arena();
-        let channel = Channel::create(kind, &[200], &arena).unwrap();
+        let memory = memory();
+        let channel = Channel::create(kind, &[200], &memory).unwrap();
         let lengths = || std::iter::repeat_n(200, 30);
         trial::processes(2, &[], |me| match me {
             0 => send_all(&channel, lengths()),
@@ -172,9 +172,9 @@ fn a_message_stays_until_the_next_is_asked_for() {
 fn questions_are_answered() {
     for kind in kinds() {
         for (run_as, on) in trial::places() {
-            let arena = arena();
-            let there = Channel::create(kind, &[50], &arena).unwrap();
-            let back = Channel::create(kind, &[7], &arena).unwrap();
+            let memory = memory();
+            let there = Channel::create(kind, &[50], &memory).unwrap();
+            let back = Channel::create(kind, &[7], &memory).unwrap();
             trial::run(run_as, 2, &on, |me| {
                 let desk = Desk::new();
                 let (sends, receives) = if me == 0 {
@@ -206,8 +206,8 @@ fn questions_are_answered() {
 fn two_steps_of_one_process_share_a_channel() {
     // The counts belong to the channel, not to a step.
     for kind in kinds() {
-        let arena = arena();
-        let channel = Channel::create(kind, &[3], &arena).unwrap();
+        let memory = memory();
+        let channel = Channel::create(kind, &[3], &memory).unwrap();
         trial::processes(2, &[], |me| {
             let desk = Desk::new();
             desk.set_own(&[7, 8, 9]);
@@ -232,9 +232,9 @@ fn two_steps_of_one_process_share_a_channel() {
 #[test]
 fn a_receiver_that_waits_is_seen_to_be_blocked() {
     for kind in kinds() {
-        let arena = arena();
-        let channel = Channel::create(kind, &[3], &arena).unwrap();
-        let blocked = crate::linux::wait::Blocked::create(&[false, true], &arena);
+        let memory = memory();
+        let channel = Channel::create(kind, &[3], &memory).unwrap();
+        let blocked = crate::linux::wait::Blocked::create(&[false, true], &memory);
         trial::processes(2, &[], |me| {
             let desk = Desk::new();
             let mut send = channel.sender(3, &desk);
@@ -254,8 +254,8 @@ fn a_receiver_that_waits_is_seen_to_be_blocked() {
 
 #[test]
 fn a_queue_has_no_name() {
-    let arena = arena();
-    let _channel = Channel::create(ChannelKind::Queue, &[200], &arena).unwrap();
+    let memory = memory();
+    let _channel = Channel::create(ChannelKind::Queue, &[200], &memory).unwrap();
     match std::fs::read_dir("/dev/mqueue") {
         Ok(all) => {
             let name = format!("undertick-{}-", std::process::id());
@@ -271,7 +271,7 @@ fn a_queue_has_no_name() {
 
 #[test]
 fn too_many_queues_are_refused_with_a_mend() {
-    let arena = arena();
+    let memory = memory();
     trial::processes(1, &[], |_| {
         let none = libc::rlimit {
             rlim_cur: 0,
@@ -280,7 +280,7 @@ fn too_many_queues_are_refused_with_a_mend() {
         // SAFETY: the limit is a live local.
         let set = unsafe { libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const none) };
         assert_eq!(set, 0);
-        let why = Channel::create(ChannelKind::Queue, &[200], &arena).unwrap_err();
+        let why = Channel::create(ChannelKind::Queue, &[200], &memory).unwrap_err();
         assert!(why.to_string().contains("ulimit -q"), "{why}");
     });
 }

@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::linux::arena::Arena;
 use crate::linux::fail::fail;
 use crate::linux::lock::pthread::{Mutex, made};
+use crate::linux::shared_memory::SharedMemory;
 
 pub(super) struct Rooms(&'static [&'static Room]);
 
@@ -25,9 +25,9 @@ struct Room {
 unsafe impl Sync for Room {}
 
 impl Room {
-    fn create(arena: &Arena) -> io::Result<&'static Self> {
-        let room = arena.place_apart(Self {
-            mutex: Mutex::create(arena)?,
+    fn create(memory: &SharedMemory) -> io::Result<&'static Self> {
+        let room = memory.place_apart(Self {
+            mutex: Mutex::create(memory)?,
             condition: UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
             woken: AtomicU32::new(0),
         });
@@ -79,9 +79,9 @@ impl Room {
 }
 
 impl Rooms {
-    pub(super) fn create(members: usize, arena: &Arena) -> io::Result<Self> {
-        let all: io::Result<Vec<_>> = (0..members).map(|_| Room::create(arena)).collect();
-        Ok(Self(arena.place_all(all?)))
+    pub(super) fn create(members: usize, memory: &SharedMemory) -> io::Result<Self> {
+        let all: io::Result<Vec<_>> = (0..members).map(|_| Room::create(memory)).collect();
+        Ok(Self(memory.place_all(all?)))
     }
 }
 

@@ -11,8 +11,8 @@ fn with_events() -> impl Iterator<Item = Backend> {
 /// Runs the body with two members, in one process, with events 10, 11 and 12.
 fn for_each_backend(body: impl Fn(&Control, &Member, &Member)) {
     for backend in with_events() {
-        let arena = Arena::new(1 << 16).unwrap();
-        let control = made(backend, 2, &[10, 11, 12], &arena);
+        let memory = SharedMemory::new(1 << 16).unwrap();
+        let control = made(backend, 2, &[10, 11, 12], &memory);
         println!("{backend:?}");
         trial::processes(1, &[], |_| {
             body(&control, &control.member(0), &control.member(1));
@@ -164,11 +164,11 @@ fn a_notify_wakes_all_who_wait() {
 
 fn notify_all(backend: Backend, run_as: trial::RunAs, on: &[usize], waiters: usize) {
     const ROUNDS: u32 = 500;
-    let arena = Arena::new(1 << 16).unwrap();
-    let control = made(backend, waiters + 1, &[10, 11], &arena);
-    let round = arena.place_apart(AtomicU32::new(0));
-    let ready = arena.place_apart(AtomicU32::new(0));
-    let woken = arena.place_apart(AtomicU32::new(0));
+    let memory = SharedMemory::new(1 << 16).unwrap();
+    let control = made(backend, waiters + 1, &[10, 11], &memory);
+    let round = memory.place_apart(AtomicU32::new(0));
+    let ready = memory.place_apart(AtomicU32::new(0));
+    let woken = memory.place_apart(AtomicU32::new(0));
     let all = waiters as u32;
     trial::run(run_as, waiters + 1, on, |me| {
         let member = control.member(me);
@@ -216,11 +216,11 @@ fn a_late_notify_does_not_end_the_next_wait() {
 
 fn late_notify(backend: Backend, run_as: trial::RunAs, on: &[usize]) {
     const ROUNDS: u32 = 1000;
-    let arena = Arena::new(1 << 16).unwrap();
-    let control = made(backend, 3, &[10, 11, 12], &arena);
-    let phase = arena.place_apart(AtomicU32::new(0));
-    let sent = arena.place_apart(AtomicU32::new(0));
-    let allowed = arena.place_apart(AtomicU32::new(0));
+    let memory = SharedMemory::new(1 << 16).unwrap();
+    let control = made(backend, 3, &[10, 11, 12], &memory);
+    let phase = memory.place_apart(AtomicU32::new(0));
+    let sent = memory.place_apart(AtomicU32::new(0));
+    let allowed = memory.place_apart(AtomicU32::new(0));
     trial::run(run_as, 3, on, |me| {
         let member = control.member(me);
         if me > 0 {

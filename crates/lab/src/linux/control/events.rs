@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::linux::arena::Arena;
+use crate::linux::shared_memory::SharedMemory;
 
 /// The events of all members.
 #[derive(Clone, Copy, Debug)]
@@ -27,19 +27,19 @@ const NOTIFIED: u32 = 2;
 struct RowStart;
 
 impl Events {
-    pub(super) fn create(members: usize, numbers: &[u32], arena: &Arena) -> Self {
+    pub(super) fn create(members: usize, numbers: &[u32], memory: &SharedMemory) -> Self {
         let rows = (0..members)
             .map(|_| {
-                arena.place(RowStart);
+                memory.place(RowStart);
                 let row = numbers.iter().map(|_| State::default()).collect();
-                let row = arena.place_all(row);
-                arena.place(RowStart);
+                let row = memory.place_all(row);
+                memory.place(RowStart);
                 row
             })
             .collect();
         Self {
-            numbers: arena.place_all(numbers.to_vec()),
-            rows: arena.place_all(rows),
+            numbers: memory.place_all(numbers.to_vec()),
+            rows: memory.place_all(rows),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A word for each process to sleep on, with `futex(2)`: one for wakeups, one for events.
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::linux::arena::Arena;
+use crate::linux::shared_memory::SharedMemory;
 use crate::linux::wait::Gate;
 
 pub(super) struct Gates(&'static [&'static Pair]);
@@ -13,11 +13,11 @@ struct Pair {
 }
 
 impl Gates {
-    pub(super) fn create(members: usize, arena: &Arena) -> Self {
+    pub(super) fn create(members: usize, memory: &SharedMemory) -> Self {
         let pairs = (0..members)
-            .map(|_| arena.place_apart(Pair::default()))
+            .map(|_| memory.place_apart(Pair::default()))
             .collect();
-        Self(arena.place_all(pairs))
+        Self(memory.place_all(pairs))
     }
 }
 

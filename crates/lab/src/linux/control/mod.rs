@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use self::events::Events;
 use super::Act;
-use super::arena::Arena;
+use super::shared_memory::SharedMemory;
 use super::wait::{Blocked, Sign};
 use crate::script::Backend;
 
@@ -112,7 +112,7 @@ impl Control {
         backend: Backend,
         blocked: Blocked,
         events: &[u32],
-        arena: &Arena,
+        memory: &SharedMemory,
     ) -> io::Result<Self> {
         if !has_events(backend) && !events.is_empty() {
             return Err(io::Error::new(
@@ -123,17 +123,17 @@ impl Control {
         let members = blocked.members();
         let count = events.len();
         let means: Arc<dyn Means> = match backend {
-            Backend::Futex => Arc::new(futex::Gates::create(members, arena)),
+            Backend::Futex => Arc::new(futex::Gates::create(members, memory)),
             Backend::Eventfd => Arc::new(eventfd::Counters::create(members, count)?),
-            Backend::Pipe => Arc::new(pipe::Pipes::create(members, count, arena)?),
-            Backend::Condvar => Arc::new(condvar::Rooms::create(members, arena)?),
-            Backend::Signal => Arc::new(signal::Threads::create(members, arena)?),
+            Backend::Pipe => Arc::new(pipe::Pipes::create(members, count, memory)?),
+            Backend::Condvar => Arc::new(condvar::Rooms::create(members, memory)?),
+            Backend::Signal => Arc::new(signal::Threads::create(members, memory)?),
         };
         Ok(Self {
             means,
-            events: Events::create(members, events, arena),
+            events: Events::create(members, events, memory),
             blocked,
-            released: Released(arena.place_apart(AtomicU32::new(0))),
+            released: Released(memory.place_apart(AtomicU32::new(0))),
         })
     }
 

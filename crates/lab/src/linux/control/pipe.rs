@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::linux::arena::Arena;
 use crate::linux::fail::{again_if_interrupted, fail_last};
+use crate::linux::shared_memory::SharedMemory;
 use crate::linux::stream;
 
 #[derive(Clone)]
@@ -47,11 +47,11 @@ impl Pipe {
 }
 
 impl Pipes {
-    pub(super) fn create(members: usize, events: usize, arena: &Arena) -> io::Result<Self> {
+    pub(super) fn create(members: usize, events: usize, memory: &SharedMemory) -> io::Result<Self> {
         let one = |_| {
             Ok(One {
                 wakeups: Pipe::create()?,
-                waiting: arena.place_apart(AtomicU32::new(0)),
+                waiting: memory.place_apart(AtomicU32::new(0)),
                 events: (0..events)
                     .map(|_| Pipe::create())
                     .collect::<io::Result<_>>()?,

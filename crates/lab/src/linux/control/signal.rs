@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{Joining, Means, Port, Verbs, joined};
-use crate::linux::arena::Arena;
 use crate::linux::fail::{again_if_interrupted, fail_last};
+use crate::linux::shared_memory::SharedMemory;
 
 pub(super) struct Threads(&'static [&'static Thread]);
 
@@ -83,12 +83,12 @@ impl Thread {
 }
 
 impl Threads {
-    pub(super) fn create(members: usize, arena: &Arena) -> io::Result<Self> {
+    pub(super) fn create(members: usize, memory: &SharedMemory) -> io::Result<Self> {
         block_signal()?;
         let all = (0..members)
-            .map(|_| arena.place_apart(Thread::default()))
+            .map(|_| memory.place_apart(Thread::default()))
             .collect();
-        Ok(Self(arena.place_all(all)))
+        Ok(Self(memory.place_all(all)))
     }
 }
 

@@ -11,21 +11,26 @@ pub(super) fn backends() -> impl Iterator<Item = Backend> {
 }
 
 /// Makes members none of which is watched, or all of them.
-pub(super) fn made(backend: Backend, members: usize, events: &[u32], arena: &Arena) -> Control {
-    let blocked = Blocked::create(&vec![true; members], arena);
-    Control::create(backend, blocked, events, arena).unwrap()
+pub(super) fn made(
+    backend: Backend,
+    members: usize,
+    events: &[u32],
+    memory: &SharedMemory,
+) -> Control {
+    let blocked = Blocked::create(&vec![true; members], memory);
+    Control::create(backend, blocked, events, memory).unwrap()
 }
 
-fn arena() -> Arena {
-    Arena::new(1 << 16).unwrap()
+fn memory() -> SharedMemory {
+    SharedMemory::new(1 << 16).unwrap()
 }
 
 /// Two members wake each other in turn; each counts, and finds the other's count at the expected
 /// value.
 fn ping_pong(backend: Backend, run_as: RunAs, on: &[usize]) {
-    let arena = arena();
-    let control = made(backend, 2, &[], &arena);
-    let turns = arena.place_apart(AtomicU32::new(0));
+    let memory = memory();
+    let control = made(backend, 2, &[], &memory);
+    let turns = memory.place_apart(AtomicU32::new(0));
     trial::run(run_as, 2, on, |me| {
         let member = control.member(me);
         let (mut wake, mut block) = (member.wakeup(1 - me), member.block());
@@ -79,8 +84,8 @@ fn everywhere(backend: Backend) {
 #[test]
 fn a_wakeup_before_the_block_is_kept() {
     for backend in backends() {
-        let arena = arena();
-        let control = made(backend, 2, &[], &arena);
+        let memory = memory();
+        let control = made(backend, 2, &[], &memory);
         trial::processes(1, &[], |_| {
             let (one, two) = (control.member(0), control.member(1));
             for _ in 0..100 {
@@ -94,8 +99,8 @@ fn a_wakeup_before_the_block_is_kept() {
 #[test]
 fn a_wakeup_before_the_member_has_joined_is_kept() {
     for backend in backends() {
-        let arena = arena();
-        let control = made(backend, 2, &[], &arena);
+        let memory = memory();
+        let control = made(backend, 2, &[], &memory);
         trial::processes(1, &[], |_| {
             control.member(0).wakeup(1)();
             let late = control.member(1);
@@ -109,8 +114,8 @@ fn a_wakeup_before_the_member_has_joined_is_kept() {
 #[test]
 fn two_wakeups_before_a_block_count_once() {
     for backend in backends() {
-        let arena = arena();
-        let control = made(backend, 2, &[], &arena);
+        let memory = memory();
+        let control = made(backend, 2, &[], &memory);
         trial::processes(1, &[], |_| {
             let (one, two) = (control.member(0), control.member(1));
             let mut wake = one.wakeup(1);
@@ -145,9 +150,9 @@ pub(super) fn returns_only_when_released(control: &Control, blocks: impl FnOnce(
 #[test]
 fn a_release_ends_every_block_and_those_to_come() {
     for backend in backends() {
-        let arena = arena();
-        let control = made(backend, 3, &[], &arena);
-        let here = arena.place_apart(AtomicU32::new(0));
+        let memory = memory();
+        let control = made(backend, 3, &[], &memory);
+        let here = memory.place_apart(AtomicU32::new(0));
         trial::processes(4, &[], |me| {
             if me == 3 {
                 while here.load(Ordering::Acquire) < 3 {
@@ -172,11 +177,11 @@ fn a_release_ends_every_block_and_those_to_come() {
 fn an_interruption_is_no_wakeup() {
     extern "C" fn nothing(_: libc::c_int) {}
     for backend in backends() {
-        let arena = arena();
+        let memory = memory();
         let events: &[u32] = if has_events(backend) { &[10] } else { &[] };
-        let control = made(backend, 2, events, &arena);
-        let pid = arena.place_apart(AtomicU32::new(0));
-        let passes = arena.place_apart(AtomicU32::new(0));
+        let control = made(backend, 2, events, &memory);
+        let pid = memory.place_apart(AtomicU32::new(0));
+        let passes = memory.place_apart(AtomicU32::new(0));
         trial::processes(2, &[], |me| {
             let member = control.member(me);
             if me == 0 {
@@ -223,9 +228,9 @@ fn an_interruption_is_no_wakeup() {
 fn until_blocked_returns_after_the_other_sleeps() {
     for backend in backends() {
         for (_, on) in trial::places().into_iter().step_by(2) {
-            let arena = arena();
-            let control = made(backend, 2, &[], &arena);
-            let pid = arena.place_apart(AtomicU32::new(0));
+            let memory = memory();
+            let control = made(backend, 2, &[], &memory);
+            let pid = memory.place_apart(AtomicU32::new(0));
             trial::processes(2, &on, |me| {
                 let member = control.member(me);
                 if me == 1 {
@@ -254,9 +259,9 @@ fn until_blocked_returns_after_the_other_sleeps() {
 
 #[test]
 fn until_blocked_waits_as_long_as_said() {
-    let arena = arena();
-    let blocked = Blocked::create(&[true, false], &arena);
-    let up = arena.place_apart(AtomicU32::new(0));
+    let memory = memory();
+    let blocked = Blocked::create(&[true, false], &memory);
+    let up = memory.place_apart(AtomicU32::new(0));
     let (awake, settle) = (Duration::from_millis(20), Duration::from_millis(5));
     trial::processes(2, &[], |me| {
         if me == 0 {
@@ -288,9 +293,9 @@ fn until_blocked_does_not_take_a_process_for_asleep_that_was_woken() {
     // On one CPU the woken member has not run yet when its waker continues.
     let on = undertick_clock::cpus::allowed()[0];
     for backend in backends() {
-        let arena = arena();
-        let control = made(backend, 2, &[], &arena);
-        let passes = arena.place_apart(AtomicU32::new(0));
+        let memory = memory();
+        let control = made(backend, 2, &[], &memory);
+        let passes = memory.place_apart(AtomicU32::new(0));
         trial::processes(2, &[on], |me| {
             let member = control.member(me);
             if me == 1 {
@@ -314,8 +319,8 @@ fn until_blocked_does_not_take_a_process_for_asleep_that_was_woken() {
 
 #[test]
 fn a_release_ends_waiting_for_another_to_block() {
-    let arena = arena();
-    let control = made(Backend::Futex, 2, &[], &arena);
+    let memory = memory();
+    let control = made(Backend::Futex, 2, &[], &memory);
     trial::processes(1, &[], |_| {
         // Member 1 never joins.
         let member = control.member(0);
@@ -327,9 +332,9 @@ fn a_release_ends_waiting_for_another_to_block() {
 
 #[test]
 fn signals_have_no_events() {
-    let arena = arena();
-    let blocked = Blocked::create(&[false], &arena);
-    let refused = Control::create(Backend::Signal, blocked, &[10], &arena);
+    let memory = memory();
+    let blocked = Blocked::create(&[false], &memory);
+    let refused = Control::create(Backend::Signal, blocked, &[10], &memory);
     let why = refused.err().unwrap().to_string();
     assert!(why.contains("signals have no events"), "{why}");
     assert!(

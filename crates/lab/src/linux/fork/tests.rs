@@ -111,8 +111,8 @@ fn record(with_children: bool) -> [u64; 3] {
     use std::sync::atomic::{AtomicU64, Ordering};
     use undertick_trace::record::{Request, record};
 
-    let arena = crate::linux::arena::Arena::new(4096).unwrap();
-    let found = arena.place([const { AtomicU64::new(0) }; 3]);
+    let memory = crate::linux::shared_memory::SharedMemory::new(4096).unwrap();
+    let found = memory.place([const { AtomicU64::new(0) }; 3]);
     trial::processes(1, &[], |_| {
         let dir = tempfile::tempdir().unwrap();
         let program = std::env::current_exe().unwrap();

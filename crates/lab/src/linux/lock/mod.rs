@@ -16,7 +16,7 @@ use self::pthread::{Mutex, SpinLock};
 use self::queue::{QueueLock, QueueUser};
 use self::spin::{Spin, Ticket};
 use super::Act;
-use super::arena::Arena;
+use super::shared_memory::SharedMemory;
 use crate::script::LockKind;
 
 /// The operations of a user of a lock.
@@ -42,14 +42,18 @@ impl Lock {
     ///
     /// # Errors
     /// The C library has no such lock for use between processes.
-    pub(crate) fn create(kind: LockKind, arena: &Arena, most_users: usize) -> io::Result<Self> {
+    pub(crate) fn create(
+        kind: LockKind,
+        memory: &SharedMemory,
+        most_users: usize,
+    ) -> io::Result<Self> {
         Ok(match kind {
-            LockKind::Pthread => Self::Pthread(Mutex::create(arena)?),
-            LockKind::PthreadSpin => Self::PthreadSpin(SpinLock::create(arena)?),
-            LockKind::Spin => Self::Spin(arena.place_apart(Spin::default())),
-            LockKind::Ticket => Self::Ticket(arena.place_apart(Ticket::default())),
-            LockKind::Mcs => Self::Mcs(QueueLock::create(arena, most_users)),
-            LockKind::Futex => Self::Futex(arena.place_apart(FutexMutex::default())),
+            LockKind::Pthread => Self::Pthread(Mutex::create(memory)?),
+            LockKind::PthreadSpin => Self::PthreadSpin(SpinLock::create(memory)?),
+            LockKind::Spin => Self::Spin(memory.place_apart(Spin::default())),
+            LockKind::Ticket => Self::Ticket(memory.place_apart(Ticket::default())),
+            LockKind::Mcs => Self::Mcs(QueueLock::create(memory, most_users)),
+            LockKind::Futex => Self::Futex(memory.place_apart(FutexMutex::default())),
         })
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use super::Exclusive;
-use crate::linux::arena::Arena;
 use crate::linux::fail::fail;
+use crate::linux::shared_memory::SharedMemory;
 
 /// `pthread_mutex_t`.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ fn refused(what: &str, error: libc::c_int) -> ! {
 
 impl Mutex {
     /// Creates a free mutex.
-    pub(crate) fn create(arena: &Arena) -> io::Result<&'static Self> {
+    pub(crate) fn create(memory: &SharedMemory) -> io::Result<&'static Self> {
         // It is initialised where it stays, because it must not be moved.
-        let mutex = arena.place_apart(Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
+        let mutex = memory.place_apart(Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
         let mut attributes = MaybeUninit::uninit();
         let shared = libc::PTHREAD_PROCESS_SHARED;
         // SAFETY: the attributes are made before they are used and destroyed
@@ -82,9 +82,9 @@ impl Mutex {
 
 impl SpinLock {
     /// Creates a free lock.
-    pub(super) fn create(arena: &Arena) -> io::Result<&'static Self> {
+    pub(super) fn create(memory: &SharedMemory) -> io::Result<&'static Self> {
         // SAFETY: all zeros is a value of the integer that it is.
-        let lock = arena.place_apart(Self(UnsafeCell::new(unsafe { std::mem::zeroed() })));
+        let lock = memory.place_apart(Self(UnsafeCell::new(unsafe { std::mem::zeroed() })));
         // SAFETY: nobody uses it yet.
         made(unsafe { libc::pthread_spin_init(lock.0.get(), libc::PTHREAD_PROCESS_SHARED) })?;
         Ok(lock)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::Exclusive;
 use super::spin::spin_while;
-use crate::linux::arena::Arena;
+use crate::linux::shared_memory::SharedMemory;
 
 /// The lock: the last entry of the queue, and a node for each user.
 #[derive(Debug)]
@@ -32,15 +32,17 @@ pub(super) struct QueueUser {
 
 impl QueueLock {
     /// Creates a free lock.
-    pub(super) fn create(arena: &Arena, most_users: usize) -> &'static Self {
+    pub(super) fn create(memory: &SharedMemory, most_users: usize) -> &'static Self {
         let node = || Node {
             next: AtomicPtr::new(null_mut()),
             waits: AtomicU32::new(0),
         };
-        let nodes = (0..most_users).map(|_| arena.place_apart(node())).collect();
-        arena.place(Self {
-            last: arena.place_apart(AtomicPtr::new(null_mut())),
-            nodes: arena.place_all(nodes),
+        let nodes = (0..most_users)
+            .map(|_| memory.place_apart(node()))
+            .collect();
+        memory.place(Self {
+            last: memory.place_apart(AtomicPtr::new(null_mut())),
+            nodes: memory.place_all(nodes),
         })
     }
 }

@@ -18,11 +18,11 @@ fn kinds() -> impl Iterator<Item = LockKind> {
 /// The users, which all begin together, increment an unprotected counter under the lock, and
 /// sometimes yield their CPU while they hold it.
 fn no_update_is_lost(kind: LockKind, users: usize, run_as: RunAs, on: &[usize]) {
-    let arena = Arena::new(1 << 16).unwrap();
-    let lock = Lock::create(kind, &arena, users).unwrap();
-    let counter = arena.place_apart(Bare::default());
-    let here = arena.place_apart(AtomicUsize::new(0));
-    let passed = arena.place_apart(AtomicU64::new(0));
+    let memory = SharedMemory::new(1 << 16).unwrap();
+    let lock = Lock::create(kind, &memory, users).unwrap();
+    let counter = memory.place_apart(Bare::default());
+    let here = memory.place_apart(AtomicUsize::new(0));
+    let passed = memory.place_apart(AtomicU64::new(0));
     trial::run(run_as, users, on, |me| {
         let (mut take, mut give) = lock.acts(me);
         let mut long = lock.lock_unlock(me, 10);
@@ -60,9 +60,9 @@ fn a_bare_counter_shows_when_there_is_no_lock() {
     let Some((run_as, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
         return;
     };
-    let arena = Arena::new(1 << 16).unwrap();
-    let counter = arena.place_apart(Bare::default());
-    let counted = arena.place_apart(AtomicU64::new(0));
+    let memory = SharedMemory::new(1 << 16).unwrap();
+    let counter = memory.place_apart(Bare::default());
+    let counted = memory.place_apart(AtomicU64::new(0));
     // There are two CPUs, on each of which a user counts for 20 ms. Beside six busy loops these
     // times still overlap in part. A machine that keeps one of the users off its CPU each time has
     // two minutes.
@@ -125,9 +125,9 @@ fn a_holder_keeps_the_others_out_for_long() {
     // The holder sleeps while it has the lock, on the CPU of the waiters. They wait in whatever
     // way, and none gets the lock.
     for kind in kinds() {
-        let arena = Arena::new(1 << 16).unwrap();
-        let lock = Lock::create(kind, &arena, 3).unwrap();
-        let counter = arena.place_apart(Bare::default());
+        let memory = SharedMemory::new(1 << 16).unwrap();
+        let lock = Lock::create(kind, &memory, 3).unwrap();
+        let counter = memory.place_apart(Bare::default());
         let on = undertick_clock::cpus::allowed()[0];
         trial::processes(3, &[on], |me| {
             let (mut take, mut give) = lock.acts(me);

@@ -130,8 +130,8 @@ fn filling_writes_all_words_to_the_end() {
 #[test]
 fn nothing_is_left_of_a_process_that_is_killed() {
     for kind in [RegionKind::Shm, RegionKind::SysV] {
-        let arena = crate::linux::arena::Arena::new(4096).unwrap();
-        let pid = arena.place(std::sync::atomic::AtomicU32::new(0));
+        let memory = crate::linux::shared_memory::SharedMemory::new(4096).unwrap();
+        let pid = memory.place(std::sync::atomic::AtomicU32::new(0));
         let ended = trial::ended(1, &[], |_| {
             let region = Region::new("R", BYTES, kind, Pages::Default).unwrap();
             region.create()();

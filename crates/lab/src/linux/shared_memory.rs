@@ -13,11 +13,11 @@ const APART: usize = 128;
 /// Shared anonymous memory. A value placed before a `fork` exists in parent and child, at the same
 /// address.
 ///
-/// References into it are `'static`: the mappings are never unmapped, not even when the arena
-/// itself is dropped, because a forked process or a thread may still use them. They end with the
-/// last process.
+/// References into it are `'static`: the mappings are never unmapped, not even when this value is
+/// dropped, because a forked process or a thread may still use them. They end with the last
+/// process.
 #[derive(Debug)]
-pub(crate) struct Arena {
+pub(crate) struct SharedMemory {
     /// Minimum size of a mapping, bytes.
     piece_bytes: usize,
     /// First free address, and the end of the current mapping.
@@ -28,7 +28,7 @@ pub(crate) struct Arena {
 #[repr(C, align(128))]
 struct Apart<T>(T);
 
-impl Arena {
+impl SharedMemory {
     /// Makes room for that many bytes; when they are used up, more memory is mapped. Only touched
     /// pages use memory.
     ///
@@ -36,12 +36,12 @@ impl Arena {
     /// The system provides no memory.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let piece_bytes = bytes.max(1).next_multiple_of(4096);
-        let arena = Self {
+        let memory = Self {
             piece_bytes,
             free: Cell::new((0, 0)),
         };
-        arena.take_piece(piece_bytes)?;
-        Ok(arena)
+        memory.take_piece(piece_bytes)?;
+        Ok(memory)
     }
 
     fn take_piece(&self, bytes: usize) -> io::Result<()> {
@@ -107,7 +107,7 @@ impl Arena {
         }
     }
 
-    /// As [`Arena::place`], but no other value is in the same cache lines.
+    /// As [`SharedMemory::place`], but no other value is in the same cache lines.
     pub(crate) fn place_apart<T: Sync + 'static>(&self, value: T) -> &'static T {
         &self.place(Apart(value)).0
     }
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn values_lie_apart_aligned_and_do_not_overlap() {
-        let arena = Arena::new(1 << 16).unwrap();
-        let byte = arena.place(7_u8);
-        let word = arena.place(AtomicU64::new(1));
-        let one = arena.place_apart(AtomicU32::new(2));
-        let two = arena.place_apart(AtomicU32::new(3));
-        let after = arena.place(4_u8);
+        let memory = SharedMemory::new(1 << 16).unwrap();
+        let byte = memory.place(7_u8);
+        let word = memory.place(AtomicU64::new(1));
+        let one = memory.place_apart(AtomicU32::new(2));
+        let two = memory.place_apart(AtomicU32::new(3));
+        let after = memory.place(4_u8);
         let at = |address: *const u8| address.addr();
         assert_eq!(at(std::ptr::from_ref(word).cast()) % 8, 0);
         let (one_at, two_at) = (
@@ -164,15 +164,15 @@ mod tests {
 
     #[test]
     fn more_than_asked_for_has_room_too() {
-        let arena = Arena::new(4096).unwrap();
-        let kept: Vec<&u64> = (0..10_000).map(|n| arena.place(n)).collect();
-        let large = arena.bytes(3 << 20).unwrap();
+        let memory = SharedMemory::new(4096).unwrap();
+        let kept: Vec<&u64> = (0..10_000).map(|n| memory.place(n)).collect();
+        let large = memory.bytes(3 << 20).unwrap();
         // SAFETY: within the bytes just taken, which nobody else has.
         let bytes = unsafe { std::slice::from_raw_parts_mut(large.as_ptr(), 3 << 20) };
         assert!(bytes.iter().all(|byte| *byte == 0));
         bytes.fill(0xff);
         assert!(kept.iter().enumerate().all(|(n, kept)| n as u64 == **kept));
-        let all = arena.place_all((0..1000_u16).collect());
+        let all = memory.place_all((0..1000_u16).collect());
         assert!(
             all.iter()
                 .enumerate()
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_child_writes_what_its_parent_reads() {
-        let arena = Arena::new(4096).unwrap();
-        let word = arena.place(AtomicU32::new(1));
+        let memory = SharedMemory::new(4096).unwrap();
+        let word = memory.place(AtomicU32::new(1));
         trial::processes(2, &[], |me| {
             word.fetch_add(10 + me as u32, Ordering::Relaxed);
         });
