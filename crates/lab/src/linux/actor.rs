@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Act;
-use super::board::{Board, OVER, RECORDING, WARMING_UP, Whereabouts};
+use super::repetition_state::{OVER, Position, RECORDING, RepetitionState, WARMING_UP};
 use crate::script::Length;
 
 /// A step that is ready to run.
@@ -18,8 +18,8 @@ pub(crate) struct Ready {
 
 /// The behaviour of a process.
 pub(crate) struct Actor {
-    pub(crate) board: &'static Board,
-    pub(crate) at: &'static Whereabouts,
+    pub(crate) state: &'static RepetitionState,
+    pub(crate) at: &'static Position,
     /// Whether it decides how many passes count, and from when.
     pub(crate) leads: bool,
     /// Whether it reads the clock.
@@ -60,7 +60,7 @@ impl Actor {
             undertick::begin(self.between);
             undertick::end(self.between);
         }
-        self.board.arrive();
+        self.state.arrive();
         if let Some(after) = self.after {
             std::thread::sleep(after);
         }
@@ -68,11 +68,11 @@ impl Actor {
         if self.go_through(true, &mut current) {
             self.all_passes(&mut current);
         }
-        if self.measured && self.board.state.load(Ordering::Acquire) == RECORDING {
+        if self.measured && self.state.status.load(Ordering::Acquire) == RECORDING {
             undertick::end(current);
         }
         self.at.step.store(0, Ordering::Relaxed);
-        self.board.leave(self.at);
+        self.state.leave(self.at);
     }
 
     fn all_passes(&mut self, current: &mut u16) {
@@ -92,15 +92,15 @@ impl Actor {
             }
             if self.leads && pass == warm_up {
                 let passes = self.passes(half.elapsed(), warm_up - warm_up / 2);
-                self.board.passes.store(passes, Ordering::Relaxed);
-                self.board
-                    .state
+                self.state.passes.store(passes, Ordering::Relaxed);
+                self.state
+                    .status
                     .compare_exchange(WARMING_UP, RECORDING, Ordering::Release, Ordering::Relaxed)
                     .ok();
                 recording_since = Some(Instant::now());
             }
-            if self.board.state.load(Ordering::Acquire) == RECORDING {
-                if !self.background && counted >= self.board.passes.load(Ordering::Relaxed) {
+            if self.state.status.load(Ordering::Acquire) == RECORDING {
+                if !self.background && counted >= self.state.passes.load(Ordering::Relaxed) {
                     break;
                 }
                 counted += 1;
@@ -116,7 +116,7 @@ impl Actor {
             self.at.pass.store(pass, Ordering::Relaxed);
         }
         if let Some(since) = recording_since {
-            self.board
+            self.state
                 .took_ns
                 .store(since.elapsed().as_nanos() as u64, Ordering::Release);
         }
@@ -142,16 +142,16 @@ impl Actor {
             &mut self.pass
         };
         match (self.measured, self.around) {
-            (false, _) => unmeasured(steps, self.board, self.at),
-            (true, true) => around(steps, self.board, self.at),
-            (true, false) => between(steps, self.board, self.at, current, self.between),
+            (false, _) => unmeasured(steps, self.state, self.at),
+            (true, true) => around(steps, self.state, self.at),
+            (true, false) => between(steps, self.state, self.at, current, self.between),
         }
     }
 }
 
-fn unmeasured(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
+fn unmeasured(steps: &mut [Ready], state: &RepetitionState, at: &Position) -> bool {
     for (i, step) in (1..).zip(steps) {
-        if board.state.load(Ordering::Relaxed) == OVER {
+        if state.status.load(Ordering::Relaxed) == OVER {
             return false;
         }
         at.step.store(i, Ordering::Relaxed);
@@ -163,13 +163,13 @@ fn unmeasured(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
 /// One reading between two steps: it ends one and begins the next.
 fn between(
     steps: &mut [Ready],
-    board: &Board,
-    at: &Whereabouts,
+    state: &RepetitionState,
+    at: &Position,
     current: &mut u16,
     outside: u16,
 ) -> bool {
     for (i, step) in (1..).zip(steps) {
-        match board.state.load(Ordering::Relaxed) {
+        match state.status.load(Ordering::Relaxed) {
             RECORDING => undertick::next(*current, step.event),
             OVER => return false,
             _ => {}
@@ -178,7 +178,7 @@ fn between(
         at.step.store(i, Ordering::Relaxed);
         (step.act)();
     }
-    if board.state.load(Ordering::Relaxed) == RECORDING {
+    if state.status.load(Ordering::Relaxed) == RECORDING {
         undertick::next(*current, outside);
     }
     *current = outside;
@@ -186,22 +186,22 @@ fn between(
 }
 
 /// A serialised reading before and after each step.
-fn around(steps: &mut [Ready], board: &Board, at: &Whereabouts) -> bool {
+fn around(steps: &mut [Ready], state: &RepetitionState, at: &Position) -> bool {
     for (i, step) in (1..).zip(steps) {
         at.step.store(i, Ordering::Relaxed);
-        let state = board.state.load(Ordering::Relaxed);
-        if state == OVER {
+        let status = state.status.load(Ordering::Relaxed);
+        if status == OVER {
             return false;
         }
         if !step.timed {
             (step.act)();
             continue;
         }
-        if state == RECORDING {
+        if status == RECORDING {
             undertick::begin_ordered(step.event);
         }
         (step.act)();
-        if board.state.load(Ordering::Relaxed) == RECORDING {
+        if state.status.load(Ordering::Relaxed) == RECORDING {
             undertick::end_ordered(step.event);
         }
     }

@@ -6,12 +6,12 @@ use std::io;
 use super::Act;
 use super::access::Desk;
 use super::actor::{Actor, Ready};
-use super::board::{Board, Whereabouts};
 use super::channel::Channel;
 use super::control::{Control, Member};
 use super::fork::Children;
 use super::lock::Lock;
 use super::memory::Region;
+use super::repetition_state::{Position, RepetitionState};
 use super::shared_memory::SharedMemory;
 use super::wait::Blocked;
 use super::{clock_call, work};
@@ -89,8 +89,8 @@ impl Cast {
     pub(crate) fn actor(
         &'static self,
         part: Part,
-        board: &'static Board,
-        at: &'static Whereabouts,
+        state: &'static RepetitionState,
+        at: &'static Position,
     ) -> io::Result<Actor> {
         let plan = &part.plan;
         let process = &plan.processes[part.process];
@@ -114,7 +114,7 @@ impl Cast {
             before.push(ready(act, part.events.steps[s], true));
         }
         Ok(Actor {
-            board,
+            state,
             at,
             leads: part.replica == 0 && part.process == leader(plan),
             measured: process.measured && part.replica == 0,

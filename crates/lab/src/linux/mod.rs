@@ -6,7 +6,6 @@
 
 mod access;
 mod actor;
-mod board;
 mod cast;
 mod channel;
 mod clock_call;
@@ -20,6 +19,7 @@ mod machine;
 mod memory;
 mod place;
 mod recording;
+mod repetition_state;
 mod runner;
 mod shared_memory;
 mod stream;

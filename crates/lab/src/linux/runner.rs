@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::board::{self, Board, OVER, Whereabouts};
 use super::cast::{Cast, Part};
 use super::fail::fail;
 use super::place::{Cpus, Spot, go_to};
+use super::repetition_state::{self, OVER, Position, RepetitionState};
 use super::shared_memory::SharedMemory;
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Plan, Verb};
@@ -25,7 +25,7 @@ struct Running {
     process: usize,
     /// `None`: a thread of this process.
     pid: Option<libc::pid_t>,
-    at: &'static Whereabouts,
+    at: &'static Position,
     exited: bool,
 }
 
@@ -62,29 +62,29 @@ pub(crate) fn perform(
             return repetition;
         }
     };
-    let board = Board::new(&memory);
+    let state = RepetitionState::new(&memory);
     let deadline = Instant::now() + plan.timeout;
-    let mut all = match start(plan, numbering, cell, &spots, cast, &memory, board) {
+    let mut all = match start(plan, numbering, cell, &spots, cast, &memory, state) {
         Ok(all) => all,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
             return repetition;
         }
     };
-    let ready = board.start(all.len() as u32, deadline, || failed(&mut all).is_some());
+    let ready = state.start(all.len() as u32, deadline, || failed(&mut all).is_some());
     repetition.ended = if ready {
-        watch(plan, board, cast, &mut all, deadline)
+        watch(plan, state, cast, &mut all, deadline)
     } else {
         failed(&mut all)
             .unwrap_or_else(|| Ended::TimedOut("its processes were not ready in time".to_owned()))
     };
-    board.state.store(OVER, Ordering::Release);
+    state.status.store(OVER, Ordering::Release);
     end(&mut all);
-    repetition.passes = match board.passes.load(Ordering::Relaxed) {
+    repetition.passes = match state.passes.load(Ordering::Relaxed) {
         u64::MAX => 0,
         passes => passes,
     };
-    repetition.seconds = board.took_ns.load(Ordering::Acquire) as f64 / 1e9;
+    repetition.seconds = state.took_ns.load(Ordering::Acquire) as f64 / 1e9;
     repetition
 }
 
@@ -97,14 +97,14 @@ fn start(
     spots: &[Vec<Spot>],
     cast: &'static Cast,
     memory: &SharedMemory,
-    board: &'static Board,
+    state: &'static RepetitionState,
 ) -> std::io::Result<Vec<Running>> {
     let mut order: Vec<usize> = (0..plan.processes.len()).collect();
     order.sort_by_key(|&p| plan.processes[p].is_thread);
     let mut all = Vec::new();
     for process in order {
         for (replica, spot) in spots[process].iter().enumerate() {
-            let at = Whereabouts::new(memory);
+            let at = Position::new(memory);
             let part = Part {
                 plan: plan.clone(),
                 process,
@@ -119,7 +119,7 @@ fn start(
                     fail("sched_setaffinity", &error);
                 }
                 let name = part.plan.processes[part.process].name.clone();
-                match cast.actor(part, board, at) {
+                match cast.actor(part, state, at) {
                     Ok(actor) => actor.run(),
                     Err(error) => fail(&name, &error),
                 }
@@ -159,9 +159,15 @@ fn fork(life: impl FnOnce()) -> std::io::Result<libc::pid_t> {
 }
 
 /// Waits until all processes that count are done.
-fn watch(plan: &Plan, board: &Board, cast: &Cast, all: &mut [Running], deadline: Instant) -> Ended {
+fn watch(
+    plan: &Plan,
+    state: &RepetitionState,
+    cast: &Cast,
+    all: &mut [Running],
+    deadline: Instant,
+) -> Ended {
     loop {
-        let done = board.done.load(Ordering::Acquire);
+        let done = state.done.load(Ordering::Acquire);
         let counts = |r: &&Running| !plan.processes[r.process].background;
         let left: Vec<&Running> = (all.iter())
             .filter(counts)
@@ -170,8 +176,8 @@ fn watch(plan: &Plan, board: &Board, cast: &Cast, all: &mut [Running], deadline:
         if left.is_empty() {
             return Ended::Done;
         }
-        if done > 0 && left.iter().all(|r| waits_in_vain(plan, r, board)) {
-            board.state.store(OVER, Ordering::Release);
+        if done > 0 && left.iter().all(|r| waits_in_vain(plan, r, state)) {
+            state.status.store(OVER, Ordering::Release);
             cast.release_all();
             return Ended::Done;
         }
@@ -179,16 +185,16 @@ fn watch(plan: &Plan, board: &Board, cast: &Cast, all: &mut [Running], deadline:
             return failed;
         }
         if Instant::now() > deadline {
-            return Ended::TimedOut(whereabouts(plan, all));
+            return Ended::TimedOut(positions(plan, all));
         }
         let pause = if done > 0 { LOOK_EVERY } else { WATCH_EVERY };
-        board::wait(&board.done, done, pause);
+        repetition_state::wait(&state.done, done, pause);
     }
 }
 
 /// Whether the process waits in its last pass for an event of the next pass of the others, which
 /// are already done.
-fn waits_in_vain(plan: &Plan, running: &Running, board: &Board) -> bool {
+fn waits_in_vain(plan: &Plan, running: &Running, state: &RepetitionState) -> bool {
     let at = || {
         let step = running.at.step.load(Ordering::Acquire);
         (running.at.pass.load(Ordering::Acquire), step)
@@ -201,7 +207,7 @@ fn waits_in_vain(plan: &Plan, running: &Running, board: &Board) -> bool {
         .checked_sub(2)
         .and_then(|step| steps.get(plan.processes[running.process].loop_to + step))
         .is_some_and(|step| matches!(step.verb, Verb::Block | Verb::Wait | Verb::Receive { .. }));
-    blocks && before == at() && board.done.load(Ordering::Acquire) > 0
+    blocks && before == at() && state.done.load(Ordering::Acquire) > 0
 }
 
 /// Returns a failure if a process has ended early.
@@ -230,7 +236,7 @@ fn failed(all: &mut [Running]) -> Option<Ended> {
 }
 
 /// Describes the position of every process, in words.
-fn whereabouts(plan: &Plan, all: &[Running]) -> String {
+fn positions(plan: &Plan, all: &[Running]) -> String {
     let mut text = String::new();
     for running in all {
         let process = &plan.processes[running.process];

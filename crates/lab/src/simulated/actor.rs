@@ -11,7 +11,7 @@ use crate::script::Length;
 
 /// State shared by the processes of a repetition. Only one thread uses it.
 #[derive(Debug, Default)]
-pub(super) struct Board {
+pub(super) struct RepetitionState {
     recording: AtomicU8,
     /// Number of passes that count.
     passes: AtomicU64,
@@ -19,7 +19,7 @@ pub(super) struct Board {
     took_ns: AtomicU64,
 }
 
-impl Board {
+impl RepetitionState {
     fn is_recording(&self) -> bool {
         self.recording.load(Ordering::Relaxed) == 1
     }
@@ -78,7 +78,7 @@ pub(super) struct Part {
 #[derive(Debug)]
 pub(super) struct Actor {
     part: Part,
-    board: Arc<Board>,
+    state: Arc<RepetitionState>,
     /// Records, and the true time of each, ns.
     pub(super) records: Vec<Record>,
     pub(super) true_ns: Vec<i64>,
@@ -127,12 +127,12 @@ const FEWEST_TIMED: u64 = 4;
 const DELAY_TICKS: u64 = 4;
 
 impl Actor {
-    pub(super) fn new(part: Part, board: Arc<Board>) -> Self {
+    pub(super) fn new(part: Part, state: Arc<RepetitionState>) -> Self {
         Self {
             current: part.between,
             random: part.seed | 1,
             part,
-            board,
+            state,
             records: Vec::new(),
             true_ns: Vec::new(),
             reading_ns: Vec::new(),
@@ -155,7 +155,7 @@ impl Actor {
     }
 
     /// Number of passes so far, and the current step, from 1; 0 between passes.
-    pub(super) fn whereabouts(&self) -> (u64, usize) {
+    pub(super) fn position(&self) -> (u64, usize) {
         let step = match self.at {
             At::Pass => self.step + 1,
             _ => 0,
@@ -205,7 +205,7 @@ impl Actor {
     /// Ends the open span and begins another one, with a reading if the record is wanted.
     fn turn_to(&mut self, event: u16) -> Option<Act> {
         let from = std::mem::replace(&mut self.current, event);
-        (self.part.measured && !self.part.around && self.board.is_recording())
+        (self.part.measured && !self.part.around && self.state.is_recording())
             .then(|| self.read(Kind::Next, from, event))
     }
 
@@ -227,7 +227,7 @@ impl Actor {
             let act = self.act;
             self.act += 1;
             let around =
-                self.part.measured && self.part.around && timed && self.board.is_recording();
+                self.part.measured && self.part.around && timed && self.state.is_recording();
             match act {
                 0 => {
                     let reading = match around {
@@ -261,17 +261,17 @@ impl Actor {
         if self.part.leads && self.done == warm_up {
             let timed = warm_up - warm_up / 2;
             let passes = self.passes(now.ns_since(self.half) as f64 / 1e9, timed);
-            self.board.passes.store(passes, Ordering::Relaxed);
-            self.board.recording.store(1, Ordering::Relaxed);
+            self.state.passes.store(passes, Ordering::Relaxed);
+            self.state.recording.store(1, Ordering::Relaxed);
             self.since = Some(now);
         }
-        if !self.board.is_recording() {
+        if !self.state.is_recording() {
             return true;
         }
-        if !self.part.background && self.counted >= self.board.passes() {
+        if !self.part.background && self.counted >= self.state.passes() {
             if let Some(since) = self.since {
                 let took = now.ns_since(since).unsigned_abs();
-                self.board.took_ns.store(took, Ordering::Relaxed);
+                self.state.took_ns.store(took, Ordering::Relaxed);
             }
             return false;
         }
@@ -363,7 +363,7 @@ impl Program for Actor {
                 At::Leaving => {
                     self.go_to(At::End);
                     let is_open = self.part.measured && !self.part.around;
-                    if is_open && self.board.is_recording() {
+                    if is_open && self.state.is_recording() {
                         return self.read(Kind::End, self.current, 0);
                     }
                 }

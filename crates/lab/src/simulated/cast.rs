@@ -8,7 +8,7 @@ use undertick_cmstar::{
 };
 
 use super::Simulated;
-use super::actor::{Actor, Board, Part, Ready};
+use super::actor::{Actor, Part, Ready, RepetitionState};
 use crate::experiment::{Cell, Mark, Numbering};
 use crate::script::{Placement, Plan, Process, Step, Verb};
 
@@ -86,7 +86,7 @@ pub(super) fn start(
     machine: &Simulated,
     plan: &Plan,
     (numbering, cell): (&Numbering, Cell),
-    board: &Arc<Board>,
+    state: &Arc<RepetitionState>,
 ) -> Vec<(usize, usize, ProcessId)> {
     let places = places(machine, plan);
     let each = on.topology().cms_per_cluster;
@@ -138,7 +138,7 @@ pub(super) fn start(
         let cm = places[p][replica];
         let leads = replica == 0 && p == leader.unwrap_or(0);
         let part = part(machine, &acts, process, (numbering, cell, p), leads, cm);
-        let actor = Actor::new(part, Arc::clone(board));
+        let actor = Actor::new(part, Arc::clone(state));
         let id = match process.background {
             true => on.start_background(place(cm), Moment::START, actor),
             false => on.start(place(cm), Moment::START, actor),

@@ -7,7 +7,7 @@ use undertick_cmstar::{Machine, Moment, ProcessId, Stopped};
 use undertick_trace::made::MadeRing;
 
 use super::Simulated;
-use super::actor::{Actor, Board};
+use super::actor::{Actor, RepetitionState};
 use super::cast;
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Placement, Plan};
@@ -56,11 +56,11 @@ pub(super) fn run(
     }
     let seed = (cell.setting as u64) << 32 | u64::from(cell.repetition);
     let mut on: Machine<Actor> = Machine::new(&machine.parameters, machine.os, seed);
-    let board = Arc::new(Board::default());
-    let started = cast::start(&mut on, machine, plan, (numbering, cell), &board);
+    let state = Arc::new(RepetitionState::default());
+    let started = cast::start(&mut on, machine, plan, (numbering, cell), &state);
     repetition.ended = watch(&mut on, plan, &started);
-    repetition.passes = board.passes();
-    repetition.seconds = board.seconds();
+    repetition.passes = state.passes();
+    repetition.seconds = state.seconds();
     let places = cast::places(machine, plan);
     repetition.cpus = (plan.processes.iter().zip(&places))
         .map(|(process, cms)| (process.place != Placement::Any).then_some(cms[0]))
@@ -105,7 +105,7 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
         // waits in vain.
         let some_done = awaited().any(|one| on.program(one.2).is_done());
         let at: Vec<(u64, usize)> = (awaited())
-            .map(|one| on.program(one.2).whereabouts())
+            .map(|one| on.program(one.2).position())
             .collect();
         let stands_still = before.as_ref() == Some(&at);
         match stopped {
@@ -114,12 +114,12 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
             Stopped::Stuck => {
                 return Ended::Failed(format!(
                     "all wait for each other: {}",
-                    whereabouts(on, plan, started)
+                    positions(on, plan, started)
                 ));
             }
             Stopped::Limit if some_done && stands_still => return Ended::Done,
             Stopped::Limit if on.now() >= timeout => {
-                return Ended::TimedOut(whereabouts(on, plan, started));
+                return Ended::TimedOut(positions(on, plan, started));
             }
             Stopped::Limit => before = Some(at),
         }
@@ -127,11 +127,11 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
 }
 
 /// Describes the position of every process, in words.
-fn whereabouts(on: &Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
+fn positions(on: &Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
     let mut text = String::new();
     for (p, _, id) in started {
         let process = &plan.processes[*p];
-        let (pass, step) = on.program(*id).whereabouts();
+        let (pass, step) = on.program(*id).position();
         let separator = if text.is_empty() { "" } else { "; " };
         let name = &process.name;
         let step = step

@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use super::shared_memory::SharedMemory;
 use super::wait::wake;
 
-/// State: passes do not count yet.
+/// Status: passes do not count yet.
 pub(crate) const WARMING_UP: u32 = 0;
-/// State: the clock is read and recorded.
+/// Status: the clock is read and recorded.
 pub(crate) const RECORDING: u32 = 1;
-/// State: the repetition is over. Blocked processes are released, and nothing more is recorded.
+/// Status: the repetition is over. Blocked processes are released, and nothing more is recorded.
 pub(crate) const OVER: u32 = 2;
 
 /// Words that all processes read, in shared memory.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct RepetitionState {
     /// [`WARMING_UP`], [`RECORDING`] or [`OVER`]. It is read before each step. A step is therefore
     /// recorded exactly if it ends after the leader has switched recording on and before the
     /// repetition is over. What one process then causes in another is also recorded.
-    pub(crate) state: AtomicU32,
-    /// Number of passes that count; valid once the state is [`RECORDING`].
+    pub(crate) status: AtomicU32,
+    /// Number of passes that count; valid once the status is [`RECORDING`].
     pub(crate) passes: AtomicU64,
     /// Processes that are ready to begin.
     pub(crate) ready: AtomicU32,
@@ -34,7 +34,7 @@ pub(crate) struct Board {
 
 /// The position of a process in its script.
 #[derive(Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct Position {
     /// Passes that the process has ended, those before recording included.
     pub(crate) pass: AtomicU64,
     /// Index of the current step, plus 1; 0 outside a step.
@@ -43,10 +43,10 @@ pub(crate) struct Whereabouts {
     pub(crate) done: AtomicU32,
 }
 
-impl Board {
+impl RepetitionState {
     pub(crate) fn new(memory: &SharedMemory) -> &'static Self {
         memory.place_apart(Self {
-            state: AtomicU32::new(WARMING_UP),
+            status: AtomicU32::new(WARMING_UP),
             passes: AtomicU64::new(u64::MAX),
             ready: AtomicU32::new(0),
             go: AtomicU32::new(0),
@@ -88,14 +88,14 @@ impl Board {
     }
 
     /// Reports that one more process has done all its passes.
-    pub(crate) fn leave(&self, whereabouts: &Whereabouts) {
-        whereabouts.done.store(1, Ordering::Release);
+    pub(crate) fn leave(&self, position: &Position) {
+        position.done.store(1, Ordering::Release);
         self.done.fetch_add(1, Ordering::AcqRel);
         wake(&self.done, i32::MAX);
     }
 }
 
-impl Whereabouts {
+impl Position {
     pub(crate) fn new(memory: &SharedMemory) -> &'static Self {
         memory.place_apart(Self {
             pass: AtomicU64::new(0),
