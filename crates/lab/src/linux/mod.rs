@@ -5,8 +5,6 @@
 //! runs them in a loop.
 
 mod access;
-mod actor;
-mod cast;
 mod channel;
 mod clock_call;
 mod conductor;
@@ -22,9 +20,11 @@ mod recording;
 mod repetition_state;
 mod runner;
 mod shared_memory;
+mod shared_state;
 mod stream;
 mod wait;
 mod work;
+mod worker;
 
 #[cfg(test)]
 mod trial;

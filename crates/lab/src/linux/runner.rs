@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::cast::{Cast, Part};
 use super::fail::fail;
 use super::place::{Cpus, Spot, go_to};
 use super::repetition_state::{self, OVER, Position, RepetitionState};
 use super::shared_memory::SharedMemory;
+use super::shared_state::{SharedState, WorkerSpec};
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Plan, Verb};
 
@@ -53,10 +53,10 @@ pub(crate) fn perform(
         }
     };
     repetition.cpus = spots.iter().map(|of| of[0].cpu()).collect();
-    let shared = SharedMemory::new(SHARED_MEMORY_BYTES)
-        .and_then(|memory| Ok((Cast::new(plan, &memory)?, memory)));
-    let (cast, memory) = match shared {
-        Ok(shared) => shared,
+    let created = SharedMemory::new(SHARED_MEMORY_BYTES)
+        .and_then(|memory| Ok((SharedState::new(plan, &memory)?, memory)));
+    let (shared, memory) = match created {
+        Ok(created) => created,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
             return repetition;
@@ -64,7 +64,7 @@ pub(crate) fn perform(
     };
     let state = RepetitionState::new(&memory);
     let deadline = Instant::now() + plan.timeout;
-    let mut all = match start(plan, numbering, cell, &spots, cast, &memory, state) {
+    let mut all = match start(plan, numbering, cell, &spots, shared, &memory, state) {
         Ok(all) => all,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
@@ -73,7 +73,7 @@ pub(crate) fn perform(
     };
     let ready = state.start(all.len() as u32, deadline, || failed(&mut all).is_some());
     repetition.ended = if ready {
-        watch(plan, state, cast, &mut all, deadline)
+        watch(plan, state, shared, &mut all, deadline)
     } else {
         failed(&mut all)
             .unwrap_or_else(|| Ended::TimedOut("its processes were not ready in time".to_owned()))
@@ -95,7 +95,7 @@ fn start(
     numbering: &Numbering,
     cell: Cell,
     spots: &[Vec<Spot>],
-    cast: &'static Cast,
+    shared: &'static SharedState,
     memory: &SharedMemory,
     state: &'static RepetitionState,
 ) -> std::io::Result<Vec<Running>> {
@@ -105,12 +105,12 @@ fn start(
     for process in order {
         for (replica, spot) in spots[process].iter().enumerate() {
             let at = Position::new(memory);
-            let part = Part {
+            let spec = WorkerSpec {
                 plan: plan.clone(),
                 process,
                 replica,
                 user: all.len(),
-                events: super::cast::events(plan, numbering, cell, process),
+                events: super::shared_state::event_numbers(plan, numbering, cell, process),
                 seed: u64::from(cell.repetition) << 32 | (all.len() as u64) << 1,
             };
             let spot = spot.clone();
@@ -118,9 +118,9 @@ fn start(
                 if let Err(error) = go_to(&spot) {
                     fail("sched_setaffinity", &error);
                 }
-                let name = part.plan.processes[part.process].name.clone();
-                match cast.actor(part, state, at) {
-                    Ok(actor) => actor.run(),
+                let name = spec.plan.processes[spec.process].name.clone();
+                match shared.worker(spec, state, at) {
+                    Ok(worker) => worker.run(),
                     Err(error) => fail(&name, &error),
                 }
             };
@@ -162,7 +162,7 @@ fn fork(life: impl FnOnce()) -> std::io::Result<libc::pid_t> {
 fn watch(
     plan: &Plan,
     state: &RepetitionState,
-    cast: &Cast,
+    shared: &SharedState,
     all: &mut [Running],
     deadline: Instant,
 ) -> Ended {
@@ -178,7 +178,7 @@ fn watch(
         }
         if done > 0 && left.iter().all(|r| waits_in_vain(plan, r, state)) {
             state.status.store(OVER, Ordering::Release);
-            cast.release_all();
+            shared.release_all();
             return Ended::Done;
         }
         if let Some(failed) = failed(all) {

@@ -10,11 +10,11 @@
 //! lock maps to its one lock, and every channel and backend to its messages and events. Such a
 //! trace contains no kernel evidence.
 
-mod actor;
-mod cast;
+mod processes;
 mod repetition;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 use std::path::Path;
 use std::time::SystemTime;

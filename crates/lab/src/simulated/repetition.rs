@@ -7,8 +7,8 @@ use undertick_cmstar::{Machine, Moment, ProcessId, Stopped};
 use undertick_trace::made::MadeRing;
 
 use super::Simulated;
-use super::actor::{Actor, RepetitionState};
-use super::cast;
+use super::processes;
+use super::worker::{RepetitionState, Worker};
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
 use crate::script::{Placement, Plan};
 
@@ -55,29 +55,33 @@ pub(super) fn run(
         };
     }
     let seed = (cell.setting as u64) << 32 | u64::from(cell.repetition);
-    let mut on: Machine<Actor> = Machine::new(&machine.parameters, machine.os, seed);
+    let mut on: Machine<Worker> = Machine::new(&machine.parameters, machine.os, seed);
     let state = Arc::new(RepetitionState::default());
-    let started = cast::start(&mut on, machine, plan, (numbering, cell), &state);
+    let started = processes::start(&mut on, machine, plan, (numbering, cell), &state);
     repetition.ended = watch(&mut on, plan, &started);
     repetition.passes = state.passes();
     repetition.seconds = state.seconds();
-    let places = cast::places(machine, plan);
-    repetition.cpus = (plan.processes.iter().zip(&places))
+    let placements = processes::placements(machine, plan);
+    repetition.cpus = (plan.processes.iter().zip(&placements))
         .map(|(process, cms)| (process.place != Placement::Any).then_some(cms[0]))
         .collect();
     let duration_ns = on.now().ns();
     let first_pid = 1 + 1000 * cell.setting as i32;
-    let actors = on.into_programs();
-    let reading_ns = actors.iter().flat_map(|a| &a.reading_ns).copied().collect();
-    let too_slow = actors.iter().map(|a| a.too_slow).sum();
-    let rings = (actors.into_iter().zip(started))
-        .filter(|(actor, _)| !actor.records.is_empty())
-        .map(|(actor, (p, _, _))| MadeRing {
+    let workers = on.into_programs();
+    let reading_ns = workers
+        .iter()
+        .flat_map(|a| &a.reading_ns)
+        .copied()
+        .collect();
+    let too_slow = workers.iter().map(|a| a.too_slow).sum();
+    let rings = (workers.into_iter().zip(started))
+        .filter(|(worker, _)| !worker.records.is_empty())
+        .map(|(worker, (p, _, _))| MadeRing {
             pid: first_pid + p as i32,
             tid: first_pid + p as i32,
             name: plan.processes[p].name.clone(),
-            records: actor.records,
-            true_ns: actor.true_ns,
+            records: worker.records,
+            true_ns: worker.true_ns,
         })
         .collect();
     Ran {
@@ -90,7 +94,7 @@ pub(super) fn run(
 }
 
 /// Runs the machine until all processes that count are done, or none progresses.
-fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> Ended {
+fn watch(on: &mut Machine<Worker>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> Ended {
     let timeout = plan.timeout.saturating_mul(SLOWER).as_nanos();
     let timeout = Moment::from_ns(u64::try_from(timeout).unwrap_or(u64::MAX / 2));
     let awaited = || {
@@ -127,7 +131,7 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
 }
 
 /// Describes the position of every process, in words.
-fn positions(on: &Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
+fn positions(on: &Machine<Worker>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
     let mut text = String::new();
     for (p, _, id) in started {
         let process = &plan.processes[*p];

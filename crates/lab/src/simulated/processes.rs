@@ -1,4 +1,4 @@
-//! The processes of a repetition on the simulated machine: their places, the objects they share,
+//! The processes of a repetition on the simulated machine: their placement, the objects they share,
 //! and their steps as acts.
 
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use undertick_cmstar::{
 };
 
 use super::Simulated;
-use super::actor::{Actor, Part, Ready, RepetitionState};
+use super::worker::{ReadyStep, RepetitionState, Worker, WorkerSpec};
 use crate::experiment::{Cell, Mark, Numbering};
 use crate::script::{Placement, Plan, Process, Step, Verb};
 
 /// The Cm of every replica of every process, counted from 0.
-pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
+pub(super) fn placements(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
     let topology = &machine.parameters.topology;
     let (clusters, each) = (topology.clusters, topology.cms_per_cluster);
     let clock_cms: Vec<usize> = (topology.clocks.iter())
@@ -23,16 +23,16 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
     for cm in clock_cms {
         used[cm] += 1; // last of all
     }
-    let mut spots: Vec<Vec<Option<usize>>> = (plan.processes.iter())
+    let mut assigned: Vec<Vec<Option<usize>>> = (plan.processes.iter())
         .map(|p| vec![None; p.replicas as usize])
         .collect();
     // Fixed places first: free ones avoid them.
     for (p, process) in plan.processes.iter().enumerate() {
         if let Placement::Cpus(cpus) = &process.place {
-            for (replica, spot) in spots[p].iter_mut().enumerate() {
+            for (replica, choice) in assigned[p].iter_mut().enumerate() {
                 let cm = cpus[replica % cpus.len()].min(used.len() - 1);
                 used[cm] += 1;
-                *spot = Some(cm);
+                *choice = Some(cm);
             }
         }
     }
@@ -40,11 +40,11 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
     for _ in 0..=plan.processes.len() {
         for (p, process) in plan.processes.iter().enumerate() {
             for replica in 0..process.replicas as usize {
-                if spots[p][replica].is_some() {
+                if assigned[p][replica].is_some() {
                     continue;
                 }
                 let of = |other: usize| {
-                    let all = &spots[other];
+                    let all = &assigned[other];
                     all[replica.min(all.len() - 1)]
                 };
                 // Replica n of all processes is in one cluster, on the next free Cm.
@@ -52,27 +52,27 @@ pub(super) fn places(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
                     let cms = (cluster * each..(cluster + 1) * each).filter(|cm| Some(*cm) != not);
                     cms.min_by_key(|cm| used[*cm])
                 };
-                let spot = match process.place {
+                let choice = match process.place {
                     Placement::Any | Placement::Cpus(_) => free(replica % clusters, None),
                     Placement::SameCpu(other) | Placement::SameCore(other) => of(other),
                     Placement::OtherCpu(other) | Placement::OtherCore(other) => {
                         of(other).and_then(|cm| free(cm / each, Some(cm)))
                     }
                 };
-                if let Some(cm) = spot {
+                if let Some(cm) = choice {
                     used[cm] += 1;
-                    spots[p][replica] = Some(cm);
+                    assigned[p][replica] = Some(cm);
                 }
             }
         }
     }
-    (spots.into_iter())
-        .map(|all| all.into_iter().map(|spot| spot.unwrap_or(0)).collect())
+    (assigned.into_iter())
+        .map(|all| all.into_iter().map(|choice| choice.unwrap_or(0)).collect())
         .collect()
 }
 
 /// Objects that replica n of one process shares with replica n of the others.
-struct Set {
+struct ReplicaGroup {
     channels: Vec<ChannelId>,
     /// Cluster of the sender of each channel, from 1.
     senders: Vec<usize>,
@@ -82,13 +82,13 @@ struct Set {
 
 /// Starts every process of a repetition on the machine; returns them with their index and replica.
 pub(super) fn start(
-    on: &mut Machine<Actor>,
+    on: &mut Machine<Worker>,
     machine: &Simulated,
     plan: &Plan,
     (numbering, cell): (&Numbering, Cell),
     state: &Arc<RepetitionState>,
 ) -> Vec<(usize, usize, ProcessId)> {
-    let places = places(machine, plan);
+    let placements = placements(machine, plan);
     let each = on.topology().cms_per_cluster;
     let place = |cm: usize| Cm::new(cm / each + 1, cm % each + 1);
     let locks: Vec<LockId> = plan.locks.iter().map(|_| on.lock(1)).collect();
@@ -103,16 +103,16 @@ pub(super) fn start(
         ProcessId(found.unwrap_or(0) as u32)
     };
     let replicas = plan.processes.iter().map(|p| p.replicas).max().unwrap_or(1) as usize;
-    let sets: Vec<Set> = (0..replicas)
+    let groups: Vec<ReplicaGroup> = (0..replicas)
         .map(|replica| {
             let senders: Vec<usize> = (0..plan.channels.len())
                 .map(|channel| {
                     let sender = sender(plan, channel);
-                    let spots = &places[sender];
-                    place(spots[replica.min(spots.len() - 1)]).cluster
+                    let assigned = &placements[sender];
+                    place(assigned[replica.min(assigned.len() - 1)]).cluster
                 })
                 .collect();
-            Set {
+            ReplicaGroup {
                 channels: senders.iter().map(|cluster| on.channel(*cluster)).collect(),
                 senders,
                 processes: (0..plan.processes.len())
@@ -130,18 +130,18 @@ pub(super) fn start(
         let process = &plan.processes[p];
         let acts = Acts {
             plan,
-            set: &sets[replica],
+            group: &groups[replica],
             locks: &locks,
             os: machine.os,
             replica,
         };
-        let cm = places[p][replica];
+        let cm = placements[p][replica];
         let leads = replica == 0 && p == leader.unwrap_or(0);
-        let part = part(machine, &acts, process, (numbering, cell, p), leads, cm);
-        let actor = Actor::new(part, Arc::clone(state));
+        let spec = worker_spec(machine, &acts, process, (numbering, cell, p), leads, cm);
+        let worker = Worker::new(spec, Arc::clone(state));
         let id = match process.background {
-            true => on.start_background(place(cm), Moment::START, actor),
-            false => on.start(place(cm), Moment::START, actor),
+            true => on.start_background(place(cm), Moment::START, worker),
+            false => on.start(place(cm), Moment::START, worker),
         };
         started.push((p, replica, id));
     }
@@ -157,27 +157,27 @@ fn sender(plan: &Plan, wanted: usize) -> usize {
     plan.processes.iter().position(sends).unwrap_or(0)
 }
 
-fn part(
+fn worker_spec(
     machine: &Simulated,
     acts: &Acts<'_>,
     process: &Process,
     (numbering, cell, p): (&Numbering, Cell, usize),
     leads: bool,
     cm: usize,
-) -> Part {
+) -> WorkerSpec {
     let plan = acts.plan;
     let event = |mark| numbering.event(plan, cell, p, mark);
-    let ready = |step: usize| Ready {
+    let ready = |step: usize| ReadyStep {
         acts: acts.for_step(&process.steps[step]),
         event: event(Mark::Step(step)),
         timed: process.steps[step].timed,
     };
-    let null = |mark| Ready {
+    let null = |mark| ReadyStep {
         acts: vec![Act::Null],
         event: event(mark),
         timed: true,
     };
-    let mut before: Vec<Ready> = (0..process.loop_to).map(ready).collect();
+    let mut before: Vec<ReadyStep> = (0..process.loop_to).map(ready).collect();
     if process.starts_blocked {
         let blocks =
             |step: &Step| matches!(step.verb, Verb::Block | Verb::Wait | Verb::Receive { .. });
@@ -193,7 +193,7 @@ fn part(
     let mut pass = vec![null(Mark::NullBefore)];
     pass.extend((process.loop_to..process.steps.len()).map(ready));
     pass.push(null(Mark::NullAfter));
-    Part {
+    WorkerSpec {
         leads,
         measured: process.measured && acts.replica == 0,
         background: process.background,
@@ -216,7 +216,7 @@ fn part(
 /// Turns steps into acts.
 struct Acts<'a> {
     plan: &'a Plan,
-    set: &'a Set,
+    group: &'a ReplicaGroup,
     locks: &'a [LockId],
     os: Os,
     replica: usize,
@@ -239,20 +239,20 @@ impl Acts<'_> {
                 let lock = self.locks[*lock];
                 return [Act::Lock(lock), Act::Unlock(lock)].repeat(*times as usize);
             }
-            Verb::Wakeup { process } => Act::Wakeup(self.set.processes[*process]),
+            Verb::Wakeup { process } => Act::Wakeup(self.group.processes[*process]),
             Verb::Block => Act::Block,
             Verb::Notify { event } => Act::Notify(own(*event)),
             Verb::AddEvent { event } => Act::AddEvent(own(*event)),
             Verb::DelEvent { event } => Act::DelEvent(own(*event)),
             Verb::Wait => Act::Wait,
-            Verb::UntilBlocked { process } => Act::UntilBlocked(self.set.processes[*process]),
+            Verb::UntilBlocked { process } => Act::UntilBlocked(self.group.processes[*process]),
             Verb::Send { channel, words: n } => Act::Send {
-                channel: self.set.channels[*channel],
+                channel: self.group.channels[*channel],
                 words: words(*n).max(1),
                 tag: 0,
             },
             Verb::Receive { channel } => Act::Receive {
-                channel: self.set.channels[*channel],
+                channel: self.group.channels[*channel],
             },
             Verb::Prepare { words: n } => Act::Prepare { words: words(*n) },
             Verb::Access { words: n } => return self.access(step, words(*n)),
@@ -276,7 +276,7 @@ impl Acts<'_> {
         match (words, received, self.os) {
             (0, ..) => vec![Act::Null],
             (_, Some(channel), Os::StarOs) => vec![Act::Access {
-                cluster: self.set.senders[channel],
+                cluster: self.group.senders[channel],
                 words,
             }],
             _ => vec![Act::Prepare { words }],

@@ -1,5 +1,5 @@
-//! One process of a repetition as a program of the simulated machine: the steps that a process
-//! executes here, with a reading of the clock between two of them.
+//! A worker: a process of a repetition as a program of the simulated machine. It executes the steps
+//! that a process executes here, with a reading of the clock between two of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -37,7 +37,7 @@ impl RepetitionState {
 
 /// A step as a list of acts.
 #[derive(Clone, Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadyStep {
     pub(super) acts: Vec<Act>,
     /// Event number of the step.
     pub(super) event: u16,
@@ -45,9 +45,9 @@ pub(super) struct Ready {
     pub(super) timed: bool,
 }
 
-/// The behaviour of a process.
+/// The specification of the worker that is one replica of a process.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct WorkerSpec {
     /// Whether it decides how many passes count, and from when.
     pub(super) leads: bool,
     /// Whether it reads the clock.
@@ -63,9 +63,9 @@ pub(super) struct Part {
     pub(super) length: Length,
     pub(super) warm_up: u64,
     /// Steps before the first pass.
-    pub(super) before: Vec<Ready>,
+    pub(super) before: Vec<ReadyStep>,
     /// Steps of a pass, the null steps included.
-    pub(super) pass: Vec<Ready>,
+    pub(super) pass: Vec<ReadyStep>,
     pub(super) clock: ClockId,
     pub(super) routine: Routine,
     pub(super) tick_ns: u64,
@@ -74,10 +74,10 @@ pub(super) struct Part {
     pub(super) seed: u64,
 }
 
-/// A running process.
+/// A running worker.
 #[derive(Debug)]
-pub(super) struct Actor {
-    part: Part,
+pub(super) struct Worker {
+    spec: WorkerSpec,
     state: Arc<RepetitionState>,
     /// Records, and the true time of each, ns.
     pub(super) records: Vec<Record>,
@@ -126,12 +126,12 @@ const FEWEST_TIMED: u64 = 4;
 /// the clock.
 const DELAY_TICKS: u64 = 4;
 
-impl Actor {
-    pub(super) fn new(part: Part, state: Arc<RepetitionState>) -> Self {
+impl Worker {
+    pub(super) fn new(spec: WorkerSpec, state: Arc<RepetitionState>) -> Self {
         Self {
-            current: part.between,
-            random: part.seed | 1,
-            part,
+            current: spec.between,
+            random: spec.seed | 1,
+            spec,
             state,
             records: Vec::new(),
             true_ns: Vec::new(),
@@ -186,7 +186,7 @@ impl Actor {
             ts,
             payload,
             event,
-            cpu: self.part.cpu,
+            cpu: self.spec.cpu,
             kind,
             descheduled: DeschedFlag::Unknown,
         });
@@ -197,22 +197,22 @@ impl Actor {
     fn read(&mut self, kind: Kind, event: u16, payload: u16) -> Act {
         self.wanted = Some((kind, event, u32::from(payload)));
         Act::Read {
-            clock: self.part.clock,
-            routine: self.part.routine,
+            clock: self.spec.clock,
+            routine: self.spec.routine,
         }
     }
 
     /// Ends the open span and begins another one, with a reading if the record is wanted.
     fn turn_to(&mut self, event: u16) -> Option<Act> {
         let from = std::mem::replace(&mut self.current, event);
-        (self.part.measured && !self.part.around && self.state.is_recording())
+        (self.spec.measured && !self.spec.around && self.state.is_recording())
             .then(|| self.read(Kind::Next, from, event))
     }
 
-    fn steps(&self) -> &[Ready] {
+    fn steps(&self) -> &[ReadyStep] {
         match self.at {
-            At::Before => &self.part.before,
-            _ => &self.part.pass,
+            At::Before => &self.spec.before,
+            _ => &self.spec.pass,
         }
     }
 
@@ -227,7 +227,7 @@ impl Actor {
             let act = self.act;
             self.act += 1;
             let around =
-                self.part.measured && self.part.around && timed && self.state.is_recording();
+                self.spec.measured && self.spec.around && timed && self.state.is_recording();
             match act {
                 0 => {
                     let reading = match around {
@@ -251,14 +251,14 @@ impl Actor {
 
     /// Whether another pass follows; called between two passes.
     fn another(&mut self, now: Moment) -> bool {
-        let warm_up = match self.part.length {
-            Length::Seconds(_) => self.part.warm_up.max(FEWEST_TIMED),
-            Length::Passes(_) => self.part.warm_up,
+        let warm_up = match self.spec.length {
+            Length::Seconds(_) => self.spec.warm_up.max(FEWEST_TIMED),
+            Length::Passes(_) => self.spec.warm_up,
         };
-        if self.part.leads && self.done == warm_up / 2 {
+        if self.spec.leads && self.done == warm_up / 2 {
             self.half = now;
         }
-        if self.part.leads && self.done == warm_up {
+        if self.spec.leads && self.done == warm_up {
             let timed = warm_up - warm_up / 2;
             let passes = self.passes(now.ns_since(self.half) as f64 / 1e9, timed);
             self.state.passes.store(passes, Ordering::Relaxed);
@@ -268,7 +268,7 @@ impl Actor {
         if !self.state.is_recording() {
             return true;
         }
-        if !self.part.background && self.counted >= self.state.passes() {
+        if !self.spec.background && self.counted >= self.state.passes() {
             if let Some(since) = self.since {
                 let took = now.ns_since(since).unsigned_abs();
                 self.state.took_ns.store(took, Ordering::Relaxed);
@@ -280,7 +280,7 @@ impl Actor {
     }
 
     fn passes(&self, took_s: f64, timed: u64) -> u64 {
-        match self.part.length {
+        match self.spec.length {
             Length::Passes(passes) => passes,
             Length::Seconds(seconds) => {
                 let each = took_s / timed.max(1) as f64;
@@ -303,7 +303,7 @@ impl Actor {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        (self.random >> 20) % (DELAY_TICKS * self.part.tick_ns) + 1
+        (self.random >> 20) % (DELAY_TICKS * self.spec.tick_ns) + 1
     }
 
     fn go_to(&mut self, at: At) {
@@ -311,7 +311,7 @@ impl Actor {
     }
 }
 
-impl Program for Actor {
+impl Program for Worker {
     fn next(&mut self, told: Told) -> Act {
         self.heard(told.outcome);
         loop {
@@ -319,9 +319,9 @@ impl Program for Actor {
                 At::Start => {
                     (self.half, self.due) = (told.now, told.now);
                     self.go_to(At::Before);
-                    if self.part.after_ns > 0 {
+                    if self.spec.after_ns > 0 {
                         return Act::Sleep {
-                            ns: self.part.after_ns,
+                            ns: self.spec.after_ns,
                         };
                     }
                 }
@@ -338,7 +338,7 @@ impl Program for Actor {
                         continue;
                     }
                     self.go_to(At::Delay);
-                    if let Some(every_ns) = self.part.every_ns {
+                    if let Some(every_ns) = self.spec.every_ns {
                         let until = self.next_due(every_ns, told.now);
                         return Act::SleepUntil { until };
                     }
@@ -356,13 +356,13 @@ impl Program for Actor {
                 At::PassEnd => {
                     self.done += 1;
                     self.go_to(At::NextPass);
-                    if let Some(reading) = self.turn_to(self.part.between) {
+                    if let Some(reading) = self.turn_to(self.spec.between) {
                         return reading;
                     }
                 }
                 At::Leaving => {
                     self.go_to(At::End);
-                    let is_open = self.part.measured && !self.part.around;
+                    let is_open = self.spec.measured && !self.spec.around;
                     if is_open && self.state.is_recording() {
                         return self.read(Kind::End, self.current, 0);
                     }

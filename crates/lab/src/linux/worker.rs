@@ -1,4 +1,5 @@
-//! One process of a repetition: goes through its steps and records each of them.
+//! A worker: one process or thread of a repetition, which executes its steps and records each of
+//! them.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use super::repetition_state::{OVER, Position, RECORDING, RepetitionState, WARMIN
 use crate::script::Length;
 
 /// A step that is ready to run.
-pub(crate) struct Ready {
+pub(crate) struct ReadyStep {
     pub(crate) act: Act,
     /// Event number of the step.
     pub(crate) event: u16,
@@ -16,8 +17,8 @@ pub(crate) struct Ready {
     pub(crate) timed: bool,
 }
 
-/// The behaviour of a process.
-pub(crate) struct Actor {
+/// A worker process or thread, with everything that it needs to run.
+pub(crate) struct Worker {
     pub(crate) state: &'static RepetitionState,
     pub(crate) at: &'static Position,
     /// Whether it decides how many passes count, and from when.
@@ -36,9 +37,9 @@ pub(crate) struct Actor {
     pub(crate) warm_up: u64,
     /// Steps before the first pass: those before the step to which passes return, and waiting to be
     /// woken.
-    pub(crate) before: Vec<Ready>,
+    pub(crate) before: Vec<ReadyStep>,
     /// Steps of a pass, the null steps included.
-    pub(crate) pass: Vec<Ready>,
+    pub(crate) pass: Vec<ReadyStep>,
     pub(crate) seed: u64,
 }
 
@@ -52,7 +53,7 @@ const FEWEST_TIMED: u64 = 4;
 /// pass.
 const MOST_TURNS: u64 = 32;
 
-impl Actor {
+impl Worker {
     /// Runs until all passes are done.
     pub(crate) fn run(mut self) {
         // The ring is created before any pass counts.
@@ -149,7 +150,7 @@ impl Actor {
     }
 }
 
-fn unmeasured(steps: &mut [Ready], state: &RepetitionState, at: &Position) -> bool {
+fn unmeasured(steps: &mut [ReadyStep], state: &RepetitionState, at: &Position) -> bool {
     for (i, step) in (1..).zip(steps) {
         if state.status.load(Ordering::Relaxed) == OVER {
             return false;
@@ -162,7 +163,7 @@ fn unmeasured(steps: &mut [Ready], state: &RepetitionState, at: &Position) -> bo
 
 /// One reading between two steps: it ends one and begins the next.
 fn between(
-    steps: &mut [Ready],
+    steps: &mut [ReadyStep],
     state: &RepetitionState,
     at: &Position,
     current: &mut u16,
@@ -186,7 +187,7 @@ fn between(
 }
 
 /// A serialised reading before and after each step.
-fn around(steps: &mut [Ready], state: &RepetitionState, at: &Position) -> bool {
+fn around(steps: &mut [ReadyStep], state: &RepetitionState, at: &Position) -> bool {
     for (i, step) in (1..).zip(steps) {
         at.step.store(i, Ordering::Relaxed);
         let status = state.status.load(Ordering::Relaxed);

@@ -1,11 +1,10 @@
-//! What the processes of a repetition share, and the role of each replica.
+//! The state that the processes of a repetition share, and the worker of each replica.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use super::Act;
 use super::access::Desk;
-use super::actor::{Actor, Ready};
 use super::channel::Channel;
 use super::control::{Control, Member};
 use super::fork::Children;
@@ -14,36 +13,37 @@ use super::memory::Region;
 use super::repetition_state::{Position, RepetitionState};
 use super::shared_memory::SharedMemory;
 use super::wait::Blocked;
+use super::worker::{ReadyStep, Worker};
 use super::{clock_call, work};
 use crate::experiment::{Cell, Mark, Numbering};
 use crate::script::{Plan, Stamps, Step, Verb, Words as _};
 
 /// Locks for all processes; channels and control for each replica.
-pub(crate) struct Cast {
+pub(crate) struct SharedState {
     locks: Vec<Lock>,
-    sets: Vec<Set>,
+    groups: Vec<ReplicaGroup>,
 }
 
 /// Objects that replica n of one process shares with replica n of the others.
-struct Set {
+struct ReplicaGroup {
     channels: Vec<Channel>,
     control: Option<Control>,
     blocked: Blocked,
 }
 
-/// The role of one replica.
-pub(crate) struct Part {
+/// The specification of the worker that is one replica of a process.
+pub(crate) struct WorkerSpec {
     pub(crate) plan: Plan,
     pub(crate) process: usize,
     pub(crate) replica: usize,
     /// Index of the replica among all replicas of all processes.
     pub(crate) user: usize,
-    pub(crate) events: Events,
+    pub(crate) events: EventNumbers,
     pub(crate) seed: u64,
 }
 
 /// Event numbers of a process.
-pub(crate) struct Events {
+pub(crate) struct EventNumbers {
     between: u16,
     null_before: u16,
     null_after: u16,
@@ -51,9 +51,14 @@ pub(crate) struct Events {
 }
 
 /// The event numbers of a process in a repetition.
-pub(crate) fn events(plan: &Plan, numbering: &Numbering, cell: Cell, process: usize) -> Events {
+pub(crate) fn event_numbers(
+    plan: &Plan,
+    numbering: &Numbering,
+    cell: Cell,
+    process: usize,
+) -> EventNumbers {
     let event = |mark| numbering.event(plan, cell, process, mark);
-    Events {
+    EventNumbers {
         between: event(Mark::Loop),
         null_before: event(Mark::NullBefore),
         null_after: event(Mark::NullAfter),
@@ -63,7 +68,7 @@ pub(crate) fn events(plan: &Plan, numbering: &Numbering, cell: Cell, process: us
     }
 }
 
-impl Cast {
+impl SharedState {
     /// Creates all shared objects. They are never freed, because the process that creates them
     /// performs one repetition only.
     pub(crate) fn new(plan: &Plan, memory: &SharedMemory) -> io::Result<&'static Self> {
@@ -72,62 +77,67 @@ impl Cast {
             .map(|lock| Lock::create(lock.kind, memory, users))
             .collect::<io::Result<_>>()?;
         let replicas = plan.processes.iter().map(|p| p.replicas).max().unwrap_or(1);
-        let sets = (0..replicas)
-            .map(|_| Set::new(plan, memory))
+        let groups = (0..replicas)
+            .map(|_| ReplicaGroup::new(plan, memory))
             .collect::<io::Result<_>>()?;
-        Ok(Box::leak(Box::new(Self { locks, sets })))
+        Ok(Box::leak(Box::new(Self { locks, groups })))
     }
 
     /// Releases all waits, present and future.
     pub(crate) fn release_all(&self) {
-        for control in self.sets.iter().filter_map(|set| set.control.as_ref()) {
+        for control in self
+            .groups
+            .iter()
+            .filter_map(|group| group.control.as_ref())
+        {
             control.release_all();
         }
     }
 
-    /// Makes the actor of this role; must be called in its own process or thread.
-    pub(crate) fn actor(
+    /// Makes the worker with this specification; must be called in the worker's own process or
+    /// thread.
+    pub(crate) fn worker(
         &'static self,
-        part: Part,
+        spec: WorkerSpec,
         state: &'static RepetitionState,
         at: &'static Position,
-    ) -> io::Result<Actor> {
-        let plan = &part.plan;
-        let process = &plan.processes[part.process];
-        let mut learning = Learning::new(self, &part)?;
+    ) -> io::Result<Worker> {
+        let plan = &spec.plan;
+        let process = &plan.processes[spec.process];
+        let mut builder = StepBuilder::new(self, &spec)?;
         let mut before = Vec::new();
         let mut pass = Vec::new();
-        let ready = |act: Act, event: u16, timed: bool| Ready { act, event, timed };
-        pass.push(ready(work::null(), part.events.null_before, true));
+        let ready = |act: Act, event: u16, timed: bool| ReadyStep { act, event, timed };
+        pass.push(ready(work::null(), spec.events.null_before, true));
         for (s, step) in process.steps.iter().enumerate() {
-            let act = learning.act(step)?;
+            let act = builder.act(step)?;
             let part_of = if s < process.loop_to {
                 &mut before
             } else {
                 &mut pass
             };
-            part_of.push(ready(act, part.events.steps[s], step.timed));
+            part_of.push(ready(act, spec.events.steps[s], step.timed));
         }
-        pass.push(ready(work::null(), part.events.null_after, true));
+        pass.push(ready(work::null(), spec.events.null_after, true));
         if process.starts_blocked {
-            let (s, act) = learning.start(&process.steps)?;
-            before.push(ready(act, part.events.steps[s], true));
+            let (s, act) = builder.start(&process.steps)?;
+            before.push(ready(act, spec.events.steps[s], true));
         }
-        Ok(Actor {
+        Ok(Worker {
             state,
             at,
-            leads: part.replica == 0 && part.process == leader(plan),
-            measured: process.measured && part.replica == 0,
+            leads: spec.replica == 0 && spec.process == leader(plan),
+            measured: process.measured && spec.replica == 0,
             background: process.background,
             around: plan.stamps == Stamps::Around,
-            between: part.events.between,
+            between: spec.events.between,
             every: process.every,
             after: process.after,
             length: plan.length,
             warm_up: plan.warm_up,
             before,
             pass,
-            seed: part.seed,
+            seed: spec.seed,
         })
     }
 }
@@ -138,7 +148,7 @@ fn leader(plan: &Plan) -> usize {
     plan.processes.iter().position(leads).unwrap_or(0)
 }
 
-impl Set {
+impl ReplicaGroup {
     fn new(plan: &Plan, memory: &SharedMemory) -> io::Result<Self> {
         let steps = || plan.processes.iter().flat_map(|p| &p.steps);
         let channels = (plan.channels.iter().enumerate())
@@ -178,33 +188,33 @@ impl Set {
 }
 
 /// Builds the acts of one replica from its steps.
-struct Learning<'a> {
-    cast: &'static Cast,
-    part: &'a Part,
-    set: &'static Set,
+struct StepBuilder<'a> {
+    shared: &'static SharedState,
+    spec: &'a WorkerSpec,
+    group: &'static ReplicaGroup,
     member: Option<Member>,
     desk: Desk,
     children: Children,
     regions: Vec<Region>,
 }
 
-impl<'a> Learning<'a> {
-    fn new(cast: &'static Cast, part: &'a Part) -> io::Result<Self> {
-        let set = &cast.sets[part.replica];
-        let regions = (part.plan.regions.iter())
+impl<'a> StepBuilder<'a> {
+    fn new(shared: &'static SharedState, spec: &'a WorkerSpec) -> io::Result<Self> {
+        let group = &shared.groups[spec.replica];
+        let regions = (spec.plan.regions.iter())
             .map(|region| Region::new(&region.name, region.bytes, region.kind, region.pages))
             .collect::<io::Result<Vec<_>>>()?;
-        for (ready, region) in part.plan.regions.iter().zip(&regions) {
-            if ready.ready && uses(part, ready) {
+        for (ready, region) in spec.plan.regions.iter().zip(&regions) {
+            if ready.ready && uses(spec, ready) {
                 (region.create())();
                 (region.touch())();
             }
         }
         Ok(Self {
-            cast,
-            part,
-            set,
-            member: set.control.as_ref().map(|c| c.member(part.process)),
+            shared,
+            spec,
+            group,
+            member: group.control.as_ref().map(|c| c.member(spec.process)),
             desk: Desk::new(),
             children: Children::new(),
             regions,
@@ -212,7 +222,7 @@ impl<'a> Learning<'a> {
     }
 
     fn act(&mut self, step: &Step) -> io::Result<Act> {
-        let lock = |lock: usize| self.cast.locks[lock];
+        let lock = |lock: usize| self.shared.locks[lock];
         Ok(match step.verb {
             Verb::Null => work::null(),
             Verb::Work { ns } => work::work(ns),
@@ -228,9 +238,9 @@ impl<'a> Learning<'a> {
                     clock.word()
                 ))
             })?,
-            Verb::Lock { lock: l } => lock(l).acts(self.part.user).0,
-            Verb::Unlock { lock: l } => lock(l).acts(self.part.user).1,
-            Verb::LockUnlock { lock: l, times } => lock(l).lock_unlock(self.part.user, times),
+            Verb::Lock { lock: l } => lock(l).acts(self.spec.user).0,
+            Verb::Unlock { lock: l } => lock(l).acts(self.spec.user).1,
+            Verb::LockUnlock { lock: l, times } => lock(l).lock_unlock(self.spec.user, times),
             Verb::Wakeup { process } => self.member()?.wakeup(process),
             Verb::Block => self.member()?.block(),
             Verb::Notify { event } => self.member()?.notify(event),
@@ -238,13 +248,13 @@ impl<'a> Learning<'a> {
             Verb::DelEvent { event } => self.member()?.del_event(event),
             Verb::Wait => self.member()?.wait(),
             Verb::UntilBlocked { process } => match &self.member {
-                Some(member) => member.until_blocked(process, self.part.plan.settle),
-                None => self.set.blocked.until(process, self.part.plan.settle),
+                Some(member) => member.until_blocked(process, self.spec.plan.settle),
+                None => self.group.blocked.until(process, self.spec.plan.settle),
             },
-            Verb::Send { channel, words } => self.set.channels[channel].sender(words, &self.desk),
+            Verb::Send { channel, words } => self.group.channels[channel].sender(words, &self.desk),
             Verb::Receive { channel } => {
-                let sign = self.set.blocked.sign(self.part.process);
-                self.set.channels[channel].receiver(sign, &self.desk)
+                let sign = self.group.blocked.sign(self.spec.process);
+                self.group.channels[channel].receiver(sign, &self.desk)
             }
             Verb::Prepare { words } => self.desk.prepare(words),
             Verb::Access { words } => self.desk.access(words),
@@ -278,9 +288,9 @@ impl<'a> Learning<'a> {
 
 /// Whether the process uses the region: it touches the region, or forks with the region in its
 /// memory.
-fn uses(part: &Part, region: &crate::script::Region) -> bool {
-    let plan = &part.plan;
-    let steps = &plan.processes[part.process].steps;
+fn uses(spec: &WorkerSpec, region: &crate::script::Region) -> bool {
+    let plan = &spec.plan;
+    let steps = &plan.processes[spec.process].steps;
     steps.iter().any(|step| match step.verb {
         Verb::Fork(_) => true,
         Verb::Touch { region: r } | Verb::Fill { region: r } => plan.regions[r] == *region,
