@@ -20,7 +20,7 @@ use crate::progress::Progress;
 use crate::recording::{clock, free_name};
 
 /// Command that performs an experiment; recorded by `undertick run`.
-pub const CONDUCTOR: &str = "__conductor";
+pub const DRIVER: &str = "__conductor";
 
 /// Run an experiment script: processes, steps, replicas, placement, injection
 #[derive(Args)]
@@ -157,7 +157,7 @@ pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> 
 pub fn this_machine(kernel: Kernel) -> Result<LocalMachine, Failure> {
     let (choice, facts) = clock()?;
     Ok(LocalMachine {
-        conductor: crate::own_command(CONDUCTOR),
+        driver_command: crate::own_command(DRIVER),
         choice,
         facts,
         kernel: kernel.into(),
@@ -253,12 +253,12 @@ fn page(file: Option<&Path>, outcome: &Outcome) -> Result<(), Failure> {
 
 /// The texts of the experiment and where to write how it went.
 #[derive(Args)]
-pub struct Conductor {
+pub struct DriverFiles {
     texts: PathBuf,
     results: PathBuf,
 }
 
-pub fn conduct(files: &Conductor) -> Result<u8, Failure> {
-    linux::conduct(&files.texts, &files.results).map_err(failure)?;
+pub fn drive(files: &DriverFiles) -> Result<u8, Failure> {
+    linux::run_repetitions(&files.texts, &files.results).map_err(failure)?;
     Ok(0)
 }

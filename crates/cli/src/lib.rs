@@ -131,7 +131,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Primitives(primitives) => experiment::primitives(&primitives),
         Command::Interference(what) => interference::run(&what),
         Command::Probe(file) => interference::probe(&file),
-        Command::Conductor(files) => experiment::conduct(&files),
+        Command::Driver(files) => experiment::drive(&files),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload { passes, functions } => {
             OWN.get()

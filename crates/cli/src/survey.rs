@@ -89,7 +89,7 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
 fn meter(machine: &LocalMachine, trace: PathBuf, level: f64) -> Option<interference::Request> {
     let mut schedule = Schedule::new(Mix::Stream);
     schedule.cpu = linux::cpus().last().copied();
-    let program = machine.conductor.first()?.clone();
+    let program = machine.driver_command.first()?.clone();
     Some(interference::Request {
         schedule,
         probe_command: vec![program, OsString::from(PROBE)],

@@ -135,7 +135,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_counter_that_may_not_be_read_is_none() {
-        crate::linux::trial::processes(1, &[], |_| {
+        crate::linux::test_harness::processes(1, &[], |_| {
             // SAFETY: from here on this process may not read the counter.
             let forbidden = unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) };
             assert_eq!(forbidden, 0);

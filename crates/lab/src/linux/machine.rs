@@ -9,7 +9,7 @@ use undertick_trace::kernel;
 use undertick_trace::record::{self, Request, record};
 use undertick_trace::session::Settings;
 
-use super::place::Cpus;
+use super::placement::Cpus;
 use crate::experiment::{
     Experiment, ExperimentError, Machine, Numbering, Performed, Progress, Repetition,
 };
@@ -18,9 +18,9 @@ use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
 /// This machine.
 #[derive(Clone, Debug)]
 pub struct LocalMachine {
-    /// Command that must call [`conduct`](super::conduct) in its own process: the names of two
-    /// files are appended to it.
-    pub conductor: Vec<OsString>,
+    /// Command that must call [`run_repetitions`](super::run_repetitions) in its own process: the
+    /// names of two files are appended to it.
+    pub driver_command: Vec<OsString>,
     /// The recording clock.
     pub choice: Choice,
     /// Facts about that clock.
@@ -65,7 +65,7 @@ impl Machine for LocalMachine {
         let json = serde_json::to_string(&experiment.texts()).map_err(|e| machine_error(&e))?;
         std::fs::write(&texts, json)
             .map_err(|e| ExperimentError::machine(format!("{}: {e}", texts.display())))?;
-        let mut command = self.conductor.clone();
+        let mut command = self.driver_command.clone();
         command.extend([texts.into_os_string(), results.clone().into_os_string()]);
         let request = Request {
             trace: trace.to_owned(),

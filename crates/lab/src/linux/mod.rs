@@ -7,15 +7,15 @@
 mod access;
 mod channel;
 mod clock_call;
-mod conductor;
 mod control;
 mod counter;
+mod driver;
 mod fail;
 mod fork;
 mod lock;
 mod machine;
 mod memory;
-mod place;
+mod placement;
 mod recording;
 mod repetition_state;
 mod runner;
@@ -27,9 +27,9 @@ mod work;
 mod worker;
 
 #[cfg(test)]
-mod trial;
+mod test_harness;
 
-pub use conductor::conduct;
+pub use driver::run_repetitions;
 pub use machine::{LocalMachine, cpus};
 
 /// A step that is ready to run. It makes no allocation, takes no lock of this program, and formats

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::fail::fail;
-use super::place::{Cpus, Spot, go_to};
+use super::placement::{CpuPlacement, Cpus, restrict_to};
 use super::repetition_state::{self, OVER, Position, RepetitionState};
 use super::shared_memory::SharedMemory;
 use super::shared_state::{SharedState, WorkerSpec};
@@ -45,14 +45,14 @@ pub(crate) fn perform(
         seconds: 0.0,
         cpus: Vec::new(),
     };
-    let spots = match cpus.assign(plan, cell.repetition) {
-        Ok(spots) => spots,
+    let placements = match cpus.assign(plan, cell.repetition) {
+        Ok(placements) => placements,
         Err(lacking) => {
             repetition.ended = Ended::Lacking(lacking);
             return repetition;
         }
     };
-    repetition.cpus = spots.iter().map(|of| of[0].cpu()).collect();
+    repetition.cpus = placements.iter().map(|of| of[0].cpu()).collect();
     let created = SharedMemory::new(SHARED_MEMORY_BYTES)
         .and_then(|memory| Ok((SharedState::new(plan, &memory)?, memory)));
     let (shared, memory) = match created {
@@ -64,7 +64,7 @@ pub(crate) fn perform(
     };
     let state = RepetitionState::new(&memory);
     let deadline = Instant::now() + plan.timeout;
-    let mut all = match start(plan, numbering, cell, &spots, shared, &memory, state) {
+    let mut all = match start(plan, numbering, cell, &placements, shared, &memory, state) {
         Ok(all) => all,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
@@ -94,7 +94,7 @@ fn start(
     plan: &Plan,
     numbering: &Numbering,
     cell: Cell,
-    spots: &[Vec<Spot>],
+    placements: &[Vec<CpuPlacement>],
     shared: &'static SharedState,
     memory: &SharedMemory,
     state: &'static RepetitionState,
@@ -103,7 +103,7 @@ fn start(
     order.sort_by_key(|&p| plan.processes[p].is_thread);
     let mut all = Vec::new();
     for process in order {
-        for (replica, spot) in spots[process].iter().enumerate() {
+        for (replica, placement) in placements[process].iter().enumerate() {
             let at = Position::new(memory);
             let spec = WorkerSpec {
                 plan: plan.clone(),
@@ -113,9 +113,9 @@ fn start(
                 events: super::shared_state::event_numbers(plan, numbering, cell, process),
                 seed: u64::from(cell.repetition) << 32 | (all.len() as u64) << 1,
             };
-            let spot = spot.clone();
+            let placement = placement.clone();
             let life = move || {
-                if let Err(error) = go_to(&spot) {
+                if let Err(error) = restrict_to(&placement) {
                     fail("sched_setaffinity", &error);
                 }
                 let name = spec.plan.processes[spec.process].name.clone();

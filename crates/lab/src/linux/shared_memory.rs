@@ -136,7 +136,7 @@ impl SharedMemory {
 mod tests {
     use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-    use super::super::trial;
+    use super::super::test_harness;
     use super::*;
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
     fn a_child_writes_what_its_parent_reads() {
         let memory = SharedMemory::new(4096).unwrap();
         let word = memory.place(AtomicU32::new(1));
-        trial::processes(2, &[], |me| {
+        test_harness::processes(2, &[], |me| {
             word.fetch_add(10 + me as u32, Ordering::Relaxed);
         });
         assert_eq!(word.load(Ordering::Relaxed), 1 + 10 + 11);

@@ -96,7 +96,7 @@ pub(crate) fn call(call: Call) -> Act {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::trial;
+    use crate::linux::test_harness;
     use crate::script::Words;
 
     fn took_ns(act: &mut Act) -> u64 {
@@ -149,7 +149,7 @@ mod tests {
         let count = memory.place_apart(std::sync::atomic::AtomicU64::new(0));
         let over = memory.place_apart(std::sync::atomic::AtomicU64::new(0));
         use std::sync::atomic::Ordering::Relaxed;
-        trial::processes(2, &[on], |me| {
+        test_harness::processes(2, &[on], |me| {
             if me == 1 {
                 while over.load(Relaxed) == 0 {
                     count.fetch_add(1, Relaxed);

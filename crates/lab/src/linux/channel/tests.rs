@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::linux::trial::{self, RunAs};
+use crate::linux::test_harness::{self, RunAs};
 use crate::script::Words;
 
 const MESSAGES: u64 = 1000;
@@ -52,14 +52,14 @@ fn transfer(kind: ChannelKind, words: u64, messages: u64, run_as: RunAs, on: &[u
     let memory = memory();
     let channel = Channel::create(kind, &[words], &memory).unwrap();
     let lengths = || std::iter::repeat_n(words, messages as usize);
-    trial::run(run_as, 2, on, |me| match me {
+    test_harness::run(run_as, 2, on, |me| match me {
         0 => send_all(&channel, lengths()),
         _ => receive_all(&channel, lengths(), Duration::ZERO),
     });
 }
 
 fn everywhere(kind: ChannelKind) {
-    for (run_as, on) in trial::places() {
+    for (run_as, on) in test_harness::configurations() {
         for words in [0, 1, 200] {
             transfer(kind, words, MESSAGES, run_as, &on);
         }
@@ -107,14 +107,17 @@ fn all_messages_come_futex() {
 fn nobody_sleeps_for_ever_over_shared_memory() {
     // Tests the race in which one side checks whether the other waits while that one goes to sleep.
     // It is rare, hence the large number of messages.
-    let Some((_, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
+    let Some((_, on)) = test_harness::configurations()
+        .into_iter()
+        .find(|(_, on)| on.len() > 1)
+    else {
         return;
     };
     for kind in [ChannelKind::Futex, ChannelKind::Eventfd] {
         let memory = memory();
         let there = Channel::create(kind, &[0], &memory).unwrap();
         let back = Channel::create(kind, &[0], &memory).unwrap();
-        trial::processes(2, &on, |me| {
+        test_harness::processes(2, &on, |me| {
             let desk = Desk::new();
             let (sends, receives) = if me == 0 {
                 (&there, &back)
@@ -146,7 +149,7 @@ fn messages_of_different_lengths_stay_apart() {
             let memory = memory();
             let channel = Channel::create(kind, &all, &memory).unwrap();
             let lengths = || all.into_iter().cycle().take(100);
-            trial::processes(2, &[], |me| match me {
+            test_harness::processes(2, &[], |me| match me {
                 0 => send_all(&channel, lengths()),
                 _ => receive_all(&channel, lengths(), Duration::ZERO),
             });
@@ -161,7 +164,7 @@ fn a_message_stays_until_the_next_is_asked_for() {
         let memory = memory();
         let channel = Channel::create(kind, &[200], &memory).unwrap();
         let lengths = || std::iter::repeat_n(200, 30);
-        trial::processes(2, &[], |me| match me {
+        test_harness::processes(2, &[], |me| match me {
             0 => send_all(&channel, lengths()),
             _ => receive_all(&channel, lengths(), Duration::from_millis(1)),
         });
@@ -171,11 +174,11 @@ fn a_message_stays_until_the_next_is_asked_for() {
 #[test]
 fn questions_are_answered() {
     for kind in kinds() {
-        for (run_as, on) in trial::places() {
+        for (run_as, on) in test_harness::configurations() {
             let memory = memory();
             let there = Channel::create(kind, &[50], &memory).unwrap();
             let back = Channel::create(kind, &[7], &memory).unwrap();
-            trial::run(run_as, 2, &on, |me| {
+            test_harness::run(run_as, 2, &on, |me| {
                 let desk = Desk::new();
                 let (sends, receives) = if me == 0 {
                     (&there, &back)
@@ -208,7 +211,7 @@ fn two_steps_of_one_process_share_a_channel() {
     for kind in kinds() {
         let memory = memory();
         let channel = Channel::create(kind, &[3], &memory).unwrap();
-        trial::processes(2, &[], |me| {
+        test_harness::processes(2, &[], |me| {
             let desk = Desk::new();
             desk.set_own(&[7, 8, 9]);
             let mut send = [channel.sender(3, &desk), channel.sender(3, &desk)];
@@ -235,7 +238,7 @@ fn a_receiver_that_waits_is_seen_to_be_blocked() {
         let memory = memory();
         let channel = Channel::create(kind, &[3], &memory).unwrap();
         let blocked = crate::linux::wait::Blocked::create(&[false, true], &memory);
-        trial::processes(2, &[], |me| {
+        test_harness::processes(2, &[], |me| {
             let desk = Desk::new();
             let mut send = channel.sender(3, &desk);
             let mut receive = channel.receiver(blocked.sign(me), &desk);
@@ -272,7 +275,7 @@ fn a_queue_has_no_name() {
 #[test]
 fn too_many_queues_are_refused_with_a_mend() {
     let memory = memory();
-    trial::processes(1, &[], |_| {
+    test_harness::processes(1, &[], |_| {
         let none = libc::rlimit {
             rlim_cur: 0,
             rlim_max: 0,

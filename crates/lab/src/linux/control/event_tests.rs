@@ -2,7 +2,7 @@
 
 use super::tests::{backends, made, returns_only_when_released};
 use super::*;
-use crate::linux::trial;
+use crate::linux::test_harness;
 
 fn with_events() -> impl Iterator<Item = Backend> {
     backends().filter(|backend| has_events(*backend))
@@ -14,7 +14,7 @@ fn for_each_backend(body: impl Fn(&Control, &Member, &Member)) {
         let memory = SharedMemory::new(1 << 16).unwrap();
         let control = made(backend, 2, &[10, 11, 12], &memory);
         println!("{backend:?}");
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             body(&control, &control.member(0), &control.member(1));
         });
     }
@@ -154,7 +154,7 @@ fn a_member_may_notify_itself() {
 #[test]
 fn a_notify_wakes_all_who_wait() {
     for backend in with_events() {
-        for (run_as, on) in trial::places() {
+        for (run_as, on) in test_harness::configurations() {
             for waiters in 1..=4 {
                 notify_all(backend, run_as, &on, waiters);
             }
@@ -162,7 +162,7 @@ fn a_notify_wakes_all_who_wait() {
     }
 }
 
-fn notify_all(backend: Backend, run_as: trial::RunAs, on: &[usize], waiters: usize) {
+fn notify_all(backend: Backend, run_as: test_harness::RunAs, on: &[usize], waiters: usize) {
     const ROUNDS: u32 = 500;
     let memory = SharedMemory::new(1 << 16).unwrap();
     let control = made(backend, waiters + 1, &[10, 11], &memory);
@@ -170,7 +170,7 @@ fn notify_all(backend: Backend, run_as: trial::RunAs, on: &[usize], waiters: usi
     let ready = memory.place_apart(AtomicU32::new(0));
     let woken = memory.place_apart(AtomicU32::new(0));
     let all = waiters as u32;
-    trial::run(run_as, waiters + 1, on, |me| {
+    test_harness::run(run_as, waiters + 1, on, |me| {
         let member = control.member(me);
         if me == waiters {
             let mut notify = member.notify(10);
@@ -208,20 +208,20 @@ fn notify_all(backend: Backend, run_as: trial::RunAs, on: &[usize], waiters: usi
 #[test]
 fn a_late_notify_does_not_end_the_next_wait() {
     for backend in with_events() {
-        for (run_as, on) in trial::places() {
+        for (run_as, on) in test_harness::configurations() {
             late_notify(backend, run_as, &on);
         }
     }
 }
 
-fn late_notify(backend: Backend, run_as: trial::RunAs, on: &[usize]) {
+fn late_notify(backend: Backend, run_as: test_harness::RunAs, on: &[usize]) {
     const ROUNDS: u32 = 1000;
     let memory = SharedMemory::new(1 << 16).unwrap();
     let control = made(backend, 3, &[10, 11, 12], &memory);
     let phase = memory.place_apart(AtomicU32::new(0));
     let sent = memory.place_apart(AtomicU32::new(0));
     let allowed = memory.place_apart(AtomicU32::new(0));
-    trial::run(run_as, 3, on, |me| {
+    test_harness::run(run_as, 3, on, |me| {
         let member = control.member(me);
         if me > 0 {
             let mut notify = member.notify(9 + me as u32);

@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::linux::trial::{self, RunAs};
+use crate::linux::test_harness::{self, RunAs};
 use crate::script::Words;
 
 const ROUNDS: u64 = 20_000;
@@ -31,7 +31,7 @@ fn ping_pong(backend: Backend, run_as: RunAs, on: &[usize]) {
     let memory = memory();
     let control = made(backend, 2, &[], &memory);
     let turns = memory.place_apart(AtomicU32::new(0));
-    trial::run(run_as, 2, on, |me| {
+    test_harness::run(run_as, 2, on, |me| {
         let member = control.member(me);
         let (mut wake, mut block) = (member.wakeup(1 - me), member.block());
         for round in 0..ROUNDS {
@@ -76,7 +76,7 @@ fn no_wakeup_is_lost_signal() {
 }
 
 fn everywhere(backend: Backend) {
-    for (run_as, on) in trial::places() {
+    for (run_as, on) in test_harness::configurations() {
         ping_pong(backend, run_as, &on);
     }
 }
@@ -86,7 +86,7 @@ fn a_wakeup_before_the_block_is_kept() {
     for backend in backends() {
         let memory = memory();
         let control = made(backend, 2, &[], &memory);
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let (one, two) = (control.member(0), control.member(1));
             for _ in 0..100 {
                 one.wakeup(1)();
@@ -101,7 +101,7 @@ fn a_wakeup_before_the_member_has_joined_is_kept() {
     for backend in backends() {
         let memory = memory();
         let control = made(backend, 2, &[], &memory);
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             control.member(0).wakeup(1)();
             let late = control.member(1);
             late.block()();
@@ -116,7 +116,7 @@ fn two_wakeups_before_a_block_count_once() {
     for backend in backends() {
         let memory = memory();
         let control = made(backend, 2, &[], &memory);
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let (one, two) = (control.member(0), control.member(1));
             let mut wake = one.wakeup(1);
             for _ in 0..50 {
@@ -153,7 +153,7 @@ fn a_release_ends_every_block_and_those_to_come() {
         let memory = memory();
         let control = made(backend, 3, &[], &memory);
         let here = memory.place_apart(AtomicU32::new(0));
-        trial::processes(4, &[], |me| {
+        test_harness::processes(4, &[], |me| {
             if me == 3 {
                 while here.load(Ordering::Acquire) < 3 {
                     std::thread::yield_now();
@@ -182,7 +182,7 @@ fn an_interruption_is_no_wakeup() {
         let control = made(backend, 2, events, &memory);
         let pid = memory.place_apart(AtomicU32::new(0));
         let passes = memory.place_apart(AtomicU32::new(0));
-        trial::processes(2, &[], |me| {
+        test_harness::processes(2, &[], |me| {
             let member = control.member(me);
             if me == 0 {
                 let mut until = member.until_blocked(1, Duration::ZERO);
@@ -227,11 +227,11 @@ fn an_interruption_is_no_wakeup() {
 #[test]
 fn until_blocked_returns_after_the_other_sleeps() {
     for backend in backends() {
-        for (_, on) in trial::places().into_iter().step_by(2) {
+        for (_, on) in test_harness::configurations().into_iter().step_by(2) {
             let memory = memory();
             let control = made(backend, 2, &[], &memory);
             let pid = memory.place_apart(AtomicU32::new(0));
-            trial::processes(2, &on, |me| {
+            test_harness::processes(2, &on, |me| {
                 let member = control.member(me);
                 if me == 1 {
                     pid.store(std::process::id(), Ordering::Release);
@@ -263,7 +263,7 @@ fn until_blocked_waits_as_long_as_said() {
     let blocked = Blocked::create(&[true, false], &memory);
     let up = memory.place_apart(AtomicU32::new(0));
     let (awake, settle) = (Duration::from_millis(20), Duration::from_millis(5));
-    trial::processes(2, &[], |me| {
+    test_harness::processes(2, &[], |me| {
         if me == 0 {
             // It sleeps all the time, but raises its sign later.
             let sign = blocked.sign(0);
@@ -296,7 +296,7 @@ fn until_blocked_does_not_take_a_process_for_asleep_that_was_woken() {
         let memory = memory();
         let control = made(backend, 2, &[], &memory);
         let passes = memory.place_apart(AtomicU32::new(0));
-        trial::processes(2, &[on], |me| {
+        test_harness::processes(2, &[on], |me| {
             let member = control.member(me);
             if me == 1 {
                 let mut block = member.block();
@@ -321,7 +321,7 @@ fn until_blocked_does_not_take_a_process_for_asleep_that_was_woken() {
 fn a_release_ends_waiting_for_another_to_block() {
     let memory = memory();
     let control = made(Backend::Futex, 2, &[], &memory);
-    trial::processes(1, &[], |_| {
+    test_harness::processes(1, &[], |_| {
         // Member 1 never joins.
         let member = control.member(0);
         let mut until = member.until_blocked(1, Duration::ZERO);

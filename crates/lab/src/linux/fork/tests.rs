@@ -1,5 +1,5 @@
 use super::*;
-use crate::linux::trial;
+use crate::linux::test_harness;
 use crate::script::Words;
 
 /// Whether the kernel reports that a process is ending or has ended (`PF_EXITING`). `None`: there
@@ -14,7 +14,7 @@ fn is_ending(pid: libc::pid_t) -> Option<bool> {
 #[test]
 fn every_child_ends_and_none_is_left() {
     for (word, kind) in ForkKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let children = Children::new();
             let (mut make, mut reap) = (children.make(*kind).unwrap(), children.reap());
             for _ in 0..50 {
@@ -44,7 +44,7 @@ fn every_child_ends_and_none_is_left() {
 
 #[test]
 fn one_reap_is_for_all_kinds() {
-    trial::processes(1, &[], |_| {
+    test_harness::processes(1, &[], |_| {
         let children = Children::new();
         let mut reap = children.reap();
         for (_, kind) in ForkKind::WORDS {
@@ -56,13 +56,13 @@ fn one_reap_is_for_all_kinds() {
 
 #[test]
 fn a_child_too_many_and_one_too_few_are_told() {
-    let too_many = trial::ended(1, &[], |_| {
+    let too_many = test_harness::wait_statuses(1, &[], |_| {
         let children = Children::new();
         let mut make = children.make(ForkKind::Fork).unwrap();
         make();
         make();
     });
-    let too_few = trial::ended(1, &[], |_| Children::new().reap()());
+    let too_few = test_harness::wait_statuses(1, &[], |_| Children::new().reap()());
     // Both have exit status 1.
     assert_eq!((too_many, too_few), (vec![0x100], vec![0x100]));
 }
@@ -71,7 +71,7 @@ fn a_child_too_many_and_one_too_few_are_told() {
 fn a_copied_child_does_not_write_to_its_parent_and_shares_no_stack() {
     // The parent's stack is unchanged, whatever the child did.
     for (word, kind) in ForkKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let children = Children::new();
             let (mut make, mut reap) = (children.make(*kind).unwrap(), children.reap());
             let here = std::hint::black_box([0x5a_u8; 4096]);
@@ -113,7 +113,7 @@ fn record(with_children: bool) -> [u64; 3] {
 
     let memory = crate::linux::shared_memory::SharedMemory::new(4096).unwrap();
     let found = memory.place([const { AtomicU64::new(0) }; 3]);
-    trial::processes(1, &[], |_| {
+    test_harness::processes(1, &[], |_| {
         let dir = tempfile::tempdir().unwrap();
         let program = std::env::current_exe().unwrap();
         let program = program.to_str().unwrap();

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::linux::trial::{self, Bare, RunAs};
+use crate::linux::test_harness::{self, RunAs, UnprotectedCounter};
 use crate::script::Words;
 
 const TIMES: u64 = 100_000;
@@ -20,10 +20,10 @@ fn kinds() -> impl Iterator<Item = LockKind> {
 fn no_update_is_lost(kind: LockKind, users: usize, run_as: RunAs, on: &[usize]) {
     let memory = SharedMemory::new(1 << 16).unwrap();
     let lock = Lock::create(kind, &memory, users).unwrap();
-    let counter = memory.place_apart(Bare::default());
+    let counter = memory.place_apart(UnprotectedCounter::default());
     let here = memory.place_apart(AtomicUsize::new(0));
     let passed = memory.place_apart(AtomicU64::new(0));
-    trial::run(run_as, users, on, |me| {
+    test_harness::run(run_as, users, on, |me| {
         let (mut take, mut give) = lock.acts(me);
         let mut long = lock.lock_unlock(me, 10);
         here.fetch_add(1, Ordering::AcqRel);
@@ -34,7 +34,7 @@ fn no_update_is_lost(kind: LockKind, users: usize, run_as: RunAs, on: &[usize]) 
         let mut passes = 0;
         while passes < TIMES && (passes % 16 != 0 || began.elapsed() < LONGEST) {
             take();
-            counter.step();
+            counter.increment();
             if passes % 2000 == 1000 {
                 std::thread::yield_now();
             }
@@ -57,11 +57,14 @@ fn no_update_is_lost(kind: LockKind, users: usize, run_as: RunAs, on: &[usize]) 
 
 #[test]
 fn a_bare_counter_shows_when_there_is_no_lock() {
-    let Some((run_as, on)) = trial::places().into_iter().find(|(_, on)| on.len() > 1) else {
+    let Some((run_as, on)) = test_harness::configurations()
+        .into_iter()
+        .find(|(_, on)| on.len() > 1)
+    else {
         return;
     };
     let memory = SharedMemory::new(1 << 16).unwrap();
-    let counter = memory.place_apart(Bare::default());
+    let counter = memory.place_apart(UnprotectedCounter::default());
     let counted = memory.place_apart(AtomicU64::new(0));
     // There are two CPUs, on each of which a user counts for 20 ms. Beside six busy loops these
     // times still overlap in part. A machine that keeps one of the users off its CPU each time has
@@ -69,10 +72,10 @@ fn a_bare_counter_shows_when_there_is_no_lock() {
     let began = Instant::now();
     let mut lost = false;
     while !lost && began.elapsed() < Duration::from_secs(120) {
-        trial::run(run_as, 2, &on, |_| {
+        test_harness::run(run_as, 2, &on, |_| {
             let (from, mut steps) = (Instant::now(), 0);
             while from.elapsed() < Duration::from_millis(20) {
-                (0..1000).for_each(|_| counter.step());
+                (0..1000).for_each(|_| counter.increment());
                 steps += 1000;
             }
             counted.fetch_add(steps, Ordering::AcqRel);
@@ -113,7 +116,7 @@ fn futex() {
 }
 
 fn all_places(kind: LockKind) {
-    for (run_as, on) in trial::places() {
+    for (run_as, on) in test_harness::configurations() {
         for users in [2, 4] {
             no_update_is_lost(kind, users, run_as, &on);
         }
@@ -127,16 +130,16 @@ fn a_holder_keeps_the_others_out_for_long() {
     for kind in kinds() {
         let memory = SharedMemory::new(1 << 16).unwrap();
         let lock = Lock::create(kind, &memory, 3).unwrap();
-        let counter = memory.place_apart(Bare::default());
+        let counter = memory.place_apart(UnprotectedCounter::default());
         let on = undertick_clock::cpus::allowed()[0];
-        trial::processes(3, &[on], |me| {
+        test_harness::processes(3, &[on], |me| {
             let (mut take, mut give) = lock.acts(me);
             for _ in 0..5 {
                 take();
                 let before = counter.get();
                 std::thread::sleep(Duration::from_millis(2));
                 assert_eq!(counter.get(), before, "{kind:?}");
-                counter.step();
+                counter.increment();
                 give();
             }
         });

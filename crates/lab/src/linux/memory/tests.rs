@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::linux::trial;
+use crate::linux::test_harness;
 use crate::script::Words;
 
 /// Five pages and a bit.
@@ -67,7 +67,7 @@ fn field(smaps: &[String], name: &str) -> String {
 #[test]
 fn every_kind_is_made_untouched_touched_and_given_back() {
     for (word, kind) in RegionKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let region = Region::new("R", BYTES, *kind, Pages::Default).unwrap();
             let (mut create, mut touch) = (region.create(), region.touch());
             let mut free = region.free();
@@ -111,7 +111,7 @@ fn every_kind_is_made_untouched_touched_and_given_back() {
 #[test]
 fn filling_writes_all_words_to_the_end() {
     for (word, kind) in RegionKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let region = Region::new("R", BYTES, *kind, Pages::Default).unwrap();
             region.create()();
             region.fill()();
@@ -132,7 +132,7 @@ fn nothing_is_left_of_a_process_that_is_killed() {
     for kind in [RegionKind::Shm, RegionKind::SysV] {
         let memory = crate::linux::shared_memory::SharedMemory::new(4096).unwrap();
         let pid = memory.place(std::sync::atomic::AtomicU32::new(0));
-        let ended = trial::ended(1, &[], |_| {
+        let ended = test_harness::wait_statuses(1, &[], |_| {
             let region = Region::new("R", BYTES, kind, Pages::Default).unwrap();
             region.create()();
             region.touch()();
@@ -151,7 +151,7 @@ fn nothing_is_left_of_a_process_that_is_killed() {
 #[test]
 fn dropping_a_region_gives_it_back() {
     for (word, kind) in RegionKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let region = Region::new("R", BYTES, *kind, Pages::Default).unwrap();
             region.create()();
             let begin = region.0.mapped.get().unwrap().begin();
@@ -164,7 +164,7 @@ fn dropping_a_region_gives_it_back() {
 #[test]
 fn small_pages_are_asked_for() {
     for (word, kind) in RegionKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let region = Region::new("R", 8 << 20, *kind, Pages::Small).unwrap();
             region.create()();
             region.touch()();
@@ -184,7 +184,7 @@ fn small_pages_are_asked_for() {
 #[test]
 fn huge_pages_are_had_or_refused() {
     for (word, kind) in RegionKind::WORDS {
-        trial::processes(1, &[], |_| {
+        test_harness::processes(1, &[], |_| {
             let region = match Region::new("R", 8 << 20, *kind, Pages::Huge) {
                 Ok(region) => region,
                 Err(why) => {
@@ -221,7 +221,7 @@ fn huge_pages_are_had_or_refused() {
 #[test]
 fn steps_out_of_order_are_told() {
     let ends = |steps: fn(&Region)| {
-        trial::ended(1, &[], |_| {
+        test_harness::wait_statuses(1, &[], |_| {
             steps(&Region::new("R", BYTES, RegionKind::Private, Pages::Default).unwrap());
         })
     };

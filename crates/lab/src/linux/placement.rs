@@ -6,7 +6,7 @@ use crate::script::{Placement, Plan};
 
 /// The placement of one replica of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum CpuPlacement {
     /// Wherever the scheduler puts it.
     Free,
     /// On this CPU.
@@ -15,7 +15,7 @@ pub(crate) enum Spot {
     Among(Vec<usize>),
 }
 
-impl Spot {
+impl CpuPlacement {
     /// The CPU, where it is fixed.
     pub(crate) fn cpu(&self) -> Option<usize> {
         match self {
@@ -68,29 +68,40 @@ impl Cpus {
     ///
     /// # Errors
     /// What the machine lacks.
-    pub(crate) fn assign(&self, plan: &Plan, repetition: u32) -> Result<Vec<Vec<Spot>>, String> {
+    pub(crate) fn assign(
+        &self,
+        plan: &Plan,
+        repetition: u32,
+    ) -> Result<Vec<Vec<CpuPlacement>>, String> {
         (0..plan.processes.len())
             .map(|p| {
                 (0..plan.processes[p].replicas)
-                    .map(|n| self.spot(plan, p, n as usize, repetition as usize))
+                    .map(|n| self.placement(plan, p, n as usize, repetition as usize))
                     .collect()
             })
             .collect()
     }
 
-    fn spot(&self, plan: &Plan, p: usize, n: usize, repetition: usize) -> Result<Spot, String> {
+    fn placement(
+        &self,
+        plan: &Plan,
+        p: usize,
+        n: usize,
+        repetition: usize,
+    ) -> Result<CpuPlacement, String> {
         let referred = plan
             .processes
             .iter()
             .any(|other| reference(&other.place) == Some(p));
         let beside = |q: usize| {
-            let spot = self.spot(plan, q, n, repetition)?;
-            spot.cpu()
+            let placement = self.placement(plan, q, n, repetition)?;
+            placement
+                .cpu()
                 .ok_or_else(|| format!("process {} has no CPU of its own", plan.processes[q].name))
         };
         let of = &plan.processes[p];
-        Ok(Spot::One(match &of.place {
-            Placement::Any if !referred => return Ok(Spot::Free),
+        Ok(CpuPlacement::One(match &of.place {
+            Placement::Any if !referred => return Ok(CpuPlacement::Free),
             Placement::Any => self.allowed[(repetition + n) % self.allowed.len()],
             Placement::Cpus(cpus) => {
                 if let Some(missing) = cpus.iter().find(|cpu| !self.allowed.contains(cpu)) {
@@ -102,7 +113,7 @@ impl Cpus {
                 match cpus[..] {
                     [cpu] => cpu,
                     _ if referred => cpus[(repetition + n) % cpus.len()],
-                    _ => return Ok(Spot::Among(cpus.clone())),
+                    _ => return Ok(CpuPlacement::Among(cpus.clone())),
                 }
             }
             Placement::SameCpu(q) => beside(*q)?,
@@ -174,11 +185,11 @@ fn list(text: &str) -> Vec<usize> {
 }
 
 /// Restricts the calling thread to this placement.
-pub(crate) fn go_to(spot: &Spot) -> std::io::Result<()> {
-    let cpus: &[usize] = match spot {
-        Spot::Free => return Ok(()),
-        Spot::One(cpu) => std::slice::from_ref(cpu),
-        Spot::Among(cpus) => cpus,
+pub(crate) fn restrict_to(placement: &CpuPlacement) -> std::io::Result<()> {
+    let cpus: &[usize] = match placement {
+        CpuPlacement::Free => return Ok(()),
+        CpuPlacement::One(cpu) => std::slice::from_ref(cpu),
+        CpuPlacement::Among(cpus) => cpus,
     };
     let mut set = rustix::thread::CpuSet::new();
     for &cpu in cpus {
@@ -198,7 +209,7 @@ mod tests {
         first: &str,
         second: &str,
         repetition: u32,
-    ) -> Result<Vec<Vec<Spot>>, String> {
+    ) -> Result<Vec<Vec<CpuPlacement>>, String> {
         let text = format!(
             "[[process]]\nname = \"A\"\nreplicas = 2\nplace = \"{first}\"\n[[process.step]]\nnull = true\n\
              [[process]]\nname = \"B\"\nreplicas = 2\nplace = \"{second}\"\n[[process.step]]\nnull = true\n"
@@ -207,8 +218,8 @@ mod tests {
         cpus.assign(&script.settings[0].plan, repetition)
     }
 
-    fn ones(cpus: &[usize]) -> Vec<Spot> {
-        cpus.iter().map(|&cpu| Spot::One(cpu)).collect()
+    fn ones(cpus: &[usize]) -> Vec<CpuPlacement> {
+        cpus.iter().map(|&cpu| CpuPlacement::One(cpu)).collect()
     }
 
     /// Four CPUs: 0 and 2 form one core, 1 and 3 the other.
@@ -218,7 +229,7 @@ mod tests {
         let of = |first, second, repetition| assigned(&cpus, first, second, repetition).unwrap();
         assert_eq!(
             of("any", "any", 0),
-            [vec![Spot::Free; 2], vec![Spot::Free; 2]]
+            [vec![CpuPlacement::Free; 2], vec![CpuPlacement::Free; 2]]
         );
         // Other processes refer to it, so it is fixed; it moves on with each repetition and
         // replica.
@@ -246,10 +257,10 @@ mod tests {
             of("cpu 1", "other core than A", 0),
             [ones(&[1, 1]), ones(&[2, 2])]
         );
-        let among = Spot::Among(vec![0, 3]);
+        let among = CpuPlacement::Among(vec![0, 3]);
         assert_eq!(
             of("cpus 0,3", "any", 0),
-            [vec![among.clone(), among], vec![Spot::Free; 2]]
+            [vec![among.clone(), among], vec![CpuPlacement::Free; 2]]
         );
         assert_eq!(
             of("cpus 0,3", "same cpu as A", 0),

@@ -9,7 +9,7 @@ use undertick_clock::cpus;
 /// milliseconds beside busy neighbours, and some bodies take a thousand turns.
 const ALARM_S: u32 = 120;
 
-/// Where bodies run.
+/// Whether bodies run in processes or in threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunAs {
     Processes,
@@ -17,20 +17,20 @@ pub(super) enum RunAs {
 }
 
 /// Kinds of bodies and CPUs to try: all on one CPU, and on two where there are two.
-pub(super) fn places() -> Vec<(RunAs, Vec<usize>)> {
+pub(super) fn configurations() -> Vec<(RunAs, Vec<usize>)> {
     let allowed = cpus::allowed();
-    let mut places = vec![
+    let mut configurations = vec![
         (RunAs::Processes, vec![allowed[0]]),
         (RunAs::Threads, vec![allowed[0]]),
     ];
     match allowed.get(..2) {
         Some(two) => {
-            places.push((RunAs::Processes, two.to_vec()));
-            places.push((RunAs::Threads, two.to_vec()));
+            configurations.push((RunAs::Processes, two.to_vec()));
+            configurations.push((RunAs::Threads, two.to_vec()));
         }
         None => println!("skipped: two CPUs, this process may use only one"),
     }
-    places
+    configurations
 }
 
 /// Runs `body(0..count)`, with body n on CPU n of those given, cyclically. Fails when one of them
@@ -63,7 +63,7 @@ fn pin(on: &[usize], me: usize) {
 
 /// As [`run`] with processes.
 pub(super) fn processes(count: usize, on: &[usize], body: impl Fn(usize)) {
-    let status = ended(count, on, body);
+    let status = wait_statuses(count, on, body);
     assert!(
         status.iter().all(|status| *status == 0),
         "wait statuses {status:x?} (e is SIGALRM: it hung; 9: another one failed)"
@@ -71,7 +71,7 @@ pub(super) fn processes(count: usize, on: &[usize], body: impl Fn(usize)) {
 }
 
 /// Runs bodies in processes and returns their wait statuses.
-pub(super) fn ended(count: usize, on: &[usize], body: impl Fn(usize)) -> Vec<i32> {
+pub(super) fn wait_statuses(count: usize, on: &[usize], body: impl Fn(usize)) -> Vec<i32> {
     let children: Vec<_> = (0..count)
         .map(|me| {
             // SAFETY: the child uses what the C library keeps in order over a
@@ -134,14 +134,14 @@ fn child_body(body: impl FnOnce()) {
 
 /// A shared counter without any protection.
 #[derive(Debug, Default)]
-pub(super) struct Bare(UnsafeCell<u64>);
+pub(super) struct UnprotectedCounter(UnsafeCell<u64>);
 
 // SAFETY: what the tests find out is whether a lock protects it.
-unsafe impl Sync for Bare {}
+unsafe impl Sync for UnprotectedCounter {}
 
-impl Bare {
+impl UnprotectedCounter {
     /// Reads and writes the incremented value; an update in between is lost.
-    pub(super) fn step(&self) {
+    pub(super) fn increment(&self) {
         // SAFETY: live; the race is the point.
         unsafe {
             let before = self.0.get().read_volatile();

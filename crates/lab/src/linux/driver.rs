@@ -1,4 +1,5 @@
-//! The recorded process: performs one repetition after the other, each in its own process.
+//! The driver: the recorded process, which performs one repetition after the other, each in its own
+//! process.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::place::Cpus;
+use super::placement::Cpus;
 use super::runner;
 use crate::experiment::{Cell, Ended, Experiment, ExperimentError, Numbering, Repetition};
 use crate::script::{Plan, Verb};
@@ -25,7 +26,7 @@ extern "C" fn stop(_: libc::c_int) {
 ///
 /// # Errors
 /// The files cannot be read or written.
-pub fn conduct(texts: &Path, results: &Path) -> Result<(), ExperimentError> {
+pub fn run_repetitions(texts: &Path, results: &Path) -> Result<(), ExperimentError> {
     let file_error = |what: &Path, e: &dyn std::fmt::Display| {
         ExperimentError::machine(format!("{}: {e}", what.display()))
     };
