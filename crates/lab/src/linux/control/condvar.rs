@@ -71,7 +71,8 @@ impl Room {
         }
     }
 
-    fn tell(&self) {
+    /// Wakes its member.
+    fn wake(&self) {
         self.mutex.take();
         self.signal();
         self.mutex.give();
@@ -93,7 +94,7 @@ impl Means for Rooms {
 
     fn release(&self) {
         for room in self.0 {
-            room.tell();
+            room.wake();
         }
     }
 }
@@ -131,9 +132,9 @@ impl Port for RoomPort {
         }
     }
 
-    fn tell(&self, target: usize, _: usize) -> impl FnMut() + 'static {
+    fn wake_notified(&self, target: usize, _: usize) -> impl FnMut() + 'static {
         let room = self.all[target];
-        move || room.tell()
+        move || room.wake()
     }
 
     fn add(&self, _: usize) -> impl FnMut() + 'static {
@@ -149,11 +150,11 @@ impl Port for RoomPort {
         let states = self.joining.events.row(self.joining.me);
         let Joining { sign, released, .. } = self.joining;
         move || {
-            let told = || states.iter().any(super::events::State::is_notified);
+            let is_notified = || states.iter().any(super::events::State::is_notified);
             room.mutex.take();
-            if !told() {
+            if !is_notified() {
                 sign.raise();
-                while !told() && !released.is_set() {
+                while !is_notified() && !released.is_set() {
                     room.sleep();
                 }
                 sign.lower();

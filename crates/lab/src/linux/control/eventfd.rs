@@ -98,7 +98,7 @@ impl Port for CounterPort {
         }
     }
 
-    fn tell(&self, target: usize, event: usize) -> impl FnMut() + 'static {
+    fn wake_notified(&self, target: usize, event: usize) -> impl FnMut() + 'static {
         let event = self.all.0[target].events[event].clone();
         move || event.add_one()
     }

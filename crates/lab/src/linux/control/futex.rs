@@ -57,7 +57,7 @@ impl Port for GatePort {
         move || gate.pass(sign)
     }
 
-    fn tell(&self, target: usize, _: usize) -> impl FnMut() + 'static {
+    fn wake_notified(&self, target: usize, _: usize) -> impl FnMut() + 'static {
         let gate = &self.all[target].events;
         move || gate.open()
     }

@@ -83,7 +83,7 @@ trait Port: 'static {
     /// Waits for the switch, and clears it.
     fn block(&self) -> impl FnMut() + 'static;
     /// Wakes the target, for which the event has just been notified.
-    fn tell(&self, target: usize, event: usize) -> impl FnMut() + 'static;
+    fn wake_notified(&self, target: usize, event: usize) -> impl FnMut() + 'static;
     /// Adds the event to those that `sleep` waits for.
     fn add(&self, event: usize) -> impl FnMut() + 'static;
     /// Removes the event; the argument says whether it was notified.
@@ -235,12 +235,12 @@ impl<P: Port> Verbs for Joined<P> {
         let events = self.joining.events;
         let index = events.index(event);
         let mut all: Vec<_> = (0..events.members())
-            .map(|target| (events.state(target, index), self.port.tell(target, index)))
+            .map(|target| (events.state(target, index), self.port.wake_notified(target, index)))
             .collect();
         Box::new(move || {
-            for (state, tell) in &mut all {
+            for (state, wake) in &mut all {
                 if state.notify() {
-                    tell();
+                    wake();
                 }
             }
         })

@@ -131,7 +131,7 @@ impl Port for PipePort {
         }
     }
 
-    fn tell(&self, target: usize, event: usize) -> impl FnMut() + 'static {
+    fn wake_notified(&self, target: usize, event: usize) -> impl FnMut() + 'static {
         let event = Arc::clone(&self.all.0[target].events[event]);
         move || event.put()
     }

@@ -145,7 +145,7 @@ impl Port for ThreadPort {
         }
     }
 
-    fn tell(&self, _: usize, _: usize) -> impl FnMut() + 'static {
+    fn wake_notified(&self, _: usize, _: usize) -> impl FnMut() + 'static {
         no_events
     }
 
