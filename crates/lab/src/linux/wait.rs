@@ -71,56 +71,56 @@ pub(crate) fn wake(word: &AtomicU32, most: i32) {
     }
 }
 
-/// A word on which one process sleeps and which others open. It lets the sleeper through once,
-/// however many times it was opened before.
+/// A binary semaphore between processes, on a futex: one process waits, and others post. A wait
+/// returns once, however many times the semaphore was posted before.
 #[derive(Debug, Default)]
-pub(crate) struct Gate(AtomicU32);
+pub(crate) struct BinarySemaphore(AtomicU32);
 
-impl Gate {
-    const CLOSED: u32 = 0;
-    const OPEN: u32 = 1;
-    const SLEEPS: u32 = 2;
+impl BinarySemaphore {
+    const TAKEN: u32 = 0;
+    const POSTED: u32 = 1;
+    const WAITS: u32 = 2;
 
-    /// Opens the gate and wakes the sleeper.
+    /// Posts the semaphore and wakes the waiter.
     #[inline(always)]
-    pub(crate) fn open(&self) {
-        // Release: writes before the opening are visible to the process that passes.
-        if self.0.swap(Self::OPEN, Ordering::AcqRel) == Self::SLEEPS {
+    pub(crate) fn post(&self) {
+        // Release: writes before the post are visible to the process that waits.
+        if self.0.swap(Self::POSTED, Ordering::AcqRel) == Self::WAITS {
             wake(&self.0, 1);
         }
     }
 
-    /// Passes without sleeping and closes the gate, if it is open.
+    /// Takes the semaphore without sleeping, if it is posted.
     #[inline(always)]
-    pub(crate) fn try_pass(&self) -> bool {
+    pub(crate) fn try_wait(&self) -> bool {
         self.0
             .compare_exchange(
-                Self::OPEN,
-                Self::CLOSED,
+                Self::POSTED,
+                Self::TAKEN,
                 Ordering::AcqRel,
                 Ordering::Acquire,
             )
             .is_ok()
     }
 
-    /// Sleeps until the gate is opened, passes and closes it. `sign` is raised during the sleep.
+    /// Sleeps until the semaphore is posted, and takes it. `sign` is raised during the sleep.
     #[inline(always)]
-    pub(crate) fn pass(&self, sign: Sign) {
-        if self.try_pass() {
+    pub(crate) fn wait(&self, sign: Sign) {
+        if self.try_wait() {
             return;
         }
         sign.raise();
         loop {
-            // Fails if the gate was opened just now.
+            // Fails if the semaphore was posted just now.
             let _ = self.0.compare_exchange(
-                Self::CLOSED,
-                Self::SLEEPS,
+                Self::TAKEN,
+                Self::WAITS,
                 Ordering::AcqRel,
                 Ordering::Acquire,
             );
-            sleep_while(&self.0, Self::SLEEPS);
-            // A wake without an opening is possible, so check again.
-            if self.try_pass() {
+            sleep_while(&self.0, Self::WAITS);
+            // A wake without a post is possible, so check again.
+            if self.try_wait() {
                 break;
             }
         }

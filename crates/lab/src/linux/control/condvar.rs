@@ -10,10 +10,10 @@ use crate::linux::fail::fail;
 use crate::linux::lock::pthread::{Mutex, made};
 use crate::linux::shared_memory::SharedMemory;
 
-pub(super) struct Rooms(&'static [&'static Room]);
+pub(super) struct Condvars(&'static [&'static MemberCondvar]);
 
 /// The state of a member. Only this member waits in it, so one signal is enough.
-struct Room {
+struct MemberCondvar {
     mutex: &'static Mutex,
     condition: UnsafeCell<libc::pthread_cond_t>,
     /// The wakeup-waiting switch; accessed only under the mutex.
@@ -22,11 +22,11 @@ struct Room {
 
 // SAFETY: only the C library's functions touch the condition, which are made for
 // that.
-unsafe impl Sync for Room {}
+unsafe impl Sync for MemberCondvar {}
 
-impl Room {
+impl MemberCondvar {
     fn create(memory: &SharedMemory) -> io::Result<&'static Self> {
-        let room = memory.place_apart(Self {
+        let condvar = memory.place_apart(Self {
             mutex: Mutex::create(memory)?,
             condition: UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
             woken: AtomicU32::new(0),
@@ -40,14 +40,14 @@ impl Room {
             let set = libc::pthread_condattr_setpshared(attributes.as_mut_ptr(), shared);
             let init = made(set).and_then(|()| {
                 made(libc::pthread_cond_init(
-                    room.condition.get(),
+                    condvar.condition.get(),
                     attributes.as_ptr(),
                 ))
             });
             libc::pthread_condattr_destroy(attributes.as_mut_ptr());
             init?;
         }
-        Ok(room)
+        Ok(condvar)
     }
 
     /// Wakes its member. The caller holds the mutex, so that the signal does not fall between the
@@ -79,62 +79,64 @@ impl Room {
     }
 }
 
-impl Rooms {
+impl Condvars {
     pub(super) fn create(members: usize, memory: &SharedMemory) -> io::Result<Self> {
-        let all: io::Result<Vec<_>> = (0..members).map(|_| Room::create(memory)).collect();
+        let all: io::Result<Vec<_>> = (0..members)
+            .map(|_| MemberCondvar::create(memory))
+            .collect();
         Ok(Self(memory.place_all(all?)))
     }
 }
 
-impl Means for Rooms {
+impl Means for Condvars {
     fn join(&self, joining: Joining) -> Box<dyn Verbs> {
         let all = self.0;
-        joined(RoomPort { all, joining }, joining)
+        joined(CondvarPort { all, joining }, joining)
     }
 
     fn release(&self) {
-        for room in self.0 {
-            room.wake();
+        for condvar in self.0 {
+            condvar.wake();
         }
     }
 }
 
-struct RoomPort {
-    all: &'static [&'static Room],
+struct CondvarPort {
+    all: &'static [&'static MemberCondvar],
     joining: Joining,
 }
 
-impl Port for RoomPort {
+impl Port for CondvarPort {
     fn wakeup(&self, target: usize) -> impl FnMut() + 'static {
-        let room = self.all[target];
+        let condvar = self.all[target];
         move || {
-            room.mutex.take();
-            room.woken.store(1, Ordering::Relaxed);
-            room.signal();
-            room.mutex.give();
+            condvar.mutex.take();
+            condvar.woken.store(1, Ordering::Relaxed);
+            condvar.signal();
+            condvar.mutex.give();
         }
     }
 
     fn block(&self) -> impl FnMut() + 'static {
-        let room = self.all[self.joining.me];
+        let condvar = self.all[self.joining.me];
         let Joining { sign, released, .. } = self.joining;
         move || {
-            room.mutex.take();
-            if room.woken.load(Ordering::Relaxed) == 0 {
+            condvar.mutex.take();
+            if condvar.woken.load(Ordering::Relaxed) == 0 {
                 sign.raise();
-                while room.woken.load(Ordering::Relaxed) == 0 && !released.is_set() {
-                    room.sleep();
+                while condvar.woken.load(Ordering::Relaxed) == 0 && !released.is_set() {
+                    condvar.sleep();
                 }
                 sign.lower();
             }
-            room.woken.store(0, Ordering::Relaxed);
-            room.mutex.give();
+            condvar.woken.store(0, Ordering::Relaxed);
+            condvar.mutex.give();
         }
     }
 
     fn wake_notified(&self, target: usize, _: usize) -> impl FnMut() + 'static {
-        let room = self.all[target];
-        move || room.wake()
+        let condvar = self.all[target];
+        move || condvar.wake()
     }
 
     fn add(&self, _: usize) -> impl FnMut() + 'static {
@@ -146,20 +148,20 @@ impl Port for RoomPort {
     }
 
     fn sleep(&self) -> impl FnMut() + 'static {
-        let room = self.all[self.joining.me];
+        let condvar = self.all[self.joining.me];
         let states = self.joining.events.row(self.joining.me);
         let Joining { sign, released, .. } = self.joining;
         move || {
             let is_notified = || states.iter().any(super::events::State::is_notified);
-            room.mutex.take();
+            condvar.mutex.take();
             if !is_notified() {
                 sign.raise();
                 while !is_notified() && !released.is_set() {
-                    room.sleep();
+                    condvar.sleep();
                 }
                 sign.lower();
             }
-            room.mutex.give();
+            condvar.mutex.give();
         }
     }
 }

@@ -1,18 +1,18 @@
-//! A word for each process to sleep on, with `futex(2)`: one for wakeups, one for events.
+//! Two binary semaphores for each process, with `futex(2)`: one for wakeups, one for events.
 
 use super::{Joining, Means, Port, Verbs, joined};
 use crate::linux::shared_memory::SharedMemory;
-use crate::linux::wait::Gate;
+use crate::linux::wait::BinarySemaphore;
 
-pub(super) struct Gates(&'static [&'static Pair]);
+pub(super) struct Semaphores(&'static [&'static Pair]);
 
 #[derive(Debug, Default)]
 struct Pair {
-    wakeups: Gate,
-    events: Gate,
+    wakeups: BinarySemaphore,
+    events: BinarySemaphore,
 }
 
-impl Gates {
+impl Semaphores {
     pub(super) fn create(members: usize, memory: &SharedMemory) -> Self {
         let pairs = (0..members)
             .map(|_| memory.place_apart(Pair::default()))
@@ -21,10 +21,10 @@ impl Gates {
     }
 }
 
-impl Means for Gates {
+impl Means for Semaphores {
     fn join(&self, joining: Joining) -> Box<dyn Verbs> {
         joined(
-            GatePort {
+            SemaphorePort {
                 all: self.0,
                 joining,
             },
@@ -34,32 +34,32 @@ impl Means for Gates {
 
     fn release(&self) {
         for pair in self.0 {
-            pair.wakeups.open();
-            pair.events.open();
+            pair.wakeups.post();
+            pair.events.post();
         }
     }
 }
 
-struct GatePort {
+struct SemaphorePort {
     all: &'static [&'static Pair],
     joining: Joining,
 }
 
-impl Port for GatePort {
+impl Port for SemaphorePort {
     fn wakeup(&self, target: usize) -> impl FnMut() + 'static {
-        let gate = &self.all[target].wakeups;
-        move || gate.open()
+        let semaphore = &self.all[target].wakeups;
+        move || semaphore.post()
     }
 
     fn block(&self) -> impl FnMut() + 'static {
-        let gate = &self.all[self.joining.me].wakeups;
+        let semaphore = &self.all[self.joining.me].wakeups;
         let sign = self.joining.sign;
-        move || gate.pass(sign)
+        move || semaphore.wait(sign)
     }
 
     fn wake_notified(&self, target: usize, _: usize) -> impl FnMut() + 'static {
-        let gate = &self.all[target].events;
-        move || gate.open()
+        let semaphore = &self.all[target].events;
+        move || semaphore.post()
     }
 
     fn add(&self, _: usize) -> impl FnMut() + 'static {
@@ -71,10 +71,10 @@ impl Port for GatePort {
     }
 
     fn sleep(&self) -> impl FnMut() + 'static {
-        // The gate may still be open from a notify that came after another event had ended the
-        // wait. The caller checks the events and waits again.
-        let gate = &self.all[self.joining.me].events;
+        // The semaphore may still be posted from a notify that came after another event had ended
+        // the wait. The caller checks the events and waits again.
+        let semaphore = &self.all[self.joining.me].events;
         let sign = self.joining.sign;
-        move || gate.pass(sign)
+        move || semaphore.wait(sign)
     }
 }

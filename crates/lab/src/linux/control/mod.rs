@@ -123,10 +123,10 @@ impl Control {
         let members = blocked.members();
         let count = events.len();
         let means: Arc<dyn Means> = match backend {
-            Backend::Futex => Arc::new(futex::Gates::create(members, memory)),
+            Backend::Futex => Arc::new(futex::Semaphores::create(members, memory)),
             Backend::Eventfd => Arc::new(eventfd::Counters::create(members, count)?),
             Backend::Pipe => Arc::new(pipe::Pipes::create(members, count, memory)?),
-            Backend::Condvar => Arc::new(condvar::Rooms::create(members, memory)?),
+            Backend::Condvar => Arc::new(condvar::Condvars::create(members, memory)?),
             Backend::Signal => Arc::new(signal::Threads::create(members, memory)?),
         };
         Ok(Self {
@@ -235,7 +235,12 @@ impl<P: Port> Verbs for Joined<P> {
         let events = self.joining.events;
         let index = events.index(event);
         let mut all: Vec<_> = (0..events.members())
-            .map(|target| (events.state(target, index), self.port.wake_notified(target, index)))
+            .map(|target| {
+                (
+                    events.state(target, index),
+                    self.port.wake_notified(target, index),
+                )
+            })
             .collect();
         Box::new(move || {
             for (state, wake) in &mut all {
