@@ -4,14 +4,14 @@ use undertick_estimate::{normal_quantile, student_beyond};
 use undertick_units::{Estimate, Interval};
 
 use super::analysis::{Run, Seen};
+use super::correlation::{Slope, deviations};
 use super::cpu_time::CpuTimes;
-use super::together::{Slope, deviations};
-use super::who::CpuUser;
+use super::suspects::CpuUser;
 
 /// A process with whose activity the probe slows down.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
-    pub(super) who: CpuUser,
+    pub(super) user: CpuUser,
     /// How far the agreement of its use with the slowness exceeds chance, standard deviations.
     pub(super) deviations: f64,
     /// Number of bursts on which this is based.
@@ -48,17 +48,17 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
     let slow: Vec<f64> = seen.iter().map(slowness).collect();
     let all = (bursts.first()?.0, bursts.last()?.1);
     let looked: Vec<(&CpuUser, f64, Vec<f64>)> = (times.everybody())
-        .map(|who| (who, times.used(who, &[all])[0], times.used(who, &bursts)))
+        .map(|user| (user, times.used(user, &[all])[0], times.used(user, &bursts)))
         .filter(|(_, mean, _)| *mean >= LEAST_MEAN_USE)
         .collect();
     let limit = FALSE_ALARM / looked.len().max(1) as f64;
     // Of autocorrelated values every fourth counts, which is a rough choice.
     let degrees = (seen.len() / 4) as f64;
-    let related = looked.into_iter().filter_map(|(who, mean, uses)| {
+    let related = looked.into_iter().filter_map(|(user, mean, uses)| {
         let deviations = deviations(&uses, &slow, APART)?;
-        (student_beyond(deviations, degrees) < limit).then_some((who, mean, uses, deviations))
+        (student_beyond(deviations, degrees) < limit).then_some((user, mean, uses, deviations))
     });
-    let (who, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let (user, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
     let full = Full::from_uses(&uses);
     let slope = Slope::beside_drift(&uses, &slow)?;
     let slower = slope.value * full.use_cpus();
@@ -66,11 +66,11 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
         return None;
     }
     Some(Active {
-        who: who.clone(),
+        user: user.clone(),
         deviations,
         bursts: uses.len(),
         full_use: full.use_cpus(),
-        time_share: full.share(mean, times.unsure(who, all), run.level),
+        time_share: full.share(mean, times.unsure(user, all), run.level),
         slowdown: within_what_was_seen(slowdown(&slope, &full, &uses, run.level), &slow),
     })
 }

@@ -11,7 +11,7 @@ use super::cpu_time::Glance;
 use super::hits::{Apart, Hit, USUAL_LATENESS_NS, apart};
 use super::states::states;
 use super::stretches::Stretches;
-use super::who::Look;
+use super::suspects::Look;
 
 /// A burst in which other processes had the CPU for at least this share of its time counts as
 /// disturbed by a process.

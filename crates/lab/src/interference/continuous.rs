@@ -14,7 +14,7 @@ use undertick_report::interference::{Line, Suspect};
 use super::analysis::{Seen, mean_over_bursts};
 use super::bursts::{Burst, ProbeInfo};
 use super::meter::{Aside, Heard, Request, clock_of, run_probe};
-use super::who::{CpuUser, Look, look, use_between};
+use super::suspects::{CpuUser, Look, look, use_between};
 use crate::experiment::ExperimentError;
 
 /// Time between two drains of the rings: 20 of some 50 us each second.
@@ -116,8 +116,8 @@ impl State {
         for used in self.clean_uses.values_mut() {
             *used *= 1.0 - weight;
         }
-        for (who, used) in uses {
-            *self.clean_uses.entry(who.clone()).or_insert(0.0) += weight * used;
+        for (user, used) in uses {
+            *self.clean_uses.entry(user.clone()).or_insert(0.0) += weight * used;
         }
         self.clean_uses.retain(|_, used| *used > 1e-4);
     }
@@ -134,30 +134,30 @@ impl State {
         if slowed < CLEAN && taken == 0.0 {
             return Vec::new();
         }
-        let clean = |who: &CpuUser| self.clean_uses.get(who).copied().unwrap_or(0.0);
+        let clean = |user: &CpuUser| self.clean_uses.get(user).copied().unwrap_or(0.0);
         let most = |wanted: &dyn Fn(&CpuUser) -> bool| {
             let more = (uses.iter())
-                .filter(|(who, _)| wanted(who))
-                .map(|(who, used)| (who, *used, used - clean(who)))
+                .filter(|(user, _)| wanted(user))
+                .map(|(user, used)| (user, *used, used - clean(user)))
                 .filter(|(_, _, more)| *more >= LEAST_USE);
             more.max_by(|a, b| a.2.total_cmp(&b.2))
         };
-        let process = most(&|who| matches!(who, CpuUser::Processes(_)));
-        let other = || most(&|who| matches!(who, CpuUser::Cpu(c) if Some(*c) != cpu));
+        let process = most(&|user| matches!(user, CpuUser::Processes(_)));
+        let other = || most(&|user| matches!(user, CpuUser::Cpu(c) if Some(*c) != cpu));
         let found = process.or_else(|| if taken > slowed { None } else { other() });
         let cause = if taken > slowed {
             "same-cpu-process"
         } else {
             "memory-traffic"
         };
-        let suspect = found.map(|(who, used, _)| Suspect {
-            name: match who {
+        let suspect = found.map(|(user, used, _)| Suspect {
+            name: match user {
                 CpuUser::Processes(name) => name.clone(),
                 CpuUser::Cpu(cpu) | CpuUser::Steal(cpu) => format!("CPU {cpu}"),
             },
             cause: cause.to_owned(),
             use_now: used,
-            use_when_clean: clean(who),
+            use_when_clean: clean(user),
         });
         suspect.into_iter().collect()
     }

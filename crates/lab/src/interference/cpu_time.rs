@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::who::{CpuUser, Look};
+use super::suspects::{CpuUser, Look};
 
 /// CPU time of one process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -124,8 +124,8 @@ impl CpuTimes {
                 // If the use has decreased, another process has the same number.
                 let used_ns = if now < then { now } else { now - then };
                 if let Some(name) = name.filter(|_| used_ns > 0.0 && to_ns > from_ns) {
-                    let who = CpuUser::Processes(name.to_owned());
-                    times.entry(who).or_default().push(Piece {
+                    let user = CpuUser::Processes(name.to_owned());
+                    times.entry(user).or_default().push(Piece {
                         from_ns,
                         to_ns,
                         used_ns,
@@ -142,9 +142,9 @@ impl CpuTimes {
     }
 
     /// CPUs used in each of these successive times, given as from and to, ns.
-    pub(super) fn used(&self, who: &CpuUser, times: &[(f64, f64)]) -> Vec<f64> {
+    pub(super) fn used(&self, user: &CpuUser, times: &[(f64, f64)]) -> Vec<f64> {
         let mut used = vec![0.0; times.len()];
-        for piece in self.0.get(who).into_iter().flatten() {
+        for piece in self.0.get(user).into_iter().flatten() {
             let first = times.partition_point(|(_, to)| *to <= piece.from_ns);
             let inside = times[first..].iter().zip(&mut used[first..]);
             for ((from, to), used) in inside.take_while(|((from, _), _)| *from < piece.to_ns) {
@@ -157,8 +157,8 @@ impl CpuTimes {
 
     /// Of the CPUs used from one time to another, the amount that may have been used before or
     /// after: the use between two readings cannot be located.
-    pub(super) fn unsure(&self, who: &CpuUser, (from, to): (f64, f64)) -> f64 {
-        let pieces = self.0.get(who).into_iter().flatten();
+    pub(super) fn unsure(&self, user: &CpuUser, (from, to): (f64, f64)) -> f64 {
+        let pieces = self.0.get(user).into_iter().flatten();
         let cut = pieces.filter(|piece| {
             let lies_across = |at: f64| piece.from_ns < at && at < piece.to_ns;
             lies_across(from) || lies_across(to)
@@ -169,7 +169,7 @@ impl CpuTimes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::who::Process;
+    use super::super::suspects::Process;
     use super::*;
 
     /// No process has this number: they are below 2^22.

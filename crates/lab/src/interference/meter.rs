@@ -23,7 +23,7 @@ use super::analysis::{self, Run, RunAnalysis};
 use super::bursts::{Burst, Decoder, ProbeInfo};
 use super::cpu_time::{Candidates, Glance, cpu_time_ns};
 use super::probe::Schedule;
-use super::who::{Look, look};
+use super::suspects::{Look, look};
 use crate::experiment::ExperimentError;
 
 /// What to measure.

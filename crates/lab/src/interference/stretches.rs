@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::analysis::Seen;
-use super::who::{CpuUser, Look, Suspect, suspects, use_between};
+use super::suspects::{CpuUser, Look, Suspect, suspects, use_between};
 
 /// A process that used less of the probe's CPU than this is not reported as the busiest, CPUs.
 const LEAST_NAMED: f64 = 0.002;
@@ -29,29 +29,32 @@ impl Stretches {
             for (pid, process) in &pair[1].processes {
                 let then = pair[0].processes.get(pid).map_or(0.0, |p| p.ns);
                 if let Some(cpu) = process.cpu {
-                    let who = CpuUser::Processes(process.name.clone());
-                    *counts.entry((who, cpu)).or_default() += (process.ns - then).max(0.0);
+                    let user = CpuUser::Processes(process.name.clone());
+                    *counts.entry((user, cpu)).or_default() += (process.ns - then).max(0.0);
                 }
             }
         }
         let mut cpus: BTreeMap<CpuUser, (usize, f64)> = BTreeMap::new();
-        for ((who, cpu), ns) in counts {
-            let best = cpus.entry(who).or_insert((cpu, ns));
+        for ((user, cpu), ns) in counts {
+            let best = cpus.entry(user).or_insert((cpu, ns));
             if ns > best.1 {
                 *best = (cpu, ns);
             }
         }
         Self {
             all: all.collect(),
-            cpus: cpus.into_iter().map(|(who, (cpu, _))| (who, cpu)).collect(),
+            cpus: cpus
+                .into_iter()
+                .map(|(user, (cpu, _))| (user, cpu))
+                .collect(),
         }
     }
 
     /// The process that used most of a CPU, and how much of it, CPUs.
     pub(super) fn busiest_on(&self, cpu: Option<usize>) -> Option<(&str, f64)> {
         let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
-        for (who, used) in self.all.iter().flat_map(|(_, uses)| uses) {
-            if let (CpuUser::Processes(name), true) = (who, self.cpus.get(who) == cpu.as_ref()) {
+        for (user, used) in self.all.iter().flat_map(|(_, uses)| uses) {
+            if let (CpuUser::Processes(name), true) = (user, self.cpus.get(user) == cpu.as_ref()) {
                 *totals.entry(name).or_insert(0.0) += used / self.all.len() as f64;
             }
         }

@@ -13,7 +13,7 @@ use self::machine::{
 use super::analysis::{Run, RunAnalysis, analyse};
 use super::bursts::{Burst, ProbeInfo, Sample, TakenOff};
 use super::continuous::State;
-use super::who::use_between;
+use super::suspects::use_between;
 
 fn found(of: &Simulated) -> RunAnalysis {
     analyse(&Run {

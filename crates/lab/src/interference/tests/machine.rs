@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::bursts::{Burst, ProbeInfo, Sample, TakenOff};
 use super::super::cpu_time::Glance;
-use super::super::who::{Look, Process};
+use super::super::suspects::{Look, Process};
 
 pub(super) const MS: f64 = 1e6;
 pub(super) const EVERY: f64 = 40.0 * MS;

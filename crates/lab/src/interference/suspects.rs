@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::correlation::Regression;
 use super::cpu_time::cpu_time_ns;
-use super::together::Together;
 
 /// A possible user of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
             continue;
         };
         let stat = std::fs::read_to_string(entry.path().join("stat"));
-        if let Some((process, parent)) = stat.ok().and_then(|text| of_stat(&text, tick_ns))
+        if let Some((process, parent)) = stat.ok().and_then(|text| parse_stat(&text, tick_ns))
             && pid != us
             && parent != us
         {
@@ -79,13 +79,13 @@ pub fn look(mut at_ns: impl FnMut() -> f64) -> Look {
     Look {
         at_ns: f64::midpoint(before, at_ns()),
         processes,
-        cpus: of_cpus(&stat, tick_ns).collect(),
+        cpus: parse_cpu_times(&stat, tick_ns).collect(),
     }
 }
 
 /// Parses a process and its parent from the text of `/proc/PID/stat`. A name may contain any
 /// character, so the fields are counted from its last bracket.
-fn of_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
+fn parse_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
     let (head, fields) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -100,7 +100,7 @@ fn of_stat(text: &str, tick_ns: f64) -> Option<(Process, i32)> {
 }
 
 /// Busy and stolen time of each CPU, ns.
-fn of_cpus(text: &str, tick_ns: f64) -> impl Iterator<Item = (CpuUser, f64)> {
+fn parse_cpu_times(text: &str, tick_ns: f64) -> impl Iterator<Item = (CpuUser, f64)> {
     text.lines().flat_map(move |line| {
         let mut words = line.split_whitespace();
         let number =
@@ -131,12 +131,12 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<CpuUser, f64> {
         // another process has the same number.
         let then = before.processes.get(pid).map_or(0.0, |process| process.ns);
         let used = if now.ns < then { now.ns } else { now.ns - then };
-        let who = CpuUser::Processes(now.name.clone());
-        *uses.entry(who).or_insert(0.0) += used / ns;
+        let user = CpuUser::Processes(now.name.clone());
+        *uses.entry(user).or_insert(0.0) += used / ns;
     }
-    for (who, now) in &after.cpus {
-        if let Some((_, then)) = before.cpus.iter().find(|(cpu, _)| cpu == who) {
-            uses.insert(who.clone(), (now - then) / ns);
+    for (user, now) in &after.cpus {
+        if let Some((_, then)) = before.cpus.iter().find(|(cpu, _)| cpu == user) {
+            uses.insert(user.clone(), (now - then) / ns);
         }
     }
     uses
@@ -146,7 +146,7 @@ pub fn use_between(before: &Look, after: &Look) -> BTreeMap<CpuUser, f64> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
     /// The process or CPU.
-    pub who: CpuUser,
+    pub user: CpuUser,
     /// CPUs used while all bursts were slowed, by a straight line.
     pub use_when_slow: f64,
     /// CPUs used while none was.
@@ -166,20 +166,20 @@ const FALSE_ALARM: f64 = 1e-4;
 
 /// Finds the processes and CPUs that are used more while the probe is slowed. Each of the
 /// `stretches` has a share of slowed time and the use of each. The best comes first; the list is
-/// empty if nothing changed ([`Together::fit`]).
+/// empty if nothing changed ([`Regression::fit`]).
 #[must_use]
 pub fn suspects(stretches: &[(f64, BTreeMap<CpuUser, f64>)]) -> Vec<Suspect> {
     let everybody: std::collections::BTreeSet<&CpuUser> =
         stretches.iter().flat_map(|(_, uses)| uses.keys()).collect();
     let slow: Vec<f64> = stretches.iter().map(|(slow, _)| *slow).collect();
     let mut found: Vec<Suspect> = (everybody.into_iter())
-        .filter_map(|who| {
+        .filter_map(|user| {
             let uses: Vec<f64> = (stretches.iter())
-                .map(|(_, uses)| uses.get(who).copied().unwrap_or(0.0))
+                .map(|(_, uses)| uses.get(user).copied().unwrap_or(0.0))
                 .collect();
-            let line = Together::fit(&slow, &uses)?;
+            let line = Regression::fit(&slow, &uses)?;
             let suspect = Suspect {
-                who: who.clone(),
+                user: user.clone(),
                 use_when_slow: line.at(1.0),
                 use_when_clean: line.at(0.0),
                 correlation: line.correlation,
@@ -203,14 +203,14 @@ mod tests {
     #[test]
     fn the_kernels_words_are_read() {
         let text = "12 (a) b) (c) R 1 2 3 4 5 6 7 8 9 10 100 20 0 0 20 0 1 0 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 3 0 0";
-        let (process, parent) = of_stat(text, 1e7).unwrap();
+        let (process, parent) = parse_stat(text, 1e7).unwrap();
         assert_eq!((process.name.as_str(), parent), ("a) b) (c", 1));
         assert_eq!((process.ns, process.cpu), (1.2e9, Some(3)));
         for torn in ["", "12", "12 (", "12 (x)", "12 (x) R 1 2", "12 )x( R"] {
-            assert_eq!(of_stat(torn, 1e7), None, "{torn:?}");
+            assert_eq!(parse_stat(torn, 1e7), None, "{torn:?}");
         }
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 100 5 6 7 8 0 0\ncpu1 1\nintr 5\n";
-        let cpus: Vec<_> = of_cpus(text, 10.0).collect();
+        let cpus: Vec<_> = parse_cpu_times(text, 10.0).collect();
         assert_eq!(cpus, [(CpuUser::Cpu(0), 190.0), (CpuUser::Steal(0), 80.0)]);
     }
 
@@ -223,7 +223,7 @@ mod tests {
         assert!(!(first.processes).contains_key(&(std::process::id() as i32)));
         // Waits until a CPU has been busy for 30 ms, because ticks are 10 ms.
         let busy = |look: &Look| -> f64 {
-            let of = (look.cpus.iter()).filter(|(who, _)| matches!(who, CpuUser::Cpu(_)));
+            let of = (look.cpus.iter()).filter(|(user, _)| matches!(user, CpuUser::Cpu(_)));
             of.map(|(_, ns)| ns).sum()
         };
         let mut now = first.clone();
@@ -234,7 +234,7 @@ mod tests {
         let uses = use_between(&first, &now);
         let cpus = uses
             .iter()
-            .filter(|(who, _)| matches!(who, CpuUser::Cpu(_)));
+            .filter(|(user, _)| matches!(user, CpuUser::Cpu(_)));
         assert!(
             cpus.map(|(_, used)| used).sum::<f64>() >= 0.03 - 1e-9,
             "{uses:?}"
@@ -306,7 +306,7 @@ mod tests {
     fn the_disturber_is_named_and_nobody_else() {
         for seed in 0..200 {
             let found = suspects(&run(seed, true));
-            let names: Vec<&CpuUser> = found.iter().map(|s| &s.who).collect();
+            let names: Vec<&CpuUser> = found.iter().map(|s| &s.user).collect();
             assert_eq!(names, [&named("hog")], "seed {seed}");
             assert!((found[0].use_when_slow - 0.85).abs() < 0.15, "{found:?}");
             assert!((found[0].use_when_clean - 0.15).abs() < 0.15, "{found:?}");

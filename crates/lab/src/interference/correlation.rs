@@ -1,14 +1,14 @@
-//! Correlation of two series that both change slowly.
+//! Correlation and regression of two autocorrelated series.
 
-/// The correlation of two series.
-pub(super) struct Together {
+/// A straight line through two series, and their correlation.
+pub(super) struct Regression {
     mean: (f64, f64),
     pub(super) slope: f64,
     pub(super) correlation: f64,
     pub(super) p_value: f64,
 }
 
-impl Together {
+impl Regression {
     /// `None` for fewer than six values, or for values that never change.
     ///
     /// The test is that of a correlation (Student). Its number of independent values is that of two
@@ -51,8 +51,8 @@ impl Together {
     }
 }
 
-/// More shifted series than about this number do not improve the standard deviation.
-const MOST_MOVED: usize = 1000;
+/// More shifts than about this number do not improve the standard deviation.
+const MAX_SHIFTS: usize = 1000;
 
 /// By how many standard deviations the innovations of `y` agree with those of `x`: the differences
 /// of each value from the prediction by its neighbour. `None` as for [`Slope::beside_drift`].
@@ -62,19 +62,22 @@ const MOST_MOVED: usize = 1000;
 /// agree by chance. `y` counts by rank, so that a few large values decide nothing.
 pub(super) fn deviations(x: &[f64], y: &[f64], apart: usize) -> Option<f64> {
     let y = ranks(y);
-    let alike = Slope::with_alike(x, &y)?.1;
-    let (x, y) = (centred(&news(x, alike)), centred(&news(&y, alike)));
+    let autocorrelation = Slope::with_autocorrelation(x, &y)?.1;
+    let (x, y) = (
+        centred(&innovations(x, autocorrelation)),
+        centred(&innovations(&y, autocorrelation)),
+    );
     let n = x.len();
-    let moved = |by: usize| -> f64 {
+    let shifted = |by: usize| -> f64 {
         let (late, early) = y.split_at(by);
         let turned = early.iter().chain(late);
         x.iter().zip(turned).map(|(x, y)| x * y).sum()
     };
     let places = apart..n.saturating_sub(apart);
-    let each = (places.len() / MOST_MOVED).max(1);
-    let others: Vec<f64> = places.step_by(each).map(moved).collect();
+    let each = (places.len() / MAX_SHIFTS).max(1);
+    let others: Vec<f64> = places.step_by(each).map(shifted).collect();
     let square = others.iter().map(|sum| sum * sum).sum::<f64>() / others.len() as f64;
-    (others.len() >= apart && square > 0.0).then(|| moved(0) / square.sqrt())
+    (others.len() >= apart && square > 0.0).then(|| shifted(0) / square.sqrt())
 }
 
 /// Ranks of the values; equal ones share theirs.
@@ -96,9 +99,12 @@ fn centred(values: &[f64]) -> Vec<f64> {
     values.iter().map(|v| v - mean).collect()
 }
 
-/// Differences of each value from that share of the one before.
-fn news(values: &[f64], alike: f64) -> Vec<f64> {
-    values.windows(2).map(|w| w[1] - alike * w[0]).collect()
+/// Innovations: the differences of each value from that share of the one before.
+fn innovations(values: &[f64], autocorrelation: f64) -> Vec<f64> {
+    values
+        .windows(2)
+        .map(|w| w[1] - autocorrelation * w[0])
+        .collect()
 }
 
 /// A slope and its standard error.
@@ -108,8 +114,8 @@ pub(super) struct Slope {
     pub(super) error: f64,
 }
 
-/// Neighbours with a higher correlation than this give hardly any information.
-const MOST_ALIKE: f64 = 0.98;
+/// Values with a higher autocorrelation than this give hardly any information.
+const MAX_AUTOCORRELATION: f64 = 0.98;
 /// Enough iterations for the correlation and the slope to converge: each is found with the other.
 const TURNS: usize = 8;
 
@@ -122,14 +128,14 @@ impl Slope {
     /// A straight line attributes to `x` a drift that happens to go with it: on a machine that
     /// others slow down for seconds at a time it scatters 1.4 times as much.
     pub(super) fn beside_drift(x: &[f64], y: &[f64]) -> Option<Self> {
-        Self::with_alike(x, y).map(|(slope, _)| slope)
+        Self::with_autocorrelation(x, y).map(|(slope, _)| slope)
     }
 
-    /// As above, with the correlation of neighbours.
-    fn with_alike(x: &[f64], y: &[f64]) -> Option<(Self, f64)> {
+    /// As above, with the autocorrelation of the residuals.
+    fn with_autocorrelation(x: &[f64], y: &[f64]) -> Option<(Self, f64)> {
         let n = x.len() as f64;
         let mut line = line(x, y)?;
-        let mut alike = 0.0;
+        let mut autocorrelation = 0.0;
         for _ in 0..TURNS {
             let mut left: Vec<f64> = x.iter().zip(y).map(|(x, y)| y - line.0 * x).collect();
             let mean = left.iter().sum::<f64>() / n;
@@ -142,15 +148,19 @@ impl Slope {
                 };
                 return Some((slope, 0.0));
             }
-            alike = left.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / all;
-            alike = (alike + (1.0 + 3.0 * alike) / n).clamp(0.0, MOST_ALIKE);
-            line = self::line(&news(x, alike), &news(y, alike))?;
+            autocorrelation = left.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / all;
+            autocorrelation = (autocorrelation + (1.0 + 3.0 * autocorrelation) / n)
+                .clamp(0.0, MAX_AUTOCORRELATION);
+            line = self::line(
+                &innovations(x, autocorrelation),
+                &innovations(y, autocorrelation),
+            )?;
         }
         let slope = Self {
             value: line.0,
             error: line.1,
         };
-        Some((slope, alike))
+        Some((slope, autocorrelation))
     }
 }
 

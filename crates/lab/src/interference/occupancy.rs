@@ -1,9 +1,10 @@
-//! Determines for how much of a burst another process was present.
+//! Determines for how much of a burst another process occupied the probe's CPU, running on it or
+//! waiting for it.
 //!
-//! A process that shares the probe's CPU has it in turns: during the probe's turn it waits, but is
-//! still present. A process that starts or ends within a burst was present for a part of it. The
-//! times that the probe lost show this, to about a turn. The time between two losses, or between
-//! one and an end of the burst, is the probe's turn if it is as short as one.
+//! A process that shares the probe's CPU has it in turns: during the probe's turn it waits, but
+//! still occupies the CPU. A process that starts or ends within a burst did so for a part of it.
+//! The times that the probe lost show this, to about a turn. The time between two losses, or
+//! between one and an end of the burst, is the probe's turn if it is as short as one.
 
 /// Turns of the probe may be this many times the usual one, because the scheduler acts at its
 /// ticks.
@@ -48,9 +49,9 @@ fn usual(mut times: Vec<f64>) -> f64 {
     middle.copied().unwrap_or(0.0)
 }
 
-/// Time for which another process was present, ns, in a period of `wall_ns` with these losses in
-/// order.
-pub(super) fn present_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64 {
+/// Time for which another process occupied the CPU, ns, in a period of `wall_ns` with these losses
+/// in order.
+pub(super) fn occupied_ns(lost: &[(f64, f64)], wall_ns: f64, turn_ns: f64) -> f64 {
     // A process that has run only briefly does not wait for another turn.
     let reach = |(from, to): &(f64, f64)| (to - from).min(turn_ns);
     let lost = without_passing(lost, wall_ns, PASSING * turn_ns, reach);
@@ -101,7 +102,7 @@ fn without_passing(
 
 #[cfg(test)]
 mod tests {
-    use super::{present_ns, turn_ns};
+    use super::{occupied_ns, turn_ns};
 
     const TURN: f64 = 4.0;
 
@@ -128,12 +129,12 @@ mod tests {
             })
             .collect();
         assert!((turn_ns(&crowded) - TURN).abs() < 1e-9);
-        // The process is present all the time in either.
+        // The process occupies the CPU all the time in either.
         for times in alone.iter().chain(&crowded) {
             let (from, to) = (times[0].0, times[times.len() - 1].1);
             let moved: Vec<(f64, f64)> = times.iter().map(|t| (t.0 - from, t.1 - from)).collect();
-            let present = present_ns(&moved, to - from, turn_ns(&crowded));
-            assert!((present - 12.0).abs() < 1e-9, "{present}: {times:?}");
+            let occupied = occupied_ns(&moved, to - from, turn_ns(&crowded));
+            assert!((occupied - 12.0).abs() < 1e-9, "{occupied}: {times:?}");
         }
         // One loss in each burst: the turn has the same length.
         assert!((turn_ns(&[vec![(1.0, 5.0)], vec![(2.0, 6.0)]]) - TURN).abs() < 1e-9);
@@ -149,26 +150,26 @@ mod tests {
             &[(6.5, 10.5)],
             &[(0.0, 12.0)],
         ] {
-            assert_eq!(present_ns(lost, 12.0, TURN), 12.0, "{lost:?}");
+            assert_eq!(occupied_ns(lost, 12.0, TURN), 12.0, "{lost:?}");
         }
     }
 
     #[test]
     fn one_that_comes_or_goes() {
         // Starts at 8: 8 is more than any turn of 4; half a turn before.
-        assert_eq!(present_ns(&[(8.0, 12.0)], 12.0, TURN), 6.0);
+        assert_eq!(occupied_ns(&[(8.0, 12.0)], 12.0, TURN), 6.0);
         // Ends at 3.
-        assert_eq!(present_ns(&[(0.0, 3.0)], 12.0, TURN), 4.5);
+        assert_eq!(occupied_ns(&[(0.0, 3.0)], 12.0, TURN), 4.5);
         // Stops and starts again.
         let lost = [(0.0, 4.0), (16.0, 20.0)];
-        assert_eq!(present_ns(&lost, 20.0, TURN), 12.0);
+        assert_eq!(occupied_ns(&lost, 20.0, TURN), 12.0);
     }
 
     #[test]
     fn who_runs_shortly_was_there_shortly() {
-        assert_eq!(present_ns(&[(5.0, 5.5)], 12.0, TURN), 1.0);
-        assert_eq!(present_ns(&[(0.0, 0.5)], 12.0, TURN), 0.75);
-        assert_eq!(present_ns(&[], 12.0, TURN), 0.0);
-        assert_eq!(present_ns(&[(3.0, 3.0)], 12.0, 0.0), 0.0);
+        assert_eq!(occupied_ns(&[(5.0, 5.5)], 12.0, TURN), 1.0);
+        assert_eq!(occupied_ns(&[(0.0, 0.5)], 12.0, TURN), 0.75);
+        assert_eq!(occupied_ns(&[], 12.0, TURN), 0.0);
+        assert_eq!(occupied_ns(&[(3.0, 3.0)], 12.0, 0.0), 0.0);
     }
 }
