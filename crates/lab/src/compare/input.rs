@@ -39,8 +39,8 @@ pub(super) struct Run {
 
 /// Opens a document, a trace, or a directory of these. `progress` receives the share done, 0 to 1.
 ///
+/// # Errors
 /// Names the file, the place in it, what is wrong, and the mend.
-/// The file, where in it, what is wrong, the mend.
 pub fn open(
     path: &Path,
     options: &undertick_analyze::Options,

@@ -23,8 +23,8 @@ impl Disturbance {
     /// moments. `probe_command` is as in a [`Request`](super::Request). It ends by itself after
     /// `total`, because a recording of this process ends only when all its children have.
     ///
+    /// # Errors
     /// No process could be started, or no temporary file could be created.
-    /// No process, or no temporary file, can be had.
     pub fn start(
         probe_command: &[OsString],
         mix: Mix,
